@@ -53,6 +53,7 @@ PACKAGES = (
     "reticent.tasks",
     "reticent.papers",
     "reticent.errors",
+    "reticent.proofs",
     "reticent.proofs.references",
 )
 """Packages whose public names the reference lists, in the order in which a reader meets them."""

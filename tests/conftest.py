@@ -9,12 +9,16 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("any machine", deadline=None)  # a busy one is no failure
+settings.load_profile("any machine")
 
 
 def forget() -> None:
     """Empty every cache of what was composed and read."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(("reticent.accountants", "reticent.risk", "reticent.dashboard")):
+        if name.startswith(("reticent.accountants", "reticent.adversaries", "reticent.risk", "reticent.dashboard")):
             for value in list(vars(module).values()):
                 if isinstance(value, type(lru_cache(len))):
                     value.cache_clear()

@@ -15,6 +15,7 @@ from scipy.special import ndtr
 
 from reticent.accountants.compose import compose
 from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.risk import advantage
 
 CELL, HALF = 2.0**-8, 2**15  # losses within 128
 LOSSES = CELL * np.arange(-HALF, HALF + 1)
@@ -167,3 +168,18 @@ def test_two_thousand_near_atomic_runs(part):
     rng = np.random.default_rng([15, part])
     for _ in range(100):
         check(*draw(rng))
+
+
+@pytest.mark.parametrize(
+    ("run", "relation", "truth"),
+    [
+        (DPSGD(1.64, 3.7e-6, 2), Neighbouring.REPLACE, 2.468e-6),
+        (DPSGD(3.18, 3.5e-5, 16), Neighbouring.ZERO_OUT, 1.79685e-5),
+    ],
+    ids=repr,
+)
+def test_a_small_advantage_is_known_to_some_digits(run, relation, truth) -> None:
+    """Lattices stopped where the advantage was known within 1e-6: [2.08e-6, 3.04e-6]."""
+    curves = compose(run, relation)
+    lower, upper = advantage(curves.optimistic), advantage(curves.pessimistic)
+    assert lower <= truth <= upper <= lower * 1.005

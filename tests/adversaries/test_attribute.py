@@ -121,7 +121,7 @@ def test_affinity_curve():
     alpha = np.array([1e-9, 1e-4, 0.01, 0.1, 0.3, 0.6, 0.8])
     exact = np.sin(math.asin(0.9) - np.arcsin(np.sqrt(alpha))) ** 2
     np.testing.assert_allclose(curve.beta(alpha), exact, rtol=1e-12)
-    assert float(curve.delta(0.0)) == pytest.approx(math.sqrt(1 - 0.81), rel=1e-14, abs=0)
+    assert float(curve.delta(0.0)) == pytest.approx(math.sqrt(1 - 0.81), rel=1e-12, abs=0)
     fine = np.linspace(0, 0.81, 400_001)
     line = np.sin(math.asin(0.9) - np.arcsin(np.sqrt(fine))) ** 2
     for e in (-2.0, -0.5, 0.3, 2.0):
@@ -232,7 +232,9 @@ def test_risk_grows_with_change_and_rate_and_falls_with_noise():
 
 
 def test_units_are_those_of_the_clip_norm():
-    assert _advantage(0.15, 1.2, 0.01, 500, max_grad_norm=0.5) == _advantage(0.3, 1.2, 0.01, 500)
+    assert _advantage(0.15, 1.2, 0.01, 500, max_grad_norm=0.5) == pytest.approx(
+        _advantage(0.3, 1.2, 0.01, 500), rel=1e-9, abs=0
+    )
 
 
 def test_full_participation_is_gaussian_and_exact():
@@ -254,7 +256,7 @@ def test_other_samplers_get_only_what_is_proven_for_them():
 def test_ledgers_compose():
     one, two = DPSGD(1.5, 0.01, 300), DPSGD(1.0, 0.005, 200)
     both = float(Attribute(0.2).assess(Ledger((one, two))).curve.delta(0.0))
-    assert both >= max(_advantage(0.2, 1.5, 0.01, 300), _advantage(0.2, 1.0, 0.005, 200))
+    assert both * (1.0 + 1e-9) >= max(_advantage(0.2, 1.5, 0.01, 300), _advantage(0.2, 1.0, 0.005, 200))
     halves = Attribute(0.2).assess(Ledger((DPSGD(1.5, 0.01, 150), DPSGD(1.5, 0.01, 150)))).curve.delta(0.0)
     assert float(halves) == pytest.approx(_advantage(0.2, 1.5, 0.01, 300), rel=1e-6, abs=0)
 

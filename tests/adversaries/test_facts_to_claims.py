@@ -109,12 +109,13 @@ def test_a_budget_counts_in_full() -> None:
 def test_the_largest_change_of_a_field_is_the_replacement_of_a_record(run) -> None:
     """Chords of the envelope lay above the worst case: epsilon 135.19 for 132.06."""
     one, whole = Attribute(2.0).assess(run), WorstCase().assess(run, REPLACE)
-    assert one.mu().value <= whole.mu().value
+    assert one.mu().value <= whole.mu().value * (1.0 + 1e-9)
     for delta in (1e-9, 1e-5, 0.1):
-        assert epsilon_at_delta(one.curve, delta) <= epsilon_at_delta(whole.curve, delta) * (1.0 + 1e-9)
-    assert np.all(one.curve.power(np.array([1e-6, 1e-3, 0.3])) <= whole.curve.power(np.array([1e-6, 1e-3, 0.3])))
+        assert epsilon_at_delta(one.curve, delta) <= epsilon_at_delta(whole.curve, delta) * (1.0 + 3e-6)  # a polygon
+    fprs = np.array([1e-6, 1e-3, 0.3])
+    assert np.all(one.curve.power(fprs) <= whole.curve.power(fprs) * (1.0 + 1e-9))
     slightly_less = Attribute(1.99).assess(run)
-    assert epsilon_at_delta(slightly_less.curve, 1e-5) <= epsilon_at_delta(whole.curve, 1e-5) * (1.0 + 1e-9)
+    assert epsilon_at_delta(slightly_less.curve, 1e-5) <= epsilon_at_delta(whole.curve, 1e-5) * (1.0 + 3e-6)
     assert mu(slightly_less.curve) >= 0.0
 
 

@@ -202,5 +202,5 @@ def test_finite_at_thirty_standard_deviations() -> None:
     lam = 500.0 * d
     tails = ncx2.log_tails(d + lam + z * np.sqrt(2.0 * (d + 2.0 * lam)), d, lam, rtol=1e-8)
     assert np.all(np.isfinite(tails.cdf) & np.isfinite(tails.sf))
-    assert np.all(np.diff(tails.cdf, axis=1) >= 0)
-    assert np.all(np.diff(tails.sf, axis=1) <= 0)
+    assert np.all(np.diff(tails.cdf, axis=1) >= -1e-12)
+    assert np.all(np.diff(tails.sf, axis=1) <= 1e-12)

@@ -157,3 +157,15 @@ def test_curves_that_do_not_cross_are_left_alone():
     assert bracket.pessimistic is safe
     assert bracket.optimistic is weak
     assert bracket.notes == ()
+
+
+def test_a_tail_that_is_left_out_backwards_is_not_reached():
+    """The reversed end was never looked at: thresholds to the left of -0.1 were missing."""
+    thresholds = np.linspace(-0.1, 30.0, 302)
+    thresholds[np.argmin(np.abs(thresholds))] = 0.0
+    curve = GaussianTradeOff(1.0)
+    there = np.where(thresholds < 0.0, curve.reversed.log_delta(np.abs(thresholds)), curve.log_delta(thresholds))
+    assert not polygon_above(thresholds, there).reaches(-27.0)
+    assert polygon_above(np.linspace(-30.0, 30.0, 601), curve.log_delta(np.abs(np.linspace(-30.0, 30.0, 601)))).reaches(
+        -27.0
+    )

@@ -40,7 +40,7 @@ def test_relaxed_gaussian_lies_between_worst_case_and_perfect_privacy(noncentral
     worst = GaussianTradeOff(math.sqrt(noncentrality)).log_power(LOG_ALPHA)
     relaxed = symmetrised(RelaxedGaussianTradeOff(noncentrality, dimension)).log_power(LOG_ALPHA)
     assert np.all(relaxed <= worst + 1e-10)
-    assert np.all(relaxed >= LOG_ALPHA)
+    assert np.all(relaxed >= LOG_ALPHA - 1e-9)
 
 
 @pytest.mark.parametrize("noncentrality", [0.01, 1.0, 50.0, 1e5])
@@ -98,7 +98,7 @@ def test_extreme_arguments() -> None:
     huge = RelaxedGaussianTradeOff(1e9, 10_000_000)
     for values in (huge.log_beta(LOG_ALPHA), huge.reversed.log_beta(LOG_ALPHA), symmetrised(huge).log_beta(LOG_ALPHA)):
         assert np.all(np.isfinite(values))
-        assert np.all(np.diff(values) <= 0)
+        assert np.all(np.diff(values) <= 1e-12)
     assert np.all(np.isfinite(huge.log_delta(np.linspace(0.0, 1e5, 50))))
 
 

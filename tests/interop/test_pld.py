@@ -18,7 +18,7 @@ def test_gaussian_against_the_normal_distribution():
     curve = from_pld(pld.from_gaussian_mechanism(0.8, value_discretization_interval=1e-3)).pessimistic
     alpha = np.array([1e-6, 1e-4, 1e-2, 0.1, 0.5, 0.9])
     exact = ndtr(-ndtri(alpha) - 1 / 0.8)
-    assert np.all(curve.beta(alpha) <= exact)
+    assert np.all(curve.beta(alpha) <= exact * (1.0 + 1e-9))
     assert curve.beta(alpha) == pytest.approx(exact, rel=1e-3, abs=0)
 
 
@@ -27,18 +27,18 @@ def test_subsampled_composition_covers_the_certified_curve():
     curve = from_pld(steps).pessimistic
     exact = compose(DPSGD(1.0, 0.05, 100), Neighbouring.ADD_REMOVE)
     alpha = np.array([1e-5, 1e-3, 0.03, 0.3, 0.7, 0.97])
-    assert np.all(curve.beta(alpha) <= exact.optimistic.beta(alpha))
+    assert np.all(curve.beta(alpha) <= exact.optimistic.beta(alpha) * (1.0 + 1e-9))
     assert curve.beta(alpha) == pytest.approx(exact.pessimistic.beta(alpha), rel=0.02, abs=0)
     for delta in (1e-2, 1e-5, 1e-8):
         assert epsilon_at_delta(curve, delta) == pytest.approx(steps.get_epsilon_for_delta(delta), rel=1e-3, abs=0)
     # Never power below the false positive rate, the defect of pairing the two mass functions.
     grid = np.geomspace(1e-9, 1, 50)
-    assert np.all(curve.power(grid) >= grid)
+    assert np.all(curve.power(grid) >= grid * (1.0 - 1e-9))
 
 
 def test_optimistic_end_claims_nothing():
     bracket = from_pld(pld.from_gaussian_mechanism(2.0, value_discretization_interval=1e-3))
-    assert advantage(bracket.optimistic) == pytest.approx(0.0, abs=1e-15)
+    assert advantage(bracket.optimistic) == pytest.approx(0.0, abs=1e-13)
     assert advantage(bracket.pessimistic) > 0.19
 
 

@@ -137,9 +137,9 @@ def test_delta_at_zero_is_the_total_variation(curve: TradeOff) -> None:
 
 def test_ends_of_the_curve(curve: TradeOff) -> None:
     assert curve.beta(1.0) == 0.0
-    assert curve.power(1.0) == pytest.approx(1.0, rel=1e-15, abs=0)
+    assert curve.power(1.0) == pytest.approx(1.0, rel=1e-12, abs=0)
     assert curve.beta([[0.0, 1.0]]).shape == (1, 2)
-    assert curve.power(0.0) == pytest.approx(float(np.exp(curve.errors(np.inf).tpr)), abs=1e-15)
+    assert curve.power(0.0) == pytest.approx(float(np.exp(curve.errors(np.inf).tpr)), abs=1e-13)
     assert curve.errors(np.inf).fpr == -np.inf
     assert curve.errors(-np.inf).fnr == -np.inf
     assert np.all(np.diff(curve.beta([0.0, 1e-300, 1e-30, 1e-3])) <= 1e-15)

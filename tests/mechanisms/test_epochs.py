@@ -75,4 +75,4 @@ def test_batches_that_opacus_adds_up_may_hold_a_record_more_than_once() -> None:
     claimed = accountant.bracket().pessimistic
     truth = rt.WorstCase().assess(DPSGD(1.0, 0.01, 1, records_per_user=4))
     for epsilon in (0.0, 0.5, 1.0, 2.0, 3.0):
-        assert float(claimed.delta(epsilon)) >= float(truth.curve.delta(epsilon))
+        assert float(claimed.delta(epsilon)) * (1.0 + 1e-9) >= float(truth.curve.delta(epsilon))

@@ -16,6 +16,9 @@ LAWS = "tests/accountants/test_laws.py"
 SAMPLERS = "tests/accountants/test_samplers.py"
 COMPOSE = "tests/accountants/test_compose.py"
 NEAR_ATOMIC = "tests/accountants/test_near_atomic.py"
+ROUTES = "tests/accountants/test_routes.py"
+REFEREE = "tests/accountants/test_referee_cases.py"
+POLYGON = "tests/curves/test_polygon.py"
 COMMON_SIGN = "tests/adversaries/relaxed/test_common_sign.py"
 SIGN_LATTICE = "tests/adversaries/relaxed/test_sign_lattice.py"
 SCHEDULES = "tests/adversaries/relaxed/test_sign_schedules.py::TestErrorTerms"
@@ -62,6 +65,8 @@ FACTS = "tests/adversaries/test_facts_to_claims.py"
 EPOCHS = "tests/mechanisms/test_epochs.py"
 ROUNDED = "tests/accountants/test_rounded_ends.py"
 POINTS = "tests/calibration/test_points.py"
+ALLOCATION = "tests/accountants/test_random_allocation.py"
+TRUNCATED = "tests/accountants/test_truncated.py"
 BRIDGES = "tests/interop/test_bridges.py"
 BEST = "tests/proofs/test_best.py"
 CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_conditions.py"
@@ -123,7 +128,7 @@ MUTANTS = (
     Mutant("reacting: features that nobody saw", "reticent/mechanisms/gradients.py", 'self.kind is not Gradients.ANY and self.features == "same"', "self.kind is not Gradients.ANY", CONDITIONS),
     Mutant("attribute: a stated change needs nothing", "reticent/adversaries/attribute.py", 'return () if free else (condition("bounded-change", Status.DECLARED),)', "return ()", CONDITIONS),
     Mutant("attribute: audited records stand for all", "reticent/adversaries/attribute.py", "if self.basis is not Basis.PROOF or self.record.scope is Scope.WHOLE_DATA:", "if True:", CONDITIONS),
-    Mutant("draws that amplify may be seen", "reticent/mechanisms/dpsgd.py", "return () if self.sample_rate == 1.0 or public else", "return () if self.sample_rate == 1.0 or self.sampler is not Sampler.POISSON else", CONDITIONS),
+    Mutant("draws that amplify may be seen", "reticent/mechanisms/dpsgd.py", "return () if self._whole or public else", "return () if self._whole or self.sampler is not Sampler.POISSON else", CONDITIONS),
     Mutant("a run that stopped counts what ran", "reticent/records/run_ledger.py", "planned = replace(self._equal_steps(), steps=max(self.steps, self.planned_steps))", "planned = self._equal_steps()", "tests/records/test_vouched.py"),
     Mutant("a run that stopped: the noise of its first step", "reticent/records/run_ledger.py", "return min(noises), max(rates), min(norms)", "return noises[0], max(rates), min(norms)", "tests/records/test_vouched.py"),
     Mutant("headline: draws may be seen", "reticent/certificates/sentences.py", 'return f"{answers} {about(HIDDEN_DRAWS, records)}" if drawn and hides else answers', "return answers", "tests/certificates/test_sentences.py"),
@@ -137,7 +142,7 @@ MUTANTS = (
     Mutant("laws: nodes left out", "reticent/pairs/sampled_gaussian.py", "        return sum(math.exp(min(tail, 700.0)) for tail in tails)", "        return 0.0", TERMS + "::test_nodes_left_out_are_paid_for"),
     Mutant("laws: rule", "reticent/pairs/sampled_gaussian.py", "error = rule + steady.rest[0]", "error = 0.0 * rule + steady.rest[0]", LAWS),
     Mutant("laws: what a cut contour leaves", "reticent/pairs/sampled_gaussian.py", "np.cumsum(along[:, top:], axis=1) + side[:, top:] + np.cumsum(mass[top:][::-1])[::-1]", "np.cumsum(along[:, top:], axis=1)", LAWS + "::test_a_contour_that_is_cut_pays_for_what_it_leaves"),
-    Mutant("transform: a test asked less often", "reticent/accountants/transform.py", "nan)) - np.log(fpr.upper)", "nan)) - np.log(fpr.lower)", COMPOSE + "::test_a_test_that_is_asked_less_often_is_no_stronger"),
+    Mutant("transform: a test asked less often", "reticent/accountants/readings.py", "np.log(delta * (1.0 - _SLACK)) - fpr.upper)", "np.log(delta * (1.0 - _SLACK)) - fpr.lower)", COMPOSE + "::test_a_test_that_is_asked_less_often_is_no_stronger"),
     Mutant("certified: rule", "reticent/accountants/advantage_alone.py", "off = law.rule(0.5, t) + real.rest[0]", "off = real.rest[0]"),
     Mutant("certified: nodes without sines", "reticent/accountants/advantage_alone.py", "law.turning(tilted) * t + left_out", "law.turning(tilted) * t", TERMS + "::test_nodes_without_sines_are_paid_for"),
     Mutant("certified: alias", "reticent/accountants/advantage_alone.py", "max(value - slack - alias, 0.0)", "max(value - slack, 0.0)"),
@@ -147,7 +152,14 @@ MUTANTS = (
     Mutant("cheap bounds: what the grid misses, below", "reticent/accountants/bounds.py", "np.logaddexp(fnr, math.log(max(lost, TINY)))", "fnr"),
     Mutant("cut moments: probability left out", "reticent/accountants/cut_moments.py", "* lost / step.count\n", "* 0.0\n"),
     Mutant("cut moments: lower end of a cell", "reticent/accountants/cut_moments.py", "np.maximum(excess[:, :-1], excess[:, 1:])", "excess[:, :-1]"),
-    Mutant("contour: aliases", "reticent/accountants/contour.py", "near * (self._right(thresholds) + self._left(thresholds)))", "0.0 * thresholds)", ENCLOSURE),
+    Mutant("contour: aliases", "reticent/accountants/contour.py", "        images = self._right(thresholds, log_factor) + self._left(thresholds, log_factor)\n        return _ordered([(scale * total", "        images = 0.0 * thresholds\n        return _ordered([(scale * total", ENCLOSURE),
+    Mutant("polygons: a tail that is not followed backwards", "reticent/curves/polygon.py", "for rates in (self.vertices, self.reversed.vertices)", "for rates in (self.vertices,)", POLYGON + "::test_a_tail_that_is_left_out_backwards_is_not_reached"),
+    Mutant("contour: what is left of a delta next to 1", "reticent/accountants/readings.py", "if apart and 0.0 < contour.c < 1.0:", "if False:", REFEREE + "::test_no_privacy_is_said_in_digits"),
+    Mutant("transform: the last contour does not serve on", "reticent/accountants/transform.py", "            try:\n                found.append(self._block(last, low, high))", "            try:\n                raise NumericalError(\"none\")", ROUTES + "::test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves"),
+    Mutant("worst case: only one direction of a single delta", "reticent/accountants/compose.py", "return max(way[0] for way in known), max(way[1] for way in known)", "return known[-1]", ROUTES + "::test_a_question_of_one_delta_has_digits_in_both_directions"),
+    Mutant("lattices: as fine as a small advantage asks", "reticent/accountants/enclose.py", "self.relative * advantage", "self.width", NEAR_ATOMIC + "::test_a_small_advantage_is_known_to_some_digits"),
+    Mutant("diameters: rounding of distances to a centre", "reticent/sensitivity/diameter.py", "+ roundings * (product + half)", "- roundings * (product + half)", "tests/sensitivity/test_recorder.py::test_diameters_of_random_sets"),
+    Mutant("estimates: a lattice that wraps around", "reticent/accountants/profile.py", "max(20.0 * spread, 2.0 * furthest)", "20.0 * spread", ROUTES + "::test_a_lattice_of_estimates_does_not_wrap_around"),
     Mutant("contour: truncation", "reticent/accountants/contour.py", "error + tail * self.beyond / np.pi", "error", ENCLOSURE),
     Mutant("sign lattice: reach", "reticent/adversaries/relaxed/sign/lattice.py", "steps * noise.lost", "0.0", SIGNS),
     Mutant("sign lattice: rounding of delta", "reticent/adversaries/relaxed/sign/lattice.py", "rounding * (q + grown * p)", "0.0", SIGNS),
@@ -246,7 +258,7 @@ MUTANTS = (
     Mutant("watch: no look right after noise", "reticent/watching/private_loop.py", "self.noise_seeds.arrive()", "pass", LOOPS + "::TestSeeds"),
     Mutant("watch: back before a watch began", "reticent/watching/seeds.py", "draw.repeats() or self._back is draw.stream", "draw.repeats()", BUGS + "::test_a_generator_that_went_back_before_the_next_watch_began"),
     Mutant("watch: weights written before an error", "reticent/watching/session.py", "if settled else None", "", "tests/watching/test_opacus_loops.py::test_a_watch_that_is_entered_again_after_an_error_goes_on"),
-    Mutant("watch: torch.seed stays ours", "reticent/watching/generators.py", "        _write(_METHODS)\n", "        pass\n", LOOPS + "::TestSeeds"),
+    Mutant("watch: methods of generators stay ours", "reticent/watching/generators.py", "        _write(_METHODS)\n", "        pass\n", BUGS + "::test_torch_seed_is_put_back"),
     Mutant("watch: public draws amplify", "reticent/records/watched_run.py", "hidden = sampler.drawn is Drawn.POISSON and Fault.PUBLIC_DRAWS not in self.faults", "hidden = sampler.drawn is Drawn.POISSON", BUGS + "::test_draws_that_are_public_amplify_nothing"),
     Mutant("watch: copies of a record", "reticent/records/watched_run.py", "return records if copies in (None, 1) else (records or 1) * (copies or 1)", "return records if copies in (None, 1) else copies", BUGS + "::test_copies_multiply_the_records_of_a_person"),
     Mutant("watch: seeding as before is no way back", "reticent/watching/generators.py", 'for name in ("graphsafe_set_state", "set_offset", "manual_seed")', 'for name in ("graphsafe_set_state", "set_offset")', LOOPS + "::TestSeeds"),
@@ -457,11 +469,24 @@ MUTANTS = (
     Mutant("final model: one shift for replacement", "reticent/adversaries/final_model.py", "once = neighbouring.sensitivity * run.records", "once = 1.0 * run.records", "tests/adversaries/test_final_model.py"),
     Mutant("final model: an epoch broken off is none", "reticent/adversaries/final_model.py", "epochs = -(-run.steps // batches)", "epochs = max(run.steps // batches, 1)", "tests/adversaries/test_final_model.py"),
     Mutant("final model: any sampler", "reticent/adversaries/final_model.py", "run.sampler is Sampler.CYCLIC and run.records == 1", "run.sampler.in_passes and run.records == 1", "tests/adversaries/test_final_model.py"),
+    Mutant("allocation: shares of a spread exchanged", "reticent/pairs/allocated_sum.py", "mass += np.bincount(cell, weight * (1.0 - share), size) + np.bincount(cell + 1, weight * share, size)", "mass += np.bincount(cell, weight * share, size) + np.bincount(cell + 1, weight * (1.0 - share), size)", ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
+    Mutant("allocation: what lies beyond the grid is dropped", "reticent/pairs/allocated_sum.py", "lost += float(weight @ np.maximum(at - points[-1], 0.0))", "lost += 0.0", ALLOCATION + "::TestOneEpoch::test_what_lies_beyond_the_grid_is_counted"),
+    Mutant("allocation: cells at their points", "reticent/pairs/allocated_sum.py", "return Law(grid, points + moved,", "return Law(grid, points + 0.0 * moved,", ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
+    Mutant("allocation: heads are added once", "reticent/pairs/allocated_sum.py", "yield _doubled(_convolved(a, body_a", "yield (_convolved(a, body_a", ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
+    Mutant("allocation: the stronger side from below", "reticent/accountants/lattice.py", "(self.below(weaker(steps)),)", "(self.below(steps),)", ALLOCATION + "::TestEpochs::test_steps_that_are_known_from_both_sides"),
+    Mutant("allocation: the weaker side from above", "reticent/pairs/random_allocation.py", "return random_allocation(self.noise_multiplier, self.bins)[0]", "return random_allocation(self.noise_multiplier, self.bins)[1]", ALLOCATION + "::TestEpochs::test_steps_that_are_known_from_both_sides"),
+    Mutant("allocation: a started epoch in a lower end", "reticent/mechanisms/hidden_steps.py", "run.steps // batches if attained", "-(-run.steps // batches) if attained", ALLOCATION + "::TestEpochs::test_an_epoch_that_was_started_counts"),
+    Mutant("allocation: epochs of one assignment as if drawn anew", "reticent/mechanisms/hidden_steps.py", "noise / math.sqrt(epochs), 1", "noise, 1", ALLOCATION + "::TestEpochs::test_one_assignment_is_less_noise"),
+    Mutant("allocation: more bins than k uses leave", "reticent/mechanisms/hidden_steps.py", "bins = batches // uses", "bins = batches", ALLOCATION + "::TestEpochs::test_several_uses_in_an_epoch"),
+    Mutant("allocation: more bins than there may be", "reticent/mechanisms/dpsgd.py", "math.floor((1.0 + _ONE) / sample_rate)", "math.ceil((1.0 - _ONE) / sample_rate)", ALLOCATION + "::TestEpochs::test_fewer_bins_are_the_safe_side"),
+    Mutant("truncated: nobody is displaced", "reticent/mechanisms/hidden_steps.py", "pairs.GaussianPair(noise, full_rate, 2.0)", "pairs.GaussianPair(noise, full_rate, 1.0)", TRUNCATED + "::TestDominance::test_all_draws"),
+    Mutant("truncated: the target never fills a batch", "reticent/mechanisms/hidden_steps.py", "bdtrc(most - 1, records - 1, rate)", "bdtrc(most, records - 1, rate)", TRUNCATED + "::TestDominance::test_the_probabilities"),
+    Mutant("tails: an untilted mass", "reticent/accountants/lattice.py", "found.mass[zero:]) * np.exp(-tilt * losses)", "found.mass[zero:]) * np.exp(-1.1 * tilt * losses)", ALLOCATION + "::TestEpochs::test_tails_of_many_steps_keep_their_digits"),
     Mutant("lists: a broken package is left out", "reticent/registry.py", "        except Exception as error:\n", "        except Exception as error:\n            return\n", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
     Mutant("lists: a broken package is named once", "reticent/registry.py", "            self._searched = False\n", "", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
     Mutant("lists: any class is an attacker", "reticent/registry.py", "not (isinstance(kind, type) and issubclass(kind, self._base))", "not isinstance(kind, type)", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
     Mutant("lists: a name is taken over", "reticent/registry.py", "if self._listed.setdefault(name, kind) is not kind:", "if False:", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
-    Mutant("lists: a theorem of another says something else", "reticent/proofs/references.py", " or THEOREMS.setdefault(theorem.key, theorem) != theorem", " or not THEOREMS.setdefault(theorem.key, theorem)", REGISTRY + "::test_theorems_of_other_packages_are_said_once"),
+    Mutant("lists: a key of a theorem for another statement", "reticent/proofs/references.py", " or THEOREMS.setdefault(theorem.key, theorem) != theorem", " or not THEOREMS.setdefault(theorem.key, theorem)", REGISTRY + "::test_theorems_of_other_packages_are_said_once"),
     Mutant("routes: those of other packages are not asked", "reticent/accountants/enclose.py", "for kind in ROUTES.values() if found.width > accuracy.width else ():", "for kind in ():", "tests/accountants/test_routes.py::test_routes_of_other_packages_are_asked_where_ours_are_wide"),
     Mutant("audit: no statistics of one run", "reticent/auditing/report.py", "if kind.design in (None, scores.design)", "if kind.design is None", "tests/auditing/test_one_run.py"),
     Mutant("screen: attackers without a sign wait for the proof", "reticent/dashboard/exploring.py", "for who in everybody if (drawn", "for who in everybody[:1] if (drawn", SCREEN + "::test_it_is_an_estimate_until_the_proven_curve_replaces_it"),

@@ -139,12 +139,12 @@ class TestSamplingDoesNotLowerIt:
         shifts = shift_at(curve, z)
         assert max(shifts) <= 1.0 / 0.7 + 1e-12
         assert shifts[-1] > 1.0 / 0.7 - 0.2
-        assert mu(curve) == 1.0 / 0.7
+        assert mu(curve) == pytest.approx(1.0 / 0.7, rel=1e-9, abs=0)
 
     def test_replacement_beyond_one_half_exceeds_it(self) -> None:
         curve = AntipodalGaussianPair(0.7, 0.95)
         assert np.max(shift_at(curve, np.linspace(0.0, 8.0, 81))) > 1.2 / 0.7
-        assert mu(curve) == 2.0 / 0.7
+        assert mu(curve) == pytest.approx(2.0 / 0.7, rel=1e-9, abs=0)
         lower, upper = mu_limits(DPSGD(0.7, 0.95, 4), REPLACE)
         assert (lower, upper) == pytest.approx((2.0 / 0.7, 4.0 / 0.7), rel=1e-12, abs=0)
         assert lower < WorstCase().assess(DPSGD(0.7, 0.95, 4), REPLACE).mu().lower < upper
@@ -191,7 +191,7 @@ class TestBoundedLosses:
         curve = Subsampled(LaplaceTradeOff(1000.0), 0.1)
         brute = np.max(shift_at(curve, np.linspace(1.0, 60.0, 1181)))
         assert 43.0 < brute <= interval.value < 1.1 * brute
-        assert interval.lower <= brute
+        assert interval.lower <= brute * (1.0 + 1e-9)
 
     def test_the_tail_counts(self) -> None:
         """Down to FPR 1e-9 alone, sampled Laplace releases of little noise look better than they are."""
@@ -199,7 +199,7 @@ class TestBoundedLosses:
         interval = WorstCase().assess(release).mu()
         assert interval.value > 1.05 * mu_above(compose(release, ADD).pessimistic)
         curve = compose(release, ADD).pessimistic
-        assert interval.value >= np.max(shift_at(curve, np.linspace(1.0, 30.0, 200)))
+        assert interval.value * (1.0 + 1e-9) >= np.max(shift_at(curve, np.linspace(1.0, 30.0, 200)))
 
 
 class TestCurves:
@@ -207,7 +207,7 @@ class TestCurves:
         curve = PiecewiseLinearTradeOff([0.0, 0.1, 0.4, 1.0], [1.0, 0.5, 0.1, 0.0])
         alphas = np.linspace(1e-6, 1 - 1e-6, 200_001)
         brute = np.max(-ndtri(alphas) - ndtri(curve.beta(alphas)))
-        assert mu(curve) == pytest.approx(max(-ndtri(0.1) - ndtri(0.5), -ndtri(0.4) - ndtri(0.1)), rel=1e-14, abs=0)
+        assert mu(curve) == pytest.approx(max(-ndtri(0.1) - ndtri(0.5), -ndtri(0.4) - ndtri(0.1)), rel=1e-12, abs=0)
         assert brute <= mu(curve) * (1 + 1e-9)
 
     def test_who_is_sometimes_certain_has_no_mu(self) -> None:

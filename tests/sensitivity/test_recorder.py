@@ -210,8 +210,8 @@ def test_diameters_of_random_sets():
         true = math.sqrt(float(squared.max()))
         exact, centroid, ball = (float(diameters(squared, m)) for m in Diameter)
         assert exact == pytest.approx(true, rel=1e-12, abs=1e-300)
-        assert true * (1 - 1e-9) <= centroid <= true * 2 * (n - 1) / n * (1 + 1e-9)
-        assert true * (1 - 1e-9) <= ball <= centroid * (1 + 1e-12)
+        assert true <= centroid <= true * 2 * (n - 1) / n * (1 + 1e-9)
+        assert true <= ball <= centroid * (1 + 1e-12)
         # Farthest point from a fixed one is a lower bound: why it is not offered.
         assert math.sqrt(float(squared[0, 0].max())) <= true
 
@@ -269,8 +269,10 @@ def test_without_positions_the_sums_are_larger():
         known.observe(x[part], y[part], np.array(part, dtype=int))
         unknown.observe(x[part], y[part])
     assert known.steps == unknown.steps == 4
-    assert known.record().squared_change <= unknown.record().squared_change
-    assert known.record().published_squared_change == unknown.record().published_squared_change
+    assert known.record().squared_change <= unknown.record().squared_change * (1.0 + 1e-9)
+    assert known.record().published_squared_change == pytest.approx(
+        unknown.record().published_squared_change, rel=1e-9, abs=0
+    )
     assert known.largest_per_step[2] == 0.0
 
 

@@ -62,7 +62,7 @@ def test_each_record_is_clipped_on_its_own(make_context, recorder, name, physica
     model = build_model(config, shape, 3, seed=4)
     exact = one_by_one(model, features, labels)
     norms = exact.norm(dim=1)
-    clip = float(norms.median())
+    clip = float(norms.sort().values[9:11].mean())  # between two norms: no rounding moves one across it
     record = run_step(make_context, recorder, model, features, labels, clip, physical)
     for step, update, size, clipped in zip(
         recorder.steps, recorder.updates, record.batch_sizes, record.clipped, strict=True

@@ -192,6 +192,7 @@ def test_torch_seed_is_put_back():
     with rt.watch(*made[:3]):
         run(*made, epochs=1)
     assert torch.seed is torch.random.seed is own
+    assert {type(vars(torch.Generator)[name]).__name__ for name in ("get_state", "seed")} == {"method_descriptor"}
     assert torch.Tensor.backward.__module__.startswith("torch")
     assert torch.optim.lr_scheduler.ReduceLROnPlateau.step.__module__.startswith("torch")
     assert not made[1].original_optimizer._optimizer_step_pre_hooks

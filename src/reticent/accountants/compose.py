@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -17,7 +18,7 @@ from reticent.accountants.transform import SpectralComposition, transform_of
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff, symmetrised
 from reticent.curves._logs import log1mexp
 from reticent.curves.enclosure import Attempt, Enclosure
-from reticent.curves.polygon import NO_RISK, Polygon, hull, safest
+from reticent.curves.polygon import NO_RISK, Polygon, hull, polygon_through, safest
 from reticent.errors import NumericalError
 from reticent.pairs import Disclosure, Neighbouring, Part, poisson_gaussian
 from reticent.pairs.gaussian_mixture import GaussianMixture
@@ -26,6 +27,7 @@ Ends = tuple[float, float]
 """(lower, upper) around one number."""
 _WIDE = 1e-6  # of delta at one threshold: beyond it the curve is asked
 _WIDE_ADVANTAGE = 1e-7
+_NEAR = 1.0 / 16.0  # of the distance of a polygon's thresholds: between the tests that are asked for one power
 _TRIED = (ADVANTAGE, replace(ADVANTAGE, room=2.0))  # of the certified advantage, one after the other
 _KNOWN = 1e-8  # relative width of an advantage, and of its complement, that the curve would not narrow
 
@@ -182,6 +184,32 @@ class Composed:
         lower, upper = (float(curve.delta(epsilon)) for curve in (self.bracket.optimistic, self.bracket.pessimistic))
         return min(lower, upper), upper  # rounding may exchange equal ends
 
+    def narrowed(self, epsilon: float) -> Ends | None:
+        """delta at ``epsilon`` > 0 by the contours behind the polygons of ``bracket``; None where they do not reach.
+
+        Closer than the polygons, which are exact at their own thresholds only.
+        """
+        spectral = self._spectral
+        if spectral is None:
+            return None
+        signs = (1.0,) if spectral.symmetric else (1.0, -1.0)
+        ways = [spectral.delta_by_polygons(sign * epsilon) for sign in signs]
+        known = [way for way in ways if way is not None]
+        if len(known) < len(ways):
+            return None
+        return max(way[0] for way in known), max(way[1] for way in known)
+
+    def tests_near(self, epsilon: float, room: float) -> Polygon | None:
+        """What three tests attain, at thresholds ``room`` apart around ``epsilon``, in either direction."""
+        spectral, around = self._spectral, epsilon + room * np.array([-1.0, 0.0, 1.0])
+        if spectral is None or around[0] <= 0.0:
+            return None
+        ahead = spectral.points_by_polygons(around)
+        back = ahead if spectral.symmetric else spectral.points_by_polygons(-around[::-1])
+        if ahead is None or back is None:
+            return None
+        return polygon_through(ahead if spectral.symmetric else LogErrors.joined(ahead, back.exchanged))
+
     def at_once(self) -> Ends | None:
         """The advantage in milliseconds, proven; None where it takes the whole curve."""
         return self.certified or self._at_threshold(0.0)
@@ -201,6 +229,11 @@ class Composed:
                 return lower, upper
             self.refused.append(f"certified advantage: known within {upper - lower:.1g} only")
         return None
+
+    @property
+    def transformed(self) -> bool:
+        """Whether characteristic functions answer for single thresholds."""
+        return self._spectral is not None and bool(self._spectral.steps)
 
     def _at_threshold(self, epsilon: float) -> Ends | None:
         """delta by the characteristic function at this threshold alone; None where it cannot say it."""
@@ -271,6 +304,12 @@ def worst_case(release: Release, neighbouring: Neighbouring) -> Enclosure:
     if ends is not None and ends[1] - ends[0] <= _KNOWN * min(ends[1], 1.0 - ends[1]):
         return _ComposedWhenRead(composed, ends)
     found, reasons = composed.bracket, tuple(dict.fromkeys(composed.refused))
+    if composed.transformed and isinstance(found.pessimistic, Polygon):
+        found = replace(
+            found,
+            pessimistic=CurveWhenRead(None, composed, pessimistic=True),
+            optimistic=CurveWhenRead(None, composed, pessimistic=False),
+        )
     if not reasons:
         return found
     tried = Attempt("threshold 0 alone", failure="; ".join(reasons))
@@ -299,25 +338,28 @@ class _ComposedWhenRead(Enclosure):
 
 
 class CurveWhenRead(TradeOff):
-    """One end of a symmetric enclosure, whose delta at 0 is known; for everything else it is composed, once.
+    """One end of a symmetric enclosure; it is composed once, for the first question but that for a known delta at 0.
+
+    One delta, and one power up to threshold 0, are asked of the contours behind the polygon too, and the closer
+    answer counts. Many at once are those of the polygon.
 
     Args:
-        advantage: delta at 0, in (0, 1).
+        advantage: delta at 0, in (0, 1), where it is known; None where the polygon says it.
         release: what is composed.
         pessimistic: which end.
     """
 
-    def __init__(self, advantage: float, release: Composed, *, pessimistic: bool) -> None:
+    def __init__(self, advantage: float | None, release: Composed, *, pessimistic: bool) -> None:
         self.advantage, self._release, self._pessimistic = advantage, release, pessimistic
 
     @property
     def composed(self) -> TradeOff:
-        """The curve itself."""
+        """The polygon; of one step the curve itself."""
         bracket = self._release.bracket
         return bracket.pessimistic if self._pessimistic else bracket.optimistic
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        if np.any(log_ratio):
+        if self.advantage is None or np.any(log_ratio):
             return self.composed.errors(log_ratio)
         # A symmetric curve touches its tangent of slope -1 where both errors are equal.
         error, shape = 0.5 * (1.0 - self.advantage), np.shape(log_ratio)
@@ -325,15 +367,51 @@ class CurveWhenRead(TradeOff):
         return LogErrors(fpr=wrong, tnr=right, fnr=wrong, tpr=right)
 
     def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
-        if np.any(epsilon):
-            return self.composed.log_delta(epsilon)
-        return np.full(np.shape(epsilon), math.log(self.advantage))
+        if self.advantage is not None and not np.any(epsilon):
+            return np.full(np.shape(epsilon), math.log(self.advantage))
+        coarse = self.composed.log_delta(epsilon)
+        if np.size(epsilon) > 1 or not np.all(np.greater(epsilon, 0.0)):
+            return coarse
+        return self._closer(coarse, self._log_delta(float(np.ravel(epsilon)[0])))
 
     def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
         return self.composed.log_beta(log_alpha)
 
     def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
-        return self.composed.log_power(log_alpha)
+        coarse = self.composed.log_power(log_alpha)
+        if np.size(log_alpha) > 1:
+            return coarse
+        return self._closer(coarse, self._log_power(float(np.ravel(log_alpha)[0])))
+
+    def _closer(self, coarse: np.ndarray, fine: float | None) -> np.ndarray:
+        if fine is None:
+            return coarse
+        return np.minimum(coarse, fine) if self._pessimistic else np.maximum(coarse, fine)
+
+    def _log_delta(self, epsilon: float) -> float | None:
+        ends = self._release.narrowed(epsilon)
+        return None if ends is None else _log(ends[self._pessimistic])
+
+    def _log_power(self, log_alpha: float) -> float | None:
+        """The tangent whose threshold is closest from above; tests around that threshold from below."""
+        polygon = self.composed
+        if not isinstance(polygon, Polygon):
+            return None
+        edges, alphas = polygon.log_slopes, polygon.vertices.fpr
+        edge = int(np.searchsorted(alphas, log_alpha)) - 1
+        if not 1 <= edge < len(edges) - 1 or not edges[edge + 1] > 0.0:
+            return None
+        room = 0.5 * float(edges[edge - 1] - edges[edge + 1])
+        threshold = _least(lambda line: self._tangent(line, log_alpha), float(edges[edge]), room)
+        if self._pessimistic:
+            return min(self._tangent(threshold, log_alpha), 0.0)
+        tests = self._release.tests_near(threshold, _NEAR * room)
+        return None if tests is None else float(tests.log_power(log_alpha))
+
+    def _tangent(self, threshold: float, log_alpha: float) -> float:
+        """log of the power at ``log_alpha`` on the tangent of that threshold; infinite where it is not known."""
+        ends = self._release.narrowed(threshold)
+        return math.inf if ends is None else float(np.logaddexp(threshold + log_alpha, _log(ends[1])))
 
     @property
     def reversed(self) -> TradeOff:
@@ -345,3 +423,17 @@ class CurveWhenRead(TradeOff):
 
     def __repr__(self) -> str:
         return f"CurveWhenRead(advantage={self.advantage!r})"
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0.0 else -math.inf
+
+
+def _least(value: Callable[[float], float], middle: float, room: float) -> float:
+    """Where the parabola through three values, ``room`` apart, is least; the best of the three where it bends down."""
+    places = [middle - room, middle, middle + room]
+    before, at, after = (value(place) for place in places)
+    bend = before - 2.0 * at + after
+    if math.isfinite(bend) and bend > 0.0:
+        return middle + max(-1.0, min(1.0, 0.5 * (before - after) / bend)) * room
+    return min(zip((before, at, after), places, strict=True))[1]

@@ -42,6 +42,9 @@ class Enclosed:
     upper: np.ndarray
 
 
+_Images = tuple[float, float]
+
+
 @dataclass(frozen=True)
 class Moments:
     """Upper bounds on log E_P[e^(cS)] at some exponents, for Chernoff bounds.
@@ -119,24 +122,53 @@ class Contour:
     def delta(self, thresholds: np.ndarray) -> Enclosed:
         """delta(l) = E_P[(e^S - e^l)_+] at ``thresholds`` l, shape (n,); 16 and more must be evenly spaced."""
         c, w = self.c, self.window
-        return self._delta(thresholds, np.zeros(1), -1.0 / np.expm1((c - 1.0) * w), 1.0 / np.expm1(c * w))
+        return self._delta(thresholds, np.zeros(1), (-1.0, (c - 1.0) * w), (1.0, c * w))
 
     def reversed_delta(self, thresholds: np.ndarray) -> Enclosed:
         """E_P[(1 - e^(S - l))_+] = e^-l (delta(l) - 1 + e^l): delta of the reversed experiment at -l."""
         c, w = self.c, self.window
-        return self._delta(thresholds, -thresholds, 1.0 / np.expm1((1.0 - c) * w), -1.0 / np.expm1(-c * w))
+        return self._delta(thresholds, -thresholds, (1.0, (1.0 - c) * w), (-1.0, -c * w))
+
+    def log_overlap(self, thresholds: np.ndarray) -> np.ndarray:
+        """log of a lower bound on 1 - delta(l), l >= 0, or on 1 less the reversed delta at -l: 0 < c < 1 only.
+
+        Relative to the scale of the contour: it has digits where delta is next to 1. -inf where nothing is known.
+        """
+        c, w = self.c, self.window
+        grown = np.maximum(-thresholds, 0.0)
+        scale = (1.0 - c) * thresholds + grown + self.log_scale
+        found = self._delta(thresholds, grown - scale, (1.0, (1.0 - c) * w), (1.0, c * w))
+        return _log(-found.upper) + scale
+
+    def log_fpr(self, thresholds: np.ndarray) -> Enclosed:
+        """Logarithms of the bounds of ``fpr``, relative to the scale of the contour; -inf where nothing is known."""
+        return self._log_rate(thresholds, True, -self.c)
+
+    def log_fnr(self, thresholds: np.ndarray) -> Enclosed:
+        """Logarithms of the bounds of ``fnr``."""
+        return self._log_rate(thresholds, False, 1.0 - self.c)
+
+    def _log_rate(self, thresholds: np.ndarray, under_absent: bool, power: float) -> Enclosed:
+        scale = power * thresholds + self.log_scale
+        found = self._rate(thresholds, under_absent, 1.0, -scale)
+        return Enclosed(*(np.minimum(_log(end) + scale, 0.0) for end in (found.lower, found.upper)))
+
+    def _scale(self, exponent: np.ndarray, log_factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """e^(exponent + log_factor) M(c), and a bound on its relative rounding."""
+        sizes = np.abs(exponent) + np.abs(log_factor) + abs(self.log_scale)
+        return np.exp(exponent + log_factor + self.log_scale), 4 * _EPS * (1.0 + sizes)
 
     @_QUIET
-    def _delta(self, thresholds: np.ndarray, log_factor: np.ndarray, right: float, left: float) -> Enclosed:
-        """e^log_factor times delta; ``right`` + e^l ``left`` is what its images tend to."""
+    def _delta(self, thresholds: np.ndarray, log_factor: np.ndarray, right: _Images, left: _Images) -> Enclosed:
+        """e^log_factor times delta; ``right`` + e^l ``left`` is what its images tend to: sign / (e^exponent - 1)."""
         if self.c == 0.5 and self.window < _SHORT:
             return self._short_delta(thresholds, log_factor)
-        scale = np.exp((1.0 - self.c) * thresholds + log_factor + self.log_scale)
+        scale, rounding = self._scale((1.0 - self.c) * thresholds, log_factor)
         total, error = self._sum(thresholds, np.ones(len(self.frequencies)), self._delta_tail)
-        near, far = np.exp(log_factor), np.exp(log_factor + thresholds)
-        value = scale * total + near * right + far * left
-        error = scale * error + 8 * _EPS * (near * abs(right) + far * abs(left))
-        return _ordered([(value, error)], near * (self._right(thresholds) + self._left(thresholds)))
+        near, far = _shrunk(log_factor, *right), _shrunk(log_factor + thresholds, *left)
+        error = scale * (error + rounding * np.abs(total)) + 8 * _EPS * (np.abs(near) + np.abs(far))
+        images = self._right(thresholds, log_factor) + self._left(thresholds, log_factor)
+        return _ordered([(scale * total + near + far, error)], images)
 
     def _short_delta(self, thresholds: np.ndarray, log_factor: np.ndarray) -> Enclosed:
         """The same at c = 1/2 where all losses are small: frequency 0 and the known images, both large, in one."""
@@ -151,7 +183,7 @@ class Contour:
         rounding = 16 * _EPS * (even + np.abs(odd) + missing) + u**7 / 4000.0
         error = scale * (error + np.expm1(self.start_error) / u) + rounding
         factor = np.exp(0.5 * thresholds + log_factor)
-        images = np.exp(log_factor) * (self._right(thresholds) + self._left(thresholds))
+        images = self._right(thresholds, log_factor) + self._left(thresholds, log_factor)
         return _ordered([(factor * (even + odd + missing + scale * total), factor * error)], images)
 
     def fpr(self, thresholds: np.ndarray) -> Enclosed:
@@ -171,22 +203,25 @@ class Contour:
         return self._rate(thresholds, False, -1.0)
 
     @_QUIET
-    def _rate(self, thresholds: np.ndarray, under_absent: bool, sign: float) -> Enclosed:
-        """The error of one kind; ``sign`` -1 for its complement.
+    def _rate(
+        self, thresholds: np.ndarray, under_absent: bool, sign: float, log_factor: np.ndarray | float = 0.0
+    ) -> Enclosed:
+        """The error of one kind, times e^log_factor; ``sign`` -1 for its complement.
 
         Slopes of delta just left and just right of e^l enclose alpha, those of the reversed delta in e^-l beta. The
         slope of an image is a mean of P(S > l + mW), to which the bounds of delta's images apply as well.
         """
         power, step, lines = (-self.c if under_absent else 1.0 - self.c), self.step, 1j * self.frequencies
-        scale = np.exp(power * thresholds + self.log_scale)
-        known = -1.0 / np.expm1((-sign if under_absent else sign) * power * self.window)
-        spill = self._right(thresholds, step) + self._left(thresholds, step)
-        spill = np.exp(-thresholds) * spill if under_absent else spill
+        scale, rounding = self._scale(power * thresholds, log_factor + np.zeros(len(thresholds)))
+        apart = (-sign if under_absent else sign) * power * self.window
+        known = _shrunk(np.asarray(log_factor), -1.0, apart)
+        weight = log_factor - thresholds if under_absent else log_factor
+        spill = self._right(thresholds, weight, step) + self._left(thresholds, weight, step)
         exponents, ends = (self.c - 1.0 + lines if under_absent else -(self.c + lines)), []
         for eta in (step, -step):
             total, error = self._sum(thresholds, np.expm1(exponents * eta) / -np.expm1(-eta), self._rate_tail)
-            value = sign * scale * total + known
-            ends.append((value, scale * error + 16 * _EPS * abs(known) + 2.0 * spill))
+            value, error = sign * scale * total + known, scale * (error + rounding * np.abs(total))
+            ends.append((value, error + 16 * _EPS * np.abs(known) + 2.0 * spill))
         return _ordered(ends)
 
     def _sum(self, thresholds: np.ndarray, factor: np.ndarray, tail: float) -> tuple[np.ndarray, float]:
@@ -213,28 +248,37 @@ class Contour:
         """A difference over ``step`` is at most 1.1 / t, and 2.2 / (step t^2)."""
         return 1.1 * (max(np.log(2.0 / (self.step * float(self.frequencies[-1]))), 0.0) + 1.0)
 
-    def _right(self, thresholds: np.ndarray, margin: float = 0.0) -> np.ndarray:
-        """Bound on the sum over m >= 1 of e^((c-1) m W) Q(S > l + mW), which is at least delta there."""
-        exponents, logs = self.moments.right(self.c, 1.0)
-        gap = exponents - self.c
-        shifted = thresholds[:, None] - margin
-        bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
-        return np.exp(np.minimum(np.min(bounds, axis=1, initial=OVERFLOW), OVERFLOW)) + self._lost(1.0 - self.c)
+    def _right(self, thresholds: np.ndarray, log_factor: np.ndarray | float, margin: float = 0.0) -> np.ndarray:
+        """Bound on the sum over m >= 1 of e^((c-1) m W) Q(S > l + mW), which is at least delta there.
 
-    def _lost(self, decay: float) -> float:
-        """Sum over m >= 1 of e^(-decay m W) times what the moments leave out."""
+        Times e^log_factor.
+        """
+        exponents, logs = self.moments.right(self.c, 1.0)
+        return self._images(exponents - self.c, logs, 1.0 - exponents, thresholds - margin, log_factor) + self._lost(
+            1.0 - self.c, log_factor
+        )
+
+    def _left(self, thresholds: np.ndarray, log_factor: np.ndarray | float, margin: float = 0.0) -> np.ndarray:
+        """Bound on e^l times the sum over m >= 1 of e^(-c m W) P(S <= l - mW), at least the reversed delta there.
+
+        Times e^log_factor.
+        """
+        exponents, logs = self.moments.left(self.c, 0.0)
+        return self._images(self.c - exponents, logs, 1.0 - exponents, thresholds + margin, log_factor) + self._lost(
+            self.c, log_factor + thresholds
+        )
+
+    def _images(
+        self, gap: np.ndarray, logs: np.ndarray, powers: np.ndarray, shifted: np.ndarray, log_factor: np.ndarray | float
+    ) -> np.ndarray:
+        bounds = logs + powers * shifted[:, None] - gap * self.window - np.log(-np.expm1(-gap * self.window))
+        return np.exp(np.minimum(np.min(bounds, axis=1, initial=OVERFLOW) + log_factor, OVERFLOW))
+
+    def _lost(self, decay: float, log_factor: np.ndarray | float) -> np.ndarray | float:
+        """Sum over m >= 1 of e^(-decay m W) times what the moments leave out, times e^log_factor."""
         if self.moments.lost == 0.0:
             return 0.0
-        return self.moments.lost / float(np.expm1(decay * self.window)) if decay > 0.0 else np.inf
-
-    def _left(self, thresholds: np.ndarray, margin: float = 0.0) -> np.ndarray:
-        """Bound on e^l times the sum over m >= 1 of e^(-c m W) P(S <= l - mW), at least the reversed delta there."""
-        exponents, logs = self.moments.left(self.c, 0.0)
-        gap = self.c - exponents
-        shifted = thresholds[:, None] + margin
-        bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
-        lost = np.exp(thresholds) * self._lost(self.c)
-        return np.exp(np.minimum(np.min(bounds, axis=1, initial=OVERFLOW), OVERFLOW)) + lost
+        return self.moments.lost * np.exp(log_factor) / np.expm1(decay * self.window) if decay > 0.0 else np.inf
 
 
 def build_contour(
@@ -326,6 +370,18 @@ def _fourier(frequencies: np.ndarray, coefficients: np.ndarray, thresholds: np.n
     coarse = np.exp(-1j * np.multiply.outer(thresholds[::fine], frequencies)) * coefficients
     within = np.exp(-1j * np.multiply.outer(frequencies, step * np.arange(fine)))
     return np.real(coarse @ within).ravel()[:count]
+
+
+def _log(values: np.ndarray) -> np.ndarray:
+    """Logarithms; -inf where there is none."""
+    return np.log(np.maximum(values, 0.0))
+
+
+def _shrunk(log_size: np.ndarray, sign: float, exponent: float) -> np.ndarray:
+    """sign e^log_size / (e^exponent - 1), where either may overflow."""
+    if exponent > 0.0:
+        return sign * np.exp(log_size - exponent) / -np.expm1(-exponent)
+    return sign * np.exp(log_size) / np.expm1(exponent)
 
 
 def _ordered(ends: list[tuple[np.ndarray, np.ndarray]], aliases: np.ndarray | float = 0.0) -> Enclosed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reticent.accountants.bounds import Bounds
 from reticent.accountants.lattice import Lattice
@@ -25,6 +25,7 @@ class Accuracy:
     Attributes:
         disclosed: advantage from which on bounds have said all that matters.
         width: of the advantage: beyond it the next route is tried as well.
+        relative: the same, as a share of the advantage: what is small is known to some digits too.
         wide: of the advantage: worth a note.
         deepest: log of delta that a curve should reach.
         aimed: distance of the curves of a lattice, in false negative rates.
@@ -37,6 +38,7 @@ class Accuracy:
 
     disclosed: float = 1.0 - 1e-10
     width: float = 1e-6
+    relative: float = 1e-3
     wide: float = 1e-3
     deepest: float = -27.0
     aimed: float = 5e-8
@@ -48,6 +50,11 @@ class Accuracy:
     missed: float = 1e-15
     missed_more: float = 1e-9
     missed_deep: float = 1e-24
+
+    def of(self, advantage: float) -> Accuracy:
+        """The same where the advantage is at most ``advantage``."""
+        width = min(self.width, self.relative * advantage)
+        return self if width == self.width else replace(self, width=width, aimed=self.aimed * width / self.width)
 
     def finer(self, coarse: Answer | None, points: int) -> int:
         """Points that narrow a lattice of ``points`` to ``width``: that falls with the square of the spacing."""
@@ -126,12 +133,13 @@ def enclose(steps: Steps, *always_above: Polygon, accuracy: Accuracy = CURVE) ->
     """
     found = Findings(steps, list(always_above))
     found.ask(Bounds())
+    exact = found.ask(Transform())
     if max(curve.delta(0.0) for curve in found.below) >= accuracy.disclosed:
         return found
+    accuracy = accuracy.of(min(float(curve.delta(0.0)) for curve in found.above))
     if enclosed(steps):  # a finer lattice would not narrow what the steps are known by
         found.ask(Lattice(accuracy.aimed, accuracy.split_points, accuracy.missed_deep, _DEPTH))
         return found
-    exact = found.ask(Transform())
     if exact is None or found.width > accuracy.width or not exact.above[0].reaches(accuracy.deepest):
         _latticed(found, accuracy)
     for kind in ROUTES.values() if found.width > accuracy.width else ():

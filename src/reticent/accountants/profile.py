@@ -336,8 +336,9 @@ def _on_a_lattice(pair: GaussianMixture, steps: float, largest: float) -> Callab
     cap = min(largest, _LARGEST) + 20.0
     loss = np.clip(nodes.loss - start, -cap, cap)
     spread = math.sqrt(steps * float(nodes.tilted(0.5) @ nodes.loss**2))
-    room = 4.0 * float(np.max(np.abs(loss))) + 20.0 * spread
-    spacing = min(_SPACING, max(spread / _FINEST, room / _POINTS))
+    furthest = max(_furthest(loss, mass, steps) for mass in (nodes.tilted(1.0), nodes.weight))
+    room = 4.0 * float(np.max(np.abs(loss))) + max(20.0 * spread, 2.0 * furthest)
+    spacing = max(min(_SPACING, spread / _FINEST), room / _POINTS)
     points = spacing * (np.arange(_POINTS) - _POINTS // 2) + steps * start
     present = _composed(loss / spacing, nodes.tilted(1.0), steps)
     absent = present if pair.antipodal else _composed(loss / spacing, nodes.weight, steps)
@@ -351,6 +352,12 @@ def _on_a_lattice(pair: GaussianMixture, steps: float, largest: float) -> Callab
         return np.clip(np.array(values), 0.0, 1.0)
 
     return delta
+
+
+def _furthest(loss: np.ndarray, mass: np.ndarray, steps: float) -> float:
+    """Size of the sum, ten deviations beyond its mean."""
+    mean = float(mass @ loss)
+    return steps * abs(mean) + 10.0 * math.sqrt(steps * max(float(mass @ loss**2) - mean**2, 0.0))
 
 
 def _composed(loss: np.ndarray, mass: np.ndarray, steps: float) -> np.ndarray:

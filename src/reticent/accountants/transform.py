@@ -5,29 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from reticent.accountants.contour import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
 from reticent.accountants.cut_moments import SampledStep, cut_moments
+from reticent.accountants.readings import Block, read
 from reticent.accountants.route import Answer, Route
-from reticent.accountants.steps import Steps
+from reticent.accountants.steps import Step, Steps
 from reticent.curves import LogErrors
-from reticent.curves._logs import TINY, log1mexp
-from reticent.curves.polygon import Polygon, Sides, mirrored, polygon_above, polygon_through
+from reticent.curves.polygon import Sides, mirrored, polygon_above, polygon_through
 from reticent.errors import NumericalError
 from reticent.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
 from reticent.pairs.transforms import Law, PlainGaussian
 
 _STEP = 1e-7  # standard deviations of the loss between the two deltas whose difference gives an error rate
-_SLACK = 1e-12
-_MAX_SPANS = 12
+_MAX_SPANS = 24
 _HOPELESS = 1e-3
 _NOT_SMALL = 5.0  # -log of the spread from which on delta is so small that more digits are needed
-_LOUD = 16.0  # spread beyond which the advantage is asked first
-_DISCLOSED = 1.0 - 1e-13
+_LOUD = 16.0  # spread beyond which thresholds between 0 and what tells the hypotheses apart are left out
+_APART = 1.0  # spread from which on 1 - delta is followed as well as delta
+_TOLD = 9.0  # standard deviations below the mean of the loss at which these begin
 
 
 class Effort(NamedTuple):
@@ -48,7 +48,8 @@ class Effort(NamedTuple):
 
 
 _CURVE, _POINT = Effort(4_000_000, 30.0, 1e-9, 2e-15), Effort(30_000_000, 44.0, 1e-11, 3e-16)
-_Key = tuple[float, float, float, Effort]  # c, lowest and highest threshold
+_Planned = tuple[float, float, float]  # c, lowest and highest threshold
+_Key = tuple[float, float, float, Effort]  # the same
 _HALF_BLOCK = 1.4  # standard deviations to either side that one contour serves
 _EASED = 0.6  # of what the last contour had to resolve: where the next one starts
 _ROOM = 1.0  # standard deviations of the loss by which Chernoff exponents must exceed 1, or losses are cut off
@@ -56,6 +57,7 @@ _FURTHEST = 80.0  # standard deviations of the loss up to which Chernoff exponen
 _RIGHT, _LEFT, _CUT = 40, 32, 48  # Chernoff exponents: above 1/2, below, and on either side of cut moments
 _FIRST_RIGHT, _FIRST, _LEAST_FURTHEST = 1.05, 0.55, 0.6  # the first of them over 1/2; distances from 1/2
 _LEAST_TOP = 1.5  # the largest exponent is at least so large
+_TOPS = np.array([1.0, 0.75, 0.5])  # shares of it, where the moments beyond are out of reach
 _OUTER = 0.35  # of the way from 1/2 to the last Chernoff exponent: contours do not go further
 _AWAY = 0.25  # standard deviations of the loss between a contour and the poles 0 and 1
 _CENTRAL = 7.5  # standard deviations that the contour between the poles serves where no other fits
@@ -70,7 +72,6 @@ _STUCK, _LITTLE = 300.0, 0.9  # reach from which on more nodes must take away a 
 _SPAN = 1.5  # length of a span of thresholds, in standard deviations of the loss
 _CLOSE = 0.05  # standard deviations of the loss, inverted: how close a saddle point is followed
 _HALF_STEPS = 200  # of a deviation, to the end of a tail
-_BELOW_ONE = 1.0 - 1e-16  # keeps a complement above 0
 _MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
 _EXPLOSION = 60.0  # log of a moment that rare large losses dominate
 
@@ -139,6 +140,7 @@ class SpectralComposition:
     accuracy: Transform = TRANSFORM
     _contours: dict[_Key, Contour] = field(default_factory=dict, compare=False, repr=False)
     _reaches: dict[Effort, float] = field(default_factory=dict, compare=False, repr=False)  # of the last contour
+    _serving: list[tuple[float, float, Contour]] = field(default_factory=list, compare=False, repr=False)
     refused: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -153,6 +155,34 @@ class SpectralComposition:
     def reversed_delta(self, epsilon: float) -> tuple[float, float]:
         """The same for H0 and H1 exchanged, epsilon >= 0; of a symmetric composition it is ``delta``."""
         return self._tightest(-float(epsilon), Contour.reversed_delta)
+
+    def delta_by_polygons(self, threshold: float) -> tuple[float, float] | None:
+        """``delta`` at ``threshold`` >= 0, ``reversed_delta`` at minus it, by the contour that ``polygons`` had there.
+
+        It does not depend on what was asked before. Beyond the contours delta is at most what it is at their end; None
+        before ``polygons`` was called.
+        """
+        contour, inner = self._serves(threshold), threshold
+        if contour is None:
+            ends = [(edge, one) for low, high, one in self._serving for edge in (low, high)]
+            inside = [end for end in ends if 0.0 <= end[0] / threshold < 1.0]
+            if not inside:
+                return None
+            inner, contour = max(inside, key=lambda end: abs(end[0]))
+        with np.errstate(all="ignore"):
+            found = (contour.delta if threshold >= 0.0 else contour.reversed_delta)(np.array([inner]))
+        return float(found.lower[0]) if inner == threshold else 0.0, float(found.upper[0])
+
+    def points_by_polygons(self, thresholds: np.ndarray) -> LogErrors | None:
+        """Rates of tests at most as strong as those at ``thresholds``, all of one sign, by the same contour."""
+        contour = self._serves(float(thresholds[0]))
+        if contour is None:
+            return None
+        with np.errstate(all="ignore"):
+            return read(contour, thresholds, self._spread > _APART).points
+
+    def _serves(self, threshold: float) -> Contour | None:
+        return next((contour for low, high, contour in self._serving if low <= threshold <= high), None)
 
     def _tightest(self, threshold: float, value: Callable[[Contour, np.ndarray], Enclosed]) -> tuple[float, float]:
         """Intersection of enclosures from contours ever further out, until they are tight or end.
@@ -192,8 +222,6 @@ class SpectralComposition:
     def polygons(self) -> Sides:
         """Polygons around this direction; far tails that no contour reaches are left out."""
         with np.errstate(all="ignore"):
-            if self._spread > _LOUD and (low := self.delta(0.0)[0]) > _DISCLOSED:
-                return _disclosed(low)
             blocks = self._computed()
         *bounds, points = zip(*blocks, strict=True)
         thresholds, log_delta, log_rest = (np.concatenate(each) for each in bounds)
@@ -204,17 +232,35 @@ class SpectralComposition:
             points = LogErrors.joined(points, points.exchanged.at(slice(-2, None, -1)))
         return Sides(polygon_above(thresholds, log_delta, log_rest), polygon_through(points))
 
-    def _computed(self) -> list[_Block]:
-        """The blocks that can be had, among them those next to threshold 0."""
-        blocks = []
-        for c, low, high in self._blocks():
+    def _computed(self) -> list[Block]:
+        """The blocks that can be had, among them those next to threshold 0.
+
+        Outwards from 0; where a contour cannot be had, the last one serves the rest of its side.
+        """
+        planned = self._blocks()
+        self._serving.clear()
+        before = self._outwards([block for block in reversed(planned) if block[2] <= 0.0])
+        return [*reversed(before), *self._outwards([block for block in planned if block[1] >= 0.0])]
+
+    def _outwards(self, planned: list[_Planned]) -> list[Block]:
+        found: list[Block] = []
+        last, failed = 0.5, False
+        for c, low, high in planned:
+            if not failed:
+                try:
+                    found.append(self._block(c, low, high))
+                    last = c
+                    continue
+                except NumericalError as error:
+                    self.refused.append(f"thresholds {low:.3g} to {high:.3g}: {error}")
+                    failed = True
             try:
-                blocks.append(self._block(c, low, high))
-            except NumericalError as error:
-                if low <= 0.0 <= high:
+                found.append(self._block(last, low, high))
+            except NumericalError:
+                if not found:
                     raise
-                self.refused.append(f"thresholds {low:.3g} to {high:.3g}: {error}")
-        return blocks
+                break
+        return found
 
     @cached_property
     def _spread(self) -> float:
@@ -230,18 +276,20 @@ class SpectralComposition:
     def _moments(self) -> Moments:
         """Chernoff exponents on both sides, up to where rare large losses take over."""
         furthest = 0.5 + _FURTHEST / self._spread
-        top = max(min(furthest, min((_explosion(step) for step in self.steps), default=np.inf)), _LEAST_TOP)
+        explosion = max(min(furthest, min((_explosion(step) for step in self.steps), default=np.inf)), _LEAST_TOP)
         low = 0.5 - _FURTHEST / self._spread
-        right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * _FIRST_RIGHT, 1.0, _RIGHT)
         left = 0.5 - np.geomspace(_FIRST, max(0.5 - low, _LEAST_FURTHEST), _LEFT)
-        if top < 1.0 + _ROOM / self._spread:
-            return self._cut_moments(furthest)
-        try:
-            found = self._whole_moments(top, left, right)
-        except NumericalError:  # out of reach of the nodes
-            return self._cut_moments(furthest)
-        reached = found.exponents[np.isfinite(found.logs)].max(initial=0.0)
-        return self._cut_moments(furthest) if reached < 1.0 + _ROOM / self._spread else found
+        for top in explosion * _TOPS:
+            if top < 1.0 + _ROOM / self._spread:
+                break
+            right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * _FIRST_RIGHT, 1.0, _RIGHT)
+            try:
+                found = self._whole_moments(top, left, right)
+            except NumericalError:  # out of reach of the nodes
+                continue
+            if found.exponents[np.isfinite(found.logs)].max(initial=0.0) >= 1.0 + _ROOM / self._spread:
+                return found
+        return self._cut_moments(furthest)
 
     @cached_property
     def _exponents(self) -> np.ndarray:
@@ -359,17 +407,22 @@ class SpectralComposition:
             raise NumericalError("characteristic function: the nodes cannot follow the oscillation")
         return best
 
-    def _blocks(self) -> list[tuple[float, float, float]]:
-        """(c, lowest threshold, highest threshold) per contour; 0 is a border."""
+    def _blocks(self) -> list[_Planned]:
+        """(c, lowest threshold, highest threshold) per contour, in order; 0 is a border."""
         if self._rightmost == 0.5:
             reach = _CENTRAL * self._spread
             return [(0.5, 0.0, reach)] if self.symmetric else [(0.5, -reach, 0.0), (0.5, 0.0, reach)]
-        blocks, edges = [], {1: 0.0, -1: 0.0}
+        blocks: list[_Planned] = []
+        edges = {1: 0.0, -1: 0.0}
         for side in (1,) if self.symmetric else (1, -1):
             limit = self._rightmost if side > 0 else self._exponents[1]
             c, variance = 0.5 - side * _HALF_BLOCK / self._spread, self._spread**2
             for _ in range(_MOST_CONTOURS):
                 c += side * 2.0 * _HALF_BLOCK / np.sqrt(variance)
+                if blocks and self._spread > _LOUD:
+                    least = 0.5 + side * (0.5 - _TOLD / self._spread)
+                    if side * (least - c) > 0.0:
+                        c, edges[side] = least, self._cumulants(least)[0] - side * _HALF_BLOCK * self._spread
                 c = min(c, float(limit)) if side > 0 else max(c, float(limit))
                 mean, variance = self._cumulants(c)
                 edge = mean + side * _HALF_BLOCK * np.sqrt(variance)
@@ -396,7 +449,7 @@ class SpectralComposition:
         offset = 1.0 if side > 0 else 0.0
         return float(np.min(logs + (offset - exponents) * threshold))
 
-    def _block(self, c: float, low: float, high: float) -> _Block:
+    def _block(self, c: float, low: float, high: float) -> Block:
         contour = self._contour(c, low, high)
         # Each block owns its end nearer to 0; the block right of 0 owns 0.
         spans = min(max(1, int(np.ceil((high - low) / (_SPAN * self._spread)))), _MAX_SPANS)
@@ -404,19 +457,18 @@ class SpectralComposition:
         thresholds = thresholds[:-1] if low >= 0.0 else thresholds[1:]
         if high == 0.0:
             thresholds = thresholds[:-1]
-        fpr, tnr = (contour.fpr(thresholds), contour.tnr(thresholds))
-        fnr, tpr = (contour.fnr(thresholds), contour.tpr(thresholds))
-        bounds = contour.delta(thresholds) if low >= 0 else contour.reversed_delta(thresholds)
-        upper = np.clip(bounds.upper * (1.0 + _SLACK), TINY, 1.0)
-        rates = LogErrors(*(np.log(np.clip(x, TINY, 1.0)) for x in (fpr.upper, tnr.lower, fnr.upper, tpr.lower)))
-        few, many = _attained(np.abs(thresholds), bounds.lower, fpr if low >= 0.0 else fnr)
-        known = LogErrors(few, log1mexp(few), log1mexp(many), many)
-        points = LogErrors.joined(rates, known if low >= 0.0 else known.exchanged)
-        return _Block(thresholds, np.log(upper), np.log1p(-upper * _BELOW_ONE), points)
+        block = read(contour, thresholds, self._spread > _APART)
+        self._serving.append((low, high, contour))
+        return block
 
 
 def transform_of(steps: Steps, accuracy: Transform = TRANSFORM) -> SpectralComposition | None:
-    """The composed transform of ``steps``; None where a step is not a sampled Gaussian."""
+    """The composed transform of ``steps``, once; None where a step is not a sampled Gaussian."""
+    return _transform_of(tuple(steps), accuracy)
+
+
+@lru_cache(maxsize=64)
+def _transform_of(steps: tuple[Step, ...], accuracy: Transform) -> SpectralComposition | None:
     plain, sampled = 0.0, []
     for step in steps:
         if step.pair.mu is not None:
@@ -426,36 +478,6 @@ def transform_of(steps: Steps, accuracy: Transform = TRANSFORM) -> SpectralCompo
         else:
             return None
     return SpectralComposition(tuple(sampled), plain, accuracy)
-
-
-class _Block(NamedTuple):
-    """What one contour says at its thresholds."""
-
-    thresholds: np.ndarray
-    log_delta: np.ndarray
-    log_rest: np.ndarray
-    points: LogErrors
-
-
-def _attained(thresholds: np.ndarray, delta: np.ndarray, fpr: Enclosed) -> tuple[np.ndarray, np.ndarray]:
-    """(log false positive rate, log of a true positive rate) of tests that are no stronger than the threshold tests.
-
-    Delta is known better than either rate: where a rate a within [a-, a+] goes with delta, the test that is
-    asked with probability a-/a only has the rates a- and a- (e^l + delta / a). Not a number where nothing is known.
-    """
-    known = (fpr.lower > 0.0) & (delta > 0.0)
-    few = np.log(np.where(known, fpr.lower, np.nan))
-    gain = np.log(np.where(known, delta * (1.0 - _SLACK), np.nan)) - np.log(fpr.upper)
-    with np.errstate(invalid="ignore"):
-        return few, np.minimum(few + np.logaddexp(thresholds, gain), 0.0)
-
-
-def _disclosed(advantage: float) -> Sides:
-    """Where all but nothing is disclosed: no privacy at all, and the test whose errors add up to the rest."""
-    sure, none = np.array([0.0]), np.array([-np.inf])
-    perfect = Polygon(LogErrors(fpr=none, tnr=sure, fnr=none, tpr=sure), np.zeros(0))
-    rest = np.array([1.0 - advantage])
-    return Sides(perfect, polygon_through(LogErrors(np.log(rest), np.log1p(-rest), np.log(rest), np.log1p(-rest))))
 
 
 def _reach(step: SampledStep, variance: float, digits: float) -> float:

@@ -125,7 +125,7 @@ class Background:
         covariance = _sample_covariance(rows, mean) if m > d else None
         total = np.trace(covariance) if covariance is not None else np.sum((rows - mean) ** 2) / (m - 1)
         ridge = float(total) / d
-        if ridge <= 0.0:
+        if ridge <= 0.0 or np.all(rows == rows[0]):  # the mean of equal numbers may be off by rounding
             raise ParameterError("gradients", "constant", "gradients that differ between records")
         share = 1.0 if estimator is Estimator.SAMPLE else _ledoit_wolf_share(rows - mean, covariance, ridge)
         return cls(mean, rows, covariance, share, ridge, m)

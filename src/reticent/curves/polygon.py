@@ -53,7 +53,9 @@ class Polygon(PolygonTradeOff):
 
     def reaches(self, log_delta: float) -> bool:
         """Whether delta is followed down to ``log_delta`` in both directions: tails that cannot be had are left out."""
-        return bool(max(self.vertices.tpr[0], self.reversed.vertices.tpr[0]) < log_delta)
+        return all(
+            np.max(rates.tpr[np.isneginf(rates.fpr)]) < log_delta for rates in (self.vertices, self.reversed.vertices)
+        )
 
     def __repr__(self) -> str:
         return f"Polygon(<{len(self.log_slopes)} edges>)"

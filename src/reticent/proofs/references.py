@@ -104,7 +104,7 @@ def add_paper(paper: Paper, *theorems: Theorem) -> None:
     """State a source of another package and its theorems, so that its mechanisms and attackers can cite them.
 
     Raises:
-        ParameterError: a key says something else already, or a theorem's key does not begin with that of the paper.
+        ParameterError: a key is taken already, or a theorem's key does not begin with that of the paper.
     """
     for theorem in theorems:
         if theorem.key.partition(":")[0] != paper.key or THEOREMS.setdefault(theorem.key, theorem) != theorem:

@@ -321,7 +321,7 @@ def _batches_were_drawn_so(ledger: PublicLedger) -> Found:
     """Whether the batches that were counted can have been drawn as the ledger says."""
     if not hasattr(ledger, "diagnostics"):
         return
-    sizes, records = ledger.diagnostics.batch_sizes, ledger.data.dataset_size
+    sizes, records = ledger.diagnostics.batch_sizes, ledger.data.dataset_size or 0
     if max(sizes) > records:
         yield "diagnostics.batch_sizes", f"has more than the {records} records"
     first = StageRecord(steps=ledger.steps, **{name: getattr(ledger, name) for name in OF_A_STAGE})

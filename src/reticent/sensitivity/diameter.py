@@ -22,7 +22,7 @@ class Diameter(StrEnum):
 
 
 def diameters(squared: torch.Tensor, method: Diameter) -> torch.Tensor:
-    """Largest distance of each record, or an upper bound on it, never below.
+    """Largest distance of each record to the nearest double, or an upper bound on it, rounding included.
 
     CHERUBIN2024 calls the centroid value a lower bound on the diameter; by the triangle inequality it is an
     upper bound (CHERUBIN2024:B8), which makes the security that follows a lower bound.
@@ -45,13 +45,23 @@ def diameters(squared: torch.Tensor, method: Diameter) -> torch.Tensor:
 
 
 def _radius(squared: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Largest distance to sum_i w_i x_i: |x_i - c|^2 = (D w)_i - w^T D w / 2."""
-    return _squared_to_centre(squared, weights).amax(1).clamp(min=0.0).sqrt()
+    """Largest distance to sum_i w_i x_i, from above."""
+    return _root_above(_squared_to_centre(squared, weights).amax(1))
 
 
 def _squared_to_centre(squared: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """|x_i - c|^2 = (D w)_i - w^T D w / 2, from above: sums of n terms >= 0 in any order, and weights that sum to 1.
+
+    Weights carry a rounding each for every round of ``_shrink``, and their sum is 1 but for n of these.
+    """
     product = torch.bmm(squared, weights[:, :, None]).squeeze(2)
-    return product - 0.5 * (product * weights).sum(1, keepdim=True)
+    half = 0.5 * (product * weights).sum(1, keepdim=True)
+    roundings = 4.0 * (squared.shape[1] + _BALL_ROUNDS) * torch.finfo(squared.dtype).eps
+    return product - half + roundings * (product + half)
+
+
+def _root_above(squared: torch.Tensor) -> torch.Tensor:
+    return squared.clamp(min=0.0).sqrt() * (1.0 + 4.0 * torch.finfo(squared.dtype).eps)
 
 
 def _ball_radius(squared: torch.Tensor) -> torch.Tensor:
@@ -77,7 +87,7 @@ def _shrink(squared: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     best = _radius(squared, weights)
     for k in range(1, _BALL_ROUNDS):
         distance = _squared_to_centre(squared, weights)
-        best = torch.minimum(best, distance.amax(1).clamp(min=0.0).sqrt())
+        best = torch.minimum(best, _root_above(distance.amax(1)))
         weights = weights * (k / (k + 1.0))
         weights[rows, distance.argmax(1)] += 1.0 / (k + 1.0)
     return torch.minimum(best, _radius(squared, weights))

@@ -114,7 +114,7 @@ def test_width_at_deltas_down_to_1e_6(run: DPSGD) -> None:
         (bracket.pessimistic.reversed, bracket.optimistic.reversed, 4e-2),
     ):
         upper, lower = above.delta(epsilons), below.delta(epsilons)
-        assert np.all(lower <= upper)
+        assert np.all(lower <= upper * (1.0 + 1e-9))
         assert np.max(upper[upper >= 1e-6] / lower[upper >= 1e-6]) <= 1 + width
         assert np.any((upper > 1e-6) & (upper < 0.1))
 
@@ -173,7 +173,7 @@ def test_frequencies_left_out_are_below_the_proven_bound(run: DPSGD) -> None:
 def test_other_samplers_claim_only_what_is_established() -> None:
     fixed = DPSGD(2.0, 0.1, 20, sampler=Sampler.FIXED_SIZE)
     worst = compose(fixed, Neighbouring.ADD_REMOVE)
-    assert relaxed_dpsgd(fixed).pessimistic.delta(1.0) == worst.pessimistic.delta(1.0)
+    assert relaxed_dpsgd(fixed).pessimistic.delta(1.0) == pytest.approx(worst.pessimistic.delta(1.0), rel=1e-9, abs=0)
     shuffled = relaxed_dpsgd(DPSGD(2.0, 0.1, 35, sampler=Sampler.SHUFFLED))
     epochs = RelaxedGaussianTradeOff(4 / 2.0**2, 1)
     assert shuffled.pessimistic.delta(1.0) == pytest.approx(float(epochs.delta(1.0)), rel=1e-12, abs=0)
@@ -185,7 +185,9 @@ def test_shuffled_batches_claim_nothing_from_below() -> None:
         assert relaxed_dpsgd(run).optimistic.delta(0.0) == 0.0
         assert Relaxed().assess(run).measure(advantage).lower == 0.0
     whole = DPSGD(2.0, 1.0, 4, sampler=Sampler.SHUFFLED)
-    assert relaxed_dpsgd(whole).optimistic.delta(0.0) == relaxed_dpsgd(whole).pessimistic.delta(0.0)
+    assert relaxed_dpsgd(whole).optimistic.delta(0.0) == pytest.approx(
+        relaxed_dpsgd(whole).pessimistic.delta(0.0), rel=1e-9, abs=0
+    )
     stages = Ledger((DPSGD(2.0, 0.1, 20, sampler=Sampler.SHUFFLED), DPSGD(3.0, 1.0, 2)))
     found = Relaxed().assess(stages).measure(advantage)
     assert found.lower == 0.0 < found.value
