@@ -44,6 +44,10 @@ WHOLE_USERS = "tests/accountants/test_whole_users.py"
 DIMENSIONS = "tests/adversaries/relaxed/test_relaxed_dimension.py"
 STATISTICS = "tests/auditing/test_statistics.py"
 WHITE_BOX = "tests/attacks/test_white_box.py"
+REPLAY = "tests/attacks/test_replay.py"
+NOISE_CHECKS = "tests/attacks/test_noise_checks.py"
+PARTICIPATION = "tests/attacks/test_participation.py"
+ONE_RUN = "tests/auditing/test_one_run.py"
 REACTING = "tests/adversaries/relaxed/test_reacting.py"
 REACTING_ORACLES = "tests/adversaries/relaxed/test_reacting_oracles.py"
 SCREEN = "tests/dashboard/test_screen.py"
@@ -208,7 +212,20 @@ MUTANTS = (
     Mutant("whole users: replacement by nobody", "reticent/pairs/whole_user.py", "absent = -1.0 if self.antipodal else 0.0", "absent = 0.0", WHOLE_USERS + "::test_one_step_by_quadrature"),
     Mutant("told mask: counts left out", "reticent/adversaries/relaxed/dimension/revealed_mask.py", "lost = np.exp(law.log_above) + np.exp(law.log_below)", "lost = 0.0", DIMENSIONS + "::test_told_mask_is_an_upper_bound_and_tight"),
     Mutant("rank p-value: lower edge of a cell", "reticent/auditing/thresholds.py", "claim.beta(edges), 0.0, 1.0)", "claim.beta(np.append(0.0, edges[:-1])), 0.0, 1.0)", STATISTICS + "::test_rank_p_value_is_the_integral_from_above"),
-    Mutant("mechanics: each layer may be clipped by itself", "reticent/attacks/mechanics.py", 'Check("spread gradients", float(_upper_tail(total, trials, claim)[0]), finding)', 'Check("spread gradients", 1.0, finding)', WHITE_BOX + "::test_each_planted_bug_is_found"),
+    Mutant("mechanics: each layer may be clipped by itself", "reticent/attacks/sum_checks.py", 'Check("spread gradients", float(_upper_tail(total, trials, claim)[0]), finding)', 'Check("spread gradients", 1.0, finding)', WHITE_BOX + "::test_each_planted_bug_is_found"),
+    Mutant("one run: a tie knows who took part", "reticent/auditing/one_run.py", "np.lexsort((_coins(*values), -np.concatenate(values)))", "np.lexsort((~included, -np.concatenate(values)))", ONE_RUN + "::test_equal_scores_are_decided_by_a_fair_coin"),
+    Mutant("one run: only epsilon 0 decides", "reticent/auditing/one_run.py", "for e in grid[::-1] if", "for e in grid[:1] if", ONE_RUN + "::test_no_bound_is_zero_because_delta_is_large_at_epsilon_zero"),
+    Mutant("one run: delta counts guesses, not canaries", "reticent/auditing/one_run.py", "budget = counts.canaries * delta", "budget = counts.guesses * delta", ONE_RUN + "::test_what_delta_adds_is_the_worst_of_all_joint_laws"),
+    Mutant("one run: a third of the guesses for every claim", "reticent/auditing/one_run.py", "return _SHARES[int(np.argmax(bounds))]", "return _SHARES[5]", ONE_RUN + "::test_the_share_of_guesses_follows_the_claim_and_the_number_of_canaries"),
+    Mutant("replay: weights at the end are not looked at", "reticent/attacks/replay.py", "if moved > _SAME_WEIGHTS:", "if moved > 1e9:", REPLAY + "::test_each_fault_that_depends_on_the_data_is_seen_by_its_replay"),
+    Mutant("replay: what other records add is not looked at", "reticent/attacks/replay.py", "if others.size and others.max() > tolerance:", "if others.size > 10**9:", REPLAY + "::test_each_fault_that_depends_on_the_data_is_seen_by_its_replay"),
+    Mutant("replay: randomness is not given back", "reticent/attacks/replay.py", "        torch.set_rng_state(states[0])\n", "", REPLAY + "::test_everything_that_is_drawn_is_replayed_and_goes_on_afterwards"),
+    Mutant("mechanics: tails up to two deviations", "reticent/attacks/noise_checks.py", "_TAILS = (2.5, 3.0, 3.5)", "_TAILS = (1.0, 1.5, 2.0)", NOISE_CHECKS + "::test_a_cut_and_a_heavy_tail_are_found"),
+    Mutant("mechanics: stronger clipping looks like another rate", "reticent/attacks/mechanics.py", "seen.replayed.counted < 0.99", "seen.replayed.counted < 0.0", WHITE_BOX + "::test_stronger_clipping_is_named_and_not_accused"),
+    Mutant("mechanics: single precision", "reticent/attacks/mechanics.py", "np.asarray(sums, dtype=np.float64)", "np.asarray(sums)", WHITE_BOX + "::test_single_precision_is_no_fault"),
+    Mutant("mechanics: weights between steps", "reticent/attacks/sum_checks.py", "if first > 10.0 * _SAME * size:", "if first > 1e9 * size:", NOISE_CHECKS + "::test_weights_may_decay_between_steps_and_may_not_follow_the_records"),
+    Mutant("mechanics: noise of the batch's own coordinates only", "reticent/attacks/participation.py", "_OFFSETS = range(17)", "_OFFSETS = range(1)", PARTICIPATION + "::test_noise_that_knows_the_batch_is_found"),
+    Mutant("condition: the weights after the release", "reticent/attacks/reacting.py", "perceptron_scores(release[:, None], weights[:, None]", "perceptron_scores(release[:, None], (weights + release)[:, None]", "tests/attacks/test_reacting_game.py::test_without_the_record_the_scores_are_standard_normal"),
     Mutant("screen: one per cent more", "reticent/dashboard/screen.py", "_followed(thresholds, profile.delta(thresholds)", "_followed(thresholds, 1.01 * profile.delta(thresholds)", SCREEN + "::test_what_is_drawn_first_is_near_what_is_proven"),
     Mutant("screen: a share of an unknown sign", "reticent/dashboard/screen.py", "share = adversary.relaxed_probability", "share = 0.9 * adversary.relaxed_probability", SCREEN + "::test_an_unknown_sign_is_drawn_near_what_is_proven"),
     Mutant("verify: curves are not compared", "reticent/certificates/verify.py", "if path[0] in _NOT_DERIVED:", 'if path[0] in _NOT_DERIVED or "curve" in path:', VERIFY + "::test_a_forgery_is_refused"),
