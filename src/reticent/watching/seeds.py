@@ -18,7 +18,7 @@ import torch
 from reticent.watching import generators
 from reticent.watching.generators import Draw
 
-_SMALL = 1 << 32
+_SMALL, _TINY = 1 << 32, 1 << 10
 _NOBODY = -1
 _OF_A_NEW_ONE = torch.Generator().initial_seed()
 
@@ -162,8 +162,12 @@ def _where(generator: Any) -> _Where:
 
 
 def guessable(seed: int) -> bool:
-    """Whether a seed can be tried out, or is that of every new ``torch.Generator()``."""
-    return seed < _SMALL or seed == _OF_A_NEW_ONE
+    """Whether a seed can be tried out, or is that of every new ``torch.Generator()``.
+
+    The twister of the processor takes the lower 32 bits: 2^60 gives the numbers of 0. One seed of the operating system
+    in four million looks like that.
+    """
+    return seed < _SMALL or seed % _SMALL < _TINY or seed == _OF_A_NEW_ONE
 
 
 def of_noise(optimizer: Any) -> list[Any]:
