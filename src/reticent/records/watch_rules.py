@@ -43,7 +43,7 @@ _ONLY_SEEN = {
     Fault.OTHER_MODEL,
     Fault.METRIC_SCHEDULE,
 }
-_PASSES = (Drawn.SHUFFLED, Drawn.IN_ORDER)
+_PASSES = (Drawn.SHUFFLED, Drawn.IN_ORDER, Drawn.RANDOM_ALLOCATION)
 
 
 def _cases(run: PublicWatchedRun) -> dict[Fault, bool]:
