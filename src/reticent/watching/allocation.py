@@ -80,7 +80,7 @@ def random_allocation(loader: DataLoader[Any]) -> DataLoader[Any]:
     order = loader.sampler
     shuffles = type(order) is RandomSampler and not order.replacement and order.num_samples == len(dataset)
     if type(loader.batch_sampler) is not BatchSampler or not shuffles:
-        drawn = loader.batch_sampler if type(order) is RandomSampler else order
+        drawn = order if type(loader.batch_sampler) in (BatchSampler, type(None)) else loader.batch_sampler
         raise ParameterError("loader", f"one with {type(drawn).__name__}", _WANTED)
     return DataLoader(
         dataset,
