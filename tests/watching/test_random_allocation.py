@@ -76,7 +76,7 @@ def test_no_seed_of_the_program_repeats_the_draws():
     passes = []
     for _ in range(2):
         torch.manual_seed(3)
-        np.random.seed(3)  # noqa: NPY002 (what a program may do)
+        np.random.seed(3)
         generator.manual_seed(3)
         passes.append(list(loader.batch_sampler))
     torch.seed()
@@ -159,7 +159,7 @@ def test_an_epoch_that_is_broken_off_counts_in_full():
 
 def test_batches_that_are_kept_for_all_epochs_are_not_drawn_anew():
     model, optimizer, loader, criterion = allocated()
-    ledger = watched(model, optimizer, loader, criterion, epochs=1)
+    watched(model, optimizer, loader, criterion, epochs=1)
     with rt.watch(model, optimizer, loader) as ledger:
         run(model, optimizer, list(loader), criterion, epochs=3)
     assert Fault.OTHER_BATCHES in ledger.ledger.faults

@@ -115,7 +115,10 @@ def _sampler_source(run: PublicWatchedRun) -> Found:
     if sampler.drawn is Drawn.FIXED_SIZE and sampler.source is not Source.DECLARED:
         yield "sampler.source", f"is {sampler.source.value}, and batches of a fixed size can only be declared"
     if sampler.drawn is Drawn.RANDOM_ALLOCATION and (sampler.batch_size, sampler.drop_last) != (None, None):
-        yield "sampler.batch_size", "has no place with random-allocation: batches vary in size, and no record is left out"
+        yield (
+            "sampler.batch_size",
+            "has no place with random-allocation: batches vary in size, and no record is left out",
+        )
     if sampler.source is Source.DECLARED or sampler.drawn is Drawn.POISSON:
         names = ["batch_size", "batches_per_epoch", "drop_last"]
         names += ["dataset_size"] if sampler.source is Source.DECLARED else ["times_per_epoch"]

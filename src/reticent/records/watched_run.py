@@ -349,7 +349,10 @@ class PublicWatchedRun(Brief, Closed):
             if sampler.drawn is Drawn.FIXED_SIZE and sampler.sample_rate is not None and segment.batches == 1:
                 rate = segment.sample_rate or sampler.sample_rate
                 return self._part(noise, rate, steps, Sampler.FIXED_SIZE)
-            if sampler.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER, Drawn.RANDOM_ALLOCATION) and sampler.times_per_epoch is not None:
+            if (
+                sampler.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER, Drawn.RANDOM_ALLOCATION)
+                and sampler.times_per_epoch is not None
+            ):
                 return self._in_passes(segment, sampler.times_per_epoch)
         often = sampler.times_per_epoch or 1
         if sampler.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):

@@ -137,7 +137,9 @@ def fit(
     check_private_model(context.model, context.train_features)
     batches = batches_of(settings, sampling, len(context.train_features))
     if checkpoint is not None and settings.sampler.in_passes:
-        raise UnsupportedError(f"a run over {settings.sampler.value} epochs cannot be resumed: leave out the checkpoint")
+        raise UnsupportedError(
+            f"a run over {settings.sampler.value} epochs cannot be resumed: leave out the checkpoint"
+        )
     if checkpoint is not None and settings.stages:
         raise UnsupportedError("a run with a schedule cannot be resumed: leave out the checkpoint")
     layouts = _plain_layouts(context.model)

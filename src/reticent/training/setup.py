@@ -11,7 +11,7 @@ from reticent import data
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
-from reticent.mechanisms import Mechanism, Sampler
+from reticent.mechanisms import Mechanism
 from reticent.mechanisms.epochs import epochs_to_steps
 from reticent.records.run_parts import MOST_STEPS
 from reticent.training.augmentation import Augmentation

@@ -11,7 +11,7 @@ import numpy as np
 
 from reticent import _check
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Sampler
+from reticent.mechanisms import DPSGD, Ledger, Mechanism
 from reticent.records.run_parts import StageRecord
 from reticent.training.batches import draw_batches
 from reticent.training.randomness import Source

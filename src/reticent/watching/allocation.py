@@ -74,7 +74,9 @@ def random_allocation(loader: DataLoader[Any]) -> DataLoader[Any]:
         raise ParameterError("loader", type(loader).__name__, _WANTED)
     dataset: Any = loader.dataset
     if isinstance(dataset, IterableDataset):
-        raise ParameterError("loader.dataset", type(dataset).__name__, "one with a length, whose records have positions")
+        raise ParameterError(
+            "loader.dataset", type(dataset).__name__, "one with a length, whose records have positions"
+        )
     if type(loader.batch_sampler) is RandomAllocation:
         return loader
     order = loader.sampler
