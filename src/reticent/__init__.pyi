@@ -30,6 +30,7 @@ from reticent.api.measures import tpr_at_fpr as tpr_at_fpr
 from reticent.mechanisms import DPSGD as DPSGD
 from reticent.mechanisms import Gaussian as Gaussian
 from reticent.mechanisms import Gradients as Gradients
+from reticent.mechanisms import Guarantee as Guarantee
 from reticent.mechanisms import Laplace as Laplace
 from reticent.mechanisms import Ledger as Ledger
 from reticent.mechanisms import Neighbouring as Neighbouring

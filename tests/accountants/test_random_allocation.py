@@ -1,25 +1,28 @@
 """Random allocation: one epoch against oracles that share no code with it, then epochs, both directions.
 
-Theorems: FELDMAN2025:Theorem 3.1, RETICENT:kept-allocation.
+Theorems: FELDMAN2025:Theorem 3.1, RETICENT:allocation-enclosure, RETICENT:kept-allocation.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from reticent.accountants import compose
+from reticent.accountants import Composed, compose
 from reticent.accountants.compose import _composed
-from reticent.accountants.steps import Step
+from reticent.accountants.lattice import Lattice
+from reticent.accountants.steps import Step, steps_of
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Neighbouring, Sampler
 from reticent.pairs import AllocatedGaussianPair, GaussianPair
-from reticent.pairs.allocated_sum import COARSE, Effort, sum_of
+from reticent.pairs.allocated_sum import COARSE, Effort, first_window, log_normal, sum_of
 from reticent.pairs.random_allocation import random_allocation
 from reticent.risk import advantage, epsilon_at_delta
 
@@ -71,7 +74,21 @@ def within(sides: Ends, epsilon: float, truth: tuple[float, float], slack: float
         assert low * (1.0 - slack) - 1e-11 <= value <= high * (1.0 + slack) + 1e-11
 
 
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "random_allocation.json").read_text())["rows"]
+
+
 class TestOneEpoch:
+    @pytest.mark.parametrize("row", GOLDEN[::4], ids=lambda row: f"{row['noise']}-{row['bins']}-{row['epsilon']:.2g}")
+    def test_golden(self, row: dict[str, float]) -> None:
+        sides = random_allocation(row["noise"], int(row["bins"]))
+        within(sides, row["epsilon"], (row["delta"], row["reversed"]), 1e-7)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("row", GOLDEN, ids=lambda row: f"{row['noise']}-{row['bins']}-{row['epsilon']:.2g}")
+    def test_all_golden(self, row: dict[str, float]) -> None:
+        sides = random_allocation(row["noise"], int(row["bins"]))
+        within(sides, row["epsilon"], (row["delta"], row["reversed"]), 1e-7)
+
     @pytest.mark.parametrize(("noise", "bins"), [(1.0, 2), (0.5, 2), (3.0, 2), (2.0, 3)])
     @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
     def test_few_bins_by_quadrature(self, noise: float, bins: int, epsilon: float) -> None:
@@ -80,7 +97,7 @@ class TestOneEpoch:
         within(random_allocation(noise, bins), epsilon, (ahead, back), 1e-6)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("epsilon", [0.0, 1.0, 2.5])
+    @pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.5])
     def test_four_bins_by_quadrature(self, epsilon: float) -> None:
         ahead = call_of_few(2.5, 4, math.exp(epsilon))
         back = math.exp(epsilon) * (call_of_few(2.5, 4, math.exp(-epsilon)) + math.exp(-epsilon) - 1.0)
@@ -146,6 +163,13 @@ class TestOneEpoch:
             assert law.kappa < 1e-10
             assert law.eta < 1e-8
 
+    def test_what_lies_beyond_the_grid_is_counted(self) -> None:
+        short = first_window(1.0)._replace(high=3.0)
+        law = log_normal(1.0, short, COARSE, above=True)
+        assert law.at[-1] < 4.0
+        assert law.lost > 0.1
+        assert float(law.mass @ law.at) + law.lost == pytest.approx(1.0, rel=1e-12, abs=0)
+
     def test_spreading_raises_and_collapsing_lowers_the_variance(self) -> None:
         truth = 5 * math.expm1(0.25)
         below, above = (
@@ -187,6 +211,31 @@ class TestEpochs:
         assert high / low < 1.0 + 1e-4
         assert not bracket.notes
 
+    def test_steps_that_are_known_from_both_sides(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Composed, each side stays on its side of what a finer grid has."""
+        fine = _composed((Step(AllocatedGaussianPair(1.5, 12), 5),), 0.0, False)
+        monkeypatch.setattr("reticent.pairs.random_allocation.FINE", Effort(8.0, 150, 1.4, 20, 10))
+        random_allocation.cache_clear()
+        coarse = _composed((Step(AllocatedGaussianPair(1.5, 12), 5),), 0.0, False)
+        random_allocation.cache_clear()
+        for epsilon in (0.0, 1.0, 2.0):
+            bounds = [float(curve.delta(epsilon)) for curve in (coarse.optimistic, fine.optimistic)]
+            bounds += [float(curve.delta(epsilon)) for curve in (fine.pessimistic, coarse.pessimistic)]
+            assert bounds == sorted(bounds)
+        assert advantage(coarse.optimistic) < 0.999 * advantage(fine.optimistic)
+
+    def test_tails_of_many_steps_keep_their_digits(self) -> None:
+        """The lattice with tilted masses around the contour, which shares no code with it."""
+        run = DPSGD(1.0, 0.01, 2000)
+        steps = steps_of(run, ADD)[0]
+        deep, plain = (Lattice(5e-8, 2**17, tail, depth).answer(steps) for tail, depth in ((1e-24, 0.6), (1e-15, 0.0)))
+        for epsilon in (0.5, 3.0):
+            low, high = Composed(run, ADD).delta(epsilon)
+            assert float(deep.below[0].delta(epsilon)) <= high
+            assert low <= float(deep.above[0].delta(epsilon))
+        widths = [float(a.above[0].delta(3.0) - a.below[0].delta(3.0)) for a in (deep, plain)]
+        assert widths[0] < 0.4 * widths[1]
+
     def test_less_than_poisson_in_the_tail_and_than_shuffling(self) -> None:
         run = {"noise_multiplier": 1.0, "sample_rate": 1 / 64, "steps": 64}
         found = {}
@@ -212,6 +261,8 @@ class TestEpochs:
         assert DPSGD(1.0, 0.03, 33, sampler=Sampler.RANDOM_ALLOCATION).parts_under(ADD)[0].pair.bins == 33
         stated = DPSGD(1.0, 0.03, 34, sampler=Sampler.RANDOM_ALLOCATION, batches_per_epoch=34)
         assert stated.parts_under(ADD)[0].pair.bins == 34
+        loose = DPSGD(1.0, 0.03, 34, sampler=Sampler.RANDOM_ALLOCATION)
+        assert loose.parts_under(ADD, attained=True)[0].pair.bins == 34
         few, more = random_allocation(1.0, 33), random_allocation(1.0, 34)
         assert advantage(more[0]) < advantage(few[1])
 

@@ -189,3 +189,47 @@ class TestShuffled:
     def test_impossible_epochs_are_refused(self, changes, allowed) -> None:
         with pytest.raises(ParameterError, match=allowed):
             DPSGD(**{"noise_multiplier": 1.0, "sample_rate": 0.6, "steps": 4, "sampler": Sampler.SHUFFLED} | changes)
+
+
+class TestDrawsThatAreSummed:
+    """Parallel Poisson: a record may be in several of the draws whose batches are summed before the noise."""
+
+    def test_one_step(self) -> None:
+        run = DPSGD(1.0, 0.2, 1, draws_per_step=3)
+        x = np.linspace(-12.0, 16.0, 28001)
+        present = sum(math.comb(3, k) * 0.2**k * 0.8 ** (3 - k) * norm.pdf(x, k) for k in range(4))
+        width = float(x[1] - x[0])
+        for epsilon in (0.0, 1.0):
+            slope = math.exp(epsilon)
+            seen = hockey_stick(present, norm.pdf(x), slope, width), hockey_stick(norm.pdf(x), present, slope, width)
+            bound = float(compose(run, ADD).pessimistic.delta(epsilon))
+            assert bound == pytest.approx(max(seen), rel=1e-5, abs=0)
+
+    def test_with_several_records_of_a_person(self) -> None:
+        both = DPSGD(1.0, 0.2, 5, draws_per_step=3, records_per_user=2)
+        assert both.parts_under(ADD) == DPSGD(1.0, 0.2, 5, records_per_user=6).parts_under(ADD)
+
+    def test_only_poisson_draws(self) -> None:
+        with pytest.raises(ParameterError, match="draws_per_step"):
+            DPSGD(1.0, 0.2, 1, draws_per_step=3, sampler=Sampler.SHUFFLED)
+
+
+@pytest.mark.parametrize("sampler", [Sampler.RANDOM_ALLOCATION, Sampler.ALLOCATED_ONCE, Sampler.CYCLIC])
+def test_every_attacker_has_an_answer(sampler: Sampler) -> None:
+    """Nobody is given more than the worst case, and all say what they stand on."""
+    run = DPSGD(1.5, 0.1, 20, sampler=sampler, num_parameters=50, batch_size=10, dataset_size=100)
+    worst = WorstCase().assess(run, ADD)
+    for who in (Relaxed(), Relaxed(dimension=20), Mixed()):
+        found = who.assess(run, ADD)
+        assert found.measure(advantage).upper <= worst.measure(advantage).upper * (1.0 + 1e-6)
+        assert found.theorems
+
+
+def test_lower_ends_of_a_cyclic_order() -> None:
+    """Rate .6: one batch per epoch or two, and the lower end stands on two."""
+    run = DPSGD(2.0, 0.6, 10, sampler=Sampler.CYCLIC)
+    assert run.parts_under(ADD)[0].count == 10
+    assert run.parts_under(ADD, attained=True)[0].count == 5
+    stated = DPSGD(2.0, 0.6, 9, sampler=Sampler.CYCLIC, batches_per_epoch=2)
+    low, high = ends(stated)
+    assert low == high == pytest.approx(advantage(GaussianTradeOff(math.sqrt(5) / 2)), rel=1e-12, abs=0)

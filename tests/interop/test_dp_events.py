@@ -9,7 +9,7 @@ from dp_accounting.pld import PLDAccountant
 from reticent.accountants import compose
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import from_dp_event, relation, to_dp_event
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
 from reticent.risk import epsilon_at_delta
 
 G, L = dp_event.GaussianDpEvent, dp_event.LaplaceDpEvent
@@ -113,10 +113,10 @@ REFUSED = [
     (dp_event.ZCDpEvent(0.1), "ZCDpEvent: a zCDP bound does not determine"),
     (dp_event.RandomizedResponseDpEvent(0.5, 3), "RandomizedResponseDpEvent"),
     (dp_event.DiscreteLaplaceDpEvent(0.5, 1), "DiscreteLaplaceDpEvent"),
-    (dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [0.5, 0.5]), "MixtureOfGaussiansDpEvent"),
+    (dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.5, 0.3, 0.2]), "MixtureOfGaussiansDpEvent"),
+    (dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 3.0], [0.25, 0.5, 0.25]), "MixtureOfGaussiansDpEvent"),
     (dp_event.SampledWithReplacementDpEvent(100, 10, G(1.0)), "SampledWithReplacementDpEvent"),
     (dp_event.RepeatAndSelectDpEvent(G(1.0), 2.0, 1.0), "RepeatAndSelectDpEvent"),
-    (dp_event.TruncatedSubsampledGaussianDpEvent(100, 0.1, 10, 1.0), "TruncatedSubsampledGaussianDpEvent"),
     (P(0.1, C([G(1.0), L(1.0)])), "PoissonSampledDpEvent of ComposedDpEvent"),
     (P(0.1, W(10, 2, G(1.0))), "PoissonSampledDpEvent of SampledWithoutReplacementDpEvent"),
     (W(10, 2, P(0.1, G(1.0))), "SampledWithoutReplacementDpEvent of PoissonSampledDpEvent"),
@@ -135,9 +135,43 @@ def test_what_has_no_counterpart_is_refused_by_name(event, message):
             from_dp_event(C([G(1.0), S(event, 3)]))
 
 
+def test_batches_that_are_cut():
+    event = dp_event.TruncatedSubsampledGaussianDpEvent(100, 0.1, 10, 1.0)
+    run = DPSGD(1.0, 0.1, 7, sampler=Sampler.TRUNCATED_POISSON, dataset_size=100, max_batch_size=10)
+    assert from_dp_event(S(event, 7)) == run
+    assert to_dp_event(run) == S(event, 7)
+
+
+def test_binomial_mixtures():
+    """All records of a person are written so, and read back."""
+    person = DPSGD(2.0, 0.05, 3, records_per_user=4)
+    read = from_dp_event(to_dp_event(person))
+    assert read.sample_rate == pytest.approx(0.05, rel=1e-12, abs=0)
+    assert (read.noise_multiplier, read.steps, read.records_per_user) == (2.0, 3, 4)
+    plain = from_dp_event(dp_event.MixtureOfGaussiansDpEvent(3.0, [2.0, 0.0], [0.25, 0.75]))
+    assert (plain.noise_multiplier, plain.records_per_user) == (1.5, None)
+    assert plain.sample_rate == pytest.approx(0.25, rel=1e-12, abs=0)
+
+
+def test_events_of_newer_versions(monkeypatch):
+    """What states an epsilon is read; a new unknown event is refused by name."""
+
+    def newer(name, **fields):
+        return type(name, (dp_event.DpEvent,), {"__init__": lambda self: self.__dict__.update(fields)})()
+
+    assert from_dp_event(newer("EpsilonDeltaDpEvent", epsilon=1.0, delta=1e-6)) == Guarantee(1.0, 1e-6)
+    assert from_dp_event(S(newer("ExponentialMechanismDpEvent", epsilon=0.5), 3)) == Guarantee(0.5, 0.0, 3)
+    assert from_dp_event(newer("PermuteAndFlipDpEvent", epsilon=0.5)) == Guarantee(0.5)
+    with pytest.raises(UnsupportedError, match="DiscreteGaussianDpEvent: this event is not known"):
+        from_dp_event(newer("DiscreteGaussianDpEvent", sigma=1.0))
+    with pytest.raises(UnsupportedError, match="no event for an epsilon"):
+        to_dp_event(Guarantee(1.0))
+
+
 def test_every_event_of_dp_accounting_is_decided():
     """A new event type must be met by a decision, not by an accident."""
     decided = {type(event).__name__ for event, _ in [*CASES, *LAW, *REFUSED] if isinstance(event, dp_event.DpEvent)}
+    decided |= {"TruncatedSubsampledGaussianDpEvent"}
     decided |= {"SingleEpochTreeAggregationDpEvent"}  # tests/mechanisms/test_matrix.py
     decided |= {"GaussianDpEvent", "LaplaceDpEvent", "NoOpDpEvent", "PoissonSampledDpEvent", "NonPrivateDpEvent"}
     known = {c.__name__ for c in vars(dp_event).values() if isinstance(c, type) and issubclass(c, dp_event.DpEvent)}

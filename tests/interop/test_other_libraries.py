@@ -44,7 +44,12 @@ def test_events_of_jax_privacy(event, mechanism) -> None:
     assert from_dp_event(event) == mechanism
 
 
-@pytest.mark.parametrize(("event", "name"), [(REPLACED, "SampledWithReplacement"), (TRUNCATED, "TruncatedSubsampled")])
+def test_cut_batches_of_jax_privacy() -> None:
+    run = from_dp_event(repeated(TRUNCATED))
+    assert (run.sampler, run.steps) == (Sampler.TRUNCATED_POISSON, 1000)
+
+
+@pytest.mark.parametrize(("event", "name"), [(REPLACED, "SampledWithReplacement")])
 def test_events_of_jax_privacy_that_are_refused_by_name(event, name) -> None:
     with pytest.raises(UnsupportedError, match=name):
         from_dp_event(repeated(event))

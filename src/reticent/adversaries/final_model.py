@@ -130,7 +130,8 @@ def _is_covered(run: DPSGD) -> bool:
     """Whole batches; or one batch after the other, where each record is in one of them."""
     if run.noise_multiplier == 0.0:
         return False
-    return run.sample_rate == 1.0 or (run.sampler is Sampler.CYCLIC and run.records == 1)
+    whole = run.sample_rate == 1.0 and not run.sampler.displaces
+    return whole or (run.sampler is Sampler.CYCLIC and run.records == 1)
 
 
 def final_mu(run: DPSGD, neighbouring: Neighbouring, contraction: float) -> float:

@@ -26,6 +26,7 @@ def dpsgd(
     unit: Unit | str = Unit.RECORD,
     uses_per_epoch: int | None = None,
     max_batch_size: int | None = None,
+    draws_per_step: int | None = None,
 ) -> DPSGD:
     """DP-SGD from what people know: sizes and epochs, or rate and steps.
 
@@ -45,6 +46,7 @@ def dpsgd(
             whole clients are protected.
         uses_per_epoch: with ``"random-allocation"``, in how many steps of an epoch a record is used; None is 1.
         max_batch_size: with ``"truncated-poisson"``, the size at which batches are cut.
+        draws_per_step: with ``"poisson"``, independent draws that are summed before the noise of one step.
 
     Raises:
         ParameterError: the rate or the steps are given twice or not at all, or a number is outside its domain.
@@ -70,6 +72,7 @@ def dpsgd(
         unit=_check.member(Unit, unit=unit),
         uses_per_epoch=uses_per_epoch,
         max_batch_size=max_batch_size,
+        draws_per_step=draws_per_step,
     )
 
 

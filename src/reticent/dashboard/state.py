@@ -14,7 +14,7 @@ from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, PLACES, RELEASED
 from reticent.dashboard.released import MOST_STEPS, release_of
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
-from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.mechanisms.dpsgd import steps_in
 from reticent.registry import Parameter, parameters_of
 
 OWN_RELATION = "own"
@@ -163,7 +163,7 @@ def sampling_of(state: State) -> tuple[float, int, int | None, int | None]:
     size, batch, epochs = count(state, "dataset_size"), count(state, "batch_size"), number(state, "epochs")
     if batch > size:
         raise ParameterError("batch_size", batch, f"at most the number of records, {size}")
-    return batch / size, epochs_to_steps(epochs, batch / size, _MOST), batch, size
+    return batch / size, steps_in(epochs, batch / size, Sampler(state["sampler"]), most=_MOST), batch, size
 
 
 def adversaries_of(state: State) -> tuple[Adversary, ...]:

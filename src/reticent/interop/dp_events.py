@@ -19,6 +19,7 @@ from reticent.errors import UnsupportedError
 from reticent.mechanisms import (
     DPSGD,
     Gaussian,
+    Guarantee,
     Laplace,
     Ledger,
     MatrixMechanism,
@@ -36,10 +37,10 @@ _REASONS: dict[type[dp_event.DpEvent], str] = {
     "the worst mechanism that fulfils it",
     dp_event.RandomizedResponseDpEvent: "randomised response with more than two answers is not among the mechanisms",
     dp_event.DiscreteLaplaceDpEvent: "discrete noise is not among the mechanisms",
-    dp_event.MixtureOfGaussiansDpEvent: "a mixture of sensitivities is not among the mechanisms",
+    dp_event.MixtureOfGaussiansDpEvent: "only sensitivities 0, c, 2c, ... with binomial probabilities are read, those "
+    "of all records of a person",
     dp_event.SampledWithReplacementDpEvent: "sampling with replacement is not among the samplers",
     dp_event.RepeatAndSelectDpEvent: "repeat-and-select is not among the mechanisms",
-    dp_event.TruncatedSubsampledGaussianDpEvent: "truncated batches are not among the samplers",
 }
 
 
@@ -49,7 +50,8 @@ def from_dp_event(event: dp_event.DpEvent) -> Mechanism:
     Supported: Gaussian, Laplace, NonPrivate (no noise), NoOp (dropped), Composed and SelfComposed
     (counts multiply), Poisson sampling of Gaussians (also several on one sample: they merge into one of
     noise ``1/sqrt(sum 1/noise^2)``) and of further Poisson sampling (rates multiply), sampling without
-    replacement of one Gaussian, randomised response with two answers.
+    replacement of one Gaussian, Poisson batches that are cut, randomised response with two answers, binomial mixtures
+    of Gaussians (all records of a person), and of newer versions what states an epsilon (and a delta).
 
     Raises:
         UnsupportedError: an event has no counterpart; the text names it. Or the tree releases nothing.
@@ -64,8 +66,8 @@ def from_dp_event(event: dp_event.DpEvent) -> Mechanism:
 def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
     """The event tree of a mechanism.
 
-    Shuffled epochs have no event; they become what is proven for them: one Gaussian release per
-    started epoch.
+    Shuffled epochs have no event, nor has random allocation; they become what is proven of an attacker who is told
+    the step of the record: one Gaussian release per started epoch.
 
     Raises:
         UnsupportedError: a fixed-size run does not state its data size and batch size.
@@ -82,6 +84,11 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
             event = dp_event.RandomizedResponseDpEvent(2.0 * flip, 2)
             # Spelt out: dp_accounting's accountant takes a repeated event of this kind for one.
             return event if count == 1 else dp_event.ComposedDpEvent([event] * count)
+        case Guarantee(stated_epsilon=epsilon, stated_delta=delta, releases=count):
+            kind = getattr(dp_event, "EpsilonDeltaDpEvent", None)
+            if kind is None:
+                raise UnsupportedError("this version of dp_accounting has no event for an epsilon and a delta")
+            return _repeated(kind(epsilon, delta), count)
         case MatrixMechanism():
             return to_dp_event(mechanism.equivalent())
         case DPSGD():
@@ -106,6 +113,10 @@ def _repeated(event: dp_event.DpEvent, count: int) -> dp_event.DpEvent:
 
 def _sampled(run: DPSGD) -> dp_event.DpEvent:
     gaussian = dp_event.GaussianDpEvent(run.noise_multiplier)
+    if run.sampler is Sampler.TRUNCATED_POISSON:
+        one_record(run, "an event of truncated batches")
+        sizes = run.dataset_size or 1, run.sample_rate, run.max_batch_size or 1
+        return dp_event.TruncatedSubsampledGaussianDpEvent(*sizes, run.noise_multiplier)
     if run.records > 1 and run.sampler is not Sampler.FIXED_SIZE:
         if run.sample_rate == 1.0:
             return dp_event.GaussianDpEvent(run.noise_multiplier / run.records)
@@ -138,6 +149,10 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
             longest = max(steps) if isinstance(steps, list) else steps  # a record is in one of the trees
             tree = MatrixMechanism(noise, _check.count(step_counts=longest), "tree")
             yield from [tree] * count
+        case dp_event.TruncatedSubsampledGaussianDpEvent():
+            yield _truncated(event, count)
+        case dp_event.MixtureOfGaussiansDpEvent():
+            yield _mixture(event, count)
         case dp_event.SelfComposedDpEvent(event=inner, count=times):
             yield from _parts(inner, count * _check.count(count=times))
         case dp_event.ComposedDpEvent(events=events):
@@ -146,8 +161,41 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
             yield from _poisson(_check.fraction(sampling_probability=rate), inner, count)
         case dp_event.SampledWithoutReplacementDpEvent(source_dataset_size=size, sample_size=batch, event=inner):
             yield from _without_replacement(size, batch, inner, count)
+        case _ if type(event).__name__ in _GUARANTEES and isinstance(event, dp_event.DpEvent):  # of newer versions
+            yield Guarantee(_number(event.epsilon), _number(getattr(event, "delta", 0.0)), count)
         case _:
             raise _unsupported(event)
+
+
+_GUARANTEES = ("EpsilonDeltaDpEvent", "ExponentialMechanismDpEvent", "PermuteAndFlipDpEvent")
+_READ = 1e-12  # relative, by which binomial probabilities may be rounded
+
+
+def _truncated(event: dp_event.TruncatedSubsampledGaussianDpEvent, count: int) -> DPSGD:
+    return DPSGD(
+        noise_multiplier=_number(event.noise_multiplier),
+        sample_rate=_check.rate(sampling_probability=event.sampling_probability),
+        steps=count,
+        dataset_size=_check.count(dataset_size=event.dataset_size),
+        sampler=Sampler.TRUNCATED_POISSON,
+        max_batch_size=_check.count(truncated_batch_size=event.truncated_batch_size),
+    )
+
+
+def _mixture(event: dp_event.MixtureOfGaussiansDpEvent, count: int) -> DPSGD:
+    """Multiples of one sensitivity with binomial probabilities: all records of a person, each by a coin of its own."""
+    shifts, weights = np.array(event.sensitivities, dtype=float), np.array(event.sampling_probs, dtype=float)
+    order = np.argsort(shifts)
+    shifts, weights = shifts[order], weights[order]
+    records = len(shifts) - 1
+    if records < 1 or weights.shape != shifts.shape or shifts[0] != 0.0 or not 0.0 < weights[0] < 1.0:
+        raise _unsupported(event)
+    rate = -math.expm1(math.log(float(weights[0])) / records)
+    even = np.allclose(shifts, shifts[1] * np.arange(records + 1), rtol=_READ, atol=0.0)
+    if not even or not np.allclose(weights, np.exp(log_binomial(records, rate)), rtol=1e3 * _READ, atol=1e-300):
+        raise _unsupported(event)
+    noise = _number(event.standard_deviation) / float(shifts[1])
+    return DPSGD(noise, rate, count, records_per_user=records if records > 1 else None)
 
 
 def _composed(events: list[dp_event.DpEvent], count: int) -> Iterator[Mechanism]:

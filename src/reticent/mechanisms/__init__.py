@@ -4,6 +4,7 @@ from reticent.mechanisms.base import MECHANISMS, Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.gradients import Gradients
+from reticent.mechanisms.guarantee import Guarantee
 from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.matrix import MatrixMechanism
@@ -11,7 +12,7 @@ from reticent.mechanisms.randomised_response import RandomisedResponse
 from reticent.mechanisms.sampling import Sampler
 from reticent.pairs import Neighbouring, Part
 
-for _kind in (Gaussian, Laplace, DPSGD, RandomisedResponse, MatrixMechanism):
+for _kind in (Gaussian, Laplace, DPSGD, RandomisedResponse, MatrixMechanism, Guarantee):
     MECHANISMS.add(_kind)
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "MECHANISMS",
     "Gaussian",
     "Gradients",
+    "Guarantee",
     "Laplace",
     "Ledger",
     "MatrixMechanism",

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeGuard
 from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.base import Mechanism, check_noise, check_rate
-from reticent.mechanisms.epochs import epochs_to_steps
-from reticent.mechanisms.hidden_steps import allocated_parts, truncated_parts
+from reticent.mechanisms.epochs import MOST_STEPS, epochs_to_steps
+from reticent.mechanisms.sampler_pairs import allocated_parts, truncated_parts
 from reticent.mechanisms.sampling import ALLOCATED_NOTE, FIXED_SIZE_NOTE, MU_NOTE, TRUNCATED_NOTE, Sampler
 from reticent.mechanisms.units import CLIENT_NOTE, Unit
 from reticent.pairs import Neighbouring, Part
@@ -53,6 +53,8 @@ class DPSGD(Mechanism):
             whether the loader keeps the last incomplete batch; None is answered as if it were dropped, which is safe.
         uses_per_epoch: under ``RANDOM_ALLOCATION``, in how many steps of an epoch a record is used, drawn without
             replacement; None is 1.
+        draws_per_step: under ``POISSON``, how many independent draws, each at ``sample_rate``, are summed before the
+            noise of one step (micro-batches, workers); None is 1.
         max_batch_size: under ``TRUNCATED_POISSON``, the size at which batches are cut; needs ``dataset_size``.
 
     Raises:
@@ -76,6 +78,8 @@ class DPSGD(Mechanism):
     uses_per_epoch: int | None = field(default=None, metadata=described("Uses of a record per pass, for allocation."))
     max_batch_size: int | None = field(default=None, metadata=described("Size at which truncated batches are cut."))
 
+    draws_per_step: int | None = field(default=None, metadata=described("Poisson draws summed before the noise."))
+
     name: ClassVar[str] = "dpsgd"
     extras: ClassVar[tuple[Parameter, ...]] = (
         Parameter.in_place("epochs", float, "Passes over the data, in place of steps; with batch and dataset size."),
@@ -93,6 +97,7 @@ class DPSGD(Mechanism):
             "records_per_user",
             "uses_per_epoch",
             "max_batch_size",
+            "draws_per_step",
         ):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
@@ -113,6 +118,8 @@ class DPSGD(Mechanism):
         if uses is not None and (self.sampler is not Sampler.RANDOM_ALLOCATION or uses > batches_per_epoch(self)):
             wanted = "left out unless the sampler is random-allocation; at most the steps of an epoch"
             raise ParameterError("uses_per_epoch", uses, wanted)
+        if self.draws_per_step is not None and self.sampler is not Sampler.POISSON:
+            raise ParameterError("draws_per_step", self.draws_per_step, "left out unless the sampler is poisson")
         truncated = self.sampler is Sampler.TRUNCATED_POISSON
         if truncated != (most is not None):
             raise ParameterError("max_batch_size", most, "given with the sampler truncated-poisson, and with no other")
@@ -134,10 +141,12 @@ class DPSGD(Mechanism):
         if self.sampler is Sampler.TRUNCATED_POISSON:
             return truncated_parts(self, neighbouring, attained=attained)
         if self.sampler.allocated and neighbouring is not Neighbouring.REPLACE and self.noise_multiplier > 0.0:
-            return allocated_parts(self, batches_per_epoch(self), attained=attained)
+            return allocated_parts(self, (most_batches if attained else batches_per_epoch)(self), attained=attained)
         shift = attained_shift(self, neighbouring) if attained else largest_shift(self, neighbouring)
         if shift == 0.0:
             return ()
+        if attained and self.sampler is Sampler.CYCLIC:  # a record of the first batch, in epochs that are certain
+            run = replace(run, steps=-(-self.steps // most_batches(self)))
         pair, key = _dominating(run, neighbouring, shift, attained)
         return (Part(pair, run.steps, (key, *epoch_theorems(self))),)
 
@@ -148,8 +157,8 @@ class DPSGD(Mechanism):
 
     @property
     def records(self) -> int:
-        """How many records are protected together: 1 where nothing is stated."""
-        return self.records_per_user or 1
+        """How many coins of one person may come up in a step: records protected together, times draws; usually 1."""
+        return (self.records_per_user or 1) * (self.draws_per_step or 1)
 
     def _followed(self) -> list[tuple[str, Any, str]]:
         batch = None if self.dataset_size is None else f"{self.sample_rate * self.dataset_size:.6g}"
@@ -200,13 +209,18 @@ class DPSGD(Mechanism):
         return (*how, *((MU_NOTE,) if sampled else ()), *person)
 
     def _stated(self) -> tuple[str, ...]:
-        drawn = () if self.sample_rate == 1.0 else (DRAWS[self.sampler],)
+        drawn = () if self._whole else (DRAWS[self.sampler],)
         person = () if self.records_per_user is None else ("records-per-person",)
         return ("clipped", *drawn, *person, "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
         public = self.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC)
-        return () if self.sample_rate == 1.0 or public else ("hidden-draws",)
+        return () if self._whole or public else ("hidden-draws",)
+
+    @property
+    def _whole(self) -> bool:
+        """Whether every batch is all records."""
+        return self.sample_rate == 1.0 and self.sampler is not Sampler.TRUNCATED_POISSON
 
 
 def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
@@ -218,7 +232,9 @@ def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
     return ("RETICENT:shuffled-epochs",) if run.sampler.in_passes and run.sample_rate < 1.0 else ()
 
 
-def steps_in(epochs: float, sample_rate: float, sampler: Sampler, batches: int | None = None) -> int:
+def steps_in(
+    epochs: float, sample_rate: float, sampler: Sampler, batches: int | None = None, most: int = MOST_STEPS
+) -> int:
     """Noisy updates in ``epochs``: where bins are drawn they are whole, so an epoch has as many as fit.
 
     Args:
@@ -226,13 +242,14 @@ def steps_in(epochs: float, sample_rate: float, sampler: Sampler, batches: int |
         sample_rate: share of the data in one step.
         sampler: how batches are drawn.
         batches: steps per epoch, where they are known.
+        most: steps that are allowed.
 
     Raises:
         ParameterError: as for ``epochs_to_steps``.
     """
     if batches is None and sampler.allocated:
         batches = _whole_batches(sample_rate)
-    return epochs_to_steps(epochs, sample_rate if batches is None else 1.0 / batches)
+    return epochs_to_steps(epochs, sample_rate if batches is None else 1.0 / batches, most)
 
 
 def _whole_batches(sample_rate: float) -> int:
@@ -314,6 +331,15 @@ def batches_per_epoch(run: DPSGD) -> int:
         run: with shuffled batches.
     """
     return run.batches_per_epoch or _whole_batches(run.sample_rate)
+
+
+def most_batches(run: DPSGD) -> int:
+    """Noisy updates per pass: as recorded, else the most that there can be, which lower ends stand on.
+
+    Args:
+        run: with one use of each record per pass.
+    """
+    return run.batches_per_epoch or max(1, math.ceil((1.0 - _ONE) / run.sample_rate))
 
 
 def accountable(run: DPSGD) -> DPSGD:

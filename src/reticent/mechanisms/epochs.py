@@ -7,11 +7,11 @@ import math
 from reticent import _check
 from reticent.errors import ParameterError
 
-_MOST = 10**12  # steps that an answer is given for
+MOST_STEPS = 10**12  # steps that an answer is given for
 _ROUNDING = 2.0**-50  # relative: of the rate, of epochs as typed, and of their quotient
 
 
-def epochs_to_steps(epochs: float, sample_rate: float, most: int = _MOST) -> int:
+def epochs_to_steps(epochs: float, sample_rate: float, most: int = MOST_STEPS) -> int:
     """Noisy updates in ``epochs`` passes of ``1 / sample_rate`` steps each: a step that was begun counts.
 
     A quotient that is a whole number but for the rounding of its parts is that number: three epochs of 75 batches

@@ -132,6 +132,10 @@ CONDITIONS: Mapping[str, Kind] = {
         "drawn uniformly; and the number of records that is stated counts the target.",
         Bearing.RELEASE,
     ),
+    "stated-guarantee": Kind(
+        "Each release has the stated epsilon and delta, for neighbouring data sets of the relation that is asked.",
+        Bearing.RELEASE,
+    ),
     "participation-pattern": Kind(
         "No record takes part in more steps, or in steps that are closer, than is stated.", Bearing.RELEASE
     ),

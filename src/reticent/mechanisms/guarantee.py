@@ -1,0 +1,75 @@
+"""A release of which nothing is known but an epsilon at a delta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import ClassVar
+
+from reticent import _check, pairs
+from reticent.errors import ParameterError
+from reticent.mechanisms.base import Mechanism
+from reticent.pairs import Neighbouring, Part
+from reticent.registry import described
+
+_LARGEST = 600.0  # beyond, e^-epsilon underflows, and no answer means anything
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Guarantee(Mechanism):
+    """A release with a stated epsilon and delta, and nothing else known.
+
+    Attributes:
+        stated_epsilon: of one release, from 0 to 600.
+        stated_delta: of one release, in [0, 1); 0 is pure differential privacy.
+        releases: number of releases, each with this guarantee, whatever was released before.
+
+    Raises:
+        ParameterError: a number is outside its domain, or NaN.
+
+    Example:
+        >>> import reticent as rt
+        >>> round(rt.WorstCase().assess(rt.Guarantee(1.0)).measure(rt.advantage).value, 4)
+        0.4621
+    """
+
+    stated_epsilon: float = field(metadata=described("The epsilon that somebody proved for one release."))
+    stated_delta: float = field(default=0.0, metadata=described("The delta that belongs to it; 0: pure."))
+    releases: int = field(default=1, metadata=described("Number of releases with this guarantee."))
+
+    name: ClassVar[str] = "guarantee"
+
+    def __post_init__(self) -> None:
+        if _check.non_negative(stated_epsilon=self.stated_epsilon) > _LARGEST:
+            raise ParameterError("stated_epsilon", self.stated_epsilon, f"at most {_LARGEST:g}")
+        if _check.fraction(stated_delta=self.stated_delta) == 1.0:
+            raise ParameterError("stated_delta", self.stated_delta, "below 1")
+        _check.count(releases=self.releases)
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        """One part for all releases; none that is attained, as nobody says what was released.
+
+        Args:
+            neighbouring: between which data sets: those that the guarantee was stated for.
+            attained: see above.
+        """
+        if attained or self.stated_epsilon == self.stated_delta == 0.0:
+            return ()
+        keys = ("DONG2022:Proposition 2.5",)
+        return (Part(_pair(self.stated_epsilon, self.stated_delta), self.releases, keys),)
+
+    def _stated(self) -> tuple[str, ...]:
+        return ("stated-guarantee",)
+
+
+@lru_cache(maxsize=64)  # equal releases are counted together
+def _pair(epsilon: float, delta: float) -> pairs.CurvePair:
+    """The curve max(0, 1 - delta - e^epsilon alpha, e^-epsilon (1 - delta - alpha)), which no release is worse than."""
+    import math
+
+    from reticent.curves import PiecewiseLinearTradeOff
+
+    corner = (1.0 - delta) / (1.0 + math.exp(epsilon))
+    ends = [0.0, corner, 1.0 - delta, *([1.0] if delta > 0.0 else [])]
+    curve = PiecewiseLinearTradeOff(ends, [1.0 - delta, corner, *[0.0] * (len(ends) - 2)])
+    return pairs.CurvePair(curve, (epsilon, epsilon) if delta == 0.0 else (math.inf, math.inf))
