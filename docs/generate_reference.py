@@ -36,6 +36,7 @@ PACKAGES = (
     "reticent.data",
     "reticent.watching.live",
     "reticent.watching.loggers",
+    "reticent.watching.allocation",
     "reticent.watching.secure_noise",
     "reticent.watching.session",
     "reticent.interop.opacus",

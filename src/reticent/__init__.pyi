@@ -16,6 +16,7 @@ from reticent.api import certify as certify
 from reticent.api import compare as compare
 from reticent.api import dpsgd as dpsgd
 from reticent.api import lint as lint
+from reticent.api import random_allocation as random_allocation
 from reticent.api import secure_noise as secure_noise
 from reticent.api import verify as verify
 from reticent.api import watch as watch

@@ -81,6 +81,21 @@ def test_shuffled_epochs_use_each_record_once():
         assert epoch.sum(axis=1).tolist() == [6] * 6 + [4]
 
 
+@pytest.mark.parametrize("source", [SeededSource(7, Stream.SAMPLING), SystemSource()], ids=["seeded", "system"])
+def test_random_allocation_uses_each_record_once_in_any_step_alike(source):
+    drawn = masks(Sampler.RANDOM_ALLOCATION, 7 * 3_000, batch=6, source=source).reshape(3_000, 7, 40)
+    assert np.all(drawn.sum(axis=1) == 1)
+    counts = drawn.sum(axis=0)
+    assert stats.chi2.sf(np.sum((counts - 3_000 / 7) ** 2 / (3_000 / 7)), 40 * 6) > 1e-9
+    together = (drawn[:, :, 0] & drawn[:, :, 1]).any(axis=1).sum()
+    assert stats.binomtest(int(together), 3_000, 1 / 7).pvalue > 1e-9
+
+
+def test_samplers_that_the_loop_does_not_draw_are_refused():
+    with pytest.raises(ParameterError, match="sampler must be one of poisson, fixed-size, shuffled, random-allocation"):
+        draw_batches(Sampler.CYCLIC, SystemSource(), 40, 0.1, 4)
+
+
 @pytest.mark.parametrize("batch", [None, 0, 41])
 def test_a_batch_larger_than_the_data_is_refused(batch):
     with pytest.raises(ParameterError, match="batch_size must be a whole number from 1 to 40"):

@@ -14,6 +14,7 @@ import torch
 import reticent
 from reticent.errors import ArtifactError, NumericalError, ParameterError
 from reticent.mechanisms import DPSGD, Sampler
+from reticent.proofs import Status
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_warnings import RunWarning
 from reticent.training import StopTraining, load_config, load_run, train
@@ -174,11 +175,24 @@ def test_other_samplers_are_recorded_and_warned_of(make_config, dataset, tmp_pat
     [
         ({"epochs": 2, "steps": None}, 10),
         ({"epochs": 2, "steps": None, "sampler": "shuffled", "batch_size": 25}, 6),
+        ({"epochs": 2, "steps": None, "sampler": "random-allocation", "batch_size": 25}, 6),
         ({"sample_rate": 0.3, "batch_size": None, "epochs": 3, "steps": None}, 10),
     ],
 )
 def test_epochs_become_steps(make_config, dataset, tmp_path, changes, steps):
     assert train(make_config(**changes), tmp_path / "run", dataset=dataset).ledger.steps == steps
+
+
+def test_random_allocation_is_recorded_checked_and_accounted(make_config, dataset, tmp_path):
+    changes = {"sampler": "random-allocation", "batch_size": 25, "epochs": 2, "steps": None}
+    ledger = train(make_config(**changes), tmp_path / "run", dataset=dataset).ledger
+    records, sizes = ledger.data.dataset_size, ledger.diagnostics.batch_sizes
+    assert sum(sizes[:3]) == sum(sizes[3:]) == records
+    assert (ledger.mechanism().sampler, ledger.mechanism().batches_per_epoch) == (Sampler.RANDOM_ALLOCATION, 3)
+    assert ledger.vouches()["allocation-draws"] is Status.CHECKED
+    assert not list(ledger.contradictions())
+    moved = ledger.diagnostics.model_copy(update={"batch_sizes": (sizes[0] + 1, *sizes[1:])})
+    assert "diagnostics.batch_sizes" in dict(ledger.model_copy(update={"diagnostics": moved}).contradictions())
 
 
 def test_the_size_is_public_only_where_it_was_used(make_config, dataset, tmp_path):

@@ -231,7 +231,7 @@ def test_a_look_agrees_with_the_proof(noise, rate, steps):
             assert found.value <= value * 1.001 + 1e-6  # the riskier of the two, all along
 
 
-@pytest.mark.parametrize("sampler", [rt.Sampler.FIXED_SIZE, rt.Sampler.SHUFFLED])
+@pytest.mark.parametrize("sampler", [rt.Sampler.FIXED_SIZE, rt.Sampler.SHUFFLED, rt.Sampler.RANDOM_ALLOCATION])
 def test_a_look_at_other_samplers(sampler):
     for steps in (4, 400):
         release = rt.DPSGD(2.0, 0.05, steps, sampler=sampler)

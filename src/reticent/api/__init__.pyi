@@ -16,5 +16,6 @@ from reticent.api.risks import assess as assess
 from reticent.api.table import Table as Table
 from reticent.api.watching import Linted as Linted
 from reticent.api.watching import lint as lint
+from reticent.api.watching import random_allocation as random_allocation
 from reticent.api.watching import secure_noise as secure_noise
 from reticent.api.watching import watch as watch

@@ -84,6 +84,24 @@ def watch(
 
 
 @hinting
+def random_allocation(loader: Any) -> Any:
+    """A loader that draws the batch of each record anew in each epoch; see ``reticent.watching.allocation``.
+
+    Args:
+        loader: of torch, that shuffles. The new one has as many batches, of varying size.
+
+    Raises:
+        UnsupportedError: torch is not installed.
+        ParameterError: it is no such loader.
+    """
+    try:
+        from reticent.watching import allocation
+    except ImportError as error:
+        raise UnsupportedError(f"random allocation needs an extra: pip install 'reticent[train]' ({error})") from None
+    return allocation.random_allocation(loader)
+
+
+@hinting
 def secure_noise(optimizer: Any) -> Any:
     """Let a private optimizer of Opacus draw its noise from a stream cipher; see ``reticent.watching.secure_noise``.
 

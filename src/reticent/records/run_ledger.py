@@ -139,8 +139,8 @@ class PublicLedger(Brief, Closed):
         if any(getattr(self.stages[0], name) != getattr(self, name) for name in OF_A_STAGE):
             raise ValueError("the first of the stages must have the noise, norm, rate and divisor of the ledger")
         changed = {(stage.noise_multiplier, stage.sample_rate) for stage in self.stages}
-        if self.sampler is Sampler.SHUFFLED and len(changed) > 1:
-            raise ValueError("noise and rate may not change where batches are shuffled")
+        if self.sampler.in_passes and len(changed) > 1:
+            raise ValueError("noise and rate may not change where each record is in one step of an epoch")
         return self
 
     def _lines(self) -> list[str]:
@@ -182,7 +182,7 @@ class PublicLedger(Brief, Closed):
         planned = replace(self._equal_steps(), steps=max(self.steps, self.planned_steps))
         if not self.stages and not self._plan():
             return planned
-        if self.sampler is Sampler.SHUFFLED:  # only the clip norm changed: passes over the data count whole
+        if self.sampler.in_passes:  # only the clip norm changed: passes over the data count whole
             return replace(planned, max_grad_norm=min(stage.max_grad_norm for stage in self.stages))
         parts: dict[tuple[float, float, float], int] = {}
         for stage in self.stages:
@@ -248,8 +248,8 @@ class PublicLedger(Brief, Closed):
         )
 
     def _batches_per_epoch(self) -> int | None:
-        """The loop keeps the last incomplete batch of a shuffled epoch."""
-        return math.ceil((1.0 - 1e-9) / self.sample_rate) if self.sampler is Sampler.SHUFFLED else None
+        """Of the loop, which counts an incomplete one, where each record is in one step of an epoch."""
+        return math.ceil((1.0 - 1e-9) / self.sample_rate) if self.sampler.in_passes else None
 
 
 class RunLedger(PublicLedger):

@@ -145,7 +145,7 @@ def _steps_of_epochs(ledger: PublicLedger) -> Found:
     if passes is None or passes <= 0.0:
         yield "config.epochs", "is no number of epochs"
         return
-    kept = ledger.sampler is Sampler.SHUFFLED and batch is not None and records is not None  # the last batch of a pass
+    kept = ledger.sampler.in_passes and batch is not None and records is not None  # the last batch of a pass
     rate = 1.0 / math.ceil((records or 1) / (batch or 1)) if kept else ledger.sample_rate
     try:
         planned = epochs_to_steps(passes, rate)
@@ -335,6 +335,11 @@ def _batches_were_drawn_so(ledger: PublicLedger) -> Found:
             yield "diagnostics.batch_sizes", f"are not {round(mean)}, as every batch of fixed size"
         if ledger.sampler is Sampler.SHUFFLED and max(here) > round(mean):
             yield "diagnostics.batch_sizes", f"are above {round(mean)}, the size of a batch"
+    if ledger.sampler is Sampler.RANDOM_ALLOCATION:
+        batches = math.ceil((1.0 - 1e-9) / ledger.sample_rate)
+        epochs = [sizes[start : start + batches] for start in range(0, len(sizes), batches)]
+        if any(sum(epoch) > records or (len(epoch) == batches and sum(epoch) < records) for epoch in epochs):
+            yield "diagnostics.batch_sizes", f"do not use each of the {records} records once in each epoch"
 
 
 def poisson_is_impossible(drawn: int, expected: float, rate: float) -> bool:

@@ -89,6 +89,7 @@ def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
 _SOURCES = {Source.SEEN: Status.CHECKED, Source.DECLARED: Status.DECLARED}
 _ORDER = (Status.ASSUMED, Status.DECLARED, Status.CHECKED)
 _DRAWN = {Drawn.POISSON: "poisson-draws", Drawn.FIXED_SIZE: "fixed-size-draws"}
+_DRAWN[Drawn.RANDOM_ALLOCATION] = "allocation-draws"
 _DRAWN |= dict.fromkeys((Drawn.SHUFFLED, Drawn.IN_ORDER), "shuffled-draws")
 
 

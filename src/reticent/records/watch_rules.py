@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from reticent.mechanisms.gradients import Gradients
 from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts
+from reticent.records.run_parts import MOST_STEPS
 from reticent.records.run_rules import poisson_is_impossible
 from reticent.records.watch_faults import Fault
 from reticent.records.watch_source import Drawn, Randomness, Source
@@ -43,7 +44,7 @@ _ONLY_SEEN = {
     Fault.OTHER_MODEL,
     Fault.METRIC_SCHEDULE,
 }
-_PASSES = (Drawn.SHUFFLED, Drawn.IN_ORDER)
+_PASSES = (Drawn.SHUFFLED, Drawn.IN_ORDER, Drawn.RANDOM_ALLOCATION)
 
 
 def _cases(run: PublicWatchedRun) -> dict[Fault, bool]:
@@ -113,6 +114,11 @@ def _sampler_source(run: PublicWatchedRun) -> Found:
         yield "sampler.dataset_size", "is missing, and the sampler was seen"
     if sampler.drawn is Drawn.FIXED_SIZE and sampler.source is not Source.DECLARED:
         yield "sampler.source", f"is {sampler.source.value}, and batches of a fixed size can only be declared"
+    if sampler.drawn is Drawn.RANDOM_ALLOCATION and (sampler.batch_size, sampler.drop_last) != (None, None):
+        yield (
+            "sampler.batch_size",
+            "has no place with random-allocation: batches vary in size, and no record is left out",
+        )
     if sampler.source is Source.DECLARED or sampler.drawn is Drawn.POISSON:
         names = ["batch_size", "batches_per_epoch", "drop_last"]
         names += ["dataset_size"] if sampler.source is Source.DECLARED else ["times_per_epoch"]
@@ -231,6 +237,11 @@ def _batches_were_drawn_so(run: PublicWatchedRun) -> Found:
             return
     sampler, sizes = run.sampler, run.diagnostics.batch_sizes
     seen = sampler.source is Source.SEEN and Fault.OTHER_BATCHES not in run.faults
+    passes = [segment.passes or MOST_STEPS for segment in run.segments]
+    records = sum(size or 0 for size in sizes)
+    once = seen and sampler.drawn is Drawn.RANDOM_ALLOCATION
+    if once and records > sum(passes) * (sampler.dataset_size or records):
+        yield "diagnostics.batch_sizes", "hold more records than the passes draw"
     if not seen or sampler.drawn is not Drawn.POISSON or sampler.dataset_size is None or None in sizes:
         return
     usual = sampler.sample_rate or 0.0

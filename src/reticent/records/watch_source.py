@@ -10,6 +10,7 @@ class Drawn(StrEnum):
 
     POISSON = "poisson"
     SHUFFLED = "shuffled"
+    RANDOM_ALLOCATION = "random-allocation"
     IN_ORDER = "in-order"
     WEIGHTED = "weighted"
     WITH_REPLACEMENT = "with-replacement"

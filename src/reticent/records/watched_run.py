@@ -349,7 +349,10 @@ class PublicWatchedRun(Brief, Closed):
             if sampler.drawn is Drawn.FIXED_SIZE and sampler.sample_rate is not None and segment.batches == 1:
                 rate = segment.sample_rate or sampler.sample_rate
                 return self._part(noise, rate, steps, Sampler.FIXED_SIZE)
-            if sampler.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER) and sampler.times_per_epoch is not None:
+            if (
+                sampler.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER, Drawn.RANDOM_ALLOCATION)
+                and sampler.times_per_epoch is not None
+            ):
                 return self._in_passes(segment, sampler.times_per_epoch)
         often = sampler.times_per_epoch or 1
         if sampler.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):
@@ -365,6 +368,10 @@ class PublicWatchedRun(Brief, Closed):
         noise, steps, batches = segment.noise_multiplier, segment.steps, self.sampler.batches_per_epoch
         if segment.passes is None:
             return self._part(noise / (segment.batches * times), 1.0, steps)
+        if segment.batches == times == 1 and batches is not None and self.sampler.drawn is Drawn.RANDOM_ALLOCATION:
+            unbroken = segment.passes == -(-steps // batches)
+            counted = steps if unbroken else segment.passes * batches  # each pass that was begun is an epoch
+            return self._part(noise, 1.0 / batches, counted, Sampler.RANDOM_ALLOCATION, batches)
         per_step = min(segment.batches, segment.mixed_passes) if times == 1 else segment.mixed_passes * times
         if segment.batches == times == 1 and batches is not None and segment.passes == -(-steps // batches):
             return self._part(noise, 1.0 / batches, steps, Sampler.SHUFFLED, batches)  # no pass was broken off

@@ -8,7 +8,11 @@ import numpy as np
 
 from reticent.errors import ParameterError
 from reticent.mechanisms import Sampler
+from reticent.text import one_of
 from reticent.training.randomness import Source
+
+DRAWN = (Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED, Sampler.RANDOM_ALLOCATION)
+"""The samplers that the loop has."""
 
 
 def draw_batches(
@@ -19,7 +23,8 @@ def draw_batches(
     Args:
         sampler: ``POISSON`` includes each record independently with probability ``sample_rate`` (batches
             may be empty); ``FIXED_SIZE`` draws ``batch_size`` without replacement, anew in each step;
-            ``SHUFFLED`` cuts a permutation per epoch into batches (the last one of an epoch may be smaller).
+            ``SHUFFLED`` cuts a permutation per epoch into batches (the last one of an epoch may be smaller);
+            ``RANDOM_ALLOCATION`` draws for each record, in each epoch anew, one of as many batches (some may be empty).
         source: where the draws come from.
         dataset_size: number of records.
         sample_rate: used by ``POISSON`` only.
@@ -32,11 +37,29 @@ def draw_batches(
         return _poisson(source, dataset_size, sample_rate)
     if batch_size is None or not 1 <= batch_size <= dataset_size:
         raise ParameterError("batch_size", batch_size, f"a whole number from 1 to {dataset_size}")
-    if sampler not in (Sampler.FIXED_SIZE, Sampler.SHUFFLED):
-        raise ParameterError("sampler", sampler, "poisson, fixed-size or shuffled: the loop draws no others")
-    if sampler is Sampler.FIXED_SIZE:
-        return _fixed_size(source, dataset_size, batch_size)
-    return _shuffled(source, dataset_size, batch_size)
+    match sampler:
+        case Sampler.FIXED_SIZE:
+            return _fixed_size(source, dataset_size, batch_size)
+        case Sampler.SHUFFLED:
+            return _shuffled(source, dataset_size, batch_size)
+        case Sampler.RANDOM_ALLOCATION:
+            return _allocated(source, dataset_size, -(-dataset_size // batch_size))
+    raise ParameterError("sampler", sampler, one_of(sampler, DRAWN))
+
+
+def allocation(source: Source, dataset_size: int, steps: int) -> list[np.ndarray]:
+    """One epoch: for each of ``steps`` the records in it, increasing. Each record draws its own step, uniformly.
+
+    A step is the whole part of a uniform number times ``steps``, so its probability is 1 / ``steps`` up to 2^-52.
+    """
+    step = (source.uniform(dataset_size) * steps).astype(np.int64)
+    order = np.argsort(step, kind="stable")
+    return np.split(order, np.searchsorted(step[order], np.arange(1, steps)))
+
+
+def _allocated(source: Source, dataset_size: int, steps: int) -> Iterator[np.ndarray]:
+    while True:
+        yield from allocation(source, dataset_size, steps)
 
 
 def _poisson(source: Source, dataset_size: int, sample_rate: float) -> Iterator[np.ndarray]:

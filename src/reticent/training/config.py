@@ -18,6 +18,7 @@ from reticent.mechanisms import Neighbouring, Sampler
 from reticent.records.run_parts import MOST_STAGES, MOST_STEPS
 from reticent.records.run_warnings import Randomness
 from reticent.text import one_of
+from reticent.training.batches import DRAWN
 from reticent.training.config_data import DataConfig
 from reticent.training.config_fields import Inside, Positive, Seed, Strict
 from reticent.training.config_models import ModelConfig
@@ -273,12 +274,10 @@ class TrainConfig(Strict):
         for first, second in pairs:
             if (getattr(self, first) is None) == (getattr(self, second) is None):
                 raise ValueError(f"exactly one of {first} and {second} must be given")
-        if self.sampler not in (Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED):
-            raise ValueError("sampler must be poisson, fixed-size or shuffled: the loop draws no others")
-        if self.sampler is Sampler.SHUFFLED and self.batch_size is None:
-            raise ValueError("sampler shuffled needs batch_size")
-        if self.sampler is Sampler.FIXED_SIZE and self.batch_size is None:
-            raise ValueError("sampler fixed-size needs batch_size")
+        if self.sampler not in DRAWN:
+            raise ValueError(f"sampler must be {one_of(self.sampler.value, DRAWN)}")
+        if self.sampler is not Sampler.POISSON and self.batch_size is None:
+            raise ValueError(f"sampler {self.sampler.value} needs batch_size")
         if self.optimiser is Optimiser.ADAM and self.momentum:
             raise ValueError("momentum is for optimiser sgd")
         return self
@@ -307,8 +306,8 @@ class TrainConfig(Strict):
             raise ValueError("schedule: steps must be given, not epochs, where the batches change")
         if self.target is not None and any(stage.noise_multiplier is not None for stage in stages):
             raise ValueError("schedule: with a target give noise_factor, not noise_multiplier")
-        if self.sampler is Sampler.SHUFFLED and any(stage.changes_batches or stage.changes_noise for stage in stages):
-            raise ValueError("schedule: with sampler shuffled only max_grad_norm may change")
+        if self.sampler.in_passes and any(stage.changes_batches or stage.changes_noise for stage in stages):
+            raise ValueError(f"schedule: with sampler {self.sampler.value} only max_grad_norm may change")
         if self.sensitive is not None and stages:
             raise ValueError("schedule: sensitive is recorded for equal steps only")
         if self.sensitive is not None and self.augmentation is not None:

@@ -120,7 +120,7 @@ def fit(
         noise: randomness of noise.
         hooks: observers; see ``reticent.training.hooks``.
         progress: called with (steps done, steps planned) after each step.
-        checkpoint: where the run is kept now and then, and resumed from; not for shuffled epochs.
+        checkpoint: where the run is kept now and then, and resumed from; not for runs over epochs.
 
     Raises:
         UnsupportedError: the model has no per-record gradients (it mixes records, as BatchNorm does).
@@ -136,8 +136,10 @@ def fit(
         settings.augmentation.check(context.train_features)
     check_private_model(context.model, context.train_features)
     batches = batches_of(settings, sampling, len(context.train_features))
-    if checkpoint is not None and settings.sampler is Sampler.SHUFFLED:
-        raise UnsupportedError("a run over shuffled epochs cannot be resumed: leave out the checkpoint")
+    if checkpoint is not None and settings.sampler.in_passes:
+        raise UnsupportedError(
+            f"a run over {settings.sampler.value} epochs cannot be resumed: leave out the checkpoint"
+        )
     if checkpoint is not None and settings.stages:
         raise UnsupportedError("a run with a schedule cannot be resumed: leave out the checkpoint")
     layouts = _plain_layouts(context.model)

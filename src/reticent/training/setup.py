@@ -11,7 +11,7 @@ from reticent import data
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
-from reticent.mechanisms import Mechanism, Sampler
+from reticent.mechanisms import Mechanism
 from reticent.mechanisms.epochs import epochs_to_steps
 from reticent.records.run_parts import MOST_STEPS
 from reticent.training.augmentation import Augmentation
@@ -107,8 +107,8 @@ def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, da
 
 
 def _batches(config: TrainConfig, settings: Settings) -> int | None:
-    """Batches of a pass over shuffled data; the last one, which may be smaller, is kept."""
-    return math.ceil((1.0 - 1e-9) / settings.sample_rate) if config.sampler is Sampler.SHUFFLED else None
+    """Batches of an epoch in which each record is used once; an incomplete one counts."""
+    return math.ceil((1.0 - 1e-9) / settings.sample_rate) if config.sampler.in_passes else None
 
 
 def _sample_rate(config: TrainConfig, dataset_size: int) -> float:
@@ -124,6 +124,6 @@ def _steps(config: TrainConfig, rate: float, dataset_size: int) -> int:
         return config.steps
     if config.epochs is None:
         raise ParameterError("epochs", None, "given, or steps")
-    if config.sampler is Sampler.SHUFFLED and config.batch_size is not None:
+    if config.sampler.in_passes and config.batch_size is not None:
         rate = 1.0 / -(-dataset_size // config.batch_size)  # the last batch of a pass is kept
     return epochs_to_steps(config.epochs, rate, MOST_STEPS)

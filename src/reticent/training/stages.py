@@ -11,7 +11,7 @@ import numpy as np
 
 from reticent import _check
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Sampler
+from reticent.mechanisms import DPSGD, Ledger, Mechanism
 from reticent.records.run_parts import StageRecord
 from reticent.training.batches import draw_batches
 from reticent.training.randomness import Source
@@ -104,7 +104,7 @@ def batches_of(settings: Settings, source: Source, dataset_size: int) -> Iterato
 
 
 def release_of(settings: Settings, batches_per_epoch: int | None, records_per_user: int | None = None) -> Mechanism:
-    """What the run would release as it is planned; one mechanism where its steps are equal or shuffled."""
+    """What the run would release as it is planned; one mechanism where its steps are equal or fill epochs."""
     starts = [(0, settings), *((stage.at, stage.of(settings)) for stage in settings.stages)]
     ends = [at for at, _ in starts[1:]] + [settings.steps]
     parts = tuple(
@@ -118,7 +118,7 @@ def release_of(settings: Settings, batches_per_epoch: int | None, records_per_us
         )
         for (at, now), end in zip(starts, ends, strict=True)
     )
-    if settings.sampler is Sampler.SHUFFLED or len(parts) == 1:  # with shuffled batches only the clip norm may change
+    if settings.sampler.in_passes or len(parts) == 1:  # over whole epochs only the clip norm may change
         return replace(parts[0], steps=settings.steps)
     return Ledger(parts)
 

@@ -23,6 +23,7 @@ from reticent.calibration.spelling import target_of
 from reticent.calibration.targets import Target
 from reticent.errors import ParameterError, ReticentError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms.dpsgd import batches_per_epoch
 from reticent.proofs import Claim
 from reticent.records.planned import PlannedSteps
 from reticent.records.run_parts import MOST_STEPS
@@ -201,10 +202,18 @@ class Live:
         )
 
     def _read(self, run: PublicWatchedRun) -> tuple[float, Claim]:
-        mechanism = run.mechanism()
+        mechanism = _in_whole_epochs(run.mechanism())
         if mechanism not in self._known:
             self._known[mechanism] = quick_advantage(mechanism)
         return self._known[mechanism]
+
+
+def _in_whole_epochs(mechanism: Mechanism) -> Mechanism:
+    """Under random allocation an epoch that was started counts in full, so what it reveals is computed once."""
+    if not isinstance(mechanism, DPSGD) or not mechanism.sampler.allocated:
+        return mechanism
+    batches = batches_per_epoch(mechanism)
+    return replace(mechanism, steps=-(-mechanism.steps // batches) * batches)
 
 
 def quick_advantage(mechanism: Mechanism) -> tuple[float, Claim]:
@@ -224,6 +233,8 @@ def quick_advantage(mechanism: Mechanism) -> tuple[float, Claim]:
     if any(run.records > 1 for run in runs) or len(runs) > _MOST_PARTS:
         runs = [_riskier(runs)]
     release = runs[0] if len(runs) == 1 else Ledger(tuple(runs))
+    if any(run.sampler.allocated for run in runs):  # once per epoch
+        return WorstCase().assess(release).measure(_advantage).value, Claim.BOUND
     if all(run.sample_rate == 1.0 or run.sampler is Sampler.SHUFFLED or not run.noise_multiplier for run in runs):
         return WorstCase().assess(release).measure(_advantage).value, Claim.BOUND  # closed forms
     composed = Composed(release, Neighbouring.ADD_REMOVE)

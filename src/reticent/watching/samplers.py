@@ -17,6 +17,7 @@ from torch.utils.data import (
 
 from reticent.records.rules import word
 from reticent.records.watched_run import Drawn, SamplerRecord, Source
+from reticent.watching.allocation import RandomAllocation
 from reticent.watching.repeats import copies
 
 _NO_LOADER = "no loader was given"
@@ -43,6 +44,8 @@ def _look_at(loader: Any) -> SamplerRecord:
     poisson = _poisson(batches)
     if poisson is not None:
         return poisson
+    if type(batches) is RandomAllocation or getattr(type(batches), "reticent_watches", None) is RandomAllocation:
+        return _allocated(batches)
     if not _draws_like(batches, BatchSampler):
         return _unknown(type(batches).__name__)
     return _batched(batches, dataset)
@@ -108,6 +111,18 @@ def _poisson(batches: Any) -> SamplerRecord | None:
         name=UniformWithReplacementSampler.__name__,
         sample_rate=float(batches.sample_rate),
         dataset_size=int(batches.num_samples),
+    )
+
+
+def _allocated(batches: RandomAllocation) -> SamplerRecord:
+    """Drawn anew whenever it is iterated: a pass is an epoch."""
+    return SamplerRecord(
+        drawn=Drawn.RANDOM_ALLOCATION,
+        source=Source.SEEN,
+        name=RandomAllocation.__name__,
+        dataset_size=batches.dataset_size,
+        batches_per_epoch=len(batches),
+        times_per_epoch=1,
     )
 
 

@@ -1,0 +1,115 @@
+"""Random allocation for loops that shuffle: each record draws its batch anew in each epoch, by itself.
+
+A shuffling loader fills batches of one size, so where the others are says where the target is, and nothing is proven
+for it. Here a record's batch does not depend on the others (docs/sampling.md). The draws come from the operating
+system: there is no generator and no seed that a program could give away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_map
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, Sampler
+
+from reticent import _check
+from reticent.errors import ParameterError
+from reticent.training.batches import allocation
+from reticent.training.randomness import SystemSource
+
+_WANTED = "a DataLoader that shuffles: DataLoader(dataset, batch_size=..., shuffle=True), before make_private"
+
+
+class RandomAllocation(Sampler[list[int]]):
+    """A batch sampler: each pass puts each record into one of its batches, uniformly; some may be empty.
+
+    Example:
+        >>> loader = DataLoader(data, batch_sampler=RandomAllocation(len(data), 64))  # doctest: +SKIP
+    """
+
+    def __init__(self, dataset_size: int, batches: int) -> None:
+        """A sampler for so many records and batches.
+
+        Raises:
+            ParameterError: one of them is no whole number from 1 on.
+        """
+        self._dataset_size = _check.count(dataset_size=dataset_size)
+        self._batches = _check.count(batches=batches)
+
+    @property
+    def dataset_size(self) -> int:
+        """Records."""
+        return self._dataset_size
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for batch in allocation(SystemSource(), self._dataset_size, self._batches):
+            yield batch.tolist()
+
+    def __len__(self) -> int:
+        return self._batches
+
+
+def random_allocation(loader: DataLoader[Any]) -> DataLoader[Any]:
+    """A loader with the records and the number of batches of ``loader``, drawn by random allocation.
+
+    With ``drop_last`` there is no batch for the rest, but no record is left out. Hand it to
+    ``make_private(..., poisson_sampling=False)``, or iterate over it in a loop of your own. Batches vary in size:
+    divide sums by the expected size, never by that of the batch, as Opacus does. An empty batch has tensors with no
+    rows.
+
+    Args:
+        loader: of torch, that shuffles all records of its data set once in each pass. Its generator is not used for
+            batches.
+
+    Raises:
+        ParameterError: it is no such loader.
+
+    Example:
+        >>> import reticent as rt
+        >>> loader = rt.random_allocation(loader)  # doctest: +SKIP
+    """
+    if type(loader) is not DataLoader:
+        raise ParameterError("loader", type(loader).__name__, _WANTED)
+    dataset: Any = loader.dataset
+    if isinstance(dataset, IterableDataset):
+        raise ParameterError(
+            "loader.dataset", type(dataset).__name__, "one with a length, whose records have positions"
+        )
+    if type(loader.batch_sampler) is RandomAllocation:
+        return loader
+    order = loader.sampler
+    shuffles = type(order) is RandomSampler and not order.replacement and order.num_samples == len(dataset)
+    if type(loader.batch_sampler) is not BatchSampler or not shuffles:
+        drawn = order if type(loader.batch_sampler) in (BatchSampler, type(None)) else loader.batch_sampler
+        raise ParameterError("loader", f"one with {type(drawn).__name__}", _WANTED)
+    return DataLoader(
+        dataset,
+        batch_sampler=RandomAllocation(len(dataset), max(1, len(loader))),
+        collate_fn=_Collate(loader.collate_fn, dataset),
+        num_workers=loader.num_workers,
+        pin_memory=loader.pin_memory,
+        timeout=loader.timeout,
+        worker_init_fn=loader.worker_init_fn,
+        multiprocessing_context=loader.multiprocessing_context,
+        generator=loader.generator,
+        prefetch_factor=loader.prefetch_factor,
+        persistent_workers=loader.persistent_workers,
+    )
+
+
+class _Collate:
+    """A batch of records; of none, one of a record, with its row taken out. A class, so that workers can load it."""
+
+    def __init__(self, own: Callable[[list[Any]], Any], dataset: Any) -> None:
+        self._own, self._dataset = own, dataset
+
+    def __call__(self, records: list[Any]) -> Any:
+        return self._own(records) if len(records) else _emptied(self._own([self._dataset[0]]))
+
+
+def _emptied(batch: Any) -> Any:
+    if isinstance(batch, Mapping):
+        return {name: _emptied(value) for name, value in batch.items()}
+    return tree_map(lambda value: value[:0] if isinstance(value, torch.Tensor) and value.ndim else value, batch)
