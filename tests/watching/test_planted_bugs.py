@@ -125,7 +125,7 @@ def test_a_seed_that_changes_while_it_is_watched_was_set():
     generator.manual_seed(2**60 + 2**20 + 11)
     seeds = Seeds([generator])
     assert not seeds.public()
-    generator.manual_seed(2**61 + 12)
+    generator.manual_seed(2**61 + 2**21 + 12)
     assert seeds.public()
     seeds.go_on()
     assert not seeds.public()
@@ -144,7 +144,7 @@ def test_a_generator_that_goes_back_is_seen_at_any_offset():
     generator.set_state(state)
     torch.randn(3, generator=generator)
     assert Seeds([generator]).repeated()
-    generator.manual_seed(2**61 + 12)
+    generator.manual_seed(2**61 + 2**21 + 12)
     assert not first.repeated()
 
 
