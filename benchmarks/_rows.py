@@ -77,9 +77,9 @@ def interleave(ours: Callable[[], object], peer: Callable[[], object], repeats: 
 
 
 def forget() -> None:
-    """Empty every cache of ``reticent.accountants``: a repeat must do the work again."""
+    """Empty every cache of what computes: a repeat must do the work again."""
     for name, module in list(sys.modules.items()):
-        if name.startswith("reticent.accountants"):
+        if name.startswith(("reticent.accountants", "reticent.adversaries", "reticent.pairs")):
             for value in list(vars(module).values()):
                 if callable(getattr(value, "cache_clear", None)):
                     value.cache_clear()

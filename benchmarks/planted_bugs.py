@@ -27,17 +27,11 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 
 from benchmarks._rows import Row, main, spread
-from reticent.attacks.mechanics import (
-    LAYERS,
-    MechanicsReport,
-    Observations,
-    audit_mechanics,
-    experiments,
-    judge,
-    observe,
-)
+from reticent.attacks.canaries import CanaryAudit
+from reticent.attacks.experiments import LAYERS, Observations, experiments, observe
+from reticent.attacks.mechanics import MechanicsReport, audit_mechanics, judge
 from reticent.attacks.own_trainer import OwnTrainer
-from reticent.attacks.white_box import Trainer, spread_records
+from reticent.attacks.white_box import Released, Trainer, sizes, spread_records, usable
 from reticent.mechanisms import DPSGD
 
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=64, max_grad_norm=1.0, batch_size=50, dataset_size=1000)
@@ -307,20 +301,33 @@ def audit(make: Callable[[], Trainer], seed: int) -> Outcome:
 
 def simulate_correct(rng: np.random.Generator, claim: DPSGD = CLAIM) -> Observations:
     """What a correct implementation releases, straight from the definition, without any training."""
-    setup = experiments(claim)
+    setup = [experiment for experiment in experiments(claim) if experiment.seed is None]
     size = claim.dataset_size or 0
-    sums = []
-    for experiment in setup:
-        weights = sum(outputs * inputs for outputs, inputs in experiment.layers)
-        shape = (experiment.claim.steps, weights)
-        sums.append(experiment.claim.noise_multiplier * rng.standard_normal(shape, dtype=np.float32))
     _, direction = spread_records(LAYERS, 1.0, 1)
-    sums[2] += rng.random(sums[2].shape) < claim.sample_rate
-    sums[3][:, 0] += rng.binomial(size, claim.sample_rate, size=claim.steps)
-    sums[4] += np.outer(rng.binomial(size, claim.sample_rate, size=claim.steps), direction)
-    for part in sums[5:]:
-        part[:, :size] += rng.random((len(part), size), dtype=np.float32) < claim.sample_rate
-    return observe(setup, sums)
+    runs = []
+    for experiment in setup:
+        sums = experiment.claim.noise_multiplier * rng.standard_normal(
+            (experiment.claim.steps, sum(sizes(experiment.layers))), dtype=np.float32
+        )
+        batch = rng.binomial(size, claim.sample_rate, size=len(sums))
+        match experiment.name:
+            case "canaries":
+                places = usable(LAYERS)[:size]
+                sums[:, places] += rng.random((len(sums), len(places))) < claim.sample_rate
+            case "chorus":
+                sums[:, 0] += batch
+            case "whisper":
+                sums[:, 0] += batch * 0.5 / (claim.sample_rate * size)
+            case "spread":
+                sums += np.outer(batch, direction)
+            case "coins":
+                canaries = CanaryAudit(min(1000, size))
+                coordinates, member = canaries._draw(sums.shape[1])
+                sums[:, coordinates[member]] += rng.random((len(sums), int(member.sum()))) < claim.sample_rate
+            case "participation":
+                sums[:, :size] += rng.random((len(sums), size), dtype=np.float32) < claim.sample_rate
+        runs.append(Released(sums, np.zeros(sums.shape[1])))
+    return observe(setup, runs)
 
 
 def accusations(repeats: int, seed: int) -> int:

@@ -16,7 +16,7 @@ from reticent.accountants import compose
 from reticent.accountants.compose import _composed
 from reticent.accountants.steps import Step
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler
-from reticent.mechanisms.hidden_steps import saturation
+from reticent.mechanisms.sampler_pairs import saturation
 from reticent.pairs import AntipodalGaussianPair, GaussianPair, MixedPair
 from reticent.risk import advantage, epsilon_at_delta
 

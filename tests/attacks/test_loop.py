@@ -197,6 +197,7 @@ def test_a_report_prints_as_its_verdict_and_a_line_for_each_test():
     )
     assert str(report).splitlines() == [
         "REFUTED: the loop does not do what it claims; p-value 2e-09 for all tests.",
+        "What failed fits this fault best: the noise is smaller or larger than claimed.",
         "FAILED: noise scale (p-value 1e-09): noise is 0.5 times the claimed size",
         "<b> (p-value 0.4): nothing & more",
     ]

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
+from reticent.attacks.canaries import CanaryAudit
 from reticent.attacks.own_trainer import OwnTrainer
-from reticent.attacks.white_box import CanaryAudit
 from reticent.auditing import audit_mu
 from reticent.mechanisms import DPSGD
 

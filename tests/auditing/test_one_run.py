@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -19,12 +19,11 @@ from reticent.auditing import (
     audit,
     audit_claim_one_run,
     audit_epsilon_one_run,
-    audit_epsilon_one_run_f_dp,
     audit_mu_one_run,
     count_guesses,
 )
 from reticent.auditing._claims import ApproximateDP, GaussianClaim
-from reticent.auditing.one_run import binomial_p_value, one_run_p_value, rejects
+from reticent.auditing.one_run import _binomial_epsilon, binomial_p_value, one_run_p_value, rejects
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
 
@@ -123,18 +122,80 @@ def test_guesses_are_the_outer_scores() -> None:
     assert count_guesses(scores, Guesses(0, 4)) == GuessCounts(7, 4, 3)
 
 
-def test_ties_at_the_edge_count_as_wrong_whatever_the_order() -> None:
-    """Against every order of the tied canaries, found by exhaustion: never more right than the worst."""
-    members, others = np.array([1.0, 1.0, 2.0]), np.array([1.0, 1.0, 0.0])
-    value, included = np.concatenate([members, others]), np.array([True] * 3 + [False] * 3)
-    for guesses in (Guesses(2, 0), Guesses(3, 2), Guesses(1, 3), Guesses(3, 3)):
-        worst = 6
-        for order in itertools.permutations(range(6)):
-            ranked = sorted(order, key=lambda i: -value[i])
-            right = sum(included[i] for i in ranked[: guesses.members])
-            right += sum(not included[i] for i in ranked[6 - guesses.non_members :])
-            worst = min(worst, right)
-        assert count_guesses(Scores(members, others, design=Design.ONE_RUN), guesses).correct <= worst
+def test_equal_scores_are_decided_by_a_fair_coin() -> None:
+    """Five members and five others share one score; guessing five of them is right half of the time, on average."""
+    right = []
+    for shift in range(400):
+        tied, low = np.full(5, 1.0 + shift), np.full(4, float(shift) - 1.0)
+        right.append(count_guesses(Scores(tied, np.append(tied, low), design=Design.ONE_RUN), Guesses(5, 0)).correct)
+    assert abs(np.mean(right) - 2.5) < 4 * np.sqrt(25 / 36 / 400)
+    assert set(right) >= {1, 2, 3, 4}
+
+
+def test_the_order_of_the_file_does_not_matter() -> None:
+    rng = np.random.default_rng(5)
+    member, other = rng.integers(0, 3, 40).astype(float), rng.integers(0, 3, 35).astype(float)
+    first = count_guesses(Scores(member, other, design=Design.ONE_RUN), Guesses(20, 20))
+    for _ in range(5):
+        again = Scores(rng.permutation(member), rng.permutation(other), design=Design.ONE_RUN)
+        assert count_guesses(again, Guesses(20, 20)) == first
+
+
+def test_randomised_response_is_not_thrown_away() -> None:
+    """Two values only: a tie that counts as wrong gives 0, a coin comes near the truth."""
+    rng, size = np.random.default_rng(6), 2000
+    included = rng.random(size) < 0.5
+    answer = (included ^ (rng.random(size) < 1 / (1 + math.e))).astype(float)
+    scores = Scores(answer[included], answer[~included], design=Design.ONE_RUN)
+    assert 0.6 < audit_epsilon_one_run(scores, 1e-5).value < 1.0
+
+
+@pytest.mark.parametrize(
+    ("canaries_", "guesses", "correct", "least"),
+    [
+        (10**6, 333_332, 333_332, 11.6),
+        (20_000, 6_666, 6_666, 7.7),
+        (15_000, 5_000, 4_990, 5.6),
+        (30_000, 500, 340, 0.57),
+    ],
+)
+def test_no_bound_is_zero_because_delta_is_large_at_epsilon_zero(canaries_, guesses, correct, least) -> None:
+    counts = GuessCounts(canaries_, guesses, correct)
+    assert binomial_p_value(counts, 0.0, 1e-5) > 1e-300  # not monotone in epsilon, and still a bound
+    value = max(_binomial_epsilon(counts, 1e-5, 0.05), least_by_curve(counts, 1e-5))
+    assert value > least
+    assert _binomial_epsilon(counts, 1e-5, 0.05) > 0.9 * least
+
+
+def least_by_curve(counts: GuessCounts, delta: float) -> float:
+    return brentq(lambda e: rejects(counts, ApproximateDP(e, delta), 0.05) - 0.5, 0.0, 100.0, xtol=1e-4) - 1e-3
+
+
+@pytest.mark.parametrize(("guesses", "correct", "canaries_"), [(12, 9, 40), (20, 20, 60), (30, 22, 30)])
+@pytest.mark.parametrize("delta", [0.003, 0.02])
+@pytest.mark.parametrize("epsilon", [0.0, 0.7])
+def test_what_delta_adds_is_the_worst_of_all_joint_laws(guesses, correct, canaries_, delta, epsilon) -> None:
+    """A linear program over every joint law of B and F with the mean of F as given."""
+    wrong = 1 / (1 + math.exp(epsilon))
+    pmf = binom.pmf(np.arange(guesses + 1), guesses, 1 - wrong)
+    lifted = np.maximum(correct - np.arange(guesses + 1), 0)
+    found = linprog(-np.ones(guesses + 1), lifted[None], [canaries_ * delta * wrong], bounds=[(0, p) for p in pmf])
+    p = binomial_p_value(GuessCounts(canaries_, guesses, correct), epsilon, delta)
+    assert p == pytest.approx(-found.fun, rel=1e-6, abs=0)
+
+
+def test_the_share_of_guesses_follows_the_claim_and_the_number_of_canaries() -> None:
+    share = {
+        (number, mu): sum(astuple(Guesses.planned(number, GaussianTradeOff(mu)))) / number
+        for number, mu in ((300, 1.0), (10_000, 0.5), (10_000, 1.0), (10_000, 4.0))
+    }
+    assert share[10_000, 0.5] == share[10_000, 1.0] == pytest.approx(0.05, abs=0.001)
+    assert share[300, 1.0] > 0.15
+    assert share[10_000, 4.0] > 0.3
+    # The share that looks best on average is also better on drawn scores.
+    scores = canaries(7, 10_000, 1.0)
+    third = audit_mu_one_run(scores, Guesses.share(10_000, 1 / 3)).value
+    assert audit_mu_one_run(scores).value > 1.15 * third
 
 
 def test_other_designs_and_too_many_guesses_are_refused() -> None:
@@ -152,7 +213,6 @@ def test_bounds_are_below_the_truth_and_useful() -> None:
     scores = canaries(1, 1000, 2.0)
     epsilon = brentq(lambda e: norm.cdf(1 - e / 2) - math.exp(e) * norm.cdf(-1 - e / 2) - 1e-5, 0, 50)
     assert 2.0 < audit_epsilon_one_run(scores, 1e-5).value < epsilon
-    assert 2.0 < audit_epsilon_one_run_f_dp(scores, 1e-5).value < epsilon
     assert 1.0 < audit_mu_one_run(scores).value < 2.0
 
 
@@ -163,7 +223,7 @@ def test_perfect_leakage_is_capped() -> None:
     # All 200 right: (1 - wrong)^200 = 0.05.
     wrong = 1 - 0.05 ** (1 / 200)
     assert epsilon.value == pytest.approx(math.log((1 - wrong) / wrong), rel=1e-5, abs=0)
-    for bound in (epsilon, audit_mu_one_run(scores, everything), audit_epsilon_one_run_f_dp(scores, 1e-5, everything)):
+    for bound in (epsilon, audit_mu_one_run(scores, everything)):
         assert 0 < bound.value == bound.ceiling < 30
 
 

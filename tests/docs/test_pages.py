@@ -25,7 +25,9 @@ ALONE = re.compile(
 )
 
 
-@pytest.mark.parametrize("name", ["errata.md", "theorems.md", "catalogue.md", "mutants.md", "constraints.md"])
+@pytest.mark.parametrize(
+    "name", ["errata.md", "theorems.md", "catalogue.md", "mutants.md", "constraints.md", "architecture.md"]
+)
 def test_made_pages_are_up_to_date(name: str) -> None:
     assert SPEC is not None
     assert SPEC.loader is not None

@@ -44,6 +44,10 @@ WHOLE_USERS = "tests/accountants/test_whole_users.py"
 DIMENSIONS = "tests/adversaries/relaxed/test_relaxed_dimension.py"
 STATISTICS = "tests/auditing/test_statistics.py"
 WHITE_BOX = "tests/attacks/test_white_box.py"
+REPLAY = "tests/attacks/test_replay.py"
+NOISE_CHECKS = "tests/attacks/test_noise_checks.py"
+PARTICIPATION = "tests/attacks/test_participation.py"
+ONE_RUN = "tests/auditing/test_one_run.py"
 REACTING = "tests/adversaries/relaxed/test_reacting.py"
 REACTING_ORACLES = "tests/adversaries/relaxed/test_reacting_oracles.py"
 SCREEN = "tests/dashboard/test_screen.py"
@@ -124,7 +128,7 @@ MUTANTS = (
     Mutant("reacting: features that nobody saw", "reticent/mechanisms/gradients.py", 'self.kind is not Gradients.ANY and self.features == "same"', "self.kind is not Gradients.ANY", CONDITIONS),
     Mutant("attribute: a stated change needs nothing", "reticent/adversaries/attribute.py", 'return () if free else (condition("bounded-change", Status.DECLARED),)', "return ()", CONDITIONS),
     Mutant("attribute: audited records stand for all", "reticent/adversaries/attribute.py", "if self.basis is not Basis.PROOF or self.record.scope is Scope.WHOLE_DATA:", "if True:", CONDITIONS),
-    Mutant("draws that amplify may be seen", "reticent/mechanisms/dpsgd.py", "return () if self.sample_rate == 1.0 or public else", "return () if self.sample_rate == 1.0 or self.sampler is not Sampler.POISSON else", CONDITIONS),
+    Mutant("draws that amplify may be seen", "reticent/mechanisms/dpsgd.py", "return () if self._whole or public else", "return () if self._whole or self.sampler is not Sampler.POISSON else", CONDITIONS),
     Mutant("a run that stopped counts what ran", "reticent/records/run_ledger.py", "planned = replace(self._equal_steps(), steps=max(self.steps, self.planned_steps))", "planned = self._equal_steps()", "tests/records/test_vouched.py"),
     Mutant("a run that stopped: the noise of its first step", "reticent/records/run_ledger.py", "return min(noises), max(rates), min(norms)", "return noises[0], max(rates), min(norms)", "tests/records/test_vouched.py"),
     Mutant("headline: draws may be seen", "reticent/certificates/sentences.py", 'return f"{answers} {about(HIDDEN_DRAWS, records)}" if drawn and hides else answers', "return answers", "tests/certificates/test_sentences.py"),
@@ -151,10 +155,10 @@ MUTANTS = (
     Mutant("contour: aliases", "reticent/accountants/contour.py", "        images = self._right(thresholds, log_factor) + self._left(thresholds, log_factor)\n        return _ordered([(scale * total", "        images = 0.0 * thresholds\n        return _ordered([(scale * total", ENCLOSURE),
     Mutant("polygons: a tail that is not followed backwards", "reticent/curves/polygon.py", "for rates in (self.vertices, self.reversed.vertices)", "for rates in (self.vertices,)", POLYGON + "::test_a_tail_that_is_left_out_backwards_is_not_reached"),
     Mutant("contour: what is left of a delta next to 1", "reticent/accountants/readings.py", "if apart and 0.0 < contour.c < 1.0:", "if False:", REFEREE + "::test_no_privacy_is_said_in_digits"),
-    Mutant("transform: the last contour does not serve on", "reticent/accountants/transform.py", "            try:\n                found.append(self._block(last, low, high, per_block))", "            try:\n                raise NumericalError(\"none\")", ROUTES + "::test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves"),
+    Mutant("transform: the last contour does not serve on", "reticent/accountants/transform.py", "            try:\n                found.append(self._block(last, low, high))", "            try:\n                raise NumericalError(\"none\")", ROUTES + "::test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves"),
     Mutant("worst case: only one direction of a single delta", "reticent/accountants/compose.py", "return max(way[0] for way in known), max(way[1] for way in known)", "return known[-1]", ROUTES + "::test_a_question_of_one_delta_has_digits_in_both_directions"),
     Mutant("lattices: as fine as a small advantage asks", "reticent/accountants/enclose.py", "self.relative * advantage", "self.width", NEAR_ATOMIC + "::test_a_small_advantage_is_known_to_some_digits"),
-    Mutant("diameters: rounding of distances to a centre", "reticent/sensitivity/diameter.py", "+ roundings * (product + half)", "- roundings * (product + half)", "tests/training/test_recorder.py::test_diameters_of_random_sets"),
+    Mutant("diameters: rounding of distances to a centre", "reticent/sensitivity/diameter.py", "+ roundings * (product + half)", "- roundings * (product + half)", "tests/sensitivity/test_recorder.py::test_diameters_of_random_sets"),
     Mutant("estimates: a lattice that wraps around", "reticent/accountants/profile.py", "max(20.0 * spread, 2.0 * furthest)", "20.0 * spread", ROUTES + "::test_a_lattice_of_estimates_does_not_wrap_around"),
     Mutant("contour: truncation", "reticent/accountants/contour.py", "error + tail * self.beyond / np.pi", "error", ENCLOSURE),
     Mutant("sign lattice: reach", "reticent/adversaries/relaxed/sign/lattice.py", "steps * noise.lost", "0.0", SIGNS),
@@ -208,7 +212,20 @@ MUTANTS = (
     Mutant("whole users: replacement by nobody", "reticent/pairs/whole_user.py", "absent = -1.0 if self.antipodal else 0.0", "absent = 0.0", WHOLE_USERS + "::test_one_step_by_quadrature"),
     Mutant("told mask: counts left out", "reticent/adversaries/relaxed/dimension/revealed_mask.py", "lost = np.exp(law.log_above) + np.exp(law.log_below)", "lost = 0.0", DIMENSIONS + "::test_told_mask_is_an_upper_bound_and_tight"),
     Mutant("rank p-value: lower edge of a cell", "reticent/auditing/thresholds.py", "claim.beta(edges), 0.0, 1.0)", "claim.beta(np.append(0.0, edges[:-1])), 0.0, 1.0)", STATISTICS + "::test_rank_p_value_is_the_integral_from_above"),
-    Mutant("mechanics: each layer may be clipped by itself", "reticent/attacks/mechanics.py", 'Check("spread gradients", float(_upper_tail(total, trials, claim)[0]), finding)', 'Check("spread gradients", 1.0, finding)', WHITE_BOX + "::test_each_planted_bug_is_found"),
+    Mutant("mechanics: each layer may be clipped by itself", "reticent/attacks/sum_checks.py", 'Check("spread gradients", float(_upper_tail(total, trials, claim)[0]), finding)', 'Check("spread gradients", 1.0, finding)', WHITE_BOX + "::test_each_planted_bug_is_found"),
+    Mutant("one run: a tie knows who took part", "reticent/auditing/one_run.py", "np.lexsort((_coins(*values), -np.concatenate(values)))", "np.lexsort((~included, -np.concatenate(values)))", ONE_RUN + "::test_equal_scores_are_decided_by_a_fair_coin"),
+    Mutant("one run: only epsilon 0 decides", "reticent/auditing/one_run.py", "for e in grid[::-1] if", "for e in grid[:1] if", ONE_RUN + "::test_no_bound_is_zero_because_delta_is_large_at_epsilon_zero"),
+    Mutant("one run: delta counts guesses, not canaries", "reticent/auditing/one_run.py", "budget = counts.canaries * delta", "budget = counts.guesses * delta", ONE_RUN + "::test_what_delta_adds_is_the_worst_of_all_joint_laws"),
+    Mutant("one run: a third of the guesses for every claim", "reticent/auditing/one_run.py", "return _SHARES[int(np.argmax(bounds))]", "return _SHARES[5]", ONE_RUN + "::test_the_share_of_guesses_follows_the_claim_and_the_number_of_canaries"),
+    Mutant("replay: weights at the end are not looked at", "reticent/attacks/replay.py", "if moved > _SAME_WEIGHTS:", "if moved > 1e9:", REPLAY + "::test_each_fault_that_depends_on_the_data_is_seen_by_its_replay"),
+    Mutant("replay: what other records add is not looked at", "reticent/attacks/replay.py", "if others.size and others.max() > tolerance:", "if others.size > 10**9:", REPLAY + "::test_each_fault_that_depends_on_the_data_is_seen_by_its_replay"),
+    Mutant("replay: randomness is not given back", "reticent/attacks/replay.py", "        torch.set_rng_state(states[0])\n", "", REPLAY + "::test_everything_that_is_drawn_is_replayed_and_goes_on_afterwards"),
+    Mutant("mechanics: tails up to two deviations", "reticent/attacks/noise_checks.py", "_TAILS = (2.5, 3.0, 3.5)", "_TAILS = (1.0, 1.5, 2.0)", NOISE_CHECKS + "::test_a_cut_and_a_heavy_tail_are_found"),
+    Mutant("mechanics: stronger clipping looks like another rate", "reticent/attacks/mechanics.py", "seen.replayed.counted < 0.99", "seen.replayed.counted < 0.0", WHITE_BOX + "::test_stronger_clipping_is_named_and_not_accused"),
+    Mutant("mechanics: single precision", "reticent/attacks/mechanics.py", "np.asarray(sums, dtype=np.float64)", "np.asarray(sums)", WHITE_BOX + "::test_single_precision_is_no_fault"),
+    Mutant("mechanics: weights between steps", "reticent/attacks/sum_checks.py", "if first > 10.0 * _SAME * size:", "if first > 1e9 * size:", NOISE_CHECKS + "::test_weights_may_decay_between_steps_and_may_not_follow_the_records"),
+    Mutant("mechanics: noise of the batch's own coordinates only", "reticent/attacks/participation.py", "_OFFSETS = range(17)", "_OFFSETS = range(1)", PARTICIPATION + "::test_noise_that_knows_the_batch_is_found"),
+    Mutant("condition: the weights after the release", "reticent/attacks/reacting.py", "perceptron_scores(release[:, None], weights[:, None]", "perceptron_scores(release[:, None], (weights + release)[:, None]", "tests/attacks/test_reacting_game.py::test_without_the_record_the_scores_are_standard_normal"),
     Mutant("screen: one per cent more", "reticent/dashboard/screen.py", "_followed(thresholds, profile.delta(thresholds)", "_followed(thresholds, 1.01 * profile.delta(thresholds)", SCREEN + "::test_what_is_drawn_first_is_near_what_is_proven"),
     Mutant("screen: a share of an unknown sign", "reticent/dashboard/screen.py", "share = adversary.relaxed_probability", "share = 0.9 * adversary.relaxed_probability", SCREEN + "::test_an_unknown_sign_is_drawn_near_what_is_proven"),
     Mutant("verify: curves are not compared", "reticent/certificates/verify.py", "if path[0] in _NOT_DERIVED:", 'if path[0] in _NOT_DERIVED or "curve" in path:', VERIFY + "::test_a_forgery_is_refused"),
@@ -460,12 +477,12 @@ MUTANTS = (
     Mutant("allocation: heads are added once", "reticent/pairs/allocated_sum.py", "yield _doubled(_convolved(a, body_a", "yield (_convolved(a, body_a", ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
     Mutant("allocation: the stronger side from below", "reticent/accountants/lattice.py", "(self.below(weaker(steps)),)", "(self.below(steps),)", ALLOCATION + "::TestEpochs::test_steps_that_are_known_from_both_sides"),
     Mutant("allocation: the weaker side from above", "reticent/pairs/random_allocation.py", "return random_allocation(self.noise_multiplier, self.bins)[0]", "return random_allocation(self.noise_multiplier, self.bins)[1]", ALLOCATION + "::TestEpochs::test_steps_that_are_known_from_both_sides"),
-    Mutant("allocation: a started epoch in a lower end", "reticent/mechanisms/hidden_steps.py", "run.steps // batches if attained", "-(-run.steps // batches) if attained", ALLOCATION + "::TestEpochs::test_an_epoch_that_was_started_counts"),
-    Mutant("allocation: epochs of one assignment as if drawn anew", "reticent/mechanisms/hidden_steps.py", "noise / math.sqrt(epochs), 1", "noise, 1", ALLOCATION + "::TestEpochs::test_one_assignment_is_less_noise"),
-    Mutant("allocation: more bins than k uses leave", "reticent/mechanisms/hidden_steps.py", "bins = batches // uses", "bins = batches", ALLOCATION + "::TestEpochs::test_several_uses_in_an_epoch"),
+    Mutant("allocation: a started epoch in a lower end", "reticent/mechanisms/sampler_pairs.py", "run.steps // batches if attained", "-(-run.steps // batches) if attained", ALLOCATION + "::TestEpochs::test_an_epoch_that_was_started_counts"),
+    Mutant("allocation: epochs of one assignment as if drawn anew", "reticent/mechanisms/sampler_pairs.py", "noise / math.sqrt(epochs), 1", "noise, 1", ALLOCATION + "::TestEpochs::test_one_assignment_is_less_noise"),
+    Mutant("allocation: more bins than k uses leave", "reticent/mechanisms/sampler_pairs.py", "bins = batches // uses", "bins = batches", ALLOCATION + "::TestEpochs::test_several_uses_in_an_epoch"),
     Mutant("allocation: more bins than there may be", "reticent/mechanisms/dpsgd.py", "math.floor((1.0 + _ONE) / sample_rate)", "math.ceil((1.0 - _ONE) / sample_rate)", ALLOCATION + "::TestEpochs::test_fewer_bins_are_the_safe_side"),
-    Mutant("truncated: nobody is displaced", "reticent/mechanisms/hidden_steps.py", "pairs.GaussianPair(noise, full_rate, 2.0)", "pairs.GaussianPair(noise, full_rate, 1.0)", TRUNCATED + "::TestDominance::test_all_draws"),
-    Mutant("truncated: the target never fills a batch", "reticent/mechanisms/hidden_steps.py", "bdtrc(most - 1, records - 1, rate)", "bdtrc(most, records - 1, rate)", TRUNCATED + "::TestDominance::test_the_probabilities"),
+    Mutant("truncated: nobody is displaced", "reticent/mechanisms/sampler_pairs.py", "pairs.GaussianPair(noise, full_rate, 2.0)", "pairs.GaussianPair(noise, full_rate, 1.0)", TRUNCATED + "::TestDominance::test_all_draws"),
+    Mutant("truncated: the target never fills a batch", "reticent/mechanisms/sampler_pairs.py", "bdtrc(most - 1, records - 1, rate)", "bdtrc(most, records - 1, rate)", TRUNCATED + "::TestDominance::test_the_probabilities"),
     Mutant("tails: an untilted mass", "reticent/accountants/lattice.py", "found.mass[zero:]) * np.exp(-tilt * losses)", "found.mass[zero:]) * np.exp(-1.1 * tilt * losses)", ALLOCATION + "::TestEpochs::test_tails_of_many_steps_keep_their_digits"),
     Mutant("lists: a broken package is left out", "reticent/registry.py", "        except Exception as error:\n", "        except Exception as error:\n            return\n", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
     Mutant("lists: a broken package is named once", "reticent/registry.py", "            self._searched = False\n", "", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),

@@ -221,7 +221,7 @@ def proven_bracket(
     Lower: 1 - rho^T. Upper: the least of sqrt(1 - rho^{2T}), of 1 - (1-p)^T (the target is never sampled),
     and of erf(sensitivity sqrt(p T) / (sqrt 8 noise)) (the mask revealed, by concavity).
 
-    Status: proven; rho by a quadrature whose error is bounded (``_affinity``), on the safe side of each end.
+    Status: proven; rho by a quadrature whose error is bounded (``affinity.py``), on the safe side of each end.
     Width: the upper end exceeds the truth by at most 25.4 % where the advantage is small.
 
     By RETICENT:hellinger-bracket.

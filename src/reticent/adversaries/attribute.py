@@ -21,6 +21,7 @@ from reticent.adversaries._envelope import (
     total_square_log_delta,
 )
 from reticent.adversaries.base import Adversary, Assessment, Method
+from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ParameterError, UnsupportedError
@@ -162,7 +163,11 @@ class Attribute(Adversary):
         notes = (*case.said, _PRIVATE, _RELATION, *mechanism.notes)
         proof = Proof(
             Enclosure(pessimistic=bound, optimistic=case.attained()),
-            theorems=("RETICENT:attribute-affinity", "RETICENT:attribute-mask"),
+            theorems=(
+                "RETICENT:attribute-affinity",
+                "RETICENT:attribute-mask",
+                *worst_case_theorems(mechanism, Neighbouring.REPLACE),
+            ),
             conditions=conditions,
             notes=notes,
             mu=(0.0, min(case.unsampled_mu(), mu_limits(mechanism, Neighbouring.REPLACE)[1])),

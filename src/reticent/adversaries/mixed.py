@@ -10,6 +10,7 @@ from reticent.accountants import compose, worst_case
 from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.relaxed.adversary import Relaxed, in_short
 from reticent.adversaries.relaxed.reacting_gradients import fitted_fields
+from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.curves import Mixture, TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import Mechanism, Neighbouring
@@ -111,6 +112,7 @@ class Mixed(Adversary):
         if known is worst_case(mechanism, neighbouring):  # both types are the worst case
             return replace(proof, theorems=theorems)
         worst = compose(mechanism, neighbouring)
+        theorems = (*theorems, *worst_case_theorems(mechanism, neighbouring))
         mixed = Enclosure(
             pessimistic=self._mix(known.pessimistic, worst.pessimistic),
             optimistic=self._mix(known.optimistic, worst.optimistic),

@@ -26,9 +26,9 @@ class CanaryAttack(Attack):
 
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
         """Check the release, train once on the probe, and score every canary by its likelihood ratio over all steps."""
+        from reticent.attacks.canaries import CanaryAudit
         from reticent.attacks.own_trainer import OwnTrainer
         from reticent.attacks.release import check_release
-        from reticent.attacks.white_box import CanaryAudit
 
         release = check_release(run)
         claim = release.run.ledger.equal_steps()

@@ -1,6 +1,6 @@
 """Audit your own training loop: one function, the settings it claims to follow, and a verdict with p-values.
 
-The function is called as ``train_fn(model, data, claim)``, about a dozen times, in worker processes:
+The function is called as ``train_fn(model, data, claim)``, about two dozen times, in worker processes:
 
 * ``model`` is a small torch module to be trained in place, by the cross-entropy of its logits;
 * ``data`` is a ``torch.utils.data.TensorDataset`` of ``claim.dataset_size`` records and labels;
@@ -20,15 +20,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
-from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.data import TensorDataset
 
 from reticent import _check
-from reticent.attacks.mechanics import Experiment, MechanicsReport, experiments, judge, observe
-from reticent.attacks.white_box import Trainer
+from reticent.attacks.experiments import Experiment, experiments, observe
+from reticent.attacks.mechanics import MechanicsReport, judge
+from reticent.attacks.white_box import Released, Trace, Trainer
 from reticent.errors import ParameterError, ReticentError, WorkerError
 from reticent.mechanisms import DPSGD
 from reticent.tasks.sessions import local_processes
@@ -97,7 +97,9 @@ def as_trainer(train_fn: TrainFunction) -> Trainer:
             fewer than ``claim.steps`` steps.
     """
 
-    def trainer(model: nn.Module, features: torch.Tensor, labels: torch.Tensor, claim: DPSGD, run: int) -> torch.Tensor:
+    def trainer(
+        model: nn.Module, features: torch.Tensor, labels: torch.Tensor, claim: DPSGD, run: int
+    ) -> torch.Tensor | Trace:
         with _releases(model) as seen:
             returned = train_fn(model, TensorDataset(features, labels), claim)
         if returned is not None:
@@ -107,7 +109,7 @@ def as_trainer(train_fn: TrainFunction) -> Trainer:
             raise ParameterError("optimizer steps", "none on the model's parameters", hint)
         if len(seen) < claim.steps:
             raise ParameterError("optimizer steps", len(seen), f"at least claim.steps = {claim.steps}")
-        return torch.stack(seen[: claim.steps])
+        return Trace(*(torch.stack(parts) for parts in zip(*seen[: claim.steps], strict=True)))
 
     return trainer
 
@@ -133,7 +135,7 @@ def find_loop(name: str) -> TrainFunction:
     return found
 
 
-def _perform(train_fn: TrainFunction, experiment: Experiment) -> np.ndarray | str:
+def _perform(train_fn: TrainFunction, experiment: Experiment) -> Released | str:
     """One run in a worker. Errors come back as values: one line, not the traceback of another process."""
     try:
         return experiment.perform(as_trainer(train_fn))
@@ -145,28 +147,40 @@ def _perform(train_fn: TrainFunction, experiment: Experiment) -> np.ndarray | st
         return f"the loop failed with {line} ({Path(frame.filename).name}, line {frame.lineno})"
 
 
-def _answer(found: np.ndarray | str) -> np.ndarray:
+def _answer(found: Released | str) -> Released:
     if isinstance(found, str):
         raise WorkerError(found)
     return found
 
 
 @contextmanager
-def _releases(model: nn.Module) -> Iterator[list[torch.Tensor]]:
-    """The gradients that optimizers of the model's parameters find at each step, flat."""
+def _releases(model: nn.Module) -> Iterator[list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]]:
+    """At each step of an optimizer of the model's parameters: the gradient it finds, weights before and after; flat."""
     parameters = list(model.parameters())
     own = {id(p) for p in parameters}
-    seen: list[torch.Tensor] = []
+    seen: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+    started: list[tuple[torch.Tensor, torch.Tensor]] = []
 
-    def record(optimizer: Optimizer, args: object, kwargs: object) -> None:
+    def concerned(optimizer: Optimizer) -> bool:
         # Opacus wraps the optimizer: what the inner one finds is clipped and noisy.
         wrapped = hasattr(optimizer, "original_optimizer")
-        if not wrapped and any(id(p) in own for group in optimizer.param_groups for p in group["params"]):
-            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-            seen.append(torch.cat([g.detach().flatten().cpu() for g in gradients]))
+        return not wrapped and any(id(p) in own for group in optimizer.param_groups for p in group["params"])
 
-    handle = register_optimizer_step_pre_hook(record)
+    def weights() -> torch.Tensor:
+        return torch.cat([p.detach().flatten().cpu() for p in parameters])
+
+    def before(optimizer: Optimizer, args: object, kwargs: object) -> None:
+        if concerned(optimizer):
+            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+            started.append((torch.cat([g.detach().flatten().cpu() for g in gradients]), weights()))
+
+    def after(optimizer: Optimizer, args: object, kwargs: object) -> None:
+        if concerned(optimizer) and started:
+            seen.append((*started.pop(), weights()))
+
+    handles = register_optimizer_step_pre_hook(before), register_optimizer_step_post_hook(after)
     try:
         yield seen
     finally:
-        handle.remove()
+        for handle in handles:
+            handle.remove()

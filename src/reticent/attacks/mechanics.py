@@ -1,12 +1,15 @@
-"""Is this DP-SGD what it claims to be? Statistical tests of a whole implementation, with p-values.
+"""Is this DP-SGD what it claims to be? Tests of a whole implementation, with p-values.
 
 Short runs on a :class:`~reticent.attacks.white_box.Probe` are enough:
 
 * *silence*, twice: every gradient is zero, so what is released is noise and nothing else;
-* *canaries*: records with one huge gradient coordinate each, in every layer: clipped, each counts as one;
+* *canaries*: records with one huge gradient coordinate each, in every layer and bias: clipped, each counts as one;
 * *chorus*: all records have the same huge gradient in one coordinate, so the noisy sum counts the batch;
 * *spread chorus*: all records have the same huge gradient, spread over every coordinate of every layer;
-* *participation*, several times, a few epochs long and with little noise: who was in which batch.
+* *whisper*: all records have the same tiny gradient in one coordinate, so that a batch's sum is below the clip norm;
+* *coins*: canaries that each take part by a coin, scored and tested against the claimed trade-off curve;
+* *participation*, several times, a few epochs long and with little noise: who was in which batch;
+* *replays*: other data with the same randomness (:mod:`~reticent.attacks.replay`).
 
 If the implementation does what it claims, each p-value is uniform or larger, so that with the Bonferroni
 correction it is accused with probability at most ``significance``. No test knows any particular bug.
@@ -14,34 +17,35 @@ correction it is accused with probability at most ``significance``. No test know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
-import torch
-from scipy import special, stats
 
 from reticent import _check
-from reticent.attacks.participation import NOISE, SPARE, Check, Plan, participation_checks
-from reticent.attacks.white_box import (
-    OVERSHOOT,
-    Layers,
-    Trainer,
-    check_claim,
-    dirac_records,
-    released_sums,
-    spread_records,
-    square_layers,
+from reticent.attacks.diagnosis import likely_fault
+from reticent.attacks.experiments import LAYERS, Observations, experiments, observe
+from reticent.attacks.noise_checks import (
+    noise_beside,
+    noise_of_each_layer,
+    noise_of_each_step,
+    noise_scale,
+    noise_shape,
+    noise_tails,
+    repeated,
 )
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Sampler
+from reticent.attacks.participation import NOISE, Check, participation_checks
+from reticent.attacks.sum_checks import (
+    against_the_curve,
+    batch_dispersion,
+    canary_effect,
+    large_batches,
+    moves_between_steps,
+    sampling_rate,
+    spread_effect,
+)
+from reticent.attacks.white_box import Trainer, sizes
+from reticent.mechanisms import DPSGD
 from reticent.text import Brief, html_table
-
-LAYERS: Layers = ((12, 8), (8, 12), (1, 24))
-_SIMULATIONS = 19_999
-_AT_ONCE = 2_000_000  # simulated batch sizes in memory
-_TAILS = [1e-18, 1.0 - 1e-16]  # quantiles of a binomial law between which it is summed
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -72,6 +76,11 @@ class MechanicsReport(Brief):
         return min(1.0, len(self.checks) * min(c.p_value for c in self.checks))
 
     @property
+    def likely(self) -> str | None:
+        """The fault that fits the failed tests best, in words for people; None if nothing failed."""
+        return likely_fault(self.checks, self.failed)
+
+    @property
     def verdict(self) -> str:
         """The outcome in one sentence."""
         if self.accused:
@@ -81,66 +90,24 @@ class MechanicsReport(Brief):
             "they cannot see."
         )
 
+    @property
+    def headlines(self) -> list[str]:
+        """The verdict, and the fault that fits what failed."""
+        return [self.verdict, *([f"What failed fits this fault best: {self.likely}."] if self.likely else [])]
+
     def _lines(self) -> list[str]:
-        return [self.verdict, *(f"{name} (p-value {p_value}): {finding}" for name, p_value, finding in self._rows())]
+        return [*self.headlines, *(f"{name} (p-value {p_value}): {finding}" for name, p_value, finding in self._rows())]
 
     def _repr_html_(self) -> str:
-        return html_table(self.verdict, [("test", "p-value", "found"), *self._rows()])
+        return html_table(" ".join(self.headlines), [("test", "p-value", "found"), *self._rows()])
 
     def _rows(self) -> list[tuple[str, str, str]]:
         failed = self.failed
         return [(f"{'FAILED: ' if c in failed else ''}{c.name}", f"{c.p_value:.2g}", c.finding) for c in self.checks]
 
 
-@dataclass(frozen=True, eq=False)
-class Experiment:
-    """One run of the implementation: what it is given.
-
-    Attributes:
-        layers: shapes of the probe.
-        features: of the records, shape (claim.dataset_size, features of the probe).
-        claim: the settings of this run.
-        run: its number.
-    """
-
-    layers: Layers
-    features: torch.Tensor
-    claim: DPSGD
-    run: int
-
-    def perform(self, trainer: Trainer) -> np.ndarray:
-        """Noisy sums in units of the clip norm, (steps, weights)."""
-        return released_sums(trainer, self.layers, self.features, self.claim, self.run)
-
-
-@dataclass(frozen=True, slots=True)
-class Observations:
-    """Noisy sums in units of the clip norm, (steps, weights), of all runs.
-
-    Attributes:
-        silence, second_silence: without any gradient.
-        canaries: with one canary in each coordinate of ``coordinates``.
-        chorus: with every record's gradient at coordinate 0.
-        spread: with every record's gradient along ``direction``.
-        participation: with little noise and a coordinate for each record followed, (runs, steps, weights).
-        coordinates: positions of the canaries.
-        direction: of the spread gradient, norm 1.
-        records: how many are followed in ``participation``.
-    """
-
-    silence: np.ndarray
-    second_silence: np.ndarray
-    canaries: np.ndarray
-    chorus: np.ndarray
-    spread: np.ndarray
-    participation: np.ndarray
-    coordinates: np.ndarray
-    direction: np.ndarray
-    records: int
-
-
 def audit_mechanics(trainer: Trainer, claim: DPSGD, *, significance: float = 0.01, seed: int = 0) -> MechanicsReport:
-    """Run the implementation about a dozen times and test what it released.
+    """Run the implementation about two dozen times and test what it released.
 
     Args:
         trainer: the implementation.
@@ -157,50 +124,6 @@ def audit_mechanics(trainer: Trainer, claim: DPSGD, *, significance: float = 0.0
     return judge(seen, claim, significance=significance, seed=seed)
 
 
-def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
-    """All runs of an audit: five at the settings of the claim, then those that show who takes part.
-
-    Raises:
-        UnsupportedError: the claim is not Poisson sampling.
-        ParameterError: the claim lacks sizes or noise.
-    """
-    check_claim(claim)
-    if claim.sampler is not Sampler.POISSON:
-        raise UnsupportedError(f"the mechanics are tested against Poisson sampling, not {claim.sampler.value}")
-    size, huge = claim.dataset_size or 0, OVERSHOOT * claim.max_grad_norm
-    coordinates = _coordinates(size)
-    silent = dirac_records(LAYERS, np.array([], dtype=int), np.array([]), size)
-    loud = dirac_records(LAYERS, coordinates, np.full(len(coordinates), huge), size)
-    together = dirac_records(LAYERS, np.zeros(size, dtype=int), np.full(size, huge), size)
-    spread, _ = spread_records(LAYERS, huge, size, seed)
-    main = [
-        Experiment(LAYERS, features, claim, run)
-        for run, features in enumerate((silent, silent, loud, together, spread))
-    ]
-    plan = Plan.of(claim.sample_rate, claim.steps, size)
-    layers = square_layers(len(plan.records) + SPARE)
-    followed = torch.zeros(size, sum(map(sum, layers)))
-    norms = np.full(len(plan.records), huge)
-    followed[torch.from_numpy(plan.records)] = dirac_records(layers, np.arange(len(norms)), norms, len(norms))
-    quiet = replace(claim, noise_multiplier=min(NOISE, claim.noise_multiplier), steps=plan.steps)
-    return main + [Experiment(layers, followed, quiet, len(main) + run) for run in range(plan.runs)]
-
-
-def observe(setup: Sequence[Experiment], sums: Sequence[np.ndarray], seed: int = 0) -> Observations:
-    """Name what the runs of :func:`experiments` released."""
-    claim = setup[0].claim
-    size = claim.dataset_size or 0
-    _, direction = spread_records(LAYERS, 1.0, 1, seed)
-    followed = len(Plan.of(claim.sample_rate, claim.steps, size).records)
-    first, second, third, fourth, fifth, *rest = sums
-    return Observations(first, second, third, fourth, fifth, np.stack(rest), _coordinates(size), direction, followed)
-
-
-def _coordinates(dataset_size: int) -> np.ndarray:
-    """One canary in each coordinate, as long as there are records."""
-    return np.arange(min(sum(outputs * inputs for outputs, inputs in LAYERS), dataset_size))
-
-
 def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed: int = 0) -> MechanicsReport:
     """Test what was released against the claim; arrays in, p-values out.
 
@@ -214,140 +137,52 @@ def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed:
         ParameterError: ``significance`` is outside (0, 1).
     """
     _check.open_fraction(significance=significance)
-    noise, second = seen.silence / claim.noise_multiplier, seen.second_silence / claim.noise_multiplier
-    batch = seen.chorus[:, 0]
-    quiet = min(NOISE, claim.noise_multiplier)
+    level = claim.noise_multiplier
+    noise, second = (_double(part) / level for part in (seen.silence, seen.second_silence))
+    chorus, whisper, spread = (_double(part) for part in (seen.chorus, seen.whisper, seen.spread))
+    beside, under = chorus[:, 1:] / level, whisper[:, 1:] / level
+    along, parts = spread @ seen.direction, _by_layer(seen.direction)
+    around = np.maximum((spread**2).sum(axis=1) - ((spread @ parts.T) ** 2).sum(axis=1), 0.0) / level**2
+    # Clipping below the claim is safe. What a record counts there is known exactly from the replays.
+    size = seen.replayed.counted if seen.replayed.counted is not None and seen.replayed.counted < 0.99 else 1.0
+    batch, counted = chorus[:, 0] / size, replace(claim, noise_multiplier=level / size)
     checks = (
-        _noise_scale(noise),
-        _noise_shape(noise),
-        _noise_of_each_step(noise),
-        _noise_of_each_layer(noise),
-        _repeated("noise across coordinates", "coordinates", noise.T, None),
-        _repeated("noise across steps", "steps", noise, None),
-        _repeated("noise across runs", "steps of two runs", noise, second),
-        _canary_effect(seen.canaries[:, seen.coordinates], claim),
-        _spread_effect(seen.spread @ seen.direction, claim),
-        _sampling_rate(batch, claim),
-        _batch_dispersion(batch, claim, seed),
-        *participation_checks(seen.participation, seen.records, claim.sample_rate, quiet),
+        noise_scale(noise),
+        noise_shape(noise),
+        noise_tails(noise, second, beside, under),
+        noise_of_each_step(noise),
+        noise_of_each_layer(noise, sizes(LAYERS)),
+        noise_beside("noise beside large gradients", (beside**2).sum(axis=1), beside.shape[1]),
+        noise_beside("noise around spread gradients", around, spread.shape[1] - len(parts)),
+        noise_beside("noise beside small gradients", (under**2).sum(axis=1), under.shape[1]),
+        repeated("noise across coordinates", "coordinates", noise.T, None),
+        repeated("noise across steps", "steps", noise, None),
+        repeated("noise across runs", "steps of two runs", noise, second),
+        canary_effect(_double(seen.canaries)[:, seen.coordinates], claim),
+        spread_effect(along, claim),
+        against_the_curve(seen.coins, claim),
+        sampling_rate(batch, counted),
+        batch_dispersion(batch, counted, seed),
+        large_batches(batch, counted),
+        moves_between_steps(seen.moves),
+        *participation_checks(
+            _double(seen.participation), seen.records, claim.sample_rate, min(NOISE, claim.noise_multiplier)
+        ),
+        *seen.replayed.checks,
     )
+    if size < 1.0:
+        checks = (*checks, Check("clipping", 1.0, f"stronger than claimed, which is safe: a record counts {size:.3g}"))
     return MechanicsReport(checks, significance)
 
 
-def _noise_scale(noise: np.ndarray) -> Check:
-    energy = float((noise**2).sum())
-    ratio = np.sqrt(energy / noise.size)
-    return Check("noise scale", _chi2_two_sided(energy, noise.size), f"noise is {ratio:.3g} times the claimed size")
+def _by_layer(direction: np.ndarray) -> np.ndarray:
+    """The direction within each layer, norm 1: clipping layer by layer weighs them otherwise, which is no noise."""
+    ends = np.cumsum(sizes(LAYERS))
+    layer = np.searchsorted(ends, np.arange(len(direction)), side="right")
+    parts = np.array([direction * (layer == k) for k in range(len(ends))])
+    return np.asarray(parts / np.linalg.norm(parts, axis=1, keepdims=True))
 
 
-def _noise_shape(noise: np.ndarray) -> Check:
-    result = stats.kstest(noise.ravel(), special.ndtr)
-    return Check("noise shape", float(result.pvalue), f"largest distance to the normal law {result.statistic:.3g}")
-
-
-def _noise_of_each_step(noise: np.ndarray) -> Check:
-    p = [_chi2_two_sided(float(e), noise.shape[1]) for e in (noise**2).sum(axis=1)]
-    step = int(np.argmin(p))
-    size = np.sqrt((noise[step] ** 2).mean())
-    return Check("noise of each step", min(1.0, len(p) * min(p)), f"step {step} has {size:.3g} times the claimed noise")
-
-
-def _noise_of_each_layer(noise: np.ndarray) -> Check:
-    ends = np.cumsum([outputs * inputs for outputs, inputs in LAYERS])[:-1]
-    parts = np.split(noise, ends, axis=1)
-    p = [_chi2_two_sided(float((part**2).sum()), part.size) for part in parts]
-    layer = int(np.argmin(p))
-    size = np.sqrt((parts[layer] ** 2).mean())
-    finding = f"layer {layer} has {size:.3g} times the claimed noise"
-    return Check("noise of each layer", min(1.0, len(p) * min(p)), finding)
-
-
-def _repeated(name: str, what: str, rows: np.ndarray, others: np.ndarray | None) -> Check:
-    """Largest correlation between two rows that should be independent.
-
-    Two independent normal vectors of length n have a squared cosine of law Beta(1/2, (n - 1)/2).
-    """
-    unit = _unit(rows)
-    cosines = np.abs(unit @ (unit if others is None else _unit(others)).T)
-    if others is None:
-        cosines = cosines[np.triu_indices(len(unit), k=1)]
-    largest = min(float(cosines.max()), 1.0)
-    p = float(stats.beta.sf(largest**2, 0.5, 0.5 * (rows.shape[1] - 1)))
-    return Check(name, min(1.0, cosines.size * p), f"largest correlation between {what} {largest:.3g}")
-
-
-def _canary_effect(sums: np.ndarray, claim: DPSGD) -> Check:
-    """Each canary's total over the run is Binomial(steps, q) + N(0, steps s^2), if clipped and sampled as claimed."""
-    totals = sums.sum(axis=0)
-    p = _upper_tail(totals, claim.steps, claim)
-    worst = int(np.argmin(p))
-    limit = claim.steps * claim.sample_rate
-    finding = f"canary {worst} adds up to {totals[worst]:.4g} clip norms where {limit:.4g} are expected"
-    return Check("canary effect", min(1.0, len(p) * float(p[worst])), finding)
-
-
-def _spread_effect(along: np.ndarray, claim: DPSGD) -> Check:
-    """Along a gradient spread over all layers the run adds up to Binomial(steps * records, q) and noise, or to less."""
-    trials = claim.steps * (claim.dataset_size or 1)
-    total = np.array([along.sum()])
-    finding = f"spread gradients add up to rate {total[0] / trials:.4g} where {claim.sample_rate:.4g} is expected"
-    return Check("spread gradients", float(_upper_tail(total, trials, claim)[0]), finding)
-
-
-def _sampling_rate(batch: np.ndarray, claim: DPSGD) -> Check:
-    """All batches together are Binomial(steps * records, q) records, and noise."""
-    trials = claim.steps * (claim.dataset_size or 1)
-    total = np.array([batch.sum()])
-    upper, lower = _upper_tail(total, trials, claim), _lower_tail(total, trials, claim)
-    rate = float(total[0]) / trials
-    finding = f"records take part at rate {rate:.4g} where {claim.sample_rate:.4g} is claimed"
-    return Check("sampling rate", min(1.0, 2.0 * float(min(upper[0], lower[0]))), finding)
-
-
-def _batch_dispersion(batch: np.ndarray, claim: DPSGD, seed: int) -> Check:
-    """Poisson batches vary like a binomial; shuffled and fixed-size ones do not vary. By simulation, so valid."""
-    size, q, steps = claim.dataset_size or 1, claim.sample_rate, claim.steps
-    null, found = _simulated_variances(size, q, steps, claim.noise_multiplier, seed), float(batch.var())
-    low, high = 1 + int((null <= found).sum()), 1 + int((null >= found).sum())
-    p = min(1.0, 2.0 * min(low, high) / (_SIMULATIONS + 1))
-    return Check("batch sizes", p, f"their variance is {found:.4g} where {null.mean():.4g} is expected")
-
-
-@lru_cache(maxsize=8)
-def _simulated_variances(size: int, rate: float, steps: int, noise_multiplier: float, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    variances = np.empty(_SIMULATIONS)
-    for rows in np.array_split(np.arange(_SIMULATIONS), max(1, _SIMULATIONS * steps // _AT_ONCE)):
-        drawn = rng.binomial(size, rate, size=(len(rows), steps)).astype(np.float64)
-        drawn += noise_multiplier * rng.standard_normal(drawn.shape)
-        variances[rows] = drawn.var(axis=1)
-    variances.setflags(write=False)
-    return variances
-
-
-def _upper_tail(totals: np.ndarray, trials: int, claim: DPSGD) -> np.ndarray:
-    return _tail(totals, trials, claim, lambda z: special.ndtr(-z))
-
-
-def _lower_tail(totals: np.ndarray, trials: int, claim: DPSGD) -> np.ndarray:
-    return _tail(totals, trials, claim, special.ndtr)
-
-
-def _tail(totals: np.ndarray, trials: int, claim: DPSGD, side: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """P(Binomial(trials, q) + N(0, steps s^2) beyond the total), summed over the binomial between ``_TAILS``."""
-    low, high = stats.binom.ppf(_TAILS, trials, claim.sample_rate)
-    counts = np.arange(max(0, int(low) - 1), min(trials, int(high) + 2) + 1)
-    weights = stats.binom.pmf(counts, trials, claim.sample_rate)
-    scale = claim.noise_multiplier * np.sqrt(claim.steps)
-    tails = side((totals[:, None] - counts) / scale) @ weights
-    return np.minimum(tails + max(0.0, 1.0 - weights.sum()), 1.0)
-
-
-def _chi2_two_sided(energy: float, freedom: int) -> float:
-    return float(min(1.0, 2.0 * min(stats.chi2.cdf(energy, freedom), stats.chi2.sf(energy, freedom))))
-
-
-def _unit(rows: np.ndarray) -> np.ndarray:
-    """Rows of length 1; a row of zeros stays zero and correlates with nothing (the scale tests see it)."""
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+def _double(sums: np.ndarray) -> np.ndarray:
+    """Sums of many squares need more digits than releases have."""
+    return np.asarray(sums, dtype=np.float64)

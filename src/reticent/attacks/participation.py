@@ -22,7 +22,10 @@ SPARE = 64
 """Coordinates that no record has: they show whether the noise follows the setting."""
 _MOST_RECORDS = 1024
 _RUNS = (4, 24)
-_STEPS = (32, 512)
+_STEPS = (128, 512)
+_OFFSETS = range(17)
+_CUTS = (0.8, 0.95, 0.99)
+_STRONGER = (0.3, 0.95)
 _AIM = 1e-5
 
 
@@ -47,7 +50,7 @@ class Plan:
 
     Attributes:
         runs: enough that a record forced into one batch of each cannot be chance.
-        steps: about two epochs, no more than the claim has.
+        steps: all of the claim, up to 128 or about two epochs, and never more than 512.
         records: those at either end of the data set, all of them if they are few.
     """
 
@@ -82,15 +85,25 @@ def participation_checks(sums: np.ndarray, records: int, sample_rate: float, noi
     if level > 2.0 * noise:
         finding = f"not tested: the noise is {level:.3g} clip norms where the loop was told {noise:.3g}"
         return tuple(Check(name, 1.0, finding) for name in _NAMES)
-    part = seen > 0.5
-    # Reading one of them wrongly takes noise of half a clip norm.
-    misread = seen.size * 2.0 * float(special.ndtr(-0.5 / noise))
-    tests = (_first_batch, _every_batch, _rate_of_each_record, _gaps, _pairs, _epochs)
+    counted = _counted_once(seen, noise)
+    size = _level(seen)
+    part = seen > 0.5 * size
+    # Reading one of them wrongly takes noise of half of what a record counts.
+    misread = seen.size * 2.0 * float(special.ndtr(-0.5 * size / noise))
+    tests = (_first_batch, _every_batch, _rate_of_each_record, _gaps, _pairs, _epochs, _batch_sizes)
     found = [test(part, sample_rate) for test in tests]
+    found.append(_noise_and_batches((seen - size * part) / noise, part))
     return (
-        _counted_once(seen, noise),
+        counted,
         *(Check(name, min(1.0, p + misread), finding) for name, (p, finding) in zip(_NAMES[1:], found, strict=True)),
     )
+
+
+def _level(seen: np.ndarray) -> float:
+    """What one record counts: 1, or less where clipping is stronger than claimed, which is no fault."""
+    large = seen[seen > _STRONGER[0]]
+    typical = float(np.median(large)) if large.size else 1.0
+    return typical if typical < _STRONGER[1] else 1.0
 
 
 _NAMES = (
@@ -101,16 +114,18 @@ _NAMES = (
     "gaps",
     "pairs of records",
     "once per epoch",
+    "large batches",
+    "noise and batches",
 )
 _Result = tuple[float, str]
 
 
 def _counted_once(seen: np.ndarray, noise: float) -> Check:
-    """Every value is 0 or 1 up to the noise."""
-    distance = np.minimum(np.abs(seen), np.abs(seen - 1.0))
-    worst = int(distance.argmax())
-    p = seen.size * 2.0 * float(special.ndtr(-distance.flat[worst] / noise))
-    return Check(_NAMES[0], min(1.0, p), f"one record counts {seen.flat[worst]:.4g} where 0 or 1 is expected")
+    """No value is above 1 or below 0 by more than the noise. Less than 1 is stronger clipping: safe."""
+    excess = np.maximum(seen - 1.0, -seen)
+    worst = int(excess.argmax())
+    p = seen.size * 2.0 * float(special.ndtr(-excess.flat[worst] / noise))
+    return Check(_NAMES[0], min(1.0, p), f"one record counts {seen.flat[worst]:.4g} where 1 is the most")
 
 
 def _first_batch(part: np.ndarray, rate: float) -> _Result:
@@ -183,6 +198,60 @@ def _epochs(part: np.ndarray, rate: float) -> _Result:
         p,
         f"in {length} steps {once.mean():.4g} of the records take part exactly once where {expected:.4g} is expected",
     )
+
+
+def _batch_sizes(part: np.ndarray, rate: float) -> _Result:
+    """Steps with many of the followed records, and the largest batch: both follow from the binomial law of a batch."""
+    records, sizes = part.shape[2], part.sum(axis=2).ravel()
+    largest = int(sizes.max())
+    # The largest of independent batches is at most m with probability F(m)^n.
+    p = len(sizes) * float(stats.binom.logcdf(largest, records, rate))
+    found = [(float(np.exp(p)), f"the largest of {len(sizes)} batches holds {largest} of the records followed")]
+    for level in _CUTS:
+        limit = int(stats.binom.ppf(level, records, rate))
+        above, share = int((sizes > limit).sum()), float(stats.binom.sf(limit, records, rate))
+        words = f"{above} of {len(sizes)} batches exceed {limit} records where {share * len(sizes):.3g} are expected"
+        found.append((_two_sided(above, len(sizes), share), words))
+    p_value, words = min(found)
+    return len(found) * p_value, words
+
+
+def _noise_and_batches(noise: np.ndarray, part: np.ndarray) -> _Result:
+    """Noise does not know who took part.
+
+    Given the batches, the squared noise of one coordinate, summed over the steps with one record, is chi-square. Pairs
+    of a record and a coordinate, all of them, and with ``_OFFSETS`` between them summed over the records; two-sided.
+    """
+    records = part.shape[2]
+    rows, squares = part.reshape(-1, records).astype(np.float32), (noise.reshape(-1, records) ** 2).astype(np.float32)
+    freedom = rows.sum(axis=0)[:, None]
+    energy = rows.T @ squares
+    # Wilson and Hilferty's cube root picks the pairs that are then tested exactly.
+    score = np.cbrt(energy / np.maximum(freedom, 1.0)) - 1.0 + 2.0 / (9.0 * np.maximum(freedom, 1.0))
+    score = np.where(freedom > 0, score * np.sqrt(np.maximum(freedom, 1.0)), 0.0)
+    found = []
+    for place in (int(score.argmin()), int(score.argmax())):
+        one, other = np.unravel_index(place, score.shape)
+        count, total = float(freedom[one, 0]), float(rows[:, one].astype(np.float64) @ squares[:, other])
+        p = score.size * _chi2(total, count)
+        size = np.sqrt(total / max(count, 1.0))
+        words = f"where record {one} takes part, coordinate {other} has {size:.3g} times the noise"
+        found.append((p, words))
+    for offset in _OFFSETS[: max(1, records - 1)]:
+        taking, beside = rows[:, : records - offset], squares[:, offset:]
+        count, total = float(taking.sum()), float((taking.astype(np.float64) * beside).sum())
+        size = np.sqrt(total / max(count, 1.0))
+        words = f"{offset} coordinates after a record in the batch there is {size:.3g} times the noise"
+        found.append((len(_OFFSETS) * _chi2(total, count), words))
+    p, words = min(found)
+    return 2.0 * p, words
+
+
+def _chi2(energy: float, freedom: float) -> float:
+    """The smaller tail, doubled."""
+    if freedom < 1.0:
+        return 1.0
+    return 2.0 * float(min(special.chdtr(freedom, energy), special.chdtrc(freedom, energy)))
 
 
 def _two_sided(hits: int, trials: int, rate: float) -> float:

@@ -19,9 +19,8 @@ import torch
 from torch import nn
 
 from reticent import _check
-from reticent.auditing.scores import Design, MetaValue, Scores
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Sampler
+from reticent.errors import ParameterError
+from reticent.mechanisms import DPSGD
 from reticent.mechanisms.dpsgd import one_record
 
 OVERSHOOT = 100.0
@@ -30,6 +29,7 @@ _SATURATED = 1e6
 """So far below the other logit the cross-entropy is linear in the logit: its slope is 1 - e^-1000000."""
 
 Layers = tuple[tuple[int, int], ...]
+"""(outputs, inputs) of every weight matrix; without inputs it is a bias of so many outputs."""
 
 
 class Trainer(Protocol):
@@ -37,7 +37,7 @@ class Trainer(Protocol):
 
     def __call__(
         self, model: nn.Module, features: torch.Tensor, labels: torch.Tensor, claim: DPSGD, run: int
-    ) -> torch.Tensor:
+    ) -> torch.Tensor | Trace:
         """Train ``model`` in place on the cross-entropy of its logits, with the settings of ``claim``.
 
         Args:
@@ -49,41 +49,62 @@ class Trainer(Protocol):
 
         Returns:
             What each step released: (sum of clipped gradients + noise) / claim.batch_size, flat in the order of
-            ``model.parameters()``, shape (claim.steps, parameters).
+            ``model.parameters()``, shape (claim.steps, parameters); or a ``Trace``.
         """
         ...
 
 
 class Probe(nn.Module):
-    """Logits ``(sum over layers of <u, W x> - 10^6, 0)``: with label 0 the gradient of W is ``-u x^T``.
+    """Logits ``(sum over layers of <u, W x> - 10^6 (1 + t), 0)``: with label 0 the gradient of W is ``-u x^T``.
 
     Weights start at zero, and as long as they stay small the gradient does not depend on them. A record's features are
-    the x and then the u of every layer, one after the other.
+    the x of every layer, the u of every layer, and t, which makes its loss larger and leaves its gradient as it is.
+
+    A layer without inputs is a Linear layer with a bias whose only input is always zero: the gradient of the bias
+    is -u, that of its matrix is zero.
 
     Attributes:
-        layers: (outputs, inputs) of every weight matrix.
+        layers: (outputs, inputs) of every weight matrix; without inputs it is a bias.
     """
 
     def __init__(self, layers: Layers) -> None:
         super().__init__()
         self.layers = layers
-        linears = [nn.Linear(inputs, outputs, bias=False) for outputs, inputs in layers]
+        linears = [nn.Linear(max(1, inputs), outputs, bias=inputs == 0) for outputs, inputs in layers]
         for linear in linears:
-            nn.init.zeros_(linear.weight)
+            for parameter in linear.parameters():
+                nn.init.zeros_(parameter)
         self.linears = nn.ModuleList(linears)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         """Logits, shape (batch, 2)."""
         widths = [inputs for _, inputs in self.layers] + [outputs for outputs, _ in self.layers]
-        parts = features.split(widths, dim=1)
-        pairs = zip(self.linears, parts[: len(self.layers)], parts[len(self.layers) :], strict=True)
+        *parts, extra = features.split([*widths, 1], dim=1)
+        silent = features.new_zeros(len(features), 1)
+        inputs = [x if x.shape[1] else silent for x in parts[: len(self.layers)]]
+        pairs = zip(self.linears, inputs, parts[len(self.layers) :], strict=True)
         total = torch.stack([(u * linear(x)).sum(dim=1) for linear, x, u in pairs]).sum(dim=0)
-        return torch.stack([total - _SATURATED, torch.zeros_like(total)], dim=1)
+        return torch.stack([total - _SATURATED * (1.0 + extra[:, 0]), torch.zeros_like(total)], dim=1)
 
     @property
     def dimension(self) -> int:
         """Number of weights."""
-        return sum(outputs * inputs for outputs, inputs in self.layers)
+        return sum(sizes(self.layers))
+
+
+def sizes(layers: Layers) -> list[int]:
+    """How many weights each layer has; a bias comes with a column of weights that never move."""
+    return [outputs * inputs if inputs else 2 * outputs for outputs, inputs in layers]
+
+
+def usable(layers: Layers) -> np.ndarray:
+    """The coordinates that a record may have as the only one of its gradient: all but the columns beside biases."""
+    starts = np.cumsum([0, *sizes(layers)])
+    parts = [
+        start + np.arange(outputs * inputs) if inputs else start + outputs + np.arange(outputs)
+        for start, (outputs, inputs) in zip(starts, layers, strict=False)
+    ]
+    return np.concatenate(parts)
 
 
 def dirac_records(layers: Layers, coordinates: np.ndarray, norms: np.ndarray, dataset_size: int) -> torch.Tensor:
@@ -91,7 +112,7 @@ def dirac_records(layers: Layers, coordinates: np.ndarray, norms: np.ndarray, da
 
     Args:
         layers: shapes of the probe.
-        coordinates: flat position of the coordinate, one per record, doubles allowed.
+        coordinates: flat position of the coordinate, one per record, doubles allowed; ``usable`` lists them.
         norms: gradient at that coordinate.
         dataset_size: records in all; those after the canaries have gradient zero.
 
@@ -104,14 +125,16 @@ def dirac_records(layers: Layers, coordinates: np.ndarray, norms: np.ndarray, da
     if len(coordinates) > dataset_size:
         raise ParameterError("canaries", len(coordinates), f"at most the {dataset_size} records of the data set")
     coordinates = np.asarray(coordinates, dtype=np.int64)
-    ends = np.cumsum([o * i for o, i in layers])
+    ends = np.cumsum(sizes(layers))
     layer = np.searchsorted(ends, coordinates, side="right")
-    starts, columns = np.append(0, ends)[:-1], np.array([i for _, i in layers])
-    row, column = np.divmod(coordinates - starts[layer], columns[layer])
+    starts, shapes = np.append(0, ends)[:-1], np.array(layers)[layer]
+    place, bias = coordinates - starts[layer], shapes[:, 1] == 0
+    row, column = np.divmod(place, np.maximum(shapes[:, 1], 1))
+    row = np.where(bias, place - shapes[:, 0], row)
     inputs, outputs, width = _places(layers)
     features = np.zeros((dataset_size, width), dtype=np.float32)
     records = np.arange(len(coordinates))
-    features[records, inputs[layer] + column] = 1.0
+    features[records[~bias], (inputs[layer] + column)[~bias]] = 1.0
     features[records, outputs[layer] + row] = -np.asarray(norms)
     return torch.from_numpy(features)
 
@@ -132,7 +155,7 @@ def spread_records(layers: Layers, norm: float, dataset_size: int, seed: int = 0
         float32, shape (dataset_size, features of the probe), and the gradient's direction, shape (dimension,), norm 1.
     """
     rng = np.random.default_rng(seed)
-    dimension = sum(outputs * inputs for outputs, inputs in layers)
+    dimension = len(usable(layers))
     left = [rng.choice([-1.0, 1.0], size=outputs) for outputs, _ in layers]
     right = [rng.choice([-1.0, 1.0], size=inputs) for _, inputs in layers]
     inputs, outputs, width = _places(layers)
@@ -140,34 +163,91 @@ def spread_records(layers: Layers, norm: float, dataset_size: int, seed: int = 0
     for u, x, first, second in zip(left, right, inputs, outputs, strict=True):
         row[first : first + len(x)] = x
         row[second : second + len(u)] = -norm / np.sqrt(dimension) * u
-    direction = np.concatenate([np.outer(u, x).ravel() for u, x in zip(left, right, strict=True)]) / np.sqrt(dimension)
+    parts = [
+        np.outer(u, x).ravel() if len(x) else np.append(np.zeros(len(u)), u) for u, x in zip(left, right, strict=True)
+    ]
+    direction = np.concatenate(parts) / np.sqrt(dimension)
     return torch.from_numpy(row).expand(dataset_size, -1), direction
 
 
 def _places(layers: Layers) -> tuple[np.ndarray, np.ndarray, int]:
-    """Where the x and the u of every layer begin in a record's features, and the number of features."""
+    """Where the x and the u of every layer begin in a record's features, and the number of features; t is the last."""
     inputs = np.cumsum([0] + [i for _, i in layers])
     outputs = inputs[-1] + np.cumsum([0] + [o for o, _ in layers])
-    return inputs[:-1], outputs[:-1], int(outputs[-1])
+    return inputs[:-1], outputs[:-1], int(outputs[-1]) + 1
 
 
-def released_sums(
-    trainer: Trainer, layers: Layers, features: torch.Tensor, claim: DPSGD, run: int, dtype: type = np.float64
-) -> np.ndarray:
-    """Drive the trainer once and give back noisy sums in units of the clip norm, (steps, dimension), as ``dtype``.
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What a trainer may return in place of the releases: also where the weights were.
+
+    Attributes:
+        releases: as a ``Trainer`` returns them, shape (steps, parameters).
+        before, after: weights before and after each step, of the same shape.
+    """
+
+    releases: torch.Tensor
+    before: torch.Tensor
+    after: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """One run of a trainer on chosen records.
+
+    Attributes:
+        sums: noisy sums in units of the clip norm, (steps, dimension).
+        weights: at the end, (dimension,).
+        moves: how far the weights moved after each step before the next, and where they were then, both
+            (steps, dimension); None where the trainer does not show it.
+    """
+
+    sums: np.ndarray
+    weights: np.ndarray
+    moves: tuple[np.ndarray, np.ndarray] | None = None
+
+
+def release(
+    trainer: Trainer,
+    layers: Layers,
+    features: torch.Tensor,
+    claim: DPSGD,
+    run: int,
+    labels: torch.Tensor | None = None,
+    dtype: type = np.float64,
+) -> Released:
+    """Drive the trainer once; labels are 0 unless given, and sums are of ``dtype``.
 
     Raises:
         ParameterError: the claim lacks batch or data size, or has no noise; or the trainer returned another shape.
     """
     check_claim(claim)
     model = Probe(layers)
-    labels = torch.zeros(len(features), dtype=torch.int64)
-    released = torch.as_tensor(trainer(model, features, labels, claim, run)).detach().cpu().numpy()
+    labels = torch.zeros(len(features), dtype=torch.int64) if labels is None else labels
+    found = trainer(model, features, labels, claim, run)
+    trace = found if isinstance(found, Trace) else None
+    released = torch.as_tensor(found if trace is None else trace.releases).detach().cpu().numpy()
     if released.shape != (claim.steps, model.dimension):
         raise ParameterError("released", released.shape, f"of shape {(claim.steps, model.dimension)}")
     if not np.isfinite(released).all():
         raise ParameterError("released", "NaN or infinity", "finite: the training under audit has diverged")
-    return released.astype(dtype, copy=False) * ((claim.batch_size or 1) / claim.max_grad_norm)
+    sums = released.astype(dtype, copy=False) * dtype((claim.batch_size or 1) / claim.max_grad_norm)
+    weights = torch.cat([p.detach().flatten() for p in model.parameters()]).cpu().double().numpy()
+    return Released(sums, weights, None if trace is None else _moves(trace, weights))
+
+
+def _moves(trace: Trace, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    after = trace.after.double().numpy()
+    following = np.vstack([trace.before.double().numpy()[1:], weights[None]])
+    # A run with more steps than planned goes on after the last that counts.
+    return following[: len(after)] - after, after
+
+
+def released_sums(
+    trainer: Trainer, layers: Layers, features: torch.Tensor, claim: DPSGD, run: int, dtype: type = np.float64
+) -> np.ndarray:
+    """The noisy sums alone, in units of the clip norm, (steps, dimension), as ``dtype``. Raises as ``release``."""
+    return release(trainer, layers, features, claim, run, dtype=dtype).sums
 
 
 def check_claim(claim: DPSGD) -> None:
@@ -180,95 +260,6 @@ def check_claim(claim: DPSGD) -> None:
     if claim.batch_size is None or claim.dataset_size is None:
         raise ParameterError("claim", claim, "with batch_size and dataset_size")
     _check.positive(noise_multiplier=claim.noise_multiplier)
-
-
-def canary_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
-    """Log likelihood ratio of "took part" against "did not", per coordinate, over the whole run.
-
-    The optimal test where the mask is unknown: each step contributes ``log(1 - q + q e^{(y - 1/2)/s^2})``
-    (Poisson sampling at rate q, noise multiplier s, canary of clip norm).
-
-    Args:
-        sums: noisy sums at the canaries' coordinates in units of the clip norm, (steps, canaries).
-        claim: what the implementation says that it does.
-
-    Raises:
-        UnsupportedError: batches are not drawn by Poisson sampling.
-    """
-    if claim.sampler is not Sampler.POISSON:
-        raise UnsupportedError(f"the canary test is derived for Poisson sampling, not for {claim.sampler.value}")
-    variance, total = claim.noise_multiplier**2, np.zeros(np.shape(sums)[1:])
-    for step in sums:  # one at a time: a run of a hundred thousand canaries is large
-        ratio = (np.asarray(step, dtype=np.float64) - 0.5) / variance
-        if claim.sample_rate == 1.0:
-            total += ratio
-        else:
-            total += np.logaddexp(np.log1p(-claim.sample_rate), np.log(claim.sample_rate) + ratio)
-    return total
-
-
-def unknown_sign_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
-    """The relaxed attacker's score: the canary's direction is known up to one sign, the same in all steps.
-
-    The mean of both likelihood ratios is the optimal test where either sign is as likely. Adding up squares
-    step by step, as if the sign were new in every step, is weaker (KAISSIS2023:R11).
-
-    Args:
-        sums, claim: as for :func:`canary_scores`.
-    """
-    return np.logaddexp(canary_scores(sums, claim), canary_scores(-sums, claim)) - np.log(2.0)
-
-
-@dataclass(frozen=True)
-class CanaryAudit:
-    """Many Dirac canaries through one whole training run.
-
-    Attributes:
-        canaries: how many; each takes part by its own fair coin.
-        seed: of the coins.
-        layers: shapes of the probe, or None for two square-ish layers that hold the canaries.
-        sign_known: whether the attacker knows the canary's sign; without it this is the relaxed attacker.
-    """
-
-    canaries: int = 1000
-    seed: int = 0
-    layers: Layers | None = None
-    sign_known: bool = True
-
-    def scores(self, trainer: Trainer, claim: DPSGD) -> Scores:
-        """Run and score.
-
-        For an implementation that does what it claims, the scores are independent of each other: every canary
-        has a coordinate and a sampling mask of its own. So a verdict against the claim is valid; a lower bound
-        for an implementation that turns out to be faulty assumes that its noise is independent across coordinates.
-
-        Raises:
-            ParameterError: there are more canaries than records or coordinates.
-        """
-        check_claim(claim)
-        layers = self.layers or square_layers(_check.count(canaries=self.canaries))
-        dimension = sum(outputs * inputs for outputs, inputs in layers)
-        if self.canaries > dimension:
-            raise ParameterError("canaries", self.canaries, f"at most the {dimension} coordinates of the probe")
-        coordinates, member = self._draw(dimension)
-        chosen = coordinates[member]
-        norms = np.full(len(chosen), OVERSHOOT * claim.max_grad_norm)
-        features = dirac_records(layers, chosen, norms, claim.dataset_size or 0)
-        sums = released_sums(trainer, layers, features, claim, run=0, dtype=np.float32)
-        score = canary_scores if self.sign_known else unknown_sign_scores
-        scores = score(sums[:, coordinates], claim)
-        meta: dict[str, MetaValue] = {
-            "attack": "canary",
-            "canaries": self.canaries,
-            "steps": claim.steps,
-            "seed": self.seed,
-        }
-        return Scores(scores[member], scores[~member], meta, Design.INDEPENDENT)
-
-    def _draw(self, dimension: int) -> tuple[np.ndarray, np.ndarray]:
-        rng = np.random.default_rng(self.seed)
-        coordinates = rng.permutation(dimension)[: self.canaries]
-        return coordinates, rng.random(self.canaries) < 0.5
 
 
 def square_layers(dimension: int) -> Layers:

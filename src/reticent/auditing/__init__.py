@@ -15,11 +15,11 @@ from reticent.auditing.lower_bounds import (
     audit_epsilon_if_gaussian,
     audit_mu,
 )
+from reticent.auditing.noise import NoiseBound, audit_noise
 from reticent.auditing.one_run import (
     GuessCounts,
     Guesses,
     audit_epsilon_one_run,
-    audit_epsilon_one_run_f_dp,
     audit_mu_one_run,
     count_guesses,
 )
@@ -44,6 +44,7 @@ __all__ = [
     "GuessCounts",
     "Guesses",
     "LowerBound",
+    "NoiseBound",
     "Plan",
     "Quantity",
     "Ranks",
@@ -63,9 +64,9 @@ __all__ = [
     "audit_epsilon",
     "audit_epsilon_if_gaussian",
     "audit_epsilon_one_run",
-    "audit_epsilon_one_run_f_dp",
     "audit_mu",
     "audit_mu_one_run",
+    "audit_noise",
     "count_guesses",
     "delong",
     "empirical_trade_off",

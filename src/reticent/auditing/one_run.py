@@ -7,16 +7,19 @@ before the scores are seen; choosing the best of several on the same scores make
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from scipy.special import bdtr
+from scipy.special import bdtrc, betaincinv
 
 from reticent import _check
-from reticent.auditing._claims import ApproximateDP, GaussianClaim, Tested, largest_rejected
+from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable, Tested, largest_rejected
 from reticent.auditing.lower_bounds import LowerBound, Quantity
 from reticent.auditing.scores import Design, Scores
+from reticent.curves import GaussianTradeOff, TradeOff, symmetrised
 from reticent.errors import ParameterError
 from reticent.proofs.references import cite
 
@@ -26,6 +29,9 @@ _STALLED = 1.0 + 1e-12
 """Growth below rounding counts as none: on the side of not rejecting."""
 _LARGEST_EPSILON = 100.0
 _LARGEST_MU = 60.0
+_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0 / 3.0, 0.5, 0.8, 1.0)
+_ENOUGH_CANARIES = 100_000  # beyond them the best share hardly changes
+_GRID = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,20 @@ class Guesses:
         each = max(1, int(0.5 * _check.rate(share=share) * canaries))
         return cls(each, each)
 
+    @classmethod
+    def planned(cls, canaries: int, curve: TradeOff | None = None, confidence: float = 0.95) -> Guesses:
+        """The share with the largest lower bound on mu, if the canaries leak by ``curve`` and no more.
+
+        Nothing but the claim and the number of canaries decides, so the choice is made before the scores are seen.
+
+        Args:
+            canaries: how many take part by a coin.
+            curve: the claim under test; G_1 by default.
+            confidence: of the bound.
+        """
+        curve = GaussianTradeOff(1.0) if curve is None else curve
+        return cls.share(canaries, _best_share(min(canaries, _ENOUGH_CANARIES), curve, confidence))
+
 
 @dataclass(frozen=True, slots=True)
 class GuessCounts:
@@ -58,7 +78,7 @@ class GuessCounts:
     Attributes:
         canaries: all canaries, guessed or not.
         guesses: number of guesses made.
-        correct: how many were right; a tie at the edge of the guessed sets counts as wrong while it can.
+        correct: how many were right.
     """
 
     canaries: int
@@ -84,76 +104,118 @@ def count_guesses(scores: Scores, guesses: Guesses) -> GuessCounts:
     total = len(scores)
     if guesses.members + guesses.non_members > total:
         raise ParameterError("guesses", guesses.members + guesses.non_members, f"at most the {total} canaries")
-    values = np.concatenate([scores.member, scores.non_member])
+    values = np.sort(scores.member), np.sort(scores.non_member)
     included = np.arange(total) < len(scores.member)
-    # Ties: non-members are taken first from above and members first from below, so that no order of
-    # the file can help; an order blind to the coins would count at least as many right.
-    order = np.lexsort((included, -values))
+    order = np.lexsort((_coins(*values), -np.concatenate(values)))
     right = np.count_nonzero(included[order[: guesses.members]])
-    order = np.lexsort((~included, values))
-    right += np.count_nonzero(~included[order[: guesses.non_members]])
+    right += np.count_nonzero(~included[order[total - guesses.non_members :]])
     return GuessCounts(total, guesses.members + guesses.non_members, int(right))
+
+
+def _coins(member: np.ndarray, non_member: np.ndarray) -> np.ndarray:
+    """One random number for each canary, which decides among equal scores and does not know who took part.
+
+    The seed is a digest of the sorted scores: the same scores give the same bound, and no order of the file matters.
+    """
+    digest = hashlib.sha256(member.tobytes() + b"|" + non_member.tobytes()).digest()
+    return np.random.default_rng(int.from_bytes(digest, "big")).random(len(member) + len(non_member))
 
 
 def binomial_p_value(counts: GuessCounts, epsilon: float, delta: float) -> float:
     """Probability, at most, of so many correct guesses under (epsilon, delta)-DP.
 
-    P(Binomial(guesses, q) >= correct) + canaries * delta * (1 - q), q = e^epsilon / (1 + e^epsilon). The first
-    term is that of STEINKE2023; the second is the one derived here, for guesses that may depend on the
-    output in any way.
-
-    By RETICENT:audit-one-run-binomial.
+    The correct guesses are at most B + F. B is Binomial(guesses, q) with q = e^epsilon / (1 + e^epsilon). F counts
+    guesses that delta turned; its mean is at most canaries * delta * (1 - q), and it may depend on B in any way. The
+    largest P(B + F >= correct) spends that mean where B is nearest to ``correct`` (docs/auditing.md).
     """
     epsilon, delta = _check.non_negative(epsilon=epsilon), _check.fraction(delta=delta)
     wrong = 1.0 / (1.0 + np.exp(epsilon))
-    tail = float(bdtr(float(counts.guesses - counts.correct), counts.guesses, wrong))
-    return min(1.0, tail + counts.canaries * delta * wrong)
+    budget = counts.canaries * delta * wrong * (1.0 + 1e-9)
+    # How far B is lifted: the least k whose cost, E[correct - B; correct - k <= B < correct], exceeds the budget.
+    low, high = 0, counts.correct
+    if _cost(counts, high, wrong) <= budget:
+        return 1.0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _cost(counts, middle, wrong) <= budget else (low, middle)
+    rest = (budget - _cost(counts, low, wrong)) / high
+    return min(1.0, _at_least(counts.guesses, counts.correct - low, wrong) + max(0.0, rest))
+
+
+def _at_least(trials: int, successes: int, wrong: float) -> float:
+    """P(Binomial(trials, 1 - wrong) >= successes)."""
+    return 1.0 if successes <= 0 else float(bdtrc(float(successes - 1), trials, 1.0 - wrong))
+
+
+def _cost(counts: GuessCounts, lifted: int, wrong: float) -> float:
+    """E[correct - B; correct - lifted <= B < correct], by w P(B = w) = n q P(Binomial(n - 1, q) = w - 1)."""
+    v, n = counts.correct, counts.guesses
+    mass = _at_least(n, v - lifted, wrong) - _at_least(n, v, wrong)
+    first = n * (1.0 - wrong) * (_at_least(n - 1, v - lifted - 1, wrong) - _at_least(n - 1, v - 1, wrong))
+    return max(0.0, v * mass - first)
 
 
 def audit_epsilon_one_run(
     scores: Scores, delta: float, guesses: Guesses | None = None, confidence: float = 0.95
 ) -> LowerBound:
-    """Lower bound on epsilon at ``delta`` from one run, by binomial guesses.
+    """Lower bound on epsilon at ``delta`` from one run: the larger of two, by binomial guesses and by f-DP.
+
+    Both tests refuse a claim from some number of correct guesses on. So both together are one of them, and the larger
+    bound needs no correction.
 
     Args:
         scores: with ``Design.ONE_RUN``.
-        delta: in [0, 1); canaries * delta must be well below the significance.
-        guesses: fixed in advance; the outer third of the canaries by default.
+        delta: in [0, 1).
+        guesses: fixed in advance; ``Guesses.planned`` by default.
         confidence: in (0, 1).
     """
     delta = _check.fraction(delta=delta)
     significance = 1.0 - _check.open_fraction(confidence=confidence)
-    counts = count_guesses(scores, _default(guesses, scores))
+    counts = count_guesses(scores, _default(guesses, scores, confidence))
 
     def value(seen: GuessCounts) -> float:
-        return largest_rejected(lambda e: binomial_p_value(seen, e, delta) <= significance, _LARGEST_EPSILON)
+        return _epsilon_bound(seen, delta, significance)
 
-    return _result(Quantity.EPSILON, value, counts, confidence, delta, "RETICENT:audit-one-run-binomial")
+    theorems = ("RETICENT:audit-one-run-binomial", "RETICENT:audit-one-run-fdp")
+    return _result(Quantity.EPSILON, value, counts, confidence, delta, *theorems)
+
+
+@lru_cache(maxsize=256)
+def _epsilon_bound(counts: GuessCounts, delta: float, significance: float) -> float:
+    by_curve = largest_rejected(lambda e: rejects(counts, ApproximateDP(e, delta), significance), _LARGEST_EPSILON)
+    return max(by_curve, _binomial_epsilon(counts, delta, significance))
+
+
+def _binomial_epsilon(counts: GuessCounts, delta: float, significance: float) -> float:
+    """The largest epsilon that ``binomial_p_value`` refuses; a p-value for it is one for every smaller epsilon.
+
+    The p-value is not monotone: a larger epsilon allows more guesses and leaves less to delta.
+    """
+    if counts.correct == 0:
+        return 0.0
+    right = betaincinv(counts.correct, counts.guesses - counts.correct + 1.0, significance)
+    if right <= 0.5:
+        return 0.0
+    grid = np.linspace(0.0, min(np.log(right / (1.0 - right)), _LARGEST_EPSILON), _GRID)
+    low = next((float(e) for e in grid[::-1] if binomial_p_value(counts, float(e), delta) <= significance), None)
+    if low is None:
+        return 0.0
+    high = low + float(grid[1])
+    while high - low > 1e-6 * max(high, 1e-3):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if binomial_p_value(counts, middle, delta) <= significance else (low, middle)
+    return low
 
 
 def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on mu from one run, by the recursion for f-DP. Arguments as for ``audit_epsilon_one_run``."""
     significance = 1.0 - _check.open_fraction(confidence=confidence)
-    counts = count_guesses(scores, _default(guesses, scores))
+    counts = count_guesses(scores, _default(guesses, scores, confidence))
 
     def value(seen: GuessCounts) -> float:
-        return largest_rejected(lambda mu: rejects(seen, GaussianClaim(mu), significance), _LARGEST_MU)
+        return _mu_bound(seen, significance)
 
     return _result(Quantity.MU, value, counts, confidence, None, "RETICENT:audit-one-run-fdp")
-
-
-def audit_epsilon_one_run_f_dp(
-    scores: Scores, delta: float, guesses: Guesses | None = None, confidence: float = 0.95
-) -> LowerBound:
-    """Lower bound on epsilon at ``delta`` from one run, by the recursion with the curve of (epsilon, delta)."""
-    delta = _check.fraction(delta=delta)
-    significance = 1.0 - _check.open_fraction(confidence=confidence)
-    counts = count_guesses(scores, _default(guesses, scores))
-
-    def value(seen: GuessCounts) -> float:
-        return largest_rejected(lambda e: rejects(seen, ApproximateDP(e, delta), significance), _LARGEST_EPSILON)
-
-    return _result(Quantity.EPSILON, value, counts, confidence, delta, "RETICENT:audit-one-run-fdp")
 
 
 def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
@@ -166,10 +228,7 @@ def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
 
 
 def one_run_p_value(counts: GuessCounts, claim: Tested) -> float:
-    """The least significance at which ``rejects``, rounded up; not below 1e-12.
-
-    By RETICENT:audit-one-run-fdp.
-    """
+    """The least significance at which ``rejects``, rounded up; not below 1e-12."""
     low, high = np.log(SMALLEST_P), 0.0
     for _ in range(3):
         grid = np.linspace(low, high, 64)
@@ -205,8 +264,31 @@ def _mass_needed(counts: GuessCounts, claim: Tested, tail: np.ndarray) -> np.nda
     return at_least
 
 
-def _default(guesses: Guesses | None, scores: Scores) -> Guesses:
-    return Guesses.share(len(scores), 1.0 / 3.0) if guesses is None else guesses
+@lru_cache(maxsize=64)
+def _best_share(canaries: int, curve: TradeOff, confidence: float) -> float:
+    """Of ``_SHARES``, the one with the largest bound on mu at the counts that ``curve`` makes us expect."""
+    table, alpha = (
+        TangentTable(symmetrised(curve)),
+        np.concatenate([np.logspace(-8, -2, 500), np.linspace(0.01, 1, 500)]),
+    )
+    hits = 1.0 - table.beta(alpha)
+    bounds = []
+    for share in _SHARES:
+        at = float(np.interp(share, alpha + hits, alpha))
+        made = Guesses.share(canaries, share)
+        made_all = min(made.members + made.non_members, canaries)
+        right = int(made_all * (share - at) / share)
+        counts = GuessCounts(canaries, made_all, min(right, made_all))
+        bounds.append(_mu_bound(counts, 1.0 - confidence, 1e-3))
+    return _SHARES[int(np.argmax(bounds))] if max(bounds) > 0.0 else 0.2
+
+
+def _mu_bound(counts: GuessCounts, significance: float, tolerance: float = 1e-6) -> float:
+    return largest_rejected(lambda mu: rejects(counts, GaussianClaim(mu), significance), _LARGEST_MU, tolerance)
+
+
+def _default(guesses: Guesses | None, scores: Scores, confidence: float) -> Guesses:
+    return Guesses.planned(len(scores), None, confidence) if guesses is None else guesses
 
 
 def _result(
@@ -215,8 +297,8 @@ def _result(
     counts: GuessCounts,
     confidence: float,
     delta: float | None,
-    theorem: str,
+    *theorems: str,
 ) -> LowerBound:
     perfect = GuessCounts(counts.canaries, counts.guesses, counts.guesses)
     rule = f"{counts.correct} of {counts.guesses} guesses right, {counts.canaries} canaries in one run"
-    return LowerBound(quantity, value(counts), value(perfect), confidence, rule, delta, (), cite(theorem))
+    return LowerBound(quantity, value(counts), value(perfect), confidence, rule, delta, (), cite(*theorems))

@@ -88,7 +88,8 @@ def audit(
         delta: for epsilon, strictly between 0 and 1.
         fprs: false positive rates at which the true positive rate is reported.
         rule: how thresholds are chosen; ``Ranks()`` by default.
-        guesses: for one run, fixed in advance; the outer third of the canaries by default.
+        guesses: for one run, fixed in advance; by default ``Guesses.planned``: from each claim for its verdict, from
+            the first claim for the bounds.
         confidence: of each statement, in (0, 1).
         progress: called with (statements made, statements wanted).
 
@@ -97,7 +98,10 @@ def audit(
     """
     one_run = scores.design is Design.ONE_RUN
     claims, done = claims or {}, 0
-    asked = Asked(delta, rule, guesses, confidence, claims)
+    made = guesses
+    if one_run and made is None:
+        made = Guesses.planned(len(scores), next(iter(claims.values()), None), confidence)
+    asked = Asked(delta, rule, made, confidence, claims)
     statistics = [kind() for kind in STATISTICS.values() if kind.design in (None, scores.design)]
     wanted = len(statistics) + len(claims) + 1
 

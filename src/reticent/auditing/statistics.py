@@ -14,7 +14,7 @@ from reticent.auditing.lower_bounds import (
     audit_epsilon_if_gaussian,
     audit_mu,
 )
-from reticent.auditing.one_run import Guesses, audit_epsilon_one_run, audit_epsilon_one_run_f_dp, audit_mu_one_run
+from reticent.auditing.one_run import Guesses, audit_epsilon_one_run, audit_mu_one_run
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.thresholds import ThresholdRule
 from reticent.curves import TradeOff
@@ -110,24 +110,13 @@ class EpsilonIfGaussian(Statistic):
 
 @STATISTICS.add
 class EpsilonOneRun(Statistic):
-    """Epsilon by guesses in one run, whatever the dependence between scores."""
+    """Epsilon by guesses in one run, whatever the dependence between scores: the larger of two bounds."""
 
     name = "epsilon-one-run"
     design = Design.ONE_RUN
 
     def bound(self, scores: Scores, asked: Asked) -> LowerBound:
         return audit_epsilon_one_run(scores, asked.delta, asked.guesses, asked.confidence)
-
-
-@STATISTICS.add
-class EpsilonOneRunOfCurve(Statistic):
-    """The same by the curve of (epsilon, delta)."""
-
-    name = "epsilon-one-run-f-dp"
-    design = Design.ONE_RUN
-
-    def bound(self, scores: Scores, asked: Asked) -> LowerBound:
-        return audit_epsilon_one_run_f_dp(scores, asked.delta, asked.guesses, asked.confidence)
 
 
 @STATISTICS.add

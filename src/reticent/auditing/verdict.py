@@ -117,10 +117,10 @@ def audit_claim_one_run(
     Args:
         scores: with ``Design.ONE_RUN``; they may depend on each other in any way.
         curve: the claimed curve; it is symmetrised first.
-        guesses: fixed in advance; the outer third of the canaries by default.
+        guesses: fixed in advance; by default ``Guesses.planned``, from the claim and the number of canaries.
         confidence: in (0, 1).
     """
-    counts = count_guesses(scores, Guesses.share(len(scores), 1.0 / 3.0) if guesses is None else guesses)
+    counts = count_guesses(scores, Guesses.planned(len(scores), curve, confidence) if guesses is None else guesses)
     table = TangentTable(symmetrised(curve))
     perfect = GuessCounts(counts.canaries, counts.guesses, counts.guesses)
     return _judge(

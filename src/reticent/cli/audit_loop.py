@@ -112,6 +112,7 @@ def _document(function: str, report: MechanicsReport) -> dict[str, object]:
         "significance": report.significance,
         "refuted": report.accused,
         "p_value": report.adjusted_p_value,
+        "likely_fault": report.likely,
         "checks": [
             {"name": check.name, "p_value": check.p_value, "finding": check.finding, "failed": check in report.failed}
             for check in report.checks
@@ -121,7 +122,8 @@ def _document(function: str, report: MechanicsReport) -> dict[str, object]:
 
 def _print(function: str, report: MechanicsReport) -> None:
     say(_WHAT)
-    say(report.verdict)
+    for line in report.headlines:
+        say(line)
     click.echo(f"{function}: {len(report.checks)} tests; a small p-value speaks against the claim\n p-value")
     for check in report.checks:
         failed = "FAILED " if check in report.failed else ""

@@ -10,7 +10,7 @@ from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.base import Mechanism, check_noise, check_rate
 from reticent.mechanisms.epochs import MOST_STEPS, epochs_to_steps
-from reticent.mechanisms.hidden_steps import allocated_parts, truncated_parts
+from reticent.mechanisms.sampler_pairs import allocated_parts, truncated_parts
 from reticent.mechanisms.sampling import ALLOCATED_NOTE, FIXED_SIZE_NOTE, MU_NOTE, TRUNCATED_NOTE, Sampler
 from reticent.mechanisms.units import CLIENT_NOTE, Unit
 from reticent.pairs import Neighbouring, Part

@@ -58,7 +58,7 @@ class Question:
         """
         return Proof(
             enclosure,
-            theorems=theorems,
+            theorems=(*theorems, "RETICENT:all-rates-mu"),
             conditions=tuple(map(condition, needs)),
             notes=(AVERAGE, *notes) if average else notes,
             mu=self.mu if floor else (0.0, self.mu[1]),

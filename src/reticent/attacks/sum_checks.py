@@ -1,0 +1,148 @@
+"""Do the noisy sums count every record once, in batches as claimed? Tests with p-values.
+
+Sums are in units of the clip norm, so a clipped record counts at most 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from scipy import special, stats
+
+from reticent.adversaries import WorstCase
+from reticent.adversaries.base import Method
+from reticent.attacks.noise_checks import binomial_two_sided
+from reticent.attacks.participation import Check
+from reticent.attacks.replay import CERTAIN
+from reticent.auditing import Ranks, Scores, audit_claim
+from reticent.curves import TradeOff
+from reticent.mechanisms import DPSGD, Neighbouring
+
+_SIMULATIONS = 19_999
+_AT_ONCE = 2_000_000  # simulated batch sizes in memory
+_TAILS = [1e-18, 1.0 - 1e-16]  # quantiles of a binomial law between which it is summed
+_CUTS = (0.8, 0.95)
+_SAME = 1e-5
+
+
+def canary_effect(sums: np.ndarray, claim: DPSGD) -> Check:
+    """Each canary's total over the run is Binomial(steps, q) + N(0, steps s^2), if clipped and sampled as claimed."""
+    totals = sums.sum(axis=0)
+    p = _upper_tail(totals, claim.steps, claim)
+    worst = int(np.argmin(p))
+    limit = claim.steps * claim.sample_rate
+    finding = f"canary {worst} adds up to {totals[worst]:.4g} clip norms where {limit:.4g} are expected"
+    return Check("canary effect", min(1.0, len(p) * float(p[worst])), finding)
+
+
+def spread_effect(along: np.ndarray, claim: DPSGD) -> Check:
+    """Along a gradient spread over all layers the run adds up to Binomial(steps * records, q) and noise, or to less."""
+    trials = claim.steps * (claim.dataset_size or 1)
+    total = np.array([along.sum()])
+    finding = f"spread gradients add up to rate {total[0] / trials:.4g} where {claim.sample_rate:.4g} is expected"
+    return Check("spread gradients", float(_upper_tail(total, trials, claim)[0]), finding)
+
+
+def against_the_curve(coins: Scores | None, claim: DPSGD) -> Check:
+    """Canaries that took part by a coin, against the trade-off curve of the claim."""
+    name = "canaries against the curve"
+    if coins is None:
+        return Check(name, 1.0, "not tested: too few records")
+    p = audit_claim(coins, _claimed_curve(claim), Ranks((0.02, 0.1, 0.3))).p_value
+    return Check(name, p, f"{len(coins)} canaries, scored by their likelihood ratio over all steps")
+
+
+@lru_cache(maxsize=8)
+def _claimed_curve(claim: DPSGD) -> TradeOff:
+    return WorstCase().assess(claim, Neighbouring.ADD_REMOVE, Method.EXACT).curve
+
+
+def large_batches(batch: np.ndarray, claim: DPSGD) -> Check:
+    """Steps whose noisy count lies above a limit: binomial. A batch that is cut never does."""
+    size, q, s = claim.dataset_size or 1, claim.sample_rate, claim.noise_multiplier
+    one = replace(claim, steps=1)
+    found = []
+    for level in _CUTS:
+        limit = size * q + float(special.ndtri(level)) * np.sqrt(size * q * (1.0 - q) + s**2)
+        share, above = float(_upper_tail(np.array([limit]), size, one)[0]), int((batch > limit).sum())
+        words = f"{above} of {len(batch)} counts are above {limit:.4g} where {share * len(batch):.3g} are expected"
+        found.append((binomial_two_sided(above, len(batch), min(share, 1.0)), words))
+    p, words = min(found)
+    return Check("large noisy batches", min(1.0, len(found) * p), words)
+
+
+def moves_between_steps(moves: tuple[np.ndarray, np.ndarray] | None) -> Check:
+    """Between two steps weights may move by what was released, and not by what the records of the chorus add.
+
+    All records push coordinate 0. How much the other weights moved, as a multiple of where they were, tells what
+    happened between the steps (nothing, or a decay); coordinate 0 must have moved alike.
+    """
+    name = "weights between steps"
+    if moves is None:
+        return Check(name, 1.0, "not tested: the loop shows no weights")
+    change, where = moves
+    if not change.any():
+        return Check(name, 1.0, "weights stay between steps as the step left them")
+    factor = (change[:, 1:] * where[:, 1:]).sum(axis=1) / np.maximum((where[:, 1:] ** 2).sum(axis=1), 1e-30)
+    rest = change - factor[:, None] * where
+    # The weights away from coordinate 0 must follow the multiple, else this test knows nothing.
+    usual, first = float(np.abs(rest[:, 1:]).max()), float(np.abs(rest[:, 0]).max())
+    size = float(np.abs(where).max())
+    if usual > _SAME * size:
+        return Check(name, 1.0, "not tested: weights move between steps in a way that is no decay")
+    step = int(np.abs(rest[:, 0]).argmax())
+    if first > 10.0 * _SAME * size:
+        return Check(name, CERTAIN, f"after step {step} a weight moves by {first:.3g} with the records' gradient")
+    return Check(name, 1.0, "weights move between steps by a decay alone")
+
+
+def sampling_rate(batch: np.ndarray, claim: DPSGD) -> Check:
+    """All batches together are Binomial(steps * records, q) records, and noise."""
+    trials = claim.steps * (claim.dataset_size or 1)
+    total = np.array([batch.sum()])
+    upper, lower = _upper_tail(total, trials, claim), _lower_tail(total, trials, claim)
+    rate = float(total[0]) / trials
+    finding = f"records take part at rate {rate:.4g} where {claim.sample_rate:.4g} is claimed"
+    return Check("sampling rate", min(1.0, 2.0 * float(min(upper[0], lower[0]))), finding)
+
+
+def batch_dispersion(batch: np.ndarray, claim: DPSGD, seed: int) -> Check:
+    """Poisson batches vary like a binomial; shuffled and fixed-size ones do not vary. By simulation, so valid."""
+    size, q, steps = claim.dataset_size or 1, claim.sample_rate, claim.steps
+    null, found = _simulated_variances(size, q, steps, claim.noise_multiplier, seed), float(batch.var())
+    low, high = 1 + int((null <= found).sum()), 1 + int((null >= found).sum())
+    p = min(1.0, 2.0 * min(low, high) / (_SIMULATIONS + 1))
+    return Check("batch sizes", p, f"their variance is {found:.4g} where {null.mean():.4g} is expected")
+
+
+@lru_cache(maxsize=8)
+def _simulated_variances(size: int, rate: float, steps: int, noise_multiplier: float, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    variances = np.empty(_SIMULATIONS)
+    for rows in np.array_split(np.arange(_SIMULATIONS), max(1, _SIMULATIONS * steps // _AT_ONCE)):
+        drawn = rng.binomial(size, rate, size=(len(rows), steps)).astype(np.float64)
+        drawn += noise_multiplier * rng.standard_normal(drawn.shape)
+        variances[rows] = drawn.var(axis=1)
+    variances.setflags(write=False)
+    return variances
+
+
+def _upper_tail(totals: np.ndarray, trials: int, claim: DPSGD) -> np.ndarray:
+    return _tail(totals, trials, claim, lambda z: special.ndtr(-z))
+
+
+def _lower_tail(totals: np.ndarray, trials: int, claim: DPSGD) -> np.ndarray:
+    return _tail(totals, trials, claim, special.ndtr)
+
+
+def _tail(totals: np.ndarray, trials: int, claim: DPSGD, side: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """P(Binomial(trials, q) + N(0, steps s^2) beyond the total), summed over the binomial between ``_TAILS``."""
+    low, high = stats.binom.ppf(_TAILS, trials, claim.sample_rate)
+    counts = np.arange(max(0, int(low) - 1), min(trials, int(high) + 2) + 1)
+    weights = stats.binom.pmf(counts, trials, claim.sample_rate)
+    scale = claim.noise_multiplier * np.sqrt(claim.steps)
+    tails = side((totals[:, None] - counts) / scale) @ weights
+    return np.minimum(tails + max(0.0, 1.0 - weights.sum()), 1.0)
