@@ -120,9 +120,9 @@ def _for_gradients(layer: nn.Module) -> bool:
 def _other_clipping(optimizer: Any) -> bool:
     from opacus.optimizers import DPOptimizer
 
-    return type(optimizer) is not DPOptimizer or getattr(
-        optimizer.clip_and_accumulate, "__func__", None
-    ) is not (DPOptimizer.clip_and_accumulate)
+    return type(optimizer) is not DPOptimizer or getattr(optimizer.clip_and_accumulate, "__func__", None) is not (
+        DPOptimizer.clip_and_accumulate
+    )
 
 
 def _trains(optimizer: Any, form: Head) -> bool:
