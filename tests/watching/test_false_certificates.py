@@ -20,7 +20,7 @@ from reticent.proofs import Status
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import PublicWatchedRun, WatchedRun
 from reticent.watching.starts import fresh
-from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records, run
+from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, plain_step, private, records, run
 
 DELTA = 1e-5
 
@@ -594,6 +594,40 @@ class TestHiddenWrites:
                 optimizer.step()
         assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
 
+    @pytest.mark.filterwarnings("ignore:Full backward hook")
+    @pytest.mark.parametrize("swap", [True, False])
+    def test_gradients_at_weights_that_were_lent_by_data(self, swap):
+        """As sharpness-aware training does it; torch counts none of these writes."""
+        model, optimizer, loader, criterion = private()
+        with rt.watch(model, optimizer, loader) as seen:
+            for features, labels in loader:
+                kept = [p.data if swap else p.data.clone() for p in model.parameters()]
+                for p in model.parameters():
+                    if swap:
+                        p.data = p.data + features.sum()
+                    else:
+                        p.data.add_(features.sum())
+                optimizer.zero_grad()
+                criterion(model(features), labels).backward()
+                for p, value in zip(model.parameters(), kept, strict=True):
+                    if swap:
+                        p.data = value
+                    else:
+                        p.data.copy_(value)
+                optimizer.step()
+        assert void(seen)
+        assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
+
+    def test_a_functional_call_of_the_program_is_no_write(self):
+        model, loader = network(), DataLoader(records(), batch_size=BATCH)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with rt.watch(model, optimizer, loader) as seen:
+            for features, labels in loader:
+                plain_step(model, features, labels, NOISE, 1.0)
+                optimizer.step()
+                seen.step(noise_multiplier=NOISE, max_grad_norm=1.0, batch_size=BATCH)
+        assert not void(seen)
+
     def test_evaluation_and_copies_are_no_writes(self):
         made = private()
 
@@ -870,6 +904,19 @@ class TestReplaced:
         assert seen.ledger.sampler.copies == 2
         assert Fault.REPEATED_RECORDS in seen.ledger.faults
         assert seen.mechanism().records_per_user == 2
+
+    def test_one_record_many_times_from_the_second_pass_on(self):
+        """A curriculum that changes its Subset while it trains."""
+        subset = Subset(records(), list(range(RECORDS)))
+        made = private(DataLoader(subset, batch_size=BATCH, shuffle=True))
+
+        def narrow(count):
+            if count == 6:
+                subset.indices[:] = [0, 1, 2] * 20
+
+        seen = watched(*made, how={"after": narrow})
+        assert seen.ledger.sampler.copies == 20
+        assert Fault.REPEATED_RECORDS in seen.ledger.faults
 
     def test_records_listed_once_are_not_repeated(self):
         data = records()

@@ -120,7 +120,7 @@ def _for_gradients(layer: nn.Module) -> bool:
 def _other_clipping(optimizer: Any) -> bool:
     from opacus.optimizers import DPOptimizer
 
-    return type(optimizer) is not DPOptimizer or optimizer.clip_and_accumulate.__func__ is not (
+    return type(optimizer) is not DPOptimizer or getattr(optimizer.clip_and_accumulate, "__func__", None) is not (
         DPOptimizer.clip_and_accumulate
     )
 

@@ -111,7 +111,7 @@ class Moves:
 
     def given(self, model: Any) -> None:
         """Gradients are about to be taken at weights that must be those of the last step."""
-        if self._inner is not None and self._weights.counted() and model.training and torch.is_grad_enabled():
+        if self._inner is not None and model.training and torch.is_grad_enabled() and self._weights.others():
             self._found(Fault.WEIGHTS_CHANGED)
 
     def _compare(self, fault: Fault) -> None:

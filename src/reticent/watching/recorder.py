@@ -27,6 +27,7 @@ from reticent.watching import declared, models, optimisers, seeds
 from reticent.watching.draws import Draws, Used
 from reticent.watching.live import Live
 from reticent.watching.model_form import FormWatch
+from reticent.watching.repeats import copies
 from reticent.watching.samplers import logical_batches, look_at, observed_sampler
 from reticent.watching.sensitive import SensitiveWatch
 from reticent.watching.starts import Start
@@ -151,6 +152,9 @@ class Recorder:
         """
         if self._buffers.learnt():
             self._faults.add(Fault.BUFFERS_LEARNT)
+        listed = copies(getattr(self._loader, "dataset", None))  # a Subset may have been changed on the way
+        if listed > (self.sampler.copies or 1):
+            self.sampler = self.sampler.model_copy(update={"copies": listed})
         if self._private and hasattr(self._optimizer, "_adjusted_noise_multiplier"):
             self._clipping = ("adaptive", Source.SEEN)
         sampler, steps = self._sampler_record(), self.steps

@@ -44,12 +44,12 @@ class Weights:
 
     def written(self) -> bool:
         """Whether they are others now; a write that torch does not count, to few values, may be missed."""
-        return (
-            [p.data_ptr() for p in self.parameters] != self._places
-            or True in [where.get(name) is not p for where, name, p in self._slots]
-            or self._seen() != self._values
-            or self.counted()
-        )
+        return self.others() or True in [where.get(name) is not p for where, name, p in self._slots]
+
+    def others(self) -> bool:
+        """The same of the parameters themselves, whatever stands in their place: ``functional_call`` exchanges them."""
+        moved = [p.data_ptr() for p in self.parameters] != self._places
+        return moved or self._seen() != self._values or self.counted()
 
     def counted(self) -> bool:
         """Whether torch counted writes since; where all values of a tensor can be seen to be back, it is as it was."""
