@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ PACKAGES = (
     "reticent.attacks.magnitude",
     "reticent.attacks.mechanics",
     "reticent.attacks.own_trainer",
+    "reticent.attacks.reacting",
     "reticent.attacks.shadow",
     "reticent.attacks.shadow_scores",
     "reticent.attacks.white_box",
@@ -97,7 +99,21 @@ def public_names(name: str) -> list[str]:
     return sorted(shown, key=lambda each: (each.isupper(), each.lower()))  # constants come last
 
 
+@cache
+def _homes() -> dict[int, str]:
+    """Where each class and function is described: in the first package that lists it."""
+    homes: dict[int, str] = {}
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        for name in public_names(package):
+            homes.setdefault(id(getattr(module, name)), package)
+    return homes
+
+
 def _entry(package: str, name: str, value: Any) -> str:
+    home = _homes()[id(value)]
+    if home != package and callable(value):
+        return f"## {name}\n\nThe same as in [{home}]({home}.md).\n"
     if inspect.isclass(value):
         kind, options = "autoclass", "   :members:\n   :show-inheritance:\n"
     elif inspect.isroutine(value):
