@@ -247,6 +247,7 @@ MUTANTS = (
     Mutant("watch: methods replaced on the object", "reticent/watching/optimisers.py", 'return kind if same and not _replaced(optimizer) else "unknown"', 'return kind if same else "unknown"', LOOPS + "::TestReplaced"),
     Mutant("watch: secure mode without a generator", "reticent/watching/optimisers.py", "secure_mode = getattr(optimizer, \"secure_mode\", False) and optimizer.generator is not None", "secure_mode = getattr(optimizer, \"secure_mode\", False)", LOOPS + "::TestSeeds"),
     Mutant("watch: a seed of 2^31", "reticent/watching/seeds.py", "seed < _SMALL or seed % _SMALL < _TINY", "seed < _SMALL // 2 or seed % _SMALL < _TINY", BUGS + "::test_seeds_that_can_be_guessed"),
+    Mutant("watch: two batches in one backward pass", "reticent/watching/moves.py", "if any(getattr(p, \"_forward_counter\", 0) for p in self._ends)", "if False", "tests/watching/test_false_certificates.py"),
     Mutant("watch: a seed whose lower half is 0", "reticent/watching/seeds.py", "seed < _SMALL or seed % _SMALL < _TINY", "seed < _SMALL", BUGS + "::test_seeds_that_can_be_guessed"),
     Mutant("watch: the seed of a new generator", "reticent/watching/seeds.py", "< _TINY or seed == _OF_A_NEW_ONE", "< _TINY", BUGS + "::test_seeds_that_can_be_guessed"),
     Mutant("watch: a seed set during the run", "reticent/watching/seeds.py", "guessable(now) or (now != self._first and not generators.from_the_system(now))", "guessable(now)", BUGS + "::test_a_seed_that_changes_while_it_is_watched_was_set"),

@@ -757,6 +757,26 @@ class TestBuffersAndMixing:
             criterion = Mixing()
         assert Fault.MIXES_RECORDS in watched(model, optimizer, loader, criterion).ledger.faults
 
+    @pytest.mark.filterwarnings("ignore:Full backward hook")
+    @pytest.mark.parametrize("mode", ["hooks", "functorch"])
+    @pytest.mark.parametrize("together", [True, False])
+    def test_two_batches_in_one_backward_pass(self, mode, together):
+        """Opacus adds the gradients at one place of both batches: whoever leaves moves a clipped pair by up to 2 C."""
+        model, optimizer, loader, criterion = private(mode=mode)
+        with rt.watch(model, optimizer, loader) as seen:
+            for features, labels in loader:
+                if len(labels) < 4:
+                    continue
+                half = len(labels) // 2
+                parts = [(features[:half], labels[:half]), (features[half : 2 * half], labels[half : 2 * half])]
+                optimizer.zero_grad()
+                if together:
+                    sum(criterion(model(x), y) for x, y in parts).backward()
+                else:
+                    criterion(model(features), labels).backward()
+                optimizer.step()
+        assert (Fault.MIXES_RECORDS in seen.ledger.faults) == together
+
 
 class TestLookingHarmsNothing:
     """The look at a record alone leaves no trace in the loop."""

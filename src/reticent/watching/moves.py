@@ -39,6 +39,8 @@ class Moves:
         """Begin to follow; what is returned puts everything back."""
         self._weights = Weights(model)
         self._own = {id(p) for p in self._weights.parameters}
+        trained = [p for p in self._weights.parameters if p.requires_grad]
+        self._ends = trained[:1] + trained[-1:]
         handles = [
             register_optimizer_step_pre_hook(self._before_any),
             register_optimizer_step_post_hook(self._after_any),
@@ -110,9 +112,17 @@ class Moves:
             self._weights.keep()
 
     def given(self, model: Any) -> None:
-        """Gradients are about to be taken at weights that must be those of the last step."""
-        if self._inner is not None and model.training and torch.is_grad_enabled() and self._weights.others():
+        """Gradients are about to be taken at weights that must be those of the last step, one batch after the other.
+
+        Opacus counts the forward passes that wait for their backward pass. Where two wait, it adds the gradients of
+        two records and clips the pair.
+        """
+        if self._inner is None or not model.training or not torch.is_grad_enabled():
+            return
+        if self._weights.others():
             self._found(Fault.WEIGHTS_CHANGED)
+        if any(getattr(p, "_forward_counter", 0) for p in self._ends):
+            self._found(Fault.MIXES_RECORDS)
 
     def _compare(self, fault: Fault) -> None:
         if self._weights.written():
