@@ -34,12 +34,12 @@ def draws():
 
 def test_everything_that_is_drawn_is_replayed_and_goes_on_afterwards():
     before = torch.get_rng_state()
-    with same_randomness(3):
+    with same_randomness(7_654_321):
         first = draws()
     assert torch.equal(torch.get_rng_state(), before)
-    with same_randomness(3):
+    with same_randomness(7_654_321):
         assert draws() == first
-    with same_randomness(4):
+    with same_randomness(7_654_322):
         assert all(a != b for a, b in zip(draws(), first, strict=True))
     assert all(a != b for a, b in zip(draws(), first, strict=True))
 

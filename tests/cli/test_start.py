@@ -9,6 +9,7 @@ import pytest
 
 from reticent.cli import main
 from reticent.cli._app import VERBS
+from reticent.mechanisms import MECHANISMS
 
 HEAVY = {"numpy", "scipy", "pydantic", "rich.table", "matplotlib", "jinja2", "cryptography", "yaml", "torch", "dash"}
 MAY = {
@@ -66,7 +67,11 @@ def test_bare_calls_list_one_command_per_line(words: list[str], capsys) -> None:
     with pytest.raises(SystemExit):
         main(words)
     lines = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
-    expected = {(): len(VERBS), ("risk",): 6, ("compare",): 5}  # five mechanisms, and a file or a run
+    expected = {
+        (): len(VERBS),
+        ("risk",): len(MECHANISMS) + 1,
+        ("compare",): 5,
+    }  # and a file; those with a noise, and a run
     assert len(lines) == expected[tuple(words)]
     assert all(line.startswith("  ") and line[2] != " " and len(line) <= 80 for line in lines)
 

@@ -45,6 +45,7 @@ def test_an_audit_of_a_loop_says_its_verdict_first_and_marks_what_failed(capsys)
     good = SimpleNamespace(name="noise scale", p_value=0.63, finding="noise is 0.995 times the claimed size")
     bad = SimpleNamespace(name="pairs of records", p_value=1e-9, finding="records 29 and 175 share " + "batches " * 9)
     report = SimpleNamespace(checks=(good, bad), failed=(bad,), verdict="REFUTED at significance 0.01.")
+    report.headlines = [report.verdict]
     _print("training:train", report)  # type: ignore[arg-type]
     found = capsys.readouterr().out.splitlines()
     assert max(map(len, found)) <= 80

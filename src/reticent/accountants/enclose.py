@@ -60,6 +60,8 @@ class Accuracy:
         """Points that narrow a lattice of ``points`` to ``width``: that falls with the square of the spacing."""
         if coarse is None:
             return self.most_points
+        if self.width == 0.0:  # a share of an advantage that is 0
+            return points
         doublings = math.ceil(math.log(coarse.width / self.width, 4.0))
         return min(points * 2 ** max(doublings, 1), self.most_points)
 

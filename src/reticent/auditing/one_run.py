@@ -122,7 +122,7 @@ def _coins(member: np.ndarray, non_member: np.ndarray) -> np.ndarray:
 
 
 def binomial_p_value(counts: GuessCounts, epsilon: float, delta: float) -> float:
-    """Probability, at most, of so many correct guesses under (epsilon, delta)-DP.
+    """Probability, at most, of so many correct guesses under (epsilon, delta)-DP. By RETICENT:audit-one-run-binomial.
 
     The correct guesses are at most B + F. B is Binomial(guesses, q) with q = e^epsilon / (1 + e^epsilon). F counts
     guesses that delta turned; its mean is at most canaries * delta * (1 - q), and it may depend on B in any way. The
@@ -228,7 +228,7 @@ def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
 
 
 def one_run_p_value(counts: GuessCounts, claim: Tested) -> float:
-    """The least significance at which ``rejects``, rounded up; not below 1e-12."""
+    """The least significance at which ``rejects``, rounded up; not below 1e-12. By RETICENT:audit-one-run-fdp."""
     low, high = np.log(SMALLEST_P), 0.0
     for _ in range(3):
         grid = np.linspace(low, high, 64)

@@ -17,7 +17,7 @@ _LARGEST = 600.0  # beyond, e^-epsilon underflows, and no answer means anything
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Guarantee(Mechanism):
-    """A release with a stated epsilon and delta, and nothing else known.
+    """A release with a stated epsilon and delta.
 
     Attributes:
         stated_epsilon: of one release, from 0 to 600.
