@@ -62,8 +62,8 @@ def test_what_was_read_before_changes_no_number(relation) -> None:
     rate = found.measure(lambda curve: risk.tpr_at_fpr(curve, 0.01))
     assert found.measure(risk.advantage) == first
     curve = compose(RUN, relation)
-    assert rate.value <= risk.tpr_at_fpr(curve.pessimistic, 0.01) <= rate.value * (1.0 + 1e-5)
-    assert rate.lower >= risk.tpr_at_fpr(curve.optimistic, 0.01) >= rate.lower * (1.0 - 1e-5)
+    assert rate.value * (1.0 - 1e-12) <= risk.tpr_at_fpr(curve.pessimistic, 0.01) <= rate.value * (1.0 + 1e-5)
+    assert rate.lower * (1.0 + 1e-12) >= risk.tpr_at_fpr(curve.optimistic, 0.01) >= rate.lower * (1.0 - 1e-5)
     polygon = float(curve.optimistic.delta(0.0)), float(curve.pessimistic.delta(0.0))
     assert polygon[0] <= first.lower <= first.value <= polygon[1] * (1.0 + 1e-9)
     assert found.notes == WorstCase().assess(RUN, relation).notes
