@@ -86,7 +86,7 @@ class WorstCaseProfile:
         spread: standard deviation of the composed loss under sqrt(PQ).
         kurtosis: excess of the composed loss; large where few sampled steps matter.
         reliable: whether the transform decays. Other values come from a lattice: they steer, with no stated error.
-        sure: whether nothing was in doubt: the error of ``advantage`` is below 1e-8. In 1,000 random runs, 8 in 100 of
+        sure: whether nothing was in doubt: the error of ``advantage`` is below 1e-8. In 537 random runs, 8 in 100 of
             them in doubt, it was below 1e-10.
     """
 
