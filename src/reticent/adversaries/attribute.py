@@ -302,10 +302,9 @@ class _Constant:
         if all(part.rate == 1.0 and part.noise > 0.0 for part in self.parts):
             return GaussianTradeOff(self.unsampled_mu())
         bounds: list[LogDelta] = [AffinityTradeOff(sum(map(_part_affinity, self.parts))).log_delta]
-        if len(self.parts) == 1:
+        if len(self.parts) == 1 and self.parts[0].noise > 0.0:
             (part,) = self.parts
-            unit = part.change / part.noise if part.noise > 0.0 else math.inf
-            mask = revealed_mask_log_delta(unit, part.steps, part.rate)
+            mask = revealed_mask_log_delta(part.change / part.noise, part.steps, part.rate)
             if float(mask(np.zeros(1))[0]) < float(worst.log_delta(0.0)):
                 bounds.append(mask)
         return no_more_than_worst(worst, bounds)

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from reticent.adversaries import WorstCase
 from reticent.adversaries.relaxed.dimension import (
-    _binomial,
     enclose,
     relaxed_advantage,
     relaxed_in,
@@ -28,7 +27,7 @@ from reticent.adversaries.relaxed.dimension import (
 )
 from reticent.adversaries.relaxed.dimension import tests_from_below as attacks
 from reticent.adversaries.relaxed.sign import relaxed_dpsgd
-from reticent.curves import RelaxedGaussianTradeOff, Subsampled, symmetrised
+from reticent.curves import RelaxedGaussianTradeOff, Subsampled, _binomial, symmetrised
 from reticent.curves import ncx2 as ncx2
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Neighbouring, Sampler
