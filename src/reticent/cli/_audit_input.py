@@ -27,11 +27,12 @@ from reticent.auditing import (
 from reticent.auditing.files import check_score_path
 from reticent.certificates.audit_page import audit_files
 from reticent.cli._ledger import check_run_folder
-from reticent.cli._options import adversaries_of, method_of, neighbouring_of, told_apart
+from reticent.cli._options import adversaries_of, method_of, told_apart
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io.outputs import refuse_existing
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.pairs.neighbouring import relation_of
 from reticent.text import one_of
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ def claims_of(
         names = against or ["worst-case"]
         _, attackers = told_apart(type(mechanism), names, given)
         adversaries, everything = adversaries_of(names, attackers, option="against")
-        relation, how = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+        relation, how = relation_of(given["neighbouring"]), method_of(given["method"])
         if everything:
             results, _ = assess_answerable(mechanism, adversaries, relation, how)
         else:

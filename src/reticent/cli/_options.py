@@ -130,11 +130,6 @@ def mechanism_given(
     return kind(**fields)
 
 
-def neighbouring_of(text: str | None) -> Neighbouring | None:
-    """``--neighbouring`` as a type; None, where nothing was stated, leaves it to each attacker."""
-    return None if text is None else _check.member(Neighbouring, neighbouring=text)
-
-
 def method_of(text: str | None) -> Any:
     """``--method`` as a type; None, where nothing was stated, leaves it to each attacker."""
     from reticent.adversaries import Method
