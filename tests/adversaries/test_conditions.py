@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from reticent.adversaries import Attribute, Membership, Mixed, Relaxed, WorstCase, assess
-from reticent.adversaries.attribute import Scope, SensitivityRecord
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.seen import assess_seen
 from reticent.errors import ParameterError
 from reticent.mechanisms import (

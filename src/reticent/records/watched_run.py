@@ -158,7 +158,7 @@ class Tally(Closed):
 
 
 class MeasuredChange(Closed):
-    """What a recorder accumulated about one attribute: the fields of ``adversaries.attribute.SensitivityRecord``.
+    """What a recorder accumulated about one attribute: the fields of its ``SensitivityRecord``.
 
     Attributes:
         steps: noisy updates seen.

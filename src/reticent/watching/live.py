@@ -17,7 +17,8 @@ from scipy.special import erf
 
 from reticent import _check
 from reticent.accountants.compose import Composed
-from reticent.accountants.profile import QUICK, WorstCaseProfile
+from reticent.accountants.profile import WorstCaseProfile
+from reticent.accountants.step_losses import QUICK
 from reticent.adversaries import WorstCase
 from reticent.calibration.spelling import target_of
 from reticent.calibration.targets import Target

@@ -13,7 +13,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from reticent import _check
-from reticent.adversaries.attribute import SensitivityRecord
+from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io import files
 from reticent.mechanisms import Mechanism
