@@ -13,7 +13,7 @@ from scipy.special import erf, expit
 from scipy.stats import binom
 
 from reticent.adversaries.attribute.adversary import Attribute
-from reticent.adversaries.attribute.curves import (
+from reticent.adversaries.attribute.bounds import (
     AffinityTradeOff,
     gaussian_log_delta,
     revealed_mask_log_delta,

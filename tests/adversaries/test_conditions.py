@@ -8,7 +8,7 @@ import pytest
 
 from reticent.adversaries import Attribute, Membership, Mixed, Relaxed, WorstCase, assess
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
-from reticent.adversaries.seen import assess_seen
+from reticent.adversaries.from_ledger import assess_seen
 from reticent.errors import ParameterError
 from reticent.mechanisms import (
     DPSGD,

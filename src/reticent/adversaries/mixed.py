@@ -9,7 +9,7 @@ from reticent import _check
 from reticent.accountants import compose, worst_case
 from reticent.adversaries.base import Assessment, Method
 from reticent.adversaries.relaxed.adversary import Relaxed
-from reticent.adversaries.relaxed.directed import Directed
+from reticent.adversaries.relaxed.direction_unknown import DirectionUnknown
 from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.curves import Mixture, TradeOff
 from reticent.curves.enclosure import Enclosure
@@ -21,7 +21,7 @@ from reticent.styles import Style
 
 
 @dataclass(frozen=True, slots=True)
-class Mixed(Directed):
+class Mixed(DirectionUnknown):
     """Relaxed with probability ``relaxed_probability``, else the worst case; a public coin.
 
     Knows: what the drawn type knows, and which type was drawn.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from reticent.adversaries.seen import Witness, witness_of
+from reticent.adversaries.from_ledger import Witness, witness_of
 from reticent.api.names import Who, adversaries
 from reticent.api.table import Cell, Table
 from reticent.certificates.build import certify as certify_mechanism

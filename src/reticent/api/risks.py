@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, overload
 from reticent import _check
 from reticent.adversaries import Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_each
+from reticent.adversaries.from_ledger import Witness, witness_of
 from reticent.adversaries.report import risk_document
-from reticent.adversaries.seen import Witness, witness_of
 from reticent.api.names import Who, adversaries, asks_for_all
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from reticent.adversaries import ADVERSARIES
-from reticent.certificates import curves, words
+from reticent.certificates import drawing, words
 from reticent.certificates.schema import Certificate, CertifiedAssessment, Edition
 from reticent.certificates.sentences import about, even_guess, found_at, percent, persons, right_guess, wanted
 from reticent.certificates.signature import false_signatures
@@ -87,8 +87,8 @@ def render_html(certificate: Certificate) -> str:
         people=words.people(certificate),
         conditions=words.conditions(certificate),
         drawn=any(one.key == "hidden-draws" for one in certificate.assessments[0].conditions),
-        lines=curves.lines(certificate.assessments, names),
-        curves=curves,
+        lines=drawing.lines(certificate.assessments, names),
+        curves=drawing,
         tables=_tables(certificate),
         notes=[(words.of_clients(certificate, note), who) for note, who in _notes(certificate)],
         declarations=_declarations(certificate),

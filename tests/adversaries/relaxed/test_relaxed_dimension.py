@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.adversaries import WorstCase
+from reticent.adversaries.relaxed.dimension import attacks_from_below as attacks
 from reticent.adversaries.relaxed.dimension import (
     enclose,
     relaxed_advantage,
@@ -25,7 +26,6 @@ from reticent.adversaries.relaxed.dimension import (
     revealed_mask,
     second_moment,
 )
-from reticent.adversaries.relaxed.dimension import tests_from_below as attacks
 from reticent.adversaries.relaxed.sign import relaxed_dpsgd
 from reticent.curves import RelaxedGaussianTradeOff, Subsampled, _binomial, symmetrised
 from reticent.curves import ncx2 as ncx2

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from reticent.accountants import compose
-from reticent.adversaries.attribute.curves import (
+from reticent.accountants.compose import compose
+from reticent.adversaries.attribute.bounds import (
     AffinityTradeOff,
     LogDelta,
     gaussian_log_delta,

@@ -9,7 +9,7 @@ from reticent import _check
 from reticent.accountants import mu_limits
 from reticent.adversaries.base import Assessment, Method
 from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_under
-from reticent.adversaries.relaxed.directed import Directed
+from reticent.adversaries.relaxed.direction_unknown import DirectionUnknown
 from reticent.adversaries.relaxed.fixed_length import as_one_run, fixed_length, released_coordinates
 from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.reacting_gradients import check_reaction, reacting
@@ -44,7 +44,7 @@ _DRAWN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Relaxed(Directed):
+class Relaxed(DirectionUnknown):
     """Knows the training data and the size of the target's effect, not its direction (GLRT, maximin).
 
     By RETICENT:relaxed-meaning.

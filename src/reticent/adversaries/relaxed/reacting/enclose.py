@@ -16,7 +16,7 @@ import numpy as np
 
 from reticent import _check
 from reticent.accountants.compose import certified_advantage, compose
-from reticent.adversaries.relaxed.dimension import second_moment, tests_from_below, whole_user
+from reticent.adversaries.relaxed.dimension import attacks_from_below, second_moment, whole_user
 from reticent.adversaries.relaxed.dimension.chain import chained
 from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
 from reticent.adversaries.relaxed.reacting import frozen
@@ -220,7 +220,7 @@ class _Case:
         run, signed = (part.noise, part.rate, part.count, d), not self.setting.agrees
         reacting = frozen.error_rates(*run, part.records, signed=signed, levels=levels, cells=cells)
         if part.rate < 1.0:
-            constant = _log_errors(*tests_from_below.error_rates(*run, levels // 4, groups, part.records))
+            constant = _log_errors(*attacks_from_below.error_rates(*run, levels // 4, groups, part.records))
         else:
             strength = part.count * (part.records / part.noise) ** 2
             constant = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)

@@ -13,7 +13,7 @@ from reticent.mechanisms.gradients import Gradients, GradientsRecord
 _SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.LINEAR_HEAD: "head"}
 
 
-class Directed(Adversary):
+class DirectionUnknown(Adversary):
     """Base of a frozen dataclass with the fields ``dimension``, ``gradients`` and ``known_share`` of ``Relaxed``."""
 
     __slots__ = ()
