@@ -151,7 +151,7 @@ def rho_form(
 ) -> np.ndarray:
     """erf(sqrt(-T log rho)) with rho the Bhattacharyya affinity of one step; the recommended closed form.
 
-    Status: exact for a Gaussian loss, not a theorem otherwise (docs/theory/closed-forms.md says what is missing).
+    Status: exact for a Gaussian loss, not a theorem otherwise (docs/theory/closed-forms.md shows when it is one).
     Direction: safe for ``REPLACE`` with p <= 1/2 on the whole grid; for ``ADD_REMOVE`` unsafe by at most 0.0015
     on the grid; for ``REPLACE`` with p > 1/2 unsafe by at most 0.015.
     Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3 (0.7 under

@@ -120,10 +120,10 @@ def audit(
     """
     if not isinstance(scores, Scores):
         if non_member_scores is None:
-            raise ParameterError("non_member_scores", None, "given with the scores of members")
+            raise ParameterError("non_member_scores", None, "given with the scores of members", shown=False)
         scores = Scores(np.asarray(scores), np.asarray(non_member_scores))
     elif non_member_scores is not None:
-        raise ParameterError("non_member_scores", "given", "left out: the scores hold both")
+        raise ParameterError("non_member_scores", "given", "left out: the scores hold both", shown=False)
     claims = _claims(claim, neighbouring)
     return Audited(hinting(judge)(scores, claims, **options), claims)
 

@@ -126,7 +126,9 @@ def mechanism_given(
     fields = {**kind.resolved(stated), **stand_in}
     for name, p in parameters.items():
         if p.required and fields.get(name) is None:
-            raise ParameterError(name, None, "given, as it is not what is searched" if stand_in else "given")
+            raise ParameterError(
+                name, None, "given, as it is not what is searched" if stand_in else "given", shown=False
+            )
     return kind(**fields)
 
 

@@ -106,7 +106,7 @@ class AttributeRecorder:
         if budget is not None:
             _check.positive(budget=budget)
             if audit is None:
-                raise ParameterError("budget", budget, "given together with an audit set")
+                raise ParameterError("budget", budget, "given together with an audit set", shown=False)
         self._meter = GradientSensitivity(
             model, attribute, max_grad_norm=max_grad_norm, loss=loss, precision=precision, memory=memory
         )

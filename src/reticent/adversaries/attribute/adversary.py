@@ -79,7 +79,9 @@ class Attribute(Adversary):
             UnsupportedError: a release has other than Gaussian noise, or a record meets a ledger.
         """
         if self.gradient_change is None:
-            raise ParameterError("gradient_change", None, "given (a number >= 0) for the attribute adversary")
+            raise ParameterError(
+                "gradient_change", None, "given (a number >= 0) for the attribute adversary", shown=False
+            )
         for part in parts_of(mechanism):
             one_record(part, "attribute inference")
         case = case_of(self.gradient_change, mechanism)

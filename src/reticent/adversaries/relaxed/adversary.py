@@ -117,11 +117,15 @@ class Relaxed(DirectionUnknown):
     def __post_init__(self) -> None:
         check_reaction(self.gradients, self.known_share)
         if self.directions is not None and self.gradients is not None:
-            raise ParameterError("gradients", self.gradients, "left out where a law of directions is given")
+            raise ParameterError(
+                "gradients", self.gradients, "left out where a law of directions is given", shown=False
+            )
         if self.dimension is not None:
             _check.count(dimension=self.dimension)
             if self.directions is not None:
-                raise ParameterError("dimension", self.dimension, "left out where a law of directions is given")
+                raise ParameterError(
+                    "dimension", self.dimension, "left out where a law of directions is given", shown=False
+                )
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT

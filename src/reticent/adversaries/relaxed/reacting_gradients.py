@@ -76,4 +76,6 @@ def check_reaction(gradients: Gradients | None, known_share: float) -> None:
     if gradients is not None and not isinstance(gradients, Gradients):
         raise ParameterError("gradients", gradients, f"one of {', '.join(Gradients)}")
     if _check.fraction(known_share=known_share) > 0.0 and gradients not in FORMS:
-        raise ParameterError("known_share", known_share, "left out unless gradients is one-direction or linear-head")
+        raise ParameterError(
+            "known_share", known_share, "left out unless gradients is one-direction or linear-head", shown=False
+        )
