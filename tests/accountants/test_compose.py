@@ -1,4 +1,7 @@
-"""From mechanisms to enclosed curves: relations, samplers, ledgers, laws and extremes."""
+"""From mechanisms to enclosed curves: relations, samplers, ledgers, laws and extremes.
+
+Theorem: DONG2022:Theorem 3.2.
+"""
 
 import math
 

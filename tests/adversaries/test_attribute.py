@@ -1,4 +1,7 @@
-"""Attribute inference: formulas against vectors, mpmath and brute search; the attack never beats the bound."""
+"""Attribute inference: formulas against vectors, mpmath and brute search; the attack never beats the bound.
+
+Theorems: RETICENT:attribute-affinity, RETICENT:attribute-mask, RETICENT:attribute-clt, CHERUBIN2024:Corollary 10.
+"""
 
 from __future__ import annotations
 

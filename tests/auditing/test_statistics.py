@@ -1,6 +1,6 @@
 """Estimators against brute force, other formulas and simulation; refusals and extremes.
 
-Theorems: RETICENT:audit-thresholds.
+Theorems: RETICENT:audit-thresholds, RETICENT:audit-bands, RETICENT:audit-auc.
 """
 
 from __future__ import annotations

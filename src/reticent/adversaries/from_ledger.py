@@ -9,7 +9,6 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import GradientsRecord
 from reticent.proofs import Status, condition
 
-
 _OF_THE_FORM = ("fixed-length", "one-direction", "linear-head", "independent-directions")
 _LOOKED = "The form of the model was looked at, and ensures nothing about how gradients react. {}"
 

@@ -1,6 +1,6 @@
 """The relaxed adversary of sampled runs in d dimensions, against oracles that share no code with it.
 
-Theorems: RETICENT:chain.
+Theorems: RETICENT:second-moment, RETICENT:hypercontractive, RETICENT:chain.
 """
 
 from __future__ import annotations

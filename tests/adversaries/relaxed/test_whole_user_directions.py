@@ -1,4 +1,7 @@
-"""All records of one person in d dimensions: whatever their directions, against oracles that share no code with it."""
+"""All records of one person in d dimensions: whatever their directions, against oracles that share no code with it.
+
+Theorem: RETICENT:whole-user-directions.
+"""
 
 from __future__ import annotations
 
