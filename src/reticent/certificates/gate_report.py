@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 
 from reticent.certificates.declared_text import LONGEST
-from reticent.certificates.policy import Check
+from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Certificate
 from reticent.io.strict import dumps
 from reticent.text import printable
