@@ -31,8 +31,8 @@ class AttackSettings:
         engine: where shadow models are trained.
         work: directory for shadow models; by default the run's path with ``-attack`` appended.
         resume: go on with what an earlier, interrupted or smaller attack left in ``work``.
-        announce: told one line before long work begins: what it will cost.
-        progress: told how far long work is.
+        announce: called with one line before long work begins: what it will cost.
+        progress: called with how far long work is.
         timeout: give up when no task was finished for so many seconds; None never does while workers are there.
 
     Raises:

@@ -128,8 +128,8 @@ def train_shadow_models(
         labels: int64 in range(classes), shape (pool,).
         store: where results are and go.
         engine: where to compute.
-        announce: told the expected cost before the work begins, if there is any.
-        progress: told after each task.
+        announce: called with the expected cost before the work begins, if there is any.
+        progress: called after each task.
         described: what the store's manifest says about this work.
         timeout: give up when no task was finished for so many seconds.
 

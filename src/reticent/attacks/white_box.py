@@ -98,7 +98,7 @@ def sizes(layers: Layers) -> list[int]:
 
 
 def usable(layers: Layers) -> np.ndarray:
-    """The coordinates that a record may have as the only one of its gradient: all but the columns beside biases."""
+    """The coordinates that a record may have as the only one of its gradient: all but the columns next to biases."""
     starts = np.cumsum([0, *sizes(layers)])
     parts = [
         start + np.arange(outputs * inputs) if inputs else start + outputs + np.arange(outputs)
@@ -179,7 +179,7 @@ def _places(layers: Layers) -> tuple[np.ndarray, np.ndarray, int]:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What a trainer may return in place of the releases: also where the weights were.
+    """What a trainer may return instead of the releases: also where the weights were.
 
     Attributes:
         releases: as a ``Trainer`` returns them, shape (steps, parameters).

@@ -97,7 +97,7 @@ def plan_audit(
     power = _check.open_fraction(power=power)
     level, excess = best_level(claimed, truth)
     if excess <= 1e-9:
-        raise UnsupportedError("the truth is nowhere below the claimed curve: no audit can tell them apart")
+        raise UnsupportedError("the truth is nowhere below the claimed curve: no audit can distinguish them")
     if unit is Unit.ONE_RUN:
         table, accuracy = TangentTable(symmetrised(claimed)), _accuracy(truth)
         needed, reached = _smallest(lambda n: _one_run_power(table, accuracy, n, significance), power, _LARGEST_ONE_RUN)

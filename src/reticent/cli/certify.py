@@ -99,7 +99,9 @@ def certify(
         only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
         raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only, shown=False)
     if alone and run_key is not None:
-        raise ParameterError("run_key", str(run_key), "left out: there is no run, so nobody signed one", shown=False)
+        raise ParameterError(
+            "run_key", str(run_key), "left out: there is no run that could have been signed", shown=False
+        )
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
     consents = consents_of(publish)

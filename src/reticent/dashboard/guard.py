@@ -25,7 +25,7 @@ def protect(server: Flask, *, csp_hashes: Sequence[str], host: str, port: int, t
 
     Args:
         server: the application.
-        csp_hashes: of the scripts that stand in the page itself.
+        csp_hashes: of the scripts in the page itself.
         host: as bound.
         port: as bound.
         token: what must be known: other accounts of this machine can connect as well.

@@ -66,7 +66,7 @@ def from_dp_event(event: dp_event.DpEvent) -> Mechanism:
 def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
     """The event tree of a mechanism.
 
-    Shuffled epochs have no event, nor has random allocation; they become what is proven of an attacker who is told
+    Shuffled epochs have no event, nor has random allocation; they become what is proven of an attacker who learns
     the step of the record: one Gaussian release per started epoch.
 
     Raises:
@@ -95,7 +95,9 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
             run = accountable(mechanism)
             return _repeated(_sampled(run), run.steps)
         case _:
-            raise UnsupportedError(f"{mechanism.name} has no event in dp_accounting that is read back as the same")
+            raise UnsupportedError(
+                f"{mechanism.name} has no event in dp_accounting that gives the same mechanism when read back"
+            )
 
 
 def relation(neighbouring: Neighbouring) -> NeighboringRelation:

@@ -40,7 +40,7 @@ def read_arrays(
                 raise ArtifactError(f"{where}: holds unknown entries {sorted(extra)[:8]}")
             size = sum(info.file_size for info in entries.values())
             if size > most:
-                raise ArtifactError(f"{where}: {size} bytes once unpacked, more than the {most} that it may have")
+                raise ArtifactError(f"{where}: {size} bytes once unpacked, more than the {most} that are allowed")
             return {name: read_npy(_entry(archive, info), f"{where}:{name}") for name, info in entries.items()}
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
         raise ArtifactError(f"{where}: not a readable .npz file ({type(error).__name__})") from error
@@ -77,7 +77,7 @@ def _check_directory(stream: BinaryIO) -> None:
     stream.seek(0)
     plain = tail[-22:-18] == b"PK\x05\x06" and tail[-2:] == bytes(2) and tail[:4] != b"PK\x06\x07"
     if not plain or int.from_bytes(tail[-10:-6], "little") > _LONGEST_DIRECTORY:
-        raise zipfile.BadZipFile("no short list of entries at the end")
+        raise zipfile.BadZipFile("its list of entries is not at the end, or too long")
 
 
 def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

@@ -64,7 +64,7 @@ class MatrixMechanism(Mechanism):
 
     name: ClassVar[str] = "matrix"
     extras: ClassVar[tuple[Parameter, ...]] = (
-        Parameter.in_place("strategy_file", str, "Lower triangular strategy as .npy or .csv, in place of a name."),
+        Parameter.in_place("strategy_file", str, "Lower triangular strategy as .npy or .csv, instead of a name."),
     )
 
     def __post_init__(self) -> None:

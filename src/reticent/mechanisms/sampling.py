@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 MU_NOTE = (
-    "mu speaks about every error rate, and sampling cannot lower it: at the smallest false positive rates the curve "
+    "mu covers every error rate, and sampling cannot lower it: at the smallest false positive rates the curve "
     "is as close as one likes to that of a run in which every step uses the record."
 )
 FIXED_SIZE_NOTE = (

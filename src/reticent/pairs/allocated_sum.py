@@ -34,7 +34,7 @@ class Effort(NamedTuple):
         most: of the points at one pitch.
         ratio: of neighbouring distances in a tail, and of points next to 0.
         tail: at most so many points beyond those of one pitch.
-        few: points that stand for a whole law where it is added to a tail.
+        few: points that approximate a whole law where it is added to a tail.
     """
 
     per_scale: float
@@ -222,7 +222,9 @@ def added(a: Law, b: Law, window: Window | None, effort: Effort, *, above: bool)
     """
     atoms = [part for part in _sums(a, b, effort, above) if len(part[0])]
     terms = _BLOCK + max(a.grid.size, b.grid.size) // _BLOCK + 2
-    terms += max(2 * len(law.at) // effort.few + law.grid.start for law in (a, b))  # of laws that few points stand for
+    terms += max(
+        2 * len(law.at) // effort.few + law.grid.start for law in (a, b)
+    )  # of laws that few points approximate
     grid = _grid(window or _window(atoms), effort)
     kappa = a.kappa + b.kappa + (terms + 8) * _UNIT
     eta = max(a.eta, b.eta) + (0 if above else terms + 8) * _UNIT

@@ -123,7 +123,7 @@ def _decoded(text: str) -> bytes:
     try:
         found = base64.b64decode(text, validate=True)
     except binascii.Error:
-        raise ArtifactError("no base 64 in the envelope") from None
+        raise ArtifactError("the envelope is not base 64") from None
     if base64.b64encode(found).decode() != text:
-        raise ArtifactError("base 64 of the envelope has a second spelling")
+        raise ArtifactError("the base 64 of the envelope is not canonical")
     return found

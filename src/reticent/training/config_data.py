@@ -20,7 +20,7 @@ class TableConfig(Strict):
     Attributes:
         file: name of the file, without a folder: a run looks for it only where the user keeps data.
         file_sha256: of its bytes.
-        schema_sha256: of the schema that the run keeps beside its weights.
+        schema_sha256: of the schema that the run keeps next to its weights.
         derived: columns whose bounds or categories were read off the records.
     """
 
@@ -96,7 +96,7 @@ class DataConfig(Strict):
     Attributes:
         name: a name of ``reticent.data.NAMES``, or ``own`` for records that the user brings.
         table: with ``own``: the table, if the records come from a file.
-        path: nothing. A configuration, which may come with a stranger's run, opens no file of its choice;
+        path: nothing. A configuration, which may come with an untrusted run, opens no file of its choice;
             data lie under ``$RETICENT_DATA`` or ``--data``, and a run finds its own by their fingerprint.
         train_fraction: split the pool at random instead of the default split.
         split_seed: of that split.
@@ -135,5 +135,5 @@ class DataConfig(Strict):
     @model_validator(mode="after")
     def _tables_are_own(self) -> DataConfig:
         if self.table is not None and self.name != OWN:
-            raise ValueError(f"table goes with name {OWN}")
+            raise ValueError(f"table is for name {OWN}")
         return self

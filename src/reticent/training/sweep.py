@@ -1,6 +1,6 @@
 """Several runs over a grid of settings, each a run folder of its own, and what all of them together give away.
 
-Whoever trains ten models on the same records and releases the best has used all ten. The certificate of the chosen run
+Training ten models on the same records and releasing the best uses all ten. The certificate of the chosen run
 covers that run alone; a bound for the choice is the composition of all runs, which is what ``Sweep.together`` holds.
 
     OUT/                   a folder of tasks, as of an attack: ``reticent.tasks``
@@ -217,7 +217,7 @@ def _check_folder(store: Store, resume: bool) -> None:
     if plan is None:
         return
     if plan.get("kind") != "sweep":
-        raise ArtifactError(f"{store.root}: holds something else than a sweep: name another folder")
+        raise ArtifactError(f"{store.root}: holds something other than a sweep: name another folder")
     if not resume:
         raise ArtifactError(f"{store.root}: holds an earlier sweep: --resume goes on with it, --out names another one")
 
@@ -293,5 +293,5 @@ def _put(document: Any, key: str, value: Any, where: str) -> None:
     for section in sections:
         document = document.get(section) if isinstance(document, dict) else None
     if not isinstance(document, dict):
-        raise ArtifactError(f"{where}: sweep: {key}: {'.'.join(sections) or 'the configuration'} is no section")
+        raise ArtifactError(f"{where}: sweep: {key}: {'.'.join(sections) or 'the configuration'} is not a section")
     document[last] = value

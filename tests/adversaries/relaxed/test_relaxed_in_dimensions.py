@@ -52,7 +52,7 @@ def test_a_stated_dimension_lowers_the_number_and_says_so() -> None:
     assert stated.measure(advantage).value < 0.3 * silent.measure(advantage).value
     assert stated.measure(advantage).upper <= 1.5 * stated.measure(advantage).lower
     notes = " ".join(stated.notes)
-    assert "Dimension 100: whoever asked states" in notes
+    assert "Dimension 100: setting it states" in notes
     assert "log 2" not in notes
     assert "trained parameters" not in notes
     assert "500 was given as the number of trained parameters, too" in " ".join(

@@ -29,8 +29,8 @@ _NOT_PROVEN = (
 )
 _ANY = "Gradients that react in any way may show their direction: the answer is the worst case."
 _STATED = (
-    "Dimension {}: whoever asked states that the attacker knows nothing about the direction of this record's gradient "
-    "within a space of so many dimensions. What records share (a mean gradient, related records) makes that space "
+    "Dimension {}: setting it states that the attacker knows nothing about the direction of this record's "
+    "gradient within a space of so many dimensions. What records share (a mean gradient, related records) makes that space "
     "smaller."
 )
 _PARAMETERS = (
@@ -84,7 +84,7 @@ class Relaxed(DirectionUnknown):
         default=None, metadata=described("Dimensions in which the direction of the record is unknown to the attacker.")
     )
     directions: DirectionLaw | None = field(
-        default=None, metadata=described("Directions of gradients of other records, in place of a dimension.")
+        default=None, metadata=described("Directions of gradients of other records, instead of a dimension.")
     )
     gradients: Gradients | None = field(
         default=None,

@@ -40,7 +40,7 @@ Release = DPSGD | Ledger
 _FIXED_BATCHES = (
     "Batches of fixed size, batches that are cut and random allocation: nothing below the worst case is proven."
 )
-_OTHER_RELEASES = "Beside DP-SGD something else was released: its direction may be known."
+_OTHER_RELEASES = "Something else than DP-SGD was released as well: its direction may be known."
 _LEAST_LOG = -600.0  # of chi-square
 _FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS = 24, 60, 10  # of the attacks that are tried for the advantage alone
 _LARGE, _FEW_DIMENSIONS = 0.1, 4  # advantage from which, and dimensions up to which, the worst case is asked as well
