@@ -292,8 +292,8 @@ _EXPLANATIONS = {
     ),
     Fault.STOPPED_BEFORE_PLAN: Explanation(
         Severity.WARNING,
-        "The loop stopped before the planned number of steps. The person who stopped it may have looked at its results, "
-        "so all planned steps count.",
+        "The loop stopped before the planned number of steps. The person who stopped it may have looked at its "
+        "results, so all planned steps count.",
         "Plan no more steps than you need. What a shorter plan would have cost is not claimed afterwards.",
     ),
     Fault.MORE_THAN_PLANNED: Explanation(

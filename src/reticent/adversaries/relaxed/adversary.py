@@ -30,8 +30,8 @@ _NOT_PROVEN = (
 _ANY = "Gradients that react in any way may show their direction: the answer is the worst case."
 _STATED = (
     "Dimension {}: setting it states that the attacker knows nothing about the direction of this record's "
-    "gradient within a space of so many dimensions. What records share (a mean gradient, related records) makes that space "
-    "smaller."
+    "gradient within a space of so many dimensions. What records share (a mean gradient, related records) makes "
+    "that space smaller."
 )
 _PARAMETERS = (
     "{} was given as the number of trained parameters, too. Gradients of records share directions, so the dimension "
