@@ -104,11 +104,6 @@ class Law:
     eta: float
 
 
-class _Atoms(NamedTuple):
-    at: np.ndarray
-    mass: np.ndarray
-
-
 def log_normal(deviation: float, window: Window, effort: Effort, *, above: bool, pitch: float | None = None) -> Law:
     """The log-normal of mean 1 on a grid.
 

@@ -92,11 +92,6 @@ def seal(payload: bytes, kind: str, keys: Sequence[Ed25519PrivateKey]) -> Envelo
     return Envelope(payload, kind, tuple(signed))
 
 
-def is_envelope(document: object) -> bool:
-    """Whether JSON data may be an envelope."""
-    return isinstance(document, dict) and "payloadType" in document
-
-
 def parse(document: object, kind: str, where: str) -> Envelope:
     """The envelope that JSON data is.
 
