@@ -43,7 +43,7 @@ def read_statement(path: Path) -> Mechanism | AnyLedger:
         return mechanism_from_record(document, str(path))
     if not isinstance(document, dict) or "schema" not in document:
         raise ArtifactError(
-            f"{path}: not a ledger (it has no schema), a mechanism (it has no kind) or a DpEvent (it has no class_name)"
+            f"{path}: no ledger (it has no schema), no mechanism (it has no kind) and no DpEvent (it has no class_name)"
         )
     return ledger_of(document, str(path))
 
@@ -110,9 +110,7 @@ def _event(document: Any, where: str, depth: int) -> Any:
     fields = {name: value for name, value in document.items() if name not in ("class_name", "module_name")}
     kind = getattr(dp_event, str(document.get("class_name")), None)
     if not (isinstance(kind, type) and issubclass(kind, dp_event.DpEvent)):
-        raise ArtifactError(
-            f"{where}: {printable(repr(document.get('class_name')), 100)} is not an event of dp_accounting"
-        )
+        raise ArtifactError(f"{where}: {printable(repr(document.get('class_name')), 100)} is no event of dp_accounting")
     known: Any = kind
     names = {field.name for field in known.__attrs_attrs__}
     if set(fields) - names:

@@ -88,7 +88,7 @@ class SamplerRecord(Closed):
     @model_validator(mode="after")
     def _poisson_has_a_rate(self) -> SamplerRecord:
         if (self.drawn in (Drawn.POISSON, Drawn.FIXED_SIZE)) != (self.sample_rate is not None):
-            raise ValueError("sample_rate is for poisson and fixed-size")
+            raise ValueError("sample_rate goes with poisson and fixed-size")
         return self
 
 
@@ -312,8 +312,7 @@ class PublicWatchedRun(Sealed):
 
         Poisson batches, one for each step, are accounted as such. Everywhere else nothing is taken off for sampling:
         a record counts as often as it can have been in the sums, and each record of a person as often as one that is
-        alone. A run with a fault that voids the guarantee counts as one without noise. Earlier loops on the same model
-        are composed with it.
+        alone. A fault that voids the guarantee leaves no noise. Earlier loops on the same model are composed with it.
         """
         runs = [*self.earlier, self]
         if any(fault.voids for run in runs for fault in run.faults):

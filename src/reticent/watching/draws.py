@@ -32,7 +32,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The draws that one step used; no draws where they are unknown.
+    """The draws that one step used; no draws where they could not be told.
 
     Attributes:
         batches: how many draws were added up.
@@ -93,14 +93,14 @@ class Draws:
         self._positions = deque() if self.seen else None
 
     def next_positions(self, count: int) -> np.ndarray | None:
-        """The next ``count`` positions in the order in which they were drawn; None where they are unknown."""
+        """The next ``count`` positions in the order in which they were drawn; None where they cannot be told."""
         if self._positions is None or len(self._positions) < count:
             self._positions = None
             return None
         return np.array([self._positions.popleft() for _ in range(count)], dtype=np.int64)
 
     def take(self, size: int | None) -> Used | None:
-        """The draws of the step that was just taken, or None where they are unknown.
+        """The draws of the step that was just taken, or None where they cannot be told.
 
         Args:
             size: realised number of records, if it is known: draws that add up to it are those of the step.

@@ -50,7 +50,7 @@ class PrivateLoop:
 
     def attach(self) -> list[Callable[[], None]]:
         """Begin to look; what is returned puts everything back."""
-        self._known = len(self._recorder.steps) + _NOISE_FIRST  # other code may have replaced the noise since
+        self._known = len(self._recorder.steps) + _NOISE_FIRST  # whoever was here since may have replaced the noise
         waits = optimisers.is_pending(self._optimizer)
         self._pieces = _WAITING.pop(self._optimizer, []) if waits else []
         if waits and not self._pieces:
