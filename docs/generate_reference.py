@@ -28,6 +28,7 @@ PACKAGES = (
     "reticent.attacks.reacting",
     "reticent.attacks.shadow",
     "reticent.attacks.shadow_scores",
+    "reticent.attacks.shadow_training",
     "reticent.attacks.white_box",
     "reticent.training",
     "reticent.training.randomness",
