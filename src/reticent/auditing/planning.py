@@ -129,10 +129,7 @@ def best_level(claimed: TradeOff, truth: TradeOff) -> tuple[float, float]:
 def rank_power(
     claimed: Tested, truth: Tested, members: int, non_members: int, level: float, significance: float
 ) -> float:
-    """Probability that ``Ranks((level,))`` refutes ``claimed`` if the scores follow ``truth``.
-
-    By RETICENT:audit-ranks.
-    """
+    """Probability that ``Ranks((level,))`` refutes ``claimed`` if the scores follow ``truth``."""
     rank = rank_for(level, non_members)
     critical = _largest_count(
         lambda misses: RankCounts(0.0, rank, non_members, misses, members).rejects(claimed, significance), members

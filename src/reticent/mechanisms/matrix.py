@@ -106,7 +106,10 @@ class MatrixMechanism(Mechanism):
         return self.strategy == "tree" or self.strategy.lstrip().startswith("[")
 
     def sensitivity(self) -> Sensitivity:
-        """How far one record of norm 1 can move the release; of one participation under block sampling."""
+        """How far one record of norm 1 can move the release; of one participation under block sampling.
+
+        By RETICENT:participation-sensitivity.
+        """
         return _strategies.sensitivity(self.strategy, self.bands, self.steps, *self._pattern)
 
     def equivalent(self, *, attained: bool = False) -> Gaussian | DPSGD:

@@ -67,8 +67,6 @@ def reacting_in(
     Several records of one person: each direction is uniform for the attacker, and all of them together are independent
     of noise and coins; how they depend on each other is arbitrary.
 
-    By RETICENT:reacting-second-moment.
-
     Args:
         release: DP-SGD with noise_multiplier > 0, or several such runs of one model.
         dimension: of the space in which the attacker does not know the direction, >= 1: a statement of the user.
@@ -177,7 +175,7 @@ class _Case:
         return reacting_information.divergence(self.parts, self.setting)
 
     def log_chi_square(self) -> float:
-        """log of an upper bound on E (LR - 1)^2 under "absent"."""
+        """log of an upper bound on E (LR - 1)^2 under "absent": by RETICENT:reacting-second-moment."""
         law, known = overlap_law(self.setting.dimension), self.setting.known_share
         log_x = float(law.log_excess(self._exponents(known + (1.0 - known) * law.nodes)))
         if self.setting.agrees:  # half of all pairs of directions are opposite
