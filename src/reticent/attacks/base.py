@@ -14,7 +14,6 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.auditing.scores import Scores
-from reticent.errors import ParameterError
 from reticent.registry import Registry
 from reticent.tasks import Engine, Local, Progress
 
@@ -60,8 +59,7 @@ class AttackSettings:
             _check.count(**{name: getattr(self, name)})
         if self.timeout is not None:
             _check.positive(timeout=self.timeout)
-        if self.seed < 0:
-            raise ParameterError("seed", self.seed, "a whole number >= 0")
+        _check.seed(seed=self.seed)
 
 
 class Attack(ABC):

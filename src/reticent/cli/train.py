@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reticent import _check
 from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._audit_input import engine_of
 from reticent.cli._keys import private_key
@@ -233,6 +234,4 @@ def _summary(ledger: RunLedger, path: Path) -> list[str]:
 def _with_trace(config: TrainConfig, every: int, masks: bool) -> TrainConfig:
     from reticent.training.config import TraceConfig
 
-    if every < 1:
-        raise ParameterError("trace_every", every, "a whole number >= 1")
-    return config.model_copy(update={"trace": TraceConfig(every=every, masks=masks)})
+    return config.model_copy(update={"trace": TraceConfig(every=_check.count(trace_every=every), masks=masks)})

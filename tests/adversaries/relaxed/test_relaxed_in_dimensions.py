@@ -187,7 +187,7 @@ def test_an_estimate_says_that_it_is_one_and_whose_it_is() -> None:
     assert private.claim is Claim.ESTIMATE
     assert (private.data_dependent, public.data_dependent) == (True, False)
     assert "effective dimension" in " ".join(private.notes)
-    with pytest.raises(ParameterError, match="left out"):
+    with pytest.raises(ParameterError, match="left out where a law of directions is given"):
         Relaxed(dimension=3, directions=law)
     for mechanism, relation in ((Gaussian(1.0), Neighbouring.ADD_REMOVE), (RUN, Neighbouring.REPLACE)):
         with pytest.raises(UnsupportedError, match="law of directions"):
