@@ -25,7 +25,7 @@ _LISTED = "<!-- the contents below are made by docs/pages.py from docs/contents.
 
 
 def readme() -> str:
-    """The contents for who reads the folder, in the order of the site's sidebar."""
+    """The contents for readers of the folder, in the order of the site's sidebar."""
     return "\n".join(["# Documentation", "", _LISTED, *_contents()]) + "\n"
 
 

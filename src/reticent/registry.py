@@ -112,7 +112,7 @@ def typed(parameter: Parameter, value: Any) -> Any:
     """What was typed for a parameter, as its type.
 
     Raises:
-        ParameterError: it is no member of an enumeration; the message lists those.
+        ParameterError: it is not a member of an enumeration; the message lists those.
     """
     if not issubclass(parameter.kind, StrEnum):
         return value

@@ -227,7 +227,7 @@ def weights_problems(document: Certificate, weights: Path | None) -> list[str]:
     """Why ``weights`` is not the model that the document names; empty where it is, or where none is given.
 
     Raises:
-        ArtifactError: it is no file.
+        ArtifactError: it is not a file.
     """
     if weights is None:
         return []

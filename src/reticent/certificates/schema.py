@@ -195,7 +195,7 @@ class Certificate(Brief, Record):
         """From JSON data in one normal form: nothing that is shown depends on the order of keys, nor on 1 or 1.0.
 
         Raises:
-            ArtifactError: it is no certificate.
+            ArtifactError: it is not a certificate.
         """
         return validated(cls, _normal(document), where)
 

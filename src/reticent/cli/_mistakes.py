@@ -86,7 +86,7 @@ def _given(parameter: click.Parameter, words: Sequence[str]) -> str:
 
 
 def _odd_one(texts: list[str]) -> str:
-    """Of what was typed for an option, the text that is no number, or no whole one; else the last."""
+    """Of what was typed for an option, the text that is not a number, or not a whole one; else the last."""
     for kind in (float, int):
         for text in texts:
             try:

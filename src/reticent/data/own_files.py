@@ -58,7 +58,7 @@ class Cells:
 
     @cached_property
     def strays(self) -> np.ndarray:
-        """Indices of the cells that hold something which is no number."""
+        """Indices of the cells that hold something which is not a number."""
         return np.flatnonzero(np.isnan(self.numbers) & ~self.blank)
 
     @property
@@ -90,7 +90,7 @@ def read_table(content: bytes, path: Path) -> dict[str, Cells]:
         path: of the file; its ending says what it is.
 
     Raises:
-        DataError: it is no table, two columns share a name, or there are fewer than two records.
+        DataError: it is not a table, two columns share a name, or there are fewer than two records.
     """
     kinds = {".csv": _csv, ".parquet": _parquet, ".npz": _npz}
     if path.suffix.lower() not in kinds:

@@ -158,7 +158,7 @@ class AttributeRecorder:
 
         Raises:
             ParameterError: no step was observed, or the budget did not allow the first.
-            UnsupportedError: a step was refused: the model is none that can be measured.
+            UnsupportedError: a step was refused: the model cannot be measured.
         """
         if self._spoiled is not None:
             raise UnsupportedError(f"the record is not complete: {self._spoiled}")

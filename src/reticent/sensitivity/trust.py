@@ -137,7 +137,7 @@ class Examiner:
 
     def _choose(self, features: torch.Tensor, labels: torch.Tensor, dtype: torch.dtype) -> tuple[Route, torch.dtype]:
         exams = [self._exam(features, labels, dtype, _RECORDS, shaken=False)]
-        # Weights close to those of now may be none that the model can have.
+        # Weights close to those of now may be impossible for the model.
         with contextlib.suppress(ReticentError, _CannotRunError):
             exams.append(self._exam(features, labels, dtype, _RECORDS, shaken=True))
         values = self._values.to(dtype)

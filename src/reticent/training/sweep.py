@@ -134,8 +134,8 @@ def make_grid(document: Any, axes: Mapping[str, Any], where: str) -> tuple[Cell,
         where: names the document in messages.
 
     Raises:
-        ArtifactError: an axis is no list of values, a cell is no valid configuration, two cells are the same, or there
-            are more than 1,000.
+        ArtifactError: an axis is not a list of values, a cell is not a valid configuration, two cells are the same, or
+            there are more than 1,000.
     """
     if not axes or not all(isinstance(key, str) and isinstance(v, list) and v for key, v in axes.items()):
         raise ArtifactError(f"{where}: sweep: must be a mapping of keys to lists of values")
@@ -277,7 +277,7 @@ class _Trained:
 
 
 def _shared_noise(trained: Sequence[_Trained]) -> str | None:
-    """Noise that two runs share is no noise for who sees both."""
+    """Noise that two runs share hides nothing from an attacker who sees both."""
     seeds = [one.config.seed for one in trained if one.config.randomness is Randomness.REPRODUCIBLE]
     if len(set(seeds)) < len(seeds):
         return "two cells drew their noise from the same seed, so their releases are not independent"

@@ -33,7 +33,7 @@ class RandomAllocation(Sampler[list[int]]):
         """A sampler for so many records and batches.
 
         Raises:
-            ParameterError: one of them is no whole number from 1 on.
+            ParameterError: one of them is not a whole number from 1 on.
         """
         self._dataset_size = _check.count(dataset_size=dataset_size)
         self._batches = _check.count(batches=batches)

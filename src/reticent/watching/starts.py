@@ -62,7 +62,7 @@ class Start:
         """Look; nothing is changed.
 
         Raises:
-            ParameterError: ``said`` is unknown, or ``continues`` is no ledger, or one that ended at other weights.
+            ParameterError: ``said`` is unknown, or ``continues`` is not a ledger, or one that ended at other weights.
         """
         if said not in (None, "declared"):
             raise ParameterError("start", said, "declared, or left out")
