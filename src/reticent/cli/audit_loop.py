@@ -34,8 +34,8 @@ _WHAT = "New runs of the loop on chosen records were audited: this says nothing 
     option("claim", Path, "YAML: " + ", ".join(_KEYS) + ".", required=True),
     option("significance", float, "Probability of accusing a correct loop, at most.", 0.01),
     option("workers", int, "Processes in which the loop runs.", 2),
-    option("seed", int, "Of the audit's own choices.", 0),
-    option("timeout", float, "Give up when no run has ended for so many seconds."),
+    option("seed", int, "Seed of the audit's own choices.", 0),
+    option("timeout", float, "Give up when no run has ended for this many seconds."),
     JSON,
 )
 def audit_loop(

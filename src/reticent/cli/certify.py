@@ -68,7 +68,7 @@ _PARAMETERS = (
     option("sign", Path, "Private key of reticent keygen: sign with it; may be repeated.", many=True),
     option("run_key", Path, "Public key that signed the run; default: that of --sign."),
     option("policy", Path, "Limits to judge the risks by: the certificate says which of them are met."),
-    option("publish", str, "Show of your own records: names (of files and columns) or accuracy.", many=True),
+    option("publish", str, "Show about your own records: names (of files and columns) or accuracy.", many=True),
     option("include_private", bool, "Show numbers that depend on private data in the page."),
     *_PARAMETERS,
     JSON,
@@ -84,7 +84,7 @@ def certify(
     json: bool,
     **given: Any,
 ) -> None:
-    """Certify a run, a ledger, or parameters under every adversary; a configuration is trained first."""
+    """Certify a run, a ledger, or parameters under every attacker; a configuration is trained first."""
     from reticent.certificates.signature import signed
     from reticent.certificates.store import write_certificate
 

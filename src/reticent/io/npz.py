@@ -11,6 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from reticent.errors import ArtifactError
+from reticent.text import listed
 
 _LONGEST_DIRECTORY = 1 << 16
 
@@ -35,7 +36,9 @@ def read_arrays(
         with zipfile.ZipFile(stream) as archive:
             entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             if len(entries) != len(archive.infolist()) or not set(needed) <= set(entries):
-                raise ArtifactError(f"{where}: must hold the arrays {_and(needed)}, holds {sorted(entries)[:8]}")
+                raise ArtifactError(
+                    f"{where}: must hold the arrays {listed(sorted(needed))}, holds {sorted(entries)[:8]}"
+                )
             if extra := set(entries) - {*needed, *also}:
                 raise ArtifactError(f"{where}: holds unknown entries {sorted(extra)[:8]}")
             size = sum(info.file_size for info in entries.values())
@@ -84,7 +87,3 @@ def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """The bytes of one entry, never more than its directory promises."""
     with archive.open(info) as stream:
         return stream.read(info.file_size + 1)
-
-
-def _and(names: Collection[str]) -> str:
-    return " and ".join(sorted(names))

@@ -55,7 +55,7 @@ class MatrixMechanism(Mechanism):
         default="identity",
         metadata=described("identity, prefix, square-root, tree, coefficients (1,0.5) or rows [[1],[0.5,1]]."),
     )
-    bands: int | None = field(default=None, metadata=described("Keep so many coefficients of the strategy."))
+    bands: int | None = field(default=None, metadata=described("Keep this many coefficients of the strategy."))
     participations: int = field(default=1, metadata=described("Most steps in which one record takes part."))
     separation: int = field(
         default=1, metadata=described("Fewest steps from one participation to the next; with sampling, the blocks.")

@@ -92,7 +92,7 @@ class Relaxed(DirectionUnknown):
     )
     known_share: float = field(
         default=0.0,
-        metadata=described("Most of a gradient's squared length in coordinates that everybody knows, such as a bias."),
+        metadata=described("Largest share of a gradient's squared length that everybody knows, such as a bias."),
     )
 
     name: ClassVar[str] = "relaxed"
