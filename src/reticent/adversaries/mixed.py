@@ -44,9 +44,7 @@ class Mixed(DirectionUnknown):
         0.1277
     """
 
-    relaxed_probability: float = field(
-        default=0.5, metadata=described("Probability that the attacker is the relaxed one.")
-    )
+    relaxed_probability: float = field(default=0.5, metadata=described("Probability that the attacker is relaxed."))
     dimension: int | None = field(
         default=None, metadata=described("Dimensions in which the direction of the record is unknown to the attacker.")
     )
