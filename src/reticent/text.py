@@ -97,7 +97,7 @@ def table(
         numbers: the other columns.
         width: characters of a line.
         gap: blanks between two columns.
-        left: so many columns are aligned to the left; by default those of names.
+        left: this many columns are aligned to the left; by default those of names.
     """
     lines: list[str] = []
     for block in _blocks(names, numbers, width, gap):

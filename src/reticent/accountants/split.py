@@ -124,7 +124,7 @@ class Split(Route):
 
 
 def _staged(side: _Side, lattice: Lattice, small: Within, count: int) -> Polygon:
-    """``count`` small losses: some of them first, their sum so many times, and those that are left over."""
+    """``count`` small losses: some of them first, the number of such sums, and those that are left over."""
     first, one = count // _STAGE, CurvePair(small)
     if first < 2:
         return side(lattice, [Step(one, count)])

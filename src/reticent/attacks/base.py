@@ -23,7 +23,7 @@ class AttackSettings:
     """What a user may choose; an attack ignores what it has no use for.
 
     Attributes:
-        records: members and non-members to score, at most so many of each.
+        records: members and non-members to score, at most this many of each.
         models: shadow models.
         canaries: gradient canaries of a white-box audit.
         seed: of every random choice of the attack.
@@ -32,7 +32,7 @@ class AttackSettings:
         resume: go on with what an earlier, interrupted or smaller attack left in ``work``.
         announce: called with one line before long work begins: what it will cost.
         progress: called with how far long work is.
-        timeout: give up when no task was finished for so many seconds; None never does while workers are there.
+        timeout: give up when no task was finished for this many seconds; None never does while workers are there.
 
     Raises:
         ParameterError: a field is outside its domain.

@@ -23,7 +23,7 @@ from reticent.training.config import Clipping, TrainConfig
 from reticent.training.models import build_model
 
 LARGE = 2_000_000
-"""From so many parameters on, one model is one task."""
+"""From this many parameters on, one model is one task."""
 
 _SCHEME = 1
 """Changes whenever the same task would give another result."""
@@ -113,7 +113,7 @@ def train_shadow_models(
         announce: called with the expected cost before the work begins, if there is any.
         progress: called after each task.
         described: what the store's manifest says about this work.
-        timeout: give up when no task was finished for so many seconds.
+        timeout: give up when no task was finished for this many seconds.
 
     Raises:
         ArtifactError: the store is corrupt, or another process works in it.

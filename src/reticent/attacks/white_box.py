@@ -29,7 +29,7 @@ _SATURATED = 1e6
 """So far below the other logit the cross-entropy is linear in the logit: its slope is 1 - e^-1000000."""
 
 Layers = tuple[tuple[int, int], ...]
-"""(outputs, inputs) of every weight matrix; without inputs it is a bias of so many outputs."""
+"""(outputs, inputs) of every weight matrix; without inputs it is a bias of this many outputs."""
 
 
 class Trainer(Protocol):

@@ -40,7 +40,7 @@ class MatrixMechanism(Mechanism):
         strategy: C. ``identity`` (the noise of DP-SGD), ``prefix`` (all ones), ``square-root`` (the Toeplitz root of
             ``prefix``), ``tree`` (DP-FTRL), Toeplitz coefficients ("1,0.5,0.375"), or the rows of a lower triangular
             matrix ("[[1],[0.5,1]]").
-        bands: keep so many coefficients of a Toeplitz strategy; None keeps all.
+        bands: keep this many coefficients of a Toeplitz strategy; None keeps all.
         participations: the most steps in which one record takes part; 1 is a single epoch.
         separation: fewest steps from one participation to the next. Under block sampling the number of blocks.
         sample_rate: below 1 the steps draw from blocks in turn: probability of a record when it is its block's turn.

@@ -30,7 +30,7 @@ class Sampler(StrEnum):
     POISSON = "poisson"
     """Each record independently with probability ``sample_rate``; batch sizes vary."""
     TRUNCATED_POISSON = "truncated-poisson"
-    """The same; of a batch with more than ``max_batch_size`` records, so many are kept, drawn uniformly."""
+    """The same; of a batch with more than ``max_batch_size`` records, this many are kept, drawn uniformly."""
     FIXED_SIZE = "fixed-size"
     """Exactly ``batch_size`` records uniformly without replacement, anew in each step."""
     RANDOM_ALLOCATION = "random-allocation"

@@ -33,7 +33,7 @@ class Effort(NamedTuple):
         per_scale: points per standard deviation, or what is most like it.
         most: of the points at one pitch.
         ratio: of neighbouring distances in a tail, and of points next to 0.
-        tail: at most so many points beyond those of one pitch.
+        tail: at most this many points beyond those of one pitch.
         few: points that approximate a whole law where it is added to a tail.
     """
 

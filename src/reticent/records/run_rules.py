@@ -343,7 +343,7 @@ def _batches_were_drawn_so(ledger: PublicLedger) -> Found:
 
 
 def poisson_is_impossible(drawn: int, expected: float, rate: float) -> bool:
-    """Whether independent coins show so many records with probability below 2 e^-60, by Bernstein's inequality.
+    """Whether independent coins show this many records with probability below 2 e^-60, by Bernstein's inequality.
 
     Args:
         drawn: records in all batches.

@@ -66,7 +66,7 @@ class AugmentationConfig(Strict):
     Attributes:
         times: views of each record in each step.
         flips: mirror each view with probability 1/2.
-        crop: move each view by up to so many pixels.
+        crop: move each view by up to this many pixels.
     """
 
     times: Annotated[int, Field(ge=1, le=1024)]
@@ -80,10 +80,10 @@ class SensitiveConfig(Strict):
     Attributes:
         group: the attribute, as ``Dataset.group`` finds it.
         scope: whose gradients are compared: the sampled records (a diagnostic), an audit set, or all.
-        records: for ``audit-set``: the first so many training records.
+        records: for ``audit-set``: this many training records, the first ones.
         budget: stop before the recorded mask term exceeds this; fixed before training, it makes the
             result a guarantee.
-        every: measure one step in so many; the others count with the most that clipping allows.
+        every: measure one step in this many; the others count with the most that clipping allows.
     """
 
     group: str

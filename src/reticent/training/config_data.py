@@ -43,7 +43,7 @@ class ScatteringConfig(Strict):
     Attributes:
         scales, angles: octaves and directions of the wavelets.
         cells: the result has ``cells`` by ``cells`` values in each channel.
-        groups: channels are normalised, record by record, in so many groups.
+        groups: channels are normalised, record by record, in this many groups.
     """
 
     kind: Literal["scattering"]
@@ -100,7 +100,7 @@ class DataConfig(Strict):
             data lie under ``$RETICENT_DATA`` or ``--data``, and a run finds its own by their fingerprint.
         train_fraction: split the pool at random instead of the default split.
         split_seed: of that split.
-        train_size: keep only the first so many training records.
+        train_size: keep this many training records, the first ones.
         features: what is computed from each record before training; fixed, so no data shape it.
         normalise_features: bring the features of every record to this length (L2) at last; ``true`` is 1.
     """

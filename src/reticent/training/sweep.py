@@ -169,7 +169,7 @@ def sweep(
         out: a new folder, or with ``resume`` that of an earlier sweep, whose grid may have been another.
         engine: where to train; by default in this process.
         resume: go on with what is in the folder.
-        timeout: give up when no cell was finished for so many seconds.
+        timeout: give up when no cell was finished for this many seconds.
         progress: called after each cell.
 
     Raises:

@@ -30,7 +30,7 @@ class RandomAllocation(Sampler[list[int]]):
     """
 
     def __init__(self, dataset_size: int, batches: int) -> None:
-        """A sampler for so many records and batches.
+        """A sampler for this many records and batches.
 
         Raises:
             ParameterError: one of them is not a whole number from 1 on.

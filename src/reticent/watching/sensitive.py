@@ -39,7 +39,7 @@ class Sensitive:
         loss: each record's own loss, or None for cross-entropy; it is compared with the gradients of the loop.
         audit: records to measure in every step, drawn or not; None for the drawn batches, a diagnostic.
         precision: of the distances.
-        every: measure one step in so many; the others count with the most that clipping allows, so that the
+        every: measure one step in this many; the others count with the most that clipping allows, so that the
             record stays an upper bound.
     """
 

@@ -30,7 +30,7 @@ _NOT_PROVEN = (
 _ANY = "Gradients that react in any way may show their direction: the answer is the worst case."
 _STATED = (
     "Dimension {}: setting it states that the attacker knows nothing about the direction of this record's "
-    "gradient within a space of so many dimensions. What records share (a mean gradient, related records) makes "
+    "gradient within a space of this many dimensions. What records share (a mean gradient, related records) makes "
     "that space smaller."
 )
 _PARAMETERS = (
