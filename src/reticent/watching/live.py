@@ -142,6 +142,11 @@ class Live:
         return PlannedSteps(steps=min(steps), stop_at=str(self._target) if stops else None)
 
     @property
+    def listens(self) -> bool:
+        """Whether each step must be told at once."""
+        return self._target is not None or bool(self._logs)
+
+    @property
     def should_stop(self) -> bool:
         """Whether a further step would exceed the target; False without one."""
         return self._stop is not None and self._steps >= self._stop

@@ -123,7 +123,10 @@ class Seeds:
 
     def public(self) -> bool:
         """Whether a seed can be guessed, or was set while this was watched."""
-        return True in [look.public() for look in self._looks]
+        found = False
+        for look in self._looks:
+            found |= look.public()
+        return found
 
     def arrive(self) -> None:
         """Remember where the generators are, at the beginning and after noise."""
@@ -137,19 +140,29 @@ class Seeds:
         Args:
             look: at the states of the generators, as well as at what the program did to them.
         """
-        return True in [one.went_back(one.drawn()) | (look and one.passed()) for one in self._looks]
+        back = False
+        for one in self._looks:
+            back |= one.went_back(one.drawn())
+            if look:
+                back |= one.passed()
+        return back
 
     def coins(self) -> Coins:
         """A batch was drawn just now."""
         self._batches += 1
-        see = self._batches <= _LOOKED_AT
-        draws = [(look, look.drawn(), _where(look.generator) if see else None) for look in self._looks]
+        see, draws = self._batches <= _LOOKED_AT, []
+        for look in self._looks:
+            draws.append((look, look.drawn(), _where(look.generator) if see else None))
         return Coins(self.public(), draws)
 
     def shown(self, coins: Coins) -> bool:
         """Whether somebody can repeat the draw of a batch that a step uses."""
-        back = [one.went_back(draw) | (where is not None and one.passed(where)) for one, draw, where in coins.draws]
-        return True in back or coins.public
+        back = coins.public
+        for one, draw, where in coins.draws:
+            back |= one.went_back(draw)
+            if where is not None:
+                back |= one.passed(where)
+        return back
 
 
 def _where(generator: Any) -> _Where:
