@@ -1,6 +1,6 @@
 """What ``rt.watch`` costs, in CPU seconds of training steps of Opacus: ``python -m benchmarks.watch``.
 
-Two rows for each model and mode. The first is CPU time inside the calls of the watch during 256 steps, over that of
+Two rows for each model and mode. The first is CPU time inside the calls of the watch during 512 steps, over that of
 the same steps without those calls. The second is the whole cost: two loops that are alike, one of them watched,
 take turns step by step, so that a machine that slows down slows both; the spread is the machine's. Entering and leaving
 happen once and are not counted.
@@ -27,7 +27,7 @@ from reticent.watching.moves import Moves
 from reticent.watching.noise import NoisyGradients
 from reticent.watching.private_loop import PrivateLoop
 
-GOAL, STEPS, PASSES, REPEATS, TURNS, BATCH = 0.03, 64, 4, 5, 3, 128
+GOAL, STEPS, PASSES, REPEATS, TURNS, BATCH = 0.03, 64, 8, 3, 3, 128
 """Share of a step that watching may cost; steps of one pass (one of them has its clipped records counted); passes
 in one watch, of which the first eight steps cost more; repeats."""
 

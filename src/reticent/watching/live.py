@@ -127,6 +127,8 @@ class Live:
         self._logs = () if log is None else tuple(log) if isinstance(log, Sequence) else (log,)
         if not all(callable(one) for one in self._logs):
             raise ParameterError("log", type(log).__name__, "a function of the risk, or a list of such functions")
+        self.listens = self._target is not None or bool(self._logs)
+        """Whether each step must be told at once."""
         self._steps, self._changes = 0, 0
         self._stop: int | None = None
         self._kind: tuple[float, float | None] | None = None
@@ -140,11 +142,6 @@ class Live:
             return None
         stops = self._stop is not None and self._stop == min(steps)
         return PlannedSteps(steps=min(steps), stop_at=str(self._target) if stops else None)
-
-    @property
-    def listens(self) -> bool:
-        """Whether each step must be told at once."""
-        return self._target is not None or bool(self._logs)
 
     @property
     def should_stop(self) -> bool:

@@ -26,6 +26,7 @@ def enter(model: Any, optimizer: Any, loader: Any) -> Callable[[], None]:
         same = things.keys() & others.keys()
         if same:
             what = things[next(iter(same))]
-            raise ParameterError("watch", f"one of a {what} that is watched", f"left before another of this {what} begins")
+            hint = f"left before another of this {what} begins; a training that was broken off by callback.close()"
+            raise ParameterError("watch", f"entered while another watches the {what}", hint)
     _WATCHED.append(things)
     return lambda: _WATCHED.remove(things)

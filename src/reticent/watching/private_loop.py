@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -54,11 +55,13 @@ class PrivateLoop:
         self._late: list[tuple[int | None, int | None, int, Fresh]] = []
         self._steps, self._known = 0, _NOISE_FIRST
         self._measures = self._looks = False
+        self._until_look = 0
         recorder.catch_up = self.catch_up
 
     def attach(self) -> list[Callable[[], None]]:
         """Begin to look; what is returned puts everything back."""
         self._known = self._steps + _NOISE_FIRST  # whoever was here since may have replaced the noise
+        self._draws, self._coins = self._recorder.draws, self._recorder.coins
         waits = optimisers.is_pending(self._optimizer)
         self._pieces = _WAITING.pop(self._optimizer, []) if waits else []
         self._carried = sum(piece[0] or 0 for piece in self._pieces)
@@ -82,7 +85,7 @@ class PrivateLoop:
     def on_clip(self) -> None:
         """Gradients of a batch are about to be clipped."""
         optimizer, recorder = self._optimizer, self._recorder
-        if not self._pieces:
+        if recorder.live.listens and not self._pieces:
             recorder.live.before_step()
         if not self._first.requires_grad:
             self._first = optimisers.first_of(optimizer)
@@ -91,7 +94,8 @@ class PrivateLoop:
         measure = self._steps % _MEASURE_EVERY == 0 and size != 0
         clipped = optimisers.count_clipped(optimizer, norm) if measure else None if size else 0
         self._pieces.append((size, batches, clipped, norm))
-        self._form.clipped(batches)
+        if self._form.follows:
+            self._form.clipped(batches)
         if self.sensitive is not None:
             self._looking(lambda watch: watch.clipped(size))
 
@@ -100,12 +104,16 @@ class PrivateLoop:
         pieces, self._pieces = self._pieces, []
         optimizer, recorder = self._optimizer, self._recorder
         self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
-        self._looks = self._measures or _PICK.random() < _LOOKED_AT
+        self._until_look -= 1
+        self._looks = self._measures or self._until_look < 0
+        if self._until_look < 0:
+            self._until_look = int(math.log(1.0 - _PICK.random()) / math.log(1.0 - _LOOKED_AT))
         size, batches, clipped, norm = pieces[0] if len(pieces) == 1 else _together(pieces)
         adjusted, added = vars(optimizer).get("_adjusted_noise_multiplier"), pieces[-1][1] if pieces else 1
+        rate = None if self._coins is None else float(self._coins.sample_rate)
         facts = (
             *(optimizer.noise_multiplier, optimizer.max_grad_norm, adjusted, optimizer.expected_batch_size),
-            *(optimizer.loss_reduction, norm, batches, added, recorder.rate(None)),
+            *(optimizer.loss_reduction, norm, batches, added, rate),
         )
         usual = facts == self._facts and not adjusted and self.sensitive is None  # as nearly always
         if not usual:
@@ -113,7 +121,7 @@ class PrivateLoop:
             self._release = optimisers.release_of(optimizer, norm, size, added)
             self._facts, self._norm, self._batches = facts, norm, batches
             self._used = ()
-        self._late.append((size, clipped, self._carried, recorder.draws.fresh()))
+        self._late.append((size, clipped, self._carried, self._draws.fresh()))
         self._steps, self._carried = self._steps + 1, 0
         if not usual or len(self._late) == _AT_ONCE or recorder.live.listens:
             self.catch_up()
@@ -150,9 +158,13 @@ class PrivateLoop:
         if self._optimizer.generator is not self._generator:
             self._generator = self._optimizer.generator
             self.noise_seeds.exchange(seeds.of_noise(self._optimizer))
-        if self.noise_seeds.public():
+        if self._release.noise_multiplier > 0.0:
+            public, back = self.noise_seeds.drawn(look=self._looks)
+        else:
+            public, back = self.noise_seeds.public(), False
+        if public:
             self._recorder.found(Fault.PUBLIC_SEED)
-        if self._release.noise_multiplier > 0.0 and self.noise_seeds.repeated(look=self._looks):
+        if back:
             self._recorder.found(Fault.REPEATED_NOISE)
 
     def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:

@@ -142,15 +142,20 @@ class Recorder:
         self.steps.again(size, clipped)
         self.live.after_step(self._kind)
 
+    @property
+    def coins(self) -> Any:
+        """What draws each record by a coin, at its ``sample_rate`` now; None where nothing does."""
+        return self._batches if self.sampler.drawn is Drawn.POISSON else None
+
     def rate(self, said: float | None) -> float | None:
         """The sample rate of the step that was just taken, if batches are Poisson.
 
         Raises:
             ParameterError: ``said`` is not that of the loader.
         """
-        if self.sampler.drawn is not Drawn.POISSON:
+        if self.coins is None:
             return said if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) else None
-        seen = float(self._batches.sample_rate)
+        seen = float(self.coins.sample_rate)
         if said is not None and abs(said - seen) > 1e-9 * seen:
             raise ParameterError("sample_rate", said, f"that of the loader, {seen:g}, or left out")
         return seen

@@ -48,7 +48,10 @@ class Weights:
 
     def written(self) -> bool:
         """Whether they are others now; a write that torch does not count, to few values, may be missed."""
-        return self.others() or True in [where.get(name) is not p for where, name, p in self._slots]
+        for where, name, p in self._slots:
+            if where.get(name) is not p:
+                return True
+        return self.others()
 
     def others(self) -> bool:
         """The same of the parameters themselves, whatever stands in their place: ``functional_call`` exchanges them.
@@ -56,8 +59,8 @@ class Weights:
         Where all values of a tensor can be seen to be back, it is as it was, however often torch counted a write. One
         walk over the parameters: after a batch most of what is touched here has left the caches.
         """
-        for p, place, version, large, part, values in self._kept:
-            if p.data_ptr() != place or part.tobytes() != values or (large and p._version != version):
+        for p, place, version, large, part, was in self._kept:
+            if p.data_ptr() != place or part.tobytes() != was or (large and p._version != version):
                 return True
         return False
 
