@@ -65,12 +65,12 @@ def parts(kind: str, mode: str) -> tuple[Any, Any, Any, Any]:
     return model, optimizer, loader, criterion[0] if criterion else nn.CrossEntropyLoss()
 
 
-def seconds(made: tuple[Any, Any, Any, Any], look: bool) -> float:
-    """CPU seconds of ``STEPS`` steps; entering and leaving the watch is not counted."""
+def seconds(made: tuple[Any, Any, Any, Any], look: bool, passes: int = PASSES) -> float:
+    """CPU seconds of so many passes; entering and leaving the watch is not counted."""
     model, optimizer, loader, criterion = made
     with rt.watch(model, optimizer, loader) if look else contextlib.nullcontext():
         started = time.process_time()
-        for _ in range(PASSES):
+        for _ in range(passes):
             for features, labels in loader:
                 optimizer.zero_grad()
                 criterion(model(features), labels).backward()
@@ -78,16 +78,15 @@ def seconds(made: tuple[Any, Any, Any, Any], look: bool) -> float:
         return time.process_time() - started
 
 
-def share(made: tuple[Any, Any, Any, Any]) -> tuple[float, float]:
+def shares(made: tuple[Any, Any, Any, Any]) -> list[tuple[float, float]]:
     """CPU time inside the calls of the watch, over that of the steps without them; and CPU seconds of one step.
 
     What the two looks at the clock around each call take is taken off: they are no part of the watch. It is measured
     in the same places, as a clock costs more there than in a row of looks at it.
     """
-    whole, ours = inside(made, lambda own: own)
     _, clock = inside(made, lambda _: lambda *args, **kwargs: None)
-    rest = whole - ours
-    return (ours - clock) / rest, rest / (PASSES * STEPS)
+    found = [inside(made, lambda own: own) for _ in range(REPEATS)]
+    return [((ours - clock) / (whole - ours), (whole - ours) / (PASSES * STEPS)) for whole, ours in found]
 
 
 def inside(made: tuple[Any, Any, Any, Any], timed: Callable[[Any], Callable[..., Any]]) -> tuple[float, float]:
@@ -153,8 +152,8 @@ def rows() -> Iterator[Row]:
     torch.set_num_threads(1)
     for kind, mode in product(("mlp", "convnet"), MODES):
         made, other = parts(kind, mode), parts(kind, mode)
-        seconds(made, False), seconds(other, False)
-        found = [share(made) for _ in range(REPEATS)]
+        seconds(made, False, passes=1), seconds(other, False, passes=1)
+        found = shares(made)
         step = {"milliseconds of a step": 1e3 * spread([step for _, step in found])["median"], "steps": PASSES * STEPS}
         yield _row(f"inside the calls of watch, {kind}, {mode}", [part for part, _ in found], step)
         yield _row(f"watched loop beside a bare one, {kind}, {mode}", [turns(other, made) for _ in range(TURNS)], step)

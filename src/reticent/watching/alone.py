@@ -112,8 +112,8 @@ _OWN: list[Any] = []
 
 
 def _backward(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-    own = _OWN[0]
-    if not any([one.before_backward(tensor) for one in [*_LOOKING]]):
+    own, looked = _OWN[0], [one.before_backward(tensor) for one in [*_LOOKING]]
+    if not any(looked):
         return own(tensor, *args, **kwargs)
     with warnings.catch_warnings():  # Opacus's hooks say it again at the loop's own line
         warnings.filterwarnings("ignore", message="Full backward hook is firing")

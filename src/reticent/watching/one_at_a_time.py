@@ -1,4 +1,4 @@
-"""One watch at a time: two of one model, optimizer or loader would take the looks of each other for what the loop does."""
+"""One watch at a time: two of one model, optimizer or loader would take each other's looks for what the loop does."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from reticent.errors import ParameterError
 from reticent.watching.models import bare
 from reticent.watching.samplers import observed_sampler
 
-_WATCHED: list[dict[int, str]] = []
-"""Of each watch that is entered, what it looks at."""
+_WATCHED: list[dict[int, tuple[str, Any]]] = []
+"""Of each watch that is entered, what it looks at; the objects too, so that no other gets their number."""
 
 
 def enter(model: Any, optimizer: Any, loader: Any) -> Callable[[], None]:
@@ -19,14 +19,18 @@ def enter(model: Any, optimizer: Any, loader: Any) -> Callable[[], None]:
     Raises:
         ParameterError: another watch looks at one of them now.
     """
-    things = {id(p): "model" for p in bare(model).parameters()}
-    things |= {id(one): name for one, name in ((optimizer, "optimizer"), (observed_sampler(loader), "loader"))}
-    things.pop(id(None), None)
+    named = [("model", p) for p in bare(model).parameters()]
+    named += [("optimizer", optimizer), ("loader", observed_sampler(loader))]
+    things = {id(thing): (name, thing) for name, thing in named if thing is not None}
     for others in _WATCHED:
-        same = things.keys() & others.keys()
+        same = [name for number, (name, _) in things.items() if number in others]
         if same:
-            what = things[next(iter(same))]
+            what = same[0]
             hint = f"left before another of this {what} begins; a training that was broken off by callback.close()"
             raise ParameterError("watch", f"entered while another watches the {what}", hint)
     _WATCHED.append(things)
-    return lambda: _WATCHED.remove(things)
+
+    def leave() -> None:
+        _WATCHED[:] = [others for others in _WATCHED if others is not things]
+
+    return leave
