@@ -255,8 +255,8 @@ def test_a_training_that_was_broken_off_is_left(tmp_path):
     trainer.train()
     assert seen.ledger.mechanism().steps == 17
     seen.close()  # nothing is open
+    trainer.add_callback(breaks)
     with pytest.raises(KeyboardInterrupt):
-        trainer.add_callback(breaks)
         trainer.train()
     other = rt.watch(trainer.model, trainer.optimizer)
     with pytest.raises(ParameterError, match=r"callback\.close"):
