@@ -48,6 +48,7 @@ class Fault(StrEnum):
     TOO_LITTLE_NOISE = "noise-not-added"
     BUFFERS_LEARNT = "buffers-changed"
     TRAINED_OUTSIDE = "trained-outside-the-model"
+    LARGER_BATCH = "batches-larger-than-drawn"
     NO_NOISE = "no-noise"
     SHUFFLED = "shuffled-not-poisson"
     IN_ORDER = "in-order-not-poisson"
@@ -171,6 +172,13 @@ _EXPLANATIONS = {
         "The inputs of the model come out of parameters that are trained beside it. Nobody saw noise there, so no "
         "noise counts.",
         "Put all that is trained into one module, and make it private as a whole.",
+    ),
+    Fault.LARGER_BATCH: Explanation(
+        Severity.ERROR,
+        "A step clipped more gradients than the loader drew records for it. One record may be in it several times, as "
+        "several views of it are, each clipped alone; then clipping does not bound what it moves. No noise counts.",
+        "Average the views of a record before its gradient is clipped, and take one step for each batch of the loader "
+        "that is watched.",
     ),
     Fault.NO_NOISE: Explanation(
         Severity.WARNING, "Some steps were taken without noise: there is no guarantee.", "Set a noise multiplier."
