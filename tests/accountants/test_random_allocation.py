@@ -26,7 +26,7 @@ from reticent.pairs.allocated_sum import COARSE, Effort, first_window, log_norma
 from reticent.pairs.random_allocation import random_allocation
 from reticent.risk import advantage, epsilon_at_delta
 
-ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
+ADD, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT
 
 
 def call_of_few(noise: float, bins: int, strike: float) -> float:
@@ -279,13 +279,6 @@ class TestEpochs:
     def test_zero_out_is_the_same(self) -> None:
         run = DPSGD(1.0, 0.1, 10, sampler=Sampler.RANDOM_ALLOCATION)
         assert run.parts_under(ZERO) == run.parts_under(ADD)
-
-    def test_replacement_and_persons_are_told_the_step(self) -> None:
-        run = DPSGD(2.0, 0.1, 20, sampler=Sampler.RANDOM_ALLOCATION)
-        assert run.parts_under(REPLACE)[0].pair == GaussianPair(2.0, 1.0, 2.0)
-        person = DPSGD(2.0, 0.1, 20, sampler=Sampler.RANDOM_ALLOCATION, records_per_user=3)
-        assert person.parts_under(ADD)[0].pair == GaussianPair(2.0, 1.0, 3.0)
-        assert advantage(compose(run, REPLACE).optimistic) == 0.0
 
 
 class TestBadInput:
