@@ -142,6 +142,34 @@ class TestOneEpoch:
             for value, a, b in zip(seen, deltas(sides[1], epsilon), deltas(sides[0], epsilon), strict=True):
                 assert a - room <= value <= b + room
 
+    @pytest.mark.parametrize(
+        ("noise", "bins", "portions"),
+        [
+            (1.0, 50, 1),
+            *(
+                pytest.param(noise, bins, 25, marks=pytest.mark.slow)
+                for noise, bins in product((0.6, 1.0, 2.0), (2, 3, 5, 10, 20, 35, 50))
+            ),
+        ],
+    )
+    def test_games_weighted_by_their_ratio(self, noise: float, bins: int, portions: int) -> None:
+        """The game itself, delta as a mean of (1 - e^epsilon / R)_+ under "present": tails have small errors."""
+        rng, epsilons, found = np.random.default_rng(bins), np.array([0.0, 0.3, 1.0, 2.0]), []
+        for _ in range(portions):
+            x = rng.normal(size=(2, 40_000, bins))
+            x[1, np.arange(40_000), rng.integers(bins, size=40_000)] += 1.0 / noise
+            absent, present = np.log(np.mean(np.exp(x / noise - 0.5 / noise**2), axis=2))
+            ahead = np.maximum(-np.expm1(np.subtract.outer(epsilons, present)), 0.0)
+            back = np.maximum(-np.expm1(np.add.outer(epsilons, absent)), 0.0)
+            found.append((ahead, back))
+        sides = random_allocation(noise, bins)
+        for games, way in zip(zip(*found, strict=True), (0, 1), strict=True):
+            values = np.concatenate(games, axis=1)
+            rooms = 5.0 * values.std(axis=1) / math.sqrt(values.shape[1]) + 20.0 / values.shape[1]
+            for epsilon, mean, room in zip(epsilons, values.mean(axis=1), rooms, strict=True):
+                assert deltas(sides[1], float(epsilon))[way] - room <= mean
+                assert mean <= deltas(sides[0], float(epsilon))[way] + room
+
     @pytest.mark.parametrize(("noise", "bins"), [(1.0, 37), (0.5, 6)])
     def test_coarse_grids_hold_as_well(self, noise: float, bins: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """The enclosure does not depend on the grid: a coarse one is wider around the fine one."""
