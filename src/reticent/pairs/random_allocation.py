@@ -17,9 +17,10 @@ from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves._logs import EPS, TINY, log_of
 from reticent.curves.moves import chained
 from reticent.curves.polygon import Polygon, polygon_above, polygon_through, strictest
-from reticent.pairs.allocated_sum import COARSE, FINE, Law, Window, sum_of
+from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, Effort, Law, Window, sum_of
 from reticent.pairs.base import Pair
 
+_FEW = 1024  # bins whose sums take few doublings, so that each may err by more
 _LEAST_NOISE, _MOST = 0.05, 2**20  # below the first and above the second nothing is computed on grids
 _LONGEST = 32  # records of one person that are followed one by one
 _LEAST = 1e-60  # added to what is an error rate of a test, or a delta: products of masses may underflow
@@ -127,11 +128,22 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
         return GaussianTradeOff(1.0 / noise_multiplier), _loudest(noise_multiplier, bins)
     if bins > _MOST:
         return random_allocation(noise_multiplier, _MOST)[0], _loudest(noise_multiplier, bins)
+    return enclosed(noise_multiplier, bins, MEDIUM if bins <= _FEW else FINE)
+
+
+def enclosed(noise_multiplier: float, bins: int, effort: Effort) -> tuple[Polygon, Polygon]:
+    """Both curves on grids.
+
+    Args:
+        noise_multiplier: s > 0, in clip norms.
+        bins: t >= 2, steps of one epoch.
+        effort: how fine the grids are.
+    """
     windows: list[Window] = []
     with np.errstate(under="ignore"):
         sum_of(1.0 / noise_multiplier, bins, windows, COARSE, above=True)
-        above = sum_of(1.0 / noise_multiplier, bins, windows, FINE, above=True)
-        below = sum_of(1.0 / noise_multiplier, bins, windows, FINE, above=False)
+        above = sum_of(1.0 / noise_multiplier, bins, windows, effort, above=True)
+        below = sum_of(1.0 / noise_multiplier, bins, windows, effort, above=False)
     return _curve_above(above, bins), _curve_below(below, bins)
 
 
