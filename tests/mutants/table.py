@@ -1,6 +1,6 @@
 """The list of mutants: one bug each in a term that a claim stands on, and the test that must see it.
 
-``docs/mutants.md`` is made from this list. A mutant whose text has gone from the source is reported by the run.
+``docs/development/mutants.md`` is made from this list. A mutant whose text has gone from the source is reported by the run.
 """
 
 # ruff: noqa: E501
@@ -382,17 +382,17 @@ MUTANTS = (
     Mutant("own tables: the mean in empty cells", "reticent/data/own_columns.py", "stands = 0.5 * (low + high) if column.fill is None else float(column.fill)", "stands = float(np.nanmean(cells.numbers))", COLUMNS + "::test_a_constant_stands_for_an_empty_cell"),
     Mutant("own tables: bounds read off are called declared", "reticent/data/own_columns.py", "found = derived_column(cells, label=label).model_dump() | dict(given)", 'found = derived_column(cells, label=label).model_dump() | dict(given) | {"derived": False}', COLUMNS + "::test_bounds_may_be_read_off_where_only_missing_is_declared"),
     Mutant("own tables: a measured column may be missing", "reticent/training/own.py", "if sensitive in names and (", "if not names and (", "tests/training/test_own_data.py::test_numbers_that_may_be_missing_are_trained_on_and_not_measured"),
-    Mutant("gate: only the first relation", "reticent/certificates/policy.py", "    for relation in dict.fromkeys(relations):", "    for relation in relations[:1]:", CLOSED + "::TestRelations::test_a_limit_without_relation_holds_for_every_relation"),
-    Mutant("gate: relations that the policy demands", "reticent/certificates/policy.py", "        relations = [relation.value for relation in policy.demanded]", "        relations = []", CLOSED + "::TestRelations::test_a_relation_that_must_be_there_and_is_not"),
-    Mutant("gate: the worst case of a relation", "reticent/certificates/policy.py", 'if record.adversary == "worst-case"}', "}", CLOSED + "::TestRelations::test_the_worst_case_of_each_must_be_there"),
-    Mutant("gate: other parameters count", "reticent/certificates/policy.py", "fits = [record for record in every if _is_meant(record, limit)]", "fits = every", CLOSED + "::TestParameters::test_other_parameters_do_not_count"),
-    Mutant("gate: a number passes for a measurement", "reticent/certificates/policy.py", "isinstance(record.parameters[name], dict) if value == MEASURED", "True if value == MEASURED", CLOSED + "::TestParameters::test_a_number_is_no_measurement"),
-    Mutant("gate: conditions are not asked about", "reticent/certificates/policy.py", "for key, status in _open(record) if key not in policy.accept_conditions]", "for key, status in ()]", CLOSED + "::TestConditions"),
-    Mutant("gate: a condition that nobody knows", "reticent/certificates/policy.py", "if found.key not in CONDITIONS or found.known.open:", "if found.key in CONDITIONS and found.known.open:", CLOSED + "::TestConditions::test_a_condition_that_nobody_knows_is_not_accepted"),
-    Mutant("gate: an estimate passes for a bound", "reticent/certificates/policy.py", "(Claim(limit.claim).proven and Claim(record.claim).proven)", "Claim(limit.claim).proven", CLOSED + "::TestConditions::test_no_condition_makes_a_bound_of_an_estimate"),
+    Mutant("gate: only the first relation", "reticent/certificates/requirements.py", "    for relation in dict.fromkeys(relations):", "    for relation in relations[:1]:", CLOSED + "::TestRelations::test_a_limit_without_relation_holds_for_every_relation"),
+    Mutant("gate: relations that the policy demands", "reticent/certificates/requirements.py", "        relations = [relation.value for relation in policy.demanded]", "        relations = []", CLOSED + "::TestRelations::test_a_relation_that_must_be_there_and_is_not"),
+    Mutant("gate: the worst case of a relation", "reticent/certificates/requirements.py", 'if record.adversary == "worst-case"}', "}", CLOSED + "::TestRelations::test_the_worst_case_of_each_must_be_there"),
+    Mutant("gate: other parameters count", "reticent/certificates/requirements.py", "fits = [record for record in every if _is_meant(record, limit)]", "fits = every", CLOSED + "::TestParameters::test_other_parameters_do_not_count"),
+    Mutant("gate: a number passes for a measurement", "reticent/certificates/requirements.py", "isinstance(record.parameters[name], dict) if value == MEASURED", "True if value == MEASURED", CLOSED + "::TestParameters::test_a_number_is_no_measurement"),
+    Mutant("gate: conditions are not asked about", "reticent/certificates/requirements.py", "for key, status in _open(record) if key not in policy.accept_conditions]", "for key, status in ()]", CLOSED + "::TestConditions"),
+    Mutant("gate: a condition that nobody knows", "reticent/certificates/requirements.py", "if found.key not in CONDITIONS or found.known.open:", "if found.key in CONDITIONS and found.known.open:", CLOSED + "::TestConditions::test_a_condition_that_nobody_knows_is_not_accepted"),
+    Mutant("gate: an estimate passes for a bound", "reticent/certificates/requirements.py", "(Claim(limit.claim).proven and Claim(record.claim).proven)", "Claim(limit.claim).proven", CLOSED + "::TestConditions::test_no_condition_makes_a_bound_of_an_estimate"),
     Mutant("gate: values outside a measure's domain", "reticent/certificates/policy.py", "if not 0.0 <= value <= kind.most:", "if not 0.0 <= value:", CLOSED + "::test_a_mistake_in_a_policy_is_one_line_and_exit_code_2"),
-    Mutant("gate: a model that was not compared", "reticent/certificates/policy.py", "shown.weights is True, says[shown.weights]", "shown.weights is not False, says[shown.weights]", CLOSED + "::TestModel::test_the_weights_must_have_been_compared"),
-    Mutant("gate: a model that is not on the list", "reticent/certificates/policy.py", "named in policy.weights_sha256, detail", "named is not None, detail", CLOSED + "::TestModel::test_the_model_must_be_on_the_list"),
+    Mutant("gate: a model that was not compared", "reticent/certificates/gate.py", "shown.weights is True, says[shown.weights]", "shown.weights is not False, says[shown.weights]", CLOSED + "::TestModel::test_the_weights_must_have_been_compared"),
+    Mutant("gate: a model that is not on the list", "reticent/certificates/gate.py", "named in policy.weights_sha256, detail", "named is not None, detail", CLOSED + "::TestModel::test_the_model_must_be_on_the_list"),
     Mutant("gate: names that do not exist", "reticent/certificates/policy.py", "        if name not in names:", "        if not name:", CLOSED + "::test_a_mistake_in_a_policy_is_one_line_and_exit_code_2"),
     Mutant("certificates: any reason to leave an attacker out", "reticent/certificates/inputs.py", "return reason in (NOT_ASKED, kind.unmeasured) or reason in _refusals(kind, certificate, mechanism)", "return True", PLANTED + "::test_an_attacker_is_left_out_for_a_reason_that_can_be_true"),
     Mutant("certificates: dominance is not checked", "reticent/certificates/derive.py", "        check_dominance(result, worst[result.neighbouring])", "        pass", PLANTED + "::test_nobody_exceeds_the_worst_case"),
