@@ -67,9 +67,7 @@ def opake(noise: float, bins: int, epochs: int) -> Ends:
     return 0.0, float((found.self_compose(epochs) if epochs > 1 else found).epsilon_at(DELTA))
 
 
-LIBRARIES: dict[str, Callable[[float, int, int], Ends]] = {
-    one.__name__: one for one in (ours, rough, shenfeld, opake)
-}
+LIBRARIES: dict[str, Callable[[float, int, int], Ends]] = {one.__name__: one for one in (ours, rough, shenfeld, opake)}
 
 
 def main() -> None:

@@ -76,7 +76,11 @@ def test_a_record_is_read_back(name: str, tmp_path: Path, capsys) -> None:
     assert (code, mechanism_of(json.loads(out)["mechanism"])) == (0, mechanism(name))
     code, out = run(capsys, "lint", tmp_path / "m.json")
     assert code == 0
-    words = {"shuffled": "shuffled-not-poisson", "cyclic": "in-order-not-poisson", "fixed-size": "fixed-size-not-poisson"}
+    words = {
+        "shuffled": "shuffled-not-poisson",
+        "cyclic": "in-order-not-poisson",
+        "fixed-size": "fixed-size-not-poisson",
+    }
     for sampler, fault in words.items():
         assert (fault in out) is (name == sampler)
 

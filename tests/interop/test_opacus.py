@@ -11,9 +11,9 @@ from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 from opacus.accountants import create_accountant
 
+from reticent.accountants import compose
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ArtifactError, ParameterError
-from reticent.accountants import compose
 from reticent.interop.opacus import PrivacyEngine, ReticentAccountant, get_noise_multiplier
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler
 from reticent.risk import advantage, epsilon_at_delta

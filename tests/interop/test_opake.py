@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,22 @@ from reticent.errors import ArtifactError, ReticentError, UnsupportedError
 from reticent.interop.opake import is_opake, mechanism_from_opake
 from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Ledger, Sampler
 
-SAVED = json.loads(
-    '{"process": {"type": "Composed", "left": {"type": "Composed", "left": {"type": "Composed", "left": {"type": "Composed", '
-    '"left": {"type": "EpsDelta", "epsilon": 1.0, "delta": 1e-06}, "right": {"type": "Repeated", "inner": {"type": "EpsDelta", '
-    '"epsilon": 0.5, "delta": 0.0}, "count": 3}}, "right": {"type": "Repeated", "inner": {"type": "Poisson", "inner": {"type": '
-    '"Gaussian", "noise_multiplier": 1.1}, "sample_rate": 0.01, "truncated_batch_size": null, "dataset_size": null}, "count": '
-    '100}}, "right": {"type": "Repeated", "inner": {"type": "ParallelPoisson", "inner": {"type": "Poisson", "inner": {"type": '
-    '"Gaussian", "noise_multiplier": 1.1}, "sample_rate": 0.01, "truncated_batch_size": null, "dataset_size": null}, '
-    '"num_workers": 4}, "count": 10}}, "right": {"type": "Poisson", "inner": {"type": "Gaussian", "noise_multiplier": 1.1}, '
-    '"sample_rate": 0.5, "truncated_batch_size": 3, "dataset_size": 4}}}'
-)
+EACH: dict[str, Any] = {"type": "Gaussian", "noise_multiplier": 1.1}
+POISSON: dict[str, Any] = {
+    "type": "Poisson",
+    "inner": EACH,
+    "sample_rate": 0.01,
+    "truncated_batch_size": None,
+    "dataset_size": None,
+}
+PARTS: list[dict[str, Any]] = [
+    {"type": "EpsDelta", "epsilon": 1.0, "delta": 1e-06},
+    {"type": "Repeated", "inner": {"type": "EpsDelta", "epsilon": 0.5, "delta": 0.0}, "count": 3},
+    {"type": "Repeated", "inner": POISSON, "count": 100},
+    {"type": "Repeated", "inner": {"type": "ParallelPoisson", "inner": POISSON, "num_workers": 4}, "count": 10},
+    {**POISSON, "sample_rate": 0.5, "truncated_batch_size": 3, "dataset_size": 4},
+]
+SAVED = {"process": reduce(lambda left, right: {"type": "Composed", "left": left, "right": right}, PARTS)}
 GAUSSIAN: dict[str, Any] = {"type": "Gaussian", "noise_multiplier": 1.5}
 
 
@@ -43,9 +50,7 @@ def blocks(**more: Any) -> dict[str, Any]:
 
 
 def allocated(bins: int, steps: int, **more: Any) -> DPSGD:
-    return DPSGD(
-        1.5, 1 / bins, steps, **{"sampler": Sampler.RANDOM_ALLOCATION, "batches_per_epoch": bins, **more}
-    )
+    return DPSGD(1.5, 1 / bins, steps, **{"sampler": Sampler.RANDOM_ALLOCATION, "batches_per_epoch": bins, **more})
 
 
 def test_an_accountant() -> None:

@@ -14,7 +14,16 @@ from reticent.adversaries.base import ALL
 from reticent.adversaries.report import assessment_record
 from reticent.calibration import Calibration, NoiseScale, unknowns_of
 from reticent.cli._app import JSON, command, option
-from reticent.cli._calibration import TARGET, progress_of, release_of, shown, sizes_of, target_of, unknown_of, with_status
+from reticent.cli._calibration import (
+    TARGET,
+    progress_of,
+    release_of,
+    shown,
+    sizes_of,
+    target_of,
+    unknown_of,
+    with_status,
+)
 from reticent.cli._ledger import LEAF, LEDGER, say_warnings, with_warnings
 from reticent.cli._options import (
     adversaries_of,

@@ -94,7 +94,10 @@ class Fault(StrEnum):
 
 
 _POISSON = "Use Opacus's make_private with poisson_sampling=True, or a batch sampler that draws each record by a coin."
-_HIDDEN = "Hand the loader to rt.random_allocation, which hides in which batch a record is; or draw by coins: use Opacus's make_private with poisson_sampling=True."
+_HIDDEN = (
+    "Hand the loader to rt.random_allocation, which hides in which batch a record is. Or draw each record by a coin: "
+    "Opacus's make_private with poisson_sampling=True does."
+)
 _PLAIN_ORDER = "Call .contiguous() on the input of each nn.Conv2d, or use grad_sample_mode='functorch'."
 
 _EXPLANATIONS = {
