@@ -178,7 +178,8 @@ def calibrate_samplers(
     found: list[Choice] = []
     left_out: list[LeftOut] = []
     for sampler in dict.fromkeys(samplers):
-        for size in dict.fromkeys(batch_sizes or [plan.largest_that_fits(sampler)]):
+        sizes: Sequence[int | None] = batch_sizes or [plan.largest_that_fits(sampler)]
+        for size in dict.fromkeys(sizes):
             if progress is not None:
                 progress(f"{sampler.value}, batches of {size}")
             try:

@@ -135,7 +135,7 @@ def mechanism_of(state: State) -> Mechanism:
     sampler = Sampler(state["sampler"])
     if sampler is Sampler.TRUNCATED_POISSON:
         size = count(state, "dataset_size")
-    own = {name: optional_count(state, name) for name, only in OF_SAMPLERS.items() if only is sampler}
+    own: dict[str, Any] = {name: optional_count(state, name) for name, only in OF_SAMPLERS.items() if only is sampler}
     return DPSGD(
         noise,
         rate,

@@ -127,12 +127,13 @@ def _noise(process: Any, depth: int) -> float:
     return _check.non_negative(noise_multiplier=held.get("noise_multiplier", 0.0))
 
 
-def _poisson(held: Mapping[str, Any], count: int, depth: int, **more: int) -> DPSGD:
+def _poisson(held: Mapping[str, Any], count: int, depth: int, draws_per_step: int | None = None) -> DPSGD:
     noise, rate, cut = _noise(held["inner"], depth), held["sample_rate"], held["truncated_batch_size"]
     if cut is None:
-        return DPSGD(noise, rate, count, **more)
-    sizes = {"max_batch_size": cut, "dataset_size": held["dataset_size"]}
-    return DPSGD(noise, rate, count, sampler=Sampler.TRUNCATED_POISSON, **sizes, **more)
+        return DPSGD(noise, rate, count, draws_per_step=draws_per_step)
+    sizes: dict[str, Any] = {"max_batch_size": cut, "dataset_size": held["dataset_size"]}
+    cut_draws = {"sampler": Sampler.TRUNCATED_POISSON, "draws_per_step": draws_per_step}
+    return DPSGD(noise, rate, count, **cut_draws, **sizes)
 
 
 def _blocks(held: Mapping[str, Any], depth: int) -> list[DPSGD]:
