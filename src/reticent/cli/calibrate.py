@@ -142,7 +142,7 @@ def _of_samplers() -> click.Command:
                 batch_size=[size for text in given["batch_size"] for size in sizes_of(text)],
                 samplers=given["sampler"] or ANY,
                 adversary=_one_attacker(given["adversary"], given),
-                neighbouring=neighbouring_of(given["neighbouring"]),
+                neighbouring=relation_of(given["neighbouring"]),
                 method=method_of(given["method"]) or Method.EXACT,
                 progress=progress,
             )
