@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from reticent import _check
 from reticent.adversaries import Method
-from reticent.api.names import Who, relation
+from reticent.api.names import Who
 from reticent.api.names import adversary as one_adversary
 from reticent.api.noise import target_of
 from reticent.api.table import Cell, Table
@@ -17,6 +17,7 @@ from reticent.calibration.targets import Target
 from reticent.errors import ParameterError
 from reticent.mechanisms import Neighbouring, Sampler
 from reticent.mechanisms.codec import mechanism_record
+from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
 from reticent.risk.report import strict
 
@@ -152,5 +153,5 @@ def calibrate_samplers(
     goal = target_of(target, limits)
     plan = Plan(dataset_size, epochs, memory)
     who, how = one_adversary(adversary), _check.member(Method, method=method)
-    found, skipped = solve(plan, goal, chosen, sizes, who, relation(neighbouring), how, progress)
+    found, skipped = solve(plan, goal, chosen, sizes, who, relation_of(neighbouring), how, progress)
     return SamplerChoices(goal, found, skipped)

@@ -131,9 +131,15 @@ def _poisson(held: Mapping[str, Any], count: int, depth: int, draws_per_step: in
     noise, rate, cut = _noise(held["inner"], depth), held["sample_rate"], held["truncated_batch_size"]
     if cut is None:
         return DPSGD(noise, rate, count, draws_per_step=draws_per_step)
-    sizes: dict[str, Any] = {"max_batch_size": cut, "dataset_size": held["dataset_size"]}
-    cut_draws = {"sampler": Sampler.TRUNCATED_POISSON, "draws_per_step": draws_per_step}
-    return DPSGD(noise, rate, count, **cut_draws, **sizes)
+    return DPSGD(
+        noise,
+        rate,
+        count,
+        sampler=Sampler.TRUNCATED_POISSON,
+        dataset_size=held["dataset_size"],
+        max_batch_size=cut,
+        draws_per_step=draws_per_step,
+    )
 
 
 def _blocks(held: Mapping[str, Any], depth: int) -> list[DPSGD]:
