@@ -11,7 +11,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from reticent.accountants import compose
+from reticent.accountants.compose import compose
+from reticent.adversaries import Attribute, WorstCase
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves.moves import chained
 from reticent.curves.polygon import Polygon, polygon_above, polygon_through
@@ -160,6 +161,15 @@ class TestRuns:
         mixed = Ledger((run, DPSGD(4.0, 0.01, 100)))
         both = compose(mixed, REPLACE)
         assert advantage(found.pessimistic) < advantage(both.pessimistic) < advantage(found.pessimistic) + 0.2
+
+    @pytest.mark.parametrize("change", [0.1, 1.9])
+    def test_one_field_of_a_record_is_no_more_than_the_record(self, change: float) -> None:
+        """A Gaussian curve if the step is told: above the worst case where the field moves nearly all."""
+        run = allocated(noise=1.0, steps=30)
+        field = Attribute(gradient_change=change).assess(run)
+        worst = WorstCase().assess(run, REPLACE)
+        told = GaussianTradeOff(change * math.sqrt(3.0))
+        assert field.measure(advantage).upper <= min(worst.measure(advantage).upper, advantage(told)) * (1.0 + 1e-6)
 
     def test_more_records_are_more_risk(self) -> None:
         found: list[float] = []
