@@ -67,6 +67,7 @@ ROUNDED = "tests/accountants/test_rounded_ends.py"
 POINTS = "tests/calibration/test_points.py"
 ALLOCATION = "tests/accountants/test_random_allocation.py"
 TRUNCATED = "tests/accountants/test_truncated.py"
+CHAIN = "tests/accountants/test_allocation_chain.py"
 BRIDGES = "tests/interop/test_bridges.py"
 BEST = "tests/proofs/test_best.py"
 CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_conditions.py"
@@ -495,6 +496,12 @@ MUTANTS = (
     Mutant("allocation: epochs of one assignment as if drawn anew", "reticent/mechanisms/sampler_pairs.py", "noise / math.sqrt(epochs), 1", "noise, 1", ALLOCATION + "::TestEpochs::test_one_assignment_is_less_noise"),
     Mutant("allocation: more bins than k uses leave", "reticent/mechanisms/sampler_pairs.py", "bins = batches // uses", "bins = batches", ALLOCATION + "::TestEpochs::test_several_uses_in_an_epoch"),
     Mutant("allocation: more bins than there may be", "reticent/mechanisms/dpsgd.py", "math.floor((1.0 + _ONE) / sample_rate)", "math.ceil((1.0 - _ONE) / sample_rate)", ALLOCATION + "::TestEpochs::test_fewer_bins_are_the_safe_side"),
+    Mutant("allocation chain: the second move is left out", "reticent/curves/moves.py", "fnr, tpr = second._at(rejected)", "fnr, tpr = accepted, rejected", CHAIN + "::TestChain"),
+    Mutant("allocation chain: rates are raised by rounding", "reticent/curves/moves.py", "less, more = rate - _ROUNDING, np.minimum(rest + _ROUNDING, 0.0)", "less, more = rate + _ROUNDING, rest - _ROUNDING", CHAIN + "::TestChain"),
+    Mutant("allocation chain: one record fewer", "reticent/pairs/random_allocation.py", "for _ in range(records - 1):", "for _ in range(records - 2):", CHAIN),
+    Mutant("allocation chain: what is replaced is only taken away", "reticent/pairs/random_allocation.py", "chained(found.reversed, found) if replaced else found", "found", CHAIN + "::test_the_game_itself"),
+    Mutant("opacus: passes that are touched", "reticent/interop/opacus.py", "touched = -(-(offset + part.steps) // fewest)", "touched = -(-part.steps // fewest)", "tests/interop/test_opacus.py::test_each_pass_that_steps_of_one_noise_touch_counts"),
+    Mutant("largest batch: half of the runs", "reticent/calibration/samplers.py", "_RARE = 1e-6", "_RARE = 0.5", "tests/calibration/test_samplers.py::test_the_largest_batch_is_exceeded_in_one_run_of_a_million"),
     Mutant("truncated: nobody is displaced", "reticent/mechanisms/sampler_pairs.py", "pairs.GaussianPair(noise, full_rate, 2.0)", "pairs.GaussianPair(noise, full_rate, 1.0)", TRUNCATED + "::TestDominance::test_all_draws"),
     Mutant("truncated: the target never fills a batch", "reticent/mechanisms/sampler_pairs.py", "bdtrc(most - 1, records - 1, rate)", "bdtrc(most, records - 1, rate)", TRUNCATED + "::TestDominance::test_the_probabilities"),
     Mutant("tails: an untilted mass", "reticent/accountants/lattice.py", "found.mass[zero:]) * np.exp(-tilt * losses)", "found.mass[zero:]) * np.exp(-1.1 * tilt * losses)", ALLOCATION + "::TestEpochs::test_tails_of_many_steps_keep_their_digits"),

@@ -201,6 +201,7 @@ def _faults_of_parameters(mechanism: Mechanism) -> tuple[Fault, ...]:
         Fault.DECLARED: True,
         Fault.NO_NOISE: 0.0 in noise,
         Fault.SHUFFLED: Sampler.SHUFFLED in samplers,
+        Fault.IN_ORDER: Sampler.CYCLIC in samplers,
         Fault.FIXED_SIZE: Sampler.FIXED_SIZE in samplers,
         Fault.CHANGED_NOISE: len(drawn) > 1,
     }

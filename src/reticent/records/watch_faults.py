@@ -95,6 +95,10 @@ class Fault(StrEnum):
 
 
 _POISSON = "Use Opacus's make_private with poisson_sampling=True, or a batch sampler that draws each record by a coin."
+_HIDDEN = (
+    "Hand the loader to rt.random_allocation, which hides in which batch a record is. Or draw each record by a coin: "
+    "Opacus's make_private with poisson_sampling=True does."
+)
 _PLAIN_ORDER = "Call .contiguous() on the input of each nn.Conv2d, or use grad_sample_mode='functorch'."
 
 _EXPLANATIONS = {
@@ -187,13 +191,13 @@ _EXPLANATIONS = {
         Severity.WARNING,
         "The records were shuffled and cut into batches. No proof says that this hides who was in which batch, so each "
         "pass over the data counts as one release that contains the record.",
-        _POISSON,
+        _HIDDEN,
     ),
     Fault.IN_ORDER: Explanation(
         Severity.WARNING,
         "The batches were cut in the order of the data. Each pass over the data counts as one release that contains "
         "the record.",
-        _POISSON,
+        _HIDDEN,
     ),
     Fault.WEIGHTED: Explanation(
         Severity.WARNING,
