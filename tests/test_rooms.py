@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -25,6 +26,11 @@ ALLOWED = {
 """Files that may, and what they import. What users name is found by ``pkgutil`` or by entry points."""
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported_by_string(tree: ast.AST) -> list[str]:
     calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
     names = (call.id if isinstance(call, ast.Name) else getattr(call, "attr", "") for call in calls)
@@ -38,16 +44,16 @@ def test_an_import_by_string_is_seen(code: str) -> None:
 
 def test_nothing_imports_by_string_but_what_is_listed() -> None:
     found = {
-        file.relative_to(SOURCE).as_posix()
-        for file in SOURCE.rglob("*.py")
-        if imported_by_string(ast.parse(file.read_text(encoding="utf-8")))
+        path.relative_to(SOURCE).as_posix()
+        for path in MODULES.values()
+        if any(name in path.read_text(encoding="utf-8") for name in BY_STRING) and imported_by_string(tree_of(path))
     }
     assert found == set(ALLOWED)
 
 
 def test_every_package_says_what_belongs_there() -> None:
     for room in (folder for folder in SOURCE.iterdir() if (folder / "__init__.py").exists()):
-        said = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
+        said = ast.get_docstring(tree_of(room / "__init__.py")) or ""
         assert len(said.split()) > 15, room.name
 
 
@@ -59,12 +65,19 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All below ``node`` that run, without their expressions."""
+    for part in (*getattr(node, "body", ()), *getattr(node, "orelse", ()), *getattr(node, "finalbody", ())):
+        if not (isinstance(part, ast.If) and "TYPE_CHECKING" in ast.unparse(part.test)):
+            yield part
+            yield from statements(part)
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield from statements(part)
+
+
 def imported(path: Path) -> Iterator[str]:
     """Modules of the library that a file imports, in functions too; imports for type checkers do not run."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    checks = (n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test))
-    hidden = {id(node) for check in checks for node in ast.walk(check)}
-    for node in (node for node in ast.walk(tree) if id(node) not in hidden):
+    for node in statements(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)
         elif isinstance(node, ast.ImportFrom) and node.module in MODULES:

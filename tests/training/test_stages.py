@@ -57,7 +57,7 @@ def test_every_stage_is_recorded_as_it_ran(staged) -> None:
         (1.5, 0.05, 4),
         (1.0, 0.1, 4),
     ]
-    told = rt.assess(staged)["worst-case"]
+    told = rt.assess(staged, "worst-case")[0]
     parts = Ledger((DPSGD(2.0, 0.05, 4), DPSGD(1.5, 0.05, 4), DPSGD(1.0, 0.1, 4)))
     assert rt.advantage(told.curve) == pytest.approx(rt.advantage(rt.assess(parts)[0].curve), rel=1e-9)
 

@@ -10,6 +10,7 @@ import html
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -103,6 +104,7 @@ def render_html(certificate: Certificate) -> str:
     )
 
 
+@cache
 def template(name: str) -> Template:
     """A page of this package; whatever it is given is made inert and escaped."""
     environment = Environment(
