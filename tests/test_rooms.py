@@ -6,9 +6,9 @@ Both are read from the syntax trees of the whole package. The floors are in ``py
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -26,11 +26,6 @@ ALLOWED = {
 """Files that may, and what they import. What users name is found by ``pkgutil`` or by entry points."""
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def imported_by_string(tree: ast.AST) -> list[str]:
     calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
     names = (call.id if isinstance(call, ast.Name) else getattr(call, "attr", "") for call in calls)
@@ -46,14 +41,15 @@ def test_nothing_imports_by_string_but_what_is_listed() -> None:
     found = {
         path.relative_to(SOURCE).as_posix()
         for path in MODULES.values()
-        if any(name in path.read_text(encoding="utf-8") for name in BY_STRING) and imported_by_string(tree_of(path))
+        if any(name in path.read_text(encoding="utf-8") for name in BY_STRING)
+        and imported_by_string(ast.parse(path.read_text(encoding="utf-8")))
     }
     assert found == set(ALLOWED)
 
 
 def test_every_package_says_what_belongs_there() -> None:
     for room in (folder for folder in SOURCE.iterdir() if (folder / "__init__.py").exists()):
-        said = ast.get_docstring(tree_of(room / "__init__.py")) or ""
+        said = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
         assert len(said.split()) > 15, room.name
 
 
@@ -65,19 +61,14 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
 
 
-def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """All below ``node`` that run, without their expressions."""
-    for part in (*getattr(node, "body", ()), *getattr(node, "orelse", ()), *getattr(node, "finalbody", ())):
-        if not (isinstance(part, ast.If) and "TYPE_CHECKING" in ast.unparse(part.test)):
-            yield part
-            yield from statements(part)
-    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        yield from statements(part)
+CHECKS = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
+IMPORTS = re.compile(r"^[ \t]*((?:from [\w.]+ )?import (?:\([^)]*\)|.*))$", re.MULTILINE)
 
 
 def imported(path: Path) -> Iterator[str]:
     """Modules of the library that a file imports, in functions too; imports for type checkers do not run."""
-    for node in statements(tree_of(path)):
+    text = CHECKS.sub("", path.read_text(encoding="utf-8"))
+    for node in ast.parse("\n".join(IMPORTS.findall(text))).body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)
         elif isinstance(node, ast.ImportFrom) and node.module in MODULES:

@@ -895,7 +895,7 @@ class TestReplaced:
         assert void(seen)
 
     @pytest.mark.parametrize(
-        ("make", "poisson"), some([*product(["subset", "concat", "both"], [True, False])], 0, 3, 4)
+        ("make", "poisson"), some([*product(("subset", "concat", "both"), (True, False))], 0, 3, 4)
     )
     def test_one_record_many_times(self, make, poisson):
         data = records()
