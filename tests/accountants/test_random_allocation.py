@@ -78,7 +78,7 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "random_allocation.j
 
 
 class TestOneEpoch:
-    @pytest.mark.parametrize("row", GOLDEN[::4], ids=lambda row: f"{row['noise']}-{row['bins']}-{row['epsilon']:.2g}")
+    @pytest.mark.parametrize("row", GOLDEN[::6], ids=lambda row: f"{row['noise']}-{row['bins']}-{row['epsilon']:.2g}")
     def test_golden(self, row: dict[str, float]) -> None:
         sides = random_allocation(row["noise"], int(row["bins"]))
         within(sides, row["epsilon"], (row["delta"], row["reversed"]), 1e-7)

@@ -7,8 +7,6 @@ import pytest
 from reticent.cli import main
 from reticent.text import digits
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 RUN = ("--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3")
 
 
