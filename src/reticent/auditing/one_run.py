@@ -7,7 +7,6 @@ before the scores are seen; choosing the best of several on the same scores make
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +17,7 @@ from scipy.special import bdtrc, betaincinv
 from reticent import _check
 from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable, Tested, largest_rejected
 from reticent.auditing.lower_bounds import LowerBound, Quantity
-from reticent.auditing.scores import Design, Scores
+from reticent.auditing.scores import Design, Scores, coins
 from reticent.curves import GaussianTradeOff, TradeOff, symmetrised
 from reticent.errors import ParameterError
 from reticent.proofs.references import cite
@@ -106,19 +105,10 @@ def count_guesses(scores: Scores, guesses: Guesses) -> GuessCounts:
         raise ParameterError("guesses", guesses.members + guesses.non_members, f"at most the {total} canaries")
     values = np.sort(scores.member), np.sort(scores.non_member)
     included = np.arange(total) < len(scores.member)
-    order = np.lexsort((_coins(*values), -np.concatenate(values)))
+    order = np.lexsort((coins(*values), -np.concatenate(values)))
     right = np.count_nonzero(included[order[: guesses.members]])
     right += np.count_nonzero(~included[order[total - guesses.non_members :]])
     return GuessCounts(total, guesses.members + guesses.non_members, int(right))
-
-
-def _coins(member: np.ndarray, non_member: np.ndarray) -> np.ndarray:
-    """One random number for each canary, which decides among equal scores and does not know who took part.
-
-    The seed is a digest of the sorted scores: the same scores give the same bound, and no order of the file matters.
-    """
-    digest = hashlib.sha256(member.tobytes() + b"|" + non_member.tobytes()).digest()
-    return np.random.default_rng(int.from_bytes(digest, "big")).random(len(member) + len(non_member))
 
 
 def binomial_p_value(counts: GuessCounts, epsilon: float, delta: float) -> float:
