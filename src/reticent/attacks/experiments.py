@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import torch
 
+from reticent.attacks import short_gradients
 from reticent.attacks.canaries import CanaryAudit
 from reticent.attacks.participation import NOISE, SPARE, Plan
 from reticent.attacks.replay import STEPS, Replayed, replay_checks, replay_data, same_randomness
-from reticent.attacks import short_gradients
 from reticent.attacks.white_box import (
     OVERSHOOT,
     Layers,

@@ -181,7 +181,9 @@ def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed:
 def _short(seen: Observations, claim: DPSGD) -> Check:
     if seen.short is None:
         return Check(short_gradients.NAME, 1.0, "not tested: not run")
-    return short_gradients.counts_alone(_double(seen.short), seen.records, min(short_gradients.NOISE, claim.noise_multiplier))
+    return short_gradients.counts_alone(
+        _double(seen.short), seen.records, min(short_gradients.NOISE, claim.noise_multiplier)
+    )
 
 
 def _by_layer(direction: np.ndarray) -> np.ndarray:

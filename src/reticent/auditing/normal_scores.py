@@ -49,7 +49,9 @@ class OrderCounts:
         place[order] = np.arange(len(order))
         mine, theirs = np.sort(place[: len(member)]), np.sort(place[len(member) :])
         pooled = theirs[_kept(len(other)) - 1], mine[_kept(len(member)) - 1]
-        return cls(float(_statistic(*(part[None] for part in pooled))[0]), len(other), len(member), digest(member, other))
+        return cls(
+            float(_statistic(*(part[None] for part in pooled))[0]), len(other), len(member), digest(member, other)
+        )
 
     def p_value(self, claim: Tested) -> float:
         """Share of drawn samples, this one included, whose members stand out as much under ``claim``."""
