@@ -9,7 +9,7 @@ Short runs on a :class:`~reticent.attacks.white_box.Probe` are enough:
 * *whisper*: all records have the same tiny gradient in one coordinate, so that a batch's sum is below the clip norm;
 * *coins*: canaries that each take part by a coin, scored and tested against the claimed trade-off curve;
 * *participation*, several times, a few epochs long and with little noise: who was in which batch;
-* *short gradients*: below the clip norm, with hardly any noise: what a record counts (:mod:`~reticent.attacks.short_gradients`);
+* *short gradients*, with hardly any noise: what a record counts (:mod:`~reticent.attacks.short_gradients`);
 * *replays*: other data with the same randomness (:mod:`~reticent.attacks.replay`).
 
 If the implementation does what it claims, each p-value is uniform or larger, so that with the Bonferroni

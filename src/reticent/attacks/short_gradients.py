@@ -1,9 +1,9 @@
 """Does a gradient below the clip norm count the same whoever else is in the batch? An exact test, with a p-value.
 
-A loss that is divided by the batch's size, items or class weights before gradients are clipped couples the records: one
-of them changes what all others count. Clipping hides this where gradients are long, so these are short, and the noise is
-a thousandth of a clip norm. What a record counts is left open (it may be normalised, or clipped more strongly); it must
-be the same each time.
+A loss that is divided by the batch's size, items or class weights before gradients are clipped couples the records:
+one of them changes what all others count. Clipping hides this where gradients are long, so these are short, and the
+noise is a thousandth of a clip norm. What a record counts is left open (it may be normalised, or clipped more
+strongly); it must be the same each time.
 """
 
 from __future__ import annotations

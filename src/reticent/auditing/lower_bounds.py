@@ -180,7 +180,7 @@ def _bound(
     confidence: float,
     delta: float | None,
 ) -> LowerBound:
-    """By RETICENT:audit-thresholds, RETICENT:audit-ranks or RETICENT:audit-normal-scores; pieces share by union bound."""
+    """By RETICENT:audit-thresholds, RETICENT:audit-ranks or RETICENT:audit-normal-scores; a union bound over pieces."""
     significance = 1.0 - _check.open_fraction(confidence=confidence)
     evidence = rule.evidence(scores, family.of_rates)
     shares = [share * significance for share in rule.shares]

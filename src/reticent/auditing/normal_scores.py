@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from reticent.auditing._claims import Tested
+from reticent.auditing.intervals import lower_proportion
 from reticent.auditing.scores import Scores, coins, digest
 
 _DRAWS = 1999
@@ -55,9 +56,8 @@ class OrderCounts:
 
     def p_value(self, claim: Tested) -> float:
         """Share of drawn samples, this one included, whose members stand out as much under ``claim``."""
-        false_positives, quantiles = _drawn(self.seed, self.non_members, self.members)
-        missed = np.clip(claim.beta(false_positives[:, ::-1]), 0.0, 1.0)
-        as_much = np.count_nonzero(_statistic(missed, quantiles) >= self.statistic - _TIE)
+        drawn = _statistics(claim, self.seed, self.non_members, self.members)
+        as_much = np.count_nonzero(drawn >= self.statistic - _TIE)
         return (1 + as_much) / (1 + _DRAWS)
 
     def rejects(self, claim: Tested, significance: float) -> bool:
@@ -69,6 +69,22 @@ class OrderCounts:
         """The same sizes, and every member above every non-member."""
         sides = np.zeros((1, len(_kept(self.non_members)))), np.ones((1, len(_kept(self.members))))
         return OrderCounts(float(_statistic(*sides)[0]), self.non_members, self.members, self.seed)
+
+
+def normal_scores_power(claim: Tested, truth: Tested, non_members: int, members: int, significance: float) -> float:
+    """Probability, at least, that the test refutes ``claim`` if the scores follow ``truth``; drawn, at 99.9%."""
+    law = np.sort(_statistics(claim, 0, non_members, members))[::-1]
+    refused = int(significance * (1 + _DRAWS)) - 1
+    if refused < 0:
+        return 0.0
+    found = np.count_nonzero(_statistics(truth, 1, non_members, members) > law[refused] + _TIE)
+    return float(lower_proportion(found, _DRAWS, 1e-3))
+
+
+def _statistics(claim: Tested, seed: int, non_members: int, members: int) -> np.ndarray:
+    """Drawn statistics of an attack whose rates are exactly those of ``claim``."""
+    false_positives, quantiles = _drawn(seed, non_members, members)
+    return _statistic(np.clip(claim.beta(false_positives[:, ::-1]), 0.0, 1.0), quantiles)
 
 
 def _statistic(others: np.ndarray, mine: np.ndarray) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Choosing the threshold of an attack without spoiling the confidence, and testing a claim at it.
 
 A threshold picked on the scores that are then counted makes an interval too short. Five valid rules, as types:
-``Given``, ``Bonferroni``, ``Split``, ``Ranks`` and ``NormalScores``. Each turns scores into pieces of evidence, and each
-piece tests a claimed curve at its own share of the significance.
+``Given``, ``Bonferroni``, ``Split``, ``Ranks`` and ``NormalScores``. Each turns scores into pieces of evidence, and
+each piece tests a claimed curve at its own share of the significance.
 """
 
 from __future__ import annotations
