@@ -1,7 +1,7 @@
 """Twenty-nine further ways to get DP-SGD wrong, which no test was written from, and more ways to get it right.
 
-``python -m benchmarks.more_bugs [REPEATS] [WORD]`` audits all of them, those of ``planted_bugs`` and ``issue_bugs``, and
-prints how often each was accused, in what processor time, by which tests, and which fault the verdict names. A word
+``python -m benchmarks.more_bugs [REPEATS] [WORD]`` audits all of them, those of ``planted_bugs`` and ``issue_bugs``,
+and prints how often each was accused, in what processor time, by which tests, and which fault the verdict names. A word
 picks the loops with it in their names.
 """
 

@@ -1,4 +1,7 @@
-"""One-run tests against linear programs, exhaustive search and the laws they rest on."""
+"""One-run tests against linear programs, exhaustive search and the laws they rest on.
+
+Theorems: RETICENT:audit-one-run-binomial, RETICENT:audit-one-run-fdp.
+"""
 
 from __future__ import annotations
 
@@ -254,7 +257,7 @@ def test_no_power_with_few_canaries() -> None:
 
 @pytest.mark.parametrize(("canaries", "guesses"), [(500, 500), (500, 100), (2000, 300), (50, 50)])
 def test_no_bound_is_zero_where_another_from_the_same_counts_is_not(canaries: int, guesses: int) -> None:
-    # Epsilon 0 at delta 0, mu 0 and fair coins are one claim; the first count that coins refute is found by scipy alone.
+    # Epsilon 0 at delta 0, mu 0 and fair coins are one claim; scipy alone finds the first count that coins refute.
     first = int(binom.isf(0.05, guesses, 0.5)) + 1
     for correct in range(first - 1, first + 3):
         counts = GuessCounts(canaries, guesses, correct)
