@@ -316,7 +316,7 @@ def test_certify_and_verify_a_mechanism(tmp_path):
 
     found = rt.certify(Gaussian(2.0), adversary="relaxed", subject="a sum")
     assert found.certificate.ledger is None
-    assert "no ledger of a run stands behind it" in repr(found)
+    assert "no ledger of a run supports it" in repr(found)
     assert found.verify()
     files = found.save(tmp_path / "out")
     for path in (files.complete, files.public, files.page):

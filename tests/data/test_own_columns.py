@@ -53,12 +53,12 @@ def test_wrong_declarations_come_at_once_too(table):
 @pytest.mark.parametrize("cell", ["old", "1,5", "20 years", "1_000", "?"])
 def test_one_stray_cell_in_a_column_of_numbers_is_named_and_no_category(table, cell):
     found = refused(table, HEAD + ROWS + f'"{cell}",cook,low\n')
-    assert f"column 'age' holds numbers, but {cell!r} in line 7: mend the cell, or declare its categories" in found
+    assert f"column 'age' holds numbers, but {cell!r} in line 7: correct the cell, or declare its categories" in found
 
 
 def test_a_column_that_is_declared_with_bounds_names_its_stray_cell(table):
     found = refused(table, HEAD + ROWS + "a,cook,low\nb,cook,low\n", {"age": AGE})
-    assert "holds numbers, but 'a' in line 7, and 1 more: mend the cell, or declare values" in found
+    assert "holds numbers, but 'a' in line 7, and 1 more: correct the cell, or declare values" in found
     found = refused(table, HEAD + ROWS, {"job": {"low": 0, "high": 1}})
     assert "'job' is declared with bounds, but holds 'cook' in line 2, and 4 more" in found
 
@@ -132,9 +132,9 @@ def test_bounds_may_be_read_off_where_only_missing_is_declared(table):
         ({"age": {**AGE, "missing": "mean"}}, "missing is refuse, .*such as a mean, shows something"),
         ({"age": {"missing": "median"}}, "missing is refuse, constant, indicator"),
         ({"age": {**AGE, "missing": None}}, "missing is refuse"),
-        ({"age": {**AGE, "missing": "constant"}}, "declaration that makes sense .fill goes with missing: constant"),
-        ({"age": {**AGE, "missing": "indicator", "fill": 3}}, "fill goes with missing: constant"),
-        ({"age": {**AGE, "fill": 20}}, "fill goes with missing: constant"),
+        ({"age": {**AGE, "missing": "constant"}}, "declaration that makes sense .fill is for missing: constant"),
+        ({"age": {**AGE, "missing": "indicator", "fill": 3}}, "fill is for missing: constant"),
+        ({"age": {**AGE, "fill": 20}}, "fill is for missing: constant"),
         ({"age": {**AGE, "missing": "constant", "fill": 91}}, "from low to high"),
         ({"age": {**AGE, "missing": "constant", "fill": "old"}}, "a number from low to high"),
         ({"job": {**JOB, "missing": "constant", "fill": "pilot"}}, "one of the values"),

@@ -75,7 +75,7 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
 
 
 def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Attack) -> Estimate | None:
-    """A cheap stand-in for the claim, or None where there is none.
+    """A cheap substitute for the claim, or None where there is none.
 
     Args:
         mechanism: the release; its value of the unknown does not matter.

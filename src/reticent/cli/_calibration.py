@@ -38,7 +38,7 @@ def unknown_of(kind: type[Mechanism], text: str | None) -> tuple[str, Unknown]:
 
 
 def release_of(kind: type[Mechanism], unknown: str, given: Mapping[str, Any]) -> Mechanism:
-    """The release as far as it is known, with a stand-in for what is searched.
+    """The release as far as it is known, with a placeholder for what is searched.
 
     Raises:
         ParameterError: what is searched is given too, or something else is missing.

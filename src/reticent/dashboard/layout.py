@@ -1,4 +1,4 @@
-"""What stands where on the page; every control that holds a part of the state has its name as its id."""
+"""The layout of the page; every control that holds a part of the state has its name as its id."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def _scores(source: Source, settings: State, theme: str) -> Opened:
 
 
 def _audit(document: Any, settings: State, theme: str) -> Opened:
-    """The measured curve with its band, beside the claims of the settings of this page, and the verdicts."""
+    """The measured curve with its band, with the claims of the settings of this page, and the verdicts."""
     report = opening_audit.parsed(document)
     found = answer(adversaries_of(settings), mechanism_of(settings), relation_of(settings))
     return Opened(opening_audit.page(report), opening_audit.figure(report, found.assessments, theme))

@@ -74,7 +74,7 @@ class State:
         """From whatever a browser sent: unknown names are dropped, what cannot be chosen is the default.
 
         Raises:
-            ParameterError: something is no text, or longer than any sensible one.
+            ParameterError: something is not a text, or longer than any sensible one.
         """
         if not isinstance(given, Mapping):
             raise ParameterError("settings", type(given).__name__, "names with texts")

@@ -82,7 +82,7 @@ class DPSGD(Mechanism):
 
     name: ClassVar[str] = "dpsgd"
     extras: ClassVar[tuple[Parameter, ...]] = (
-        Parameter.in_place("epochs", float, "Passes over the data, in place of steps; with batch and dataset size."),
+        Parameter.in_place("epochs", float, "Passes over the data, instead of steps; with batch and dataset size."),
     )
 
     def __post_init__(self) -> None:
@@ -349,7 +349,7 @@ def batches_per_epoch(run: DPSGD) -> int:
 
 
 def most_batches(run: DPSGD) -> int:
-    """Noisy updates per pass: as recorded, else the most that there can be, which lower ends stand on.
+    """Noisy updates per pass: as recorded, else the most that there can be, which lower ends rest on.
 
     Args:
         run: with one use of each record per pass.

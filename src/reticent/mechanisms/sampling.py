@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 MU_NOTE = (
-    "mu speaks about every error rate, and sampling cannot lower it: at the smallest false positive rates the curve "
+    "mu covers every error rate, and sampling cannot lower it: at the smallest false positive rates the curve "
     "is as close as one likes to that of a run in which every step uses the record."
 )
 FIXED_SIZE_NOTE = (
@@ -29,7 +29,7 @@ class Sampler(StrEnum):
     POISSON = "poisson"
     """Each record independently with probability ``sample_rate``; batch sizes vary."""
     TRUNCATED_POISSON = "truncated-poisson"
-    """The same; of a batch with more than ``max_batch_size`` records, so many are kept, drawn uniformly."""
+    """The same; of a batch with more than ``max_batch_size`` records, this many are kept, drawn uniformly."""
     FIXED_SIZE = "fixed-size"
     """Exactly ``batch_size`` records uniformly without replacement, anew in each step."""
     RANDOM_ALLOCATION = "random-allocation"

@@ -24,12 +24,12 @@ class Explanation:
     Attributes:
         severity: how bad it is.
         reason: what was seen and what the numbers make of it.
-        mend: what to do about it.
+        remedy: what to do about it.
     """
 
     severity: Severity
     reason: str
-    mend: str
+    remedy: str
 
 
 class Fault(StrEnum):
@@ -79,14 +79,14 @@ class Fault(StrEnum):
 
     @property
     def explanation(self) -> Explanation:
-        """Severity, reason and mend."""
+        """Severity, reason and remedy."""
         return _EXPLANATIONS[self]
 
     @property
     def text(self) -> str:
-        """Reason and mend as sentences for people."""
+        """Reason and remedy as sentences for people."""
         explained = self.explanation
-        return f"{explained.reason} {explained.mend}"
+        return f"{explained.reason} {explained.remedy}"
 
     @property
     def voids(self) -> bool:
@@ -143,7 +143,7 @@ _EXPLANATIONS = {
     ),
     Fault.PUBLIC_SEED: Explanation(
         Severity.ERROR,
-        "The generator of the noise has a seed that anybody can guess or read in the program. Whoever repeats the "
+        "The generator of the noise has a seed that anybody can guess or read in the program. Anyone who repeats the "
         "noise takes it away, so no noise counts.",
         "Call torch.seed() after everything that seeds, such as a Trainer or seed_everything, or "
         "rt.secure_noise(optimizer).",
@@ -173,8 +173,8 @@ _EXPLANATIONS = {
     ),
     Fault.TRAINED_OUTSIDE: Explanation(
         Severity.ERROR,
-        "The inputs of the model come out of parameters that are trained beside it. Nobody saw noise there, so no "
-        "noise counts.",
+        "The inputs of the model come out of parameters that are trained together with it. Nobody saw noise there, so "
+        "no noise counts.",
         "Put all that is trained into one module, and make it private as a whole.",
     ),
     Fault.LARGER_BATCH: Explanation(
@@ -259,8 +259,8 @@ _EXPLANATIONS = {
     ),
     Fault.SEEDED_NOISE: Explanation(
         Severity.WARNING,
-        "The noise came from a generator that the program made. Whoever knows its seed can take the noise away, and no "
-        "guarantee holds against them.",
+        "The noise came from a generator that the program made. Anyone who knows its seed can take the noise away, and "
+        "no guarantee covers them.",
         "Give the private optimizer no generator, or keep its seed from everybody.",
     ),
     Fault.PUBLIC_DRAWS: Explanation(
@@ -305,8 +305,8 @@ _EXPLANATIONS = {
     ),
     Fault.STOPPED_BEFORE_PLAN: Explanation(
         Severity.WARNING,
-        "The loop stopped before the planned number of steps. Whoever stopped it may have looked at its results, so "
-        "all planned steps count.",
+        "The loop stopped before the planned number of steps. The person who stopped it may have looked at its "
+        "results, so all planned steps count.",
         "Plan no more steps than you need. What a shorter plan would have cost is not claimed afterwards.",
     ),
     Fault.MORE_THAN_PLANNED: Explanation(

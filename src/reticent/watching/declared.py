@@ -1,4 +1,4 @@
-"""What a program declares to ``watch``, held against what is seen."""
+"""What a program declares to ``watch``, compared with what is seen."""
 
 from __future__ import annotations
 

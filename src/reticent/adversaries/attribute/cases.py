@@ -96,7 +96,7 @@ class Constant:
         return _gaussian(math.sqrt(sum(squares)))
 
     def published(self) -> TradeOff:
-        """By CHERUBIN2024:Corollary 10."""
+        """G_mu, mu^2 the sum over steps of (rate change / noise)^2: CHERUBIN2024:Corollary 10, which does not hold."""
         squares = [p.steps * _square(p.rate * p.change / p.noise) if p.noise else math.inf for p in self.parts]
         return _gaussian(math.sqrt(sum(squares)))
 
