@@ -18,6 +18,7 @@ from reticent.api.table import Cell, Table
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.build import certify_run, certify_watched, run_declaration
 from reticent.certificates.derive import expected_warnings
+from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
@@ -176,6 +177,7 @@ def certify(
     run_signed_by: str | None = None,
     adversary: Who | Sequence[Who] | None = None,
     neighbouring: Neighbouring | str | None = None,
+    policy: Policy | Path | str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certified:
     """The certificate of a run, a ledger or a mechanism.
@@ -192,6 +194,7 @@ def certify(
         run_signed_by: id of the key that signed the run when it ended, if you checked it.
         adversary: who attacks, for a mechanism; by default everybody who needs no measurement.
         neighbouring: between which data sets, for a mechanism; None means each adversary's own ``relation``.
+        policy: path of a policy (see ``reticent gate``): the certificate says of each limit whether it is met.
         progress: called with the name of each attacker before its numbers are computed.
 
     Raises:
@@ -206,6 +209,7 @@ def certify(
     """
     said = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
     said["run_signed_by"] = run_signed_by
+    limits = load_policy(Path(policy)) if isinstance(policy, (str, Path)) else policy
     source = _chain(what) if isinstance(what, (list, tuple)) else _opened(what)
     if isinstance(source, Mechanism):
         today = created or datetime.now(UTC).date().isoformat()
@@ -214,12 +218,13 @@ def certify(
         with _declaring():
             declared = Declaration(**known)
         between = relation(neighbouring)
-        return Certified(
-            certify_mechanism(source, declared, adversaries=chosen, neighbouring=between, progress=progress)
+        found = certify_mechanism(
+            source, declared, adversaries=chosen, neighbouring=between, policy=limits, progress=progress
         )
+        return Certified(found)
     if adversary is not None or neighbouring is not None or created is not None:
         raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
-    return Certified(_of_run(source, said, tuple(publish), progress))
+    return Certified(_of_run(source, said, tuple(publish), limits, progress))
 
 
 @hinting
@@ -339,17 +344,21 @@ def _chain(ledgers: Sequence[Any]) -> WatchedRun:
 
 
 def _of_run(
-    source: Any, said: dict[str, str | None], publish: tuple[str, ...], progress: Callable[[str], None] | None
+    source: Any,
+    said: dict[str, str | None],
+    publish: tuple[str, ...],
+    policy: Policy | None,
+    progress: Callable[[str], None] | None,
 ) -> Certificate:
     ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
     if isinstance(ledger, WatchedRun):
-        return certify_watched(ledger, progress, **said)
+        return certify_watched(ledger, progress, policy, **said)
     if not isinstance(ledger, RunLedger):
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     more: dict[str, str | None] = {} if source is ledger else {"weights_sha256": _weights_of(source)}
     with _declaring():
         declared = run_declaration(ledger, publish, **more, **said)
-    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, progress)
+    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, progress, policy)
 
 
 @contextmanager

@@ -137,7 +137,7 @@ def verify(
     if inputs.ledger is not None:
         for leaf, problem in contradictions(inputs.ledger, inputs.declared, inputs.edition):
             comparison.add(("ledger", leaf), stated.get(("ledger", leaf), "the ledger"), problem)
-    facts = ("declared", "mechanism" if inputs.ledger is None else "ledger")
+    facts = ("declared", "policy", "mechanism" if inputs.ledger is None else "ledger")
     return Verification(
         equal=comparison.equal,
         differences=tuple(comparison.differences),

@@ -24,7 +24,7 @@ CLAIMS = {
 STATUSES = {
     "assumed": "Assumed: nobody looked",
     "declared": "Declared: the issuer says so",
-    "checked": "Checked by the code that ran",
+    "checked": "Checked in the run",
 }
 
 GLOSSARY = (
@@ -122,6 +122,11 @@ def of_clients(certificate: Certificate, text: str) -> str:
 
 
 STRONGER = "The attacker may see the model after every step, not only the last one. Who sees less learns no more."
+"""What makes the result stronger than a reader may think; it is no condition."""
+ASSESS = {
+    "attribute": "Name the field as sensitive in the configuration, or watch with sensitive=, to have it assessed.",
+}
+"""How to have an attacker assessed whose numbers need a measurement."""
 
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:

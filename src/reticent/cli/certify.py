@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
+from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Declaration
 from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
@@ -66,6 +67,7 @@ _PARAMETERS = (
     *_DECLARED,
     option("sign", Path, "Private key of reticent keygen: sign with it; may be repeated.", many=True),
     option("run_key", Path, "Public key that signed the run; default: that of --sign."),
+    option("policy", Path, "Limits to judge the risks by: the certificate says which of them are met."),
     option("publish", str, "Show of your own records: names (of files and columns) or accuracy.", many=True),
     option("include_private", bool, "Show numbers that depend on private data in the page."),
     *_PARAMETERS,
@@ -76,6 +78,7 @@ def certify(
     out: Path | None,
     sign: tuple[Path, ...],
     run_key: Path | None,
+    policy: Path | None,
     publish: tuple[str, ...],
     include_private: bool,
     json: bool,
@@ -100,6 +103,7 @@ def certify(
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
     consents = consents_of(publish)
+    limits = None if policy is None else load_policy(policy)
     what: DPSGD | Path | Run
     if alone:
         what, folder = _mechanism(parameters), out or Path(f"{PARAMETERS}-certificate")
@@ -110,7 +114,7 @@ def certify(
         run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
         what, declared["run_signed_by"] = run, signer_of_run(run.path, keys, run_key)
     with waiting("assessing") as progress:
-        certificate = certify_anything(what, publish=consents, progress=progress, **declared).certificate
+        certificate = certify_anything(what, publish=consents, policy=limits, progress=progress, **declared).certificate
     files = write_certificate(certificate, folder, include_private=include_private, key=keys)
     if json:
         print_json(signed(certificate, *keys))
@@ -121,6 +125,8 @@ def certify(
         say(f"- {assessment.adversary}: {assessment.sentence}", indent=2)
     if certificate.ledger is None:
         say("! parameters only: nobody saw a run, and the certificate says so", indent=2)
+    for one in certificate.requirements:
+        say(f"{'passed' if one.passed else 'FAILED'}  {one.name}: {one.detail}", indent=8)
     for warning in certificate.warnings:
         say(f"! {warning.name}: {warning.text}", indent=2)
     click.echo(f"\nopen {files.page}")
