@@ -10,6 +10,7 @@ import pytest
 from tests.docs.follow import ROOT, follow
 
 SHORT = {
+    "start/case.md": ["certificate/certificate.html", "final.json"],
     "start/first-certificate.md": ["runs/mine/certificate.html", "runs/signed/certificate.json"],
     "howto/audit-a-model.md": ["report.html"],
     "howto/federated.md": ["certificate/certificate.html"],
