@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from reticent.adversaries import WorstCase
 from reticent.certificates.build import certify
+from reticent.certificates.declared_text import declarable
 from reticent.certificates.gate_report import plain
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Declaration
-from reticent.certificates.text import declarable
 from reticent.mechanisms import Gaussian
 
 IMITATION = "Whoever tries to find out whether a given record was used: a coin flip becomes at most 50.1%."

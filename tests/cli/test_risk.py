@@ -181,7 +181,7 @@ def test_a_table_for_people(capsys) -> None:
 
 
 def test_the_first_table_needs_no_more_than_epsilon(capsys) -> None:
-    """Columns in words and shares in percent; what makes a claim conditional is said, the other conditions are counted."""
+    """Columns in words, shares in percent; what makes a claim conditional is said, other conditions are counted."""
     words = (*DPSGD, "--adversary", "relaxed")
     _, out, _ = run(capsys, *words)
     _, full, _ = run(capsys, *words, "--full")

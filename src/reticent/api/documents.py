@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from reticent.adversaries.seen import Witness, witness_of
-from reticent.api.names import Who, adversaries, relation
+from reticent.adversaries.from_ledger import Witness, witness_of
+from reticent.api.names import Who, adversaries
 from reticent.api.table import Cell, Table
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.build import certify_run, certify_watched, run_declaration
@@ -24,6 +24,7 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import Claim
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watch_start import chained
@@ -217,7 +218,7 @@ def certify(
         chosen = None if adversary is None else adversaries(adversary)
         with _declaring():
             declared = Declaration(**known)
-        between = relation(neighbouring)
+        between = relation_of(neighbouring)
         found = certify_mechanism(
             source, declared, adversaries=chosen, neighbouring=between, policy=limits, progress=progress
         )

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from reticent.adversaries import ADVERSARIES, WorstCase
-from reticent.certificates import answers, curves, facts, words
+from reticent.certificates import answers, drawing, facts, words
 from reticent.certificates.numbers import relation_suffix, tables
 from reticent.certificates.schema import Certificate, Edition
 from reticent.certificates.sentences import about, percent, persons, resting, wanted
@@ -56,8 +56,8 @@ def render_html(certificate: Certificate) -> str:
         people=words.people(certificate),
         conditions=words.conditions(certificate),
         drawn=any(one.key == "hidden-draws" for one in certificate.assessments[0].conditions),
-        lines=curves.lines(certificate.assessments, names),
-        curves=curves,
+        lines=drawing.lines(certificate.assessments, names),
+        curves=drawing,
         tables=tables(certificate),
         notes=[(words.of_clients(certificate, note), who) for note, who in _notes(certificate)],
         declarations=facts.declarations(certificate),

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from reticent.certificates.declared_text import LONGEST, declarable
 from reticent.certificates.policy import Policy
-from reticent.certificates.text import LONGEST, declarable
 from reticent.errors import ArtifactError
 from reticent.io.models import Sha256, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from reticent import __version__
-from reticent.certificates.changes import VERSIONS, explanation
+from reticent.certificates.changed_numbers import VERSIONS, explanation
 from reticent.certificates.derive import derive
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import contradictions

@@ -22,7 +22,7 @@ CLAIMS = {
     "empirical": "measured",
 }
 STATUSES = {
-    "assumed": "Assumed: nobody looked",
+    "assumed": "Assumed: nothing that was seen establishes it",
     "declared": "Declared: the issuer says so",
     "checked": "Checked in the run",
 }

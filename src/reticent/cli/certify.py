@@ -97,9 +97,9 @@ def certify(
     check_run_folder(source)
     if parameters and not alone:
         only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
-        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only)
+        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only, shown=False)
     if alone and run_key is not None:
-        raise ParameterError("run_key", str(run_key), "left out: there is no run, so nobody signed one")
+        raise ParameterError("run_key", str(run_key), "left out: there is no run, so nobody signed one", shown=False)
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
     consents = consents_of(publish)
@@ -192,5 +192,5 @@ def _train(source: Path, out: Path | None, keys: list[Ed25519PrivateKey]) -> tup
 def _mechanism(parameters: dict[str, Any]) -> DPSGD:
     """What the options say; one that is missing is named."""
     if "noise_multiplier" not in parameters:
-        raise ParameterError("noise_multiplier", None, f"given with {PARAMETERS}")
+        raise ParameterError("noise_multiplier", None, f"given with {PARAMETERS}", shown=False)
     return dpsgd(**parameters)

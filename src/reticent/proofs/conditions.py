@@ -21,7 +21,7 @@ class Status(StrEnum):
     DECLARED = "declared"
     """Somebody says so."""
     ASSUMED = "assumed"
-    """Nobody looked."""
+    """Nobody looked, or what was seen does not establish it."""
 
 
 class Bearing(StrEnum):
@@ -203,7 +203,7 @@ def condition(key: str, status: Status = Status.ASSUMED) -> Condition:
 
     Args:
         key: of ``CONDITIONS``.
-        status: who vouches for it; by default nobody looked.
+        status: who vouches for it; by default nobody.
 
     Raises:
         ParameterError: the key is not listed.

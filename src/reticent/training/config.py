@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from reticent.adversaries import everybody
-from reticent.adversaries.attribute import Scope
+from reticent.adversaries.attribute.record import Scope
 from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.io.models import validated

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr, bdtrc
 
-from reticent.adversaries.relaxed.dimension import _binomial, second_moment
-from reticent.curves import ncx2
+from reticent.adversaries.relaxed.dimension import second_moment
+from reticent.curves import _binomial, ncx2
 from reticent.curves._bessel import log_mean_exponential
 from reticent.curves._logs import cell_masses, log_expm1, log_of
 
