@@ -12,7 +12,7 @@ from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
 
 pytestmark = pytest.mark.usefixtures("coarse_signs")
 
-POISSON = "Each record joins each batch by a coin of its own"
+POISSON = "Each record is included in each batch independently"
 REAL_NUMBERS = "The noise is taken as real numbers"
 
 
