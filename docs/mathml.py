@@ -1,4 +1,4 @@
-"""Formulas as MathML: browsers draw it themselves, without scripts, fonts or a network. docutils translates the LaTeX."""
+"""Formulas as MathML, which docutils makes of LaTeX: browsers draw it without scripts, fonts or a network."""
 
 from __future__ import annotations
 

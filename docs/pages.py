@@ -218,8 +218,9 @@ def _warnings() -> Iterator[str]:
     yield "\n## Warnings of a run of `reticent train`\n\n| code | means | remedy |\n|---|---|---|"
     yield from (f"| `{one}` | {_cell(one.text)} | {_cell(one.remedy)} |" for one in RunWarning)
     yield (
-        "\n## Conditions\n\nEvery number rests on some of these. What becomes of a claim depends on what a condition is "
-        "about ([claims](../concepts/claims.md)).\n\n| code | says | about | if nobody vouches for it |\n|---|---|---|---|"
+        "\n## Conditions\n\nEvery number rests on some of these. What becomes of a claim depends on what a condition "
+        "is about ([claims](../concepts/claims.md)).\n\n| code | says | about | if nobody vouches for it |"
+        "\n|---|---|---|---|"
     )
     for key, kind in CONDITIONS.items():
         yield f"| `{key}` | {_cell(kind.says)} | {kind.bearing} | {_cell(REMEDIES[key])} |"

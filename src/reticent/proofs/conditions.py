@@ -127,9 +127,8 @@ CONDITIONS: Mapping[str, Kind] = {
         Bearing.RELEASE,
     ),
     "truncated-draws": Kind(
-        "Each record is included in each batch independently, with one probability; of a batch that is too large, as many as is stated are "
-        "kept, "
-        "drawn uniformly; and the number of records that is stated counts the target.",
+        "Each record is included in each batch independently, with one probability; of a batch that is too large, as "
+        "many as is stated are kept, drawn uniformly; and the number of records that is stated counts the target.",
         Bearing.RELEASE,
     ),
     "stated-guarantee": Kind(

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_LOADER = (
-    "Let reticent train, or watch a loader of Opacus: the ledger then establishes it. Else read the loader's code."
-)
-_TRAIN = "Let reticent train, or watch the loop: the ledger then records it."
+_LOADER = "Let reticent train, or watch a loader of Opacus: the ledger then shows it. Else read the loader's code."
 
 REMEDIES: Mapping[str, str] = {
     "hidden-draws": "Publish no masks, traces or logs of batches, and keep the random state.",

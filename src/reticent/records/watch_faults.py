@@ -200,7 +200,8 @@ _EXPLANATIONS = {
     ),
     Fault.DISTRIBUTED: Explanation(
         Severity.WARNING,
-        "The batches were drawn by several processes, of which this ledger saw one. No amplification by sampling is claimed.",
+        "The batches were drawn by several processes, of which this ledger saw one. No amplification by sampling is "
+        "claimed.",
         "Keep one ledger for each process and compare them; no proof combines them yet.",
     ),
     Fault.FIXED_SIZE: Explanation(
@@ -254,7 +255,8 @@ _EXPLANATIONS = {
     Fault.PUBLIC_DRAWS: Explanation(
         Severity.WARNING,
         "The generator of the batches has a seed that anybody can guess or read in the program, or it was put back and "
-        "draws the same batches again. So who was in which batch is no secret. No amplification by sampling is claimed.",
+        "draws the same batches again. So who was in which batch is no secret. No amplification by sampling is "
+        "claimed.",
         "Call torch.seed() after everything that seeds, set no state, and give the loader no generator.",
     ),
     Fault.REPEATED_RECORDS: Explanation(
