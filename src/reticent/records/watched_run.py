@@ -312,7 +312,8 @@ class PublicWatchedRun(Sealed):
 
         Poisson batches, one for each step, are accounted as such. Everywhere else no amplification by sampling is
         claimed: a record counts as often as it can have been in the sums, and each record of a person as often as
-        one that is alone. A fault that voids the guarantee leaves no noise. Earlier loops on the same model are composed with it.
+        one that is alone. A fault that voids the guarantee leaves no noise. Earlier loops on the same model are
+        composed with it.
         """
         runs = [*self.earlier, self]
         if any(fault.voids for run in runs for fault in run.faults):
