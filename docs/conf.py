@@ -54,6 +54,7 @@ copybutton_prompt_is_regexp = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_class_signature = "mixed"
+autodoc_type_aliases = {"ArrayLike": "ArrayLike"}
 autosummary_generate = True
 napoleon_google_docstring = True
 napoleon_use_rtype = False
