@@ -284,7 +284,8 @@ _EXPLANATIONS = {
     ),
     Fault.SIZE_PUBLIC: Explanation(
         Severity.WARNING,
-        "The number of records is not hidden: the training used it as if everybody knew it.",
+        "The number of records is treated as public. If that number itself tells something about a person, the answer "
+        "to whether a record was used does not cover it.",
         "Nothing is to be done if the number may be known.",
     ),
     Fault.ENDED_EARLY: Explanation(
