@@ -101,6 +101,7 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant("tables: a percentage below the bound", "reticent/cli/_tables.py", "    return _percent(number.value, up)", "    return _percent(number.value)", "tests/cli/test_risk.py::test_the_first_table_needs_no_more_than_epsilon"),
     Mutant("claims: all conditions have to fail", "reticent/proofs/claims.py", "Claim.CONDITIONAL if any(", "Claim.CONDITIONAL if conditions and all(", CLAIMS),
     Mutant("claims: what is declared counts as checked", "reticent/proofs/conditions.py", "return self.status is not Status.CHECKED and self.bearing in (Bearing.DATA, Bearing.ATTACKER)", "return self.status is Status.ASSUMED and self.bearing in (Bearing.DATA, Bearing.ATTACKER)", CLAIMS),
     Mutant("claims: conditions about the attacker do not count", "reticent/proofs/conditions.py", "self.bearing in (Bearing.DATA, Bearing.ATTACKER)", "self.bearing is Bearing.ATTACKER", CLAIMS),
