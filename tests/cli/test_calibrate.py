@@ -10,8 +10,6 @@ from reticent.adversaries import WorstCase
 from reticent.cli import main
 from reticent.mechanisms import DPSGD
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as stopped:

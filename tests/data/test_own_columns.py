@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -170,30 +171,33 @@ def test_parquet_counts_records(tmp_path):
     assert "2 empty cells (first: record 2)" in caught.value.troubles[1]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["train", "--data", "nobody.csv", "--label", "y", "--out", "run"],
-        ["train", "nothing.yaml", "--out", "run"],
-        ["train", "--data", "wrong.csv", "--label", "z", "--out", "run"],
-        ["train", "--data", "right.csv", "--label", "y", "--schema", "nothing.yaml", "--out", "run"],
-        ["train", "--data", "right.csv", "--label", "y", "--schema", "wrong.csv", "--out", "run"],
-        ["train", "--data", "right.csv", "--label", "x", "--out", "right.csv"],
-    ],
-)
-def test_what_is_wrong_with_files_is_said_before_torch_is_loaded(tmp_path, words):
+WRONG = [
+    ["--data", "nobody.csv", "--label", "y", "--out", "run"],
+    ["nothing.yaml", "--out", "run"],
+    ["--data", "wrong.csv", "--label", "z", "--out", "run"],
+    ["--data", "right.csv", "--label", "y", "--schema", "nothing.yaml", "--out", "run"],
+    ["--data", "right.csv", "--label", "y", "--schema", "wrong.csv", "--out", "run"],
+    ["--data", "right.csv", "--label", "x", "--out", "right.csv"],
+]
+
+
+def test_what_is_wrong_with_files_is_said_before_torch_is_loaded(tmp_path):
+    """One process after the other command: torch is in none, and each says one line."""
     (tmp_path / "wrong.csv").write_text("x,y\n1,low\nold,\n3,high\n")
     (tmp_path / "right.csv").write_text("x,y\n1,low\n2,high\n")
     code = (
-        "import sys\n"
+        "import json, sys\n"
         "from reticent.cli import main\n"
-        "try:\n    main(sys.argv[1:])\nexcept SystemExit as stop:\n    assert stop.code == 2, stop.code\n"
-        "sys.exit('torch' in sys.modules)"
+        "for words in json.loads(sys.argv[1]):\n"
+        "    try:\n        main(['train', *words])\n"
+        "    except SystemExit as stop:\n        assert stop.code == 2, stop.code\n"
+        "    assert 'torch' not in sys.modules, words\n"
+        "    print('end', file=sys.stderr)\n"
     )
-    command = [sys.executable, "-c", code, *words]
+    command = [sys.executable, "-c", code, json.dumps(WRONG)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("\n") == 1
+    assert [said.count("\n") for said in done.stderr.split("end\n")] == [1] * len(WRONG) + [0]
     assert not Path(tmp_path / "run").exists()
 
 

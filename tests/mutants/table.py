@@ -67,6 +67,7 @@ ROUNDED = "tests/accountants/test_rounded_ends.py"
 POINTS = "tests/calibration/test_points.py"
 ALLOCATION = "tests/accountants/test_random_allocation.py"
 TRUNCATED = "tests/accountants/test_truncated.py"
+CHAIN = "tests/accountants/test_allocation_chain.py"
 BRIDGES = "tests/interop/test_bridges.py"
 BEST = "tests/proofs/test_best.py"
 CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_conditions.py"
@@ -102,6 +103,7 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant("tables: a percentage below the bound", "reticent/cli/_tables.py", "    return _percent(number.value, up)", "    return _percent(number.value)", "tests/cli/test_risk.py::test_the_first_table_needs_no_more_than_epsilon"),
     Mutant("claims: all conditions have to fail", "reticent/proofs/claims.py", "Claim.CONDITIONAL if any(", "Claim.CONDITIONAL if conditions and all(", CLAIMS),
     Mutant("claims: what is declared counts as checked", "reticent/proofs/conditions.py", "return self.status is not Status.CHECKED and self.bearing in (Bearing.DATA, Bearing.ATTACKER)", "return self.status is Status.ASSUMED and self.bearing in (Bearing.DATA, Bearing.ATTACKER)", CLAIMS),
     Mutant("claims: conditions about the attacker do not count", "reticent/proofs/conditions.py", "self.bearing in (Bearing.DATA, Bearing.ATTACKER)", "self.bearing is Bearing.ATTACKER", CLAIMS),
@@ -216,7 +218,11 @@ MUTANTS = (
     Mutant("revealed mask: counts left out", "reticent/adversaries/relaxed/dimension/revealed_mask.py", "lost = np.exp(law.log_above) + np.exp(law.log_below)", "lost = 0.0", DIMENSIONS + "::test_told_mask_is_an_upper_bound_and_tight"),
     Mutant("rank p-value: lower edge of a cell", "reticent/auditing/thresholds.py", "claim.beta(edges), 0.0, 1.0)", "claim.beta(np.append(0.0, edges[:-1])), 0.0, 1.0)", STATISTICS + "::test_rank_p_value_is_the_integral_from_above"),
     Mutant("mechanics: each layer may be clipped by itself", "reticent/attacks/sum_checks.py", 'Check("spread gradients", float(_upper_tail(total, trials, claim)[0]), finding)', 'Check("spread gradients", 1.0, finding)', WHITE_BOX + "::test_each_planted_bug_is_found"),
-    Mutant("one run: a tie knows who took part", "reticent/auditing/one_run.py", "np.lexsort((_coins(*values), -np.concatenate(values)))", "np.lexsort((~included, -np.concatenate(values)))", ONE_RUN + "::test_equal_scores_are_decided_by_a_fair_coin"),
+    Mutant("one run: a tie knows who took part", "reticent/auditing/one_run.py", "np.lexsort((coins(*values), -np.concatenate(values)))", "np.lexsort((~included, -np.concatenate(values)))", ONE_RUN + "::test_equal_scores_are_decided_by_a_fair_coin"),
+    Mutant("normal scores: drawn without the claim", "reticent/auditing/normal_scores.py", "np.clip(claim.beta(false_positives[:, ::-1]), 0.0, 1.0)", "1.0 - false_positives[:, ::-1]", "tests/auditing/test_normal_scores.py"),
+    Mutant("normal scores: the seen sample is none of the drawn", "reticent/auditing/normal_scores.py", "(1 + as_much) / (1 + _DRAWS)", "as_much / _DRAWS", "tests/auditing/test_normal_scores.py::test_a_larger_claim_explains_more_and_the_order_of_the_file_does_not_matter"),
+    Mutant("normal scores: gaps of the whole sample", "reticent/auditing/normal_scores.py", "np.diff(_kept(size), prepend=0, append=size + 1)", "np.ones(len(_kept(size)) + 1)", "tests/auditing/test_normal_scores.py::test_kept_order_statistics_have_their_beta_laws"),
+    Mutant("short gradients: the mean costs no degree of freedom", "reticent/attacks/short_gradients.py", "(times - 1).sum()", "times.sum()", "tests/attacks/test_short_gradients.py"),
     Mutant("one run: only epsilon 0 decides", "reticent/auditing/one_run.py", "for e in grid[::-1] if", "for e in grid[:1] if", ONE_RUN + "::test_no_bound_is_zero_because_delta_is_large_at_epsilon_zero"),
     Mutant("one run: delta counts guesses, not canaries", "reticent/auditing/one_run.py", "budget = counts.canaries * delta", "budget = counts.guesses * delta", ONE_RUN + "::test_what_delta_adds_is_the_worst_of_all_joint_laws"),
     Mutant("one run: a third of the guesses for every claim", "reticent/auditing/one_run.py", "return _SHARES[int(np.argmax(bounds))]", "return _SHARES[5]", ONE_RUN + "::test_the_share_of_guesses_follows_the_claim_and_the_number_of_canaries"),
@@ -497,6 +503,12 @@ MUTANTS = (
     Mutant("allocation: epochs of one assignment as if drawn anew", "reticent/mechanisms/sampler_pairs.py", "noise / math.sqrt(epochs), 1", "noise, 1", ALLOCATION + "::TestEpochs::test_one_assignment_is_less_noise"),
     Mutant("allocation: more bins than k uses leave", "reticent/mechanisms/sampler_pairs.py", "bins = batches // uses", "bins = batches", ALLOCATION + "::TestEpochs::test_several_uses_in_an_epoch"),
     Mutant("allocation: more bins than there may be", "reticent/mechanisms/dpsgd.py", "math.floor((1.0 + _ONE) / sample_rate)", "math.ceil((1.0 - _ONE) / sample_rate)", ALLOCATION + "::TestEpochs::test_fewer_bins_are_the_safe_side"),
+    Mutant("allocation chain: the second move is left out", "reticent/curves/moves.py", "fnr, tpr = second._at(rejected)", "fnr, tpr = accepted, rejected", CHAIN + "::TestChain"),
+    Mutant("allocation chain: rates are raised by rounding", "reticent/curves/moves.py", "less, more = rate - _ROUNDING, np.minimum(rest + _ROUNDING, 0.0)", "less, more = rate + _ROUNDING, rest - _ROUNDING", CHAIN + "::TestChain"),
+    Mutant("allocation chain: one record fewer", "reticent/pairs/random_allocation.py", "for _ in range(records - 1):", "for _ in range(records - 2):", CHAIN),
+    Mutant("allocation chain: what is replaced is only taken away", "reticent/pairs/random_allocation.py", "chained(found.reversed, found) if replaced else found", "found", CHAIN + "::test_the_game_itself"),
+    Mutant("opacus: passes that are touched", "reticent/interop/opacus.py", "touched = -(-(offset + part.steps) // fewest)", "touched = -(-part.steps // fewest)", "tests/interop/test_opacus.py::test_each_pass_that_steps_of_one_noise_touch_counts"),
+    Mutant("largest batch: half of the runs", "reticent/calibration/samplers.py", "_RARE = 1e-6", "_RARE = 0.5", "tests/calibration/test_samplers.py::test_the_largest_batch_is_exceeded_in_one_run_of_a_million"),
     Mutant("truncated: nobody is displaced", "reticent/mechanisms/sampler_pairs.py", "pairs.GaussianPair(noise, full_rate, 2.0)", "pairs.GaussianPair(noise, full_rate, 1.0)", TRUNCATED + "::TestDominance::test_all_draws"),
     Mutant("truncated: the target never fills a batch", "reticent/mechanisms/sampler_pairs.py", "bdtrc(most - 1, records - 1, rate)", "bdtrc(most, records - 1, rate)", TRUNCATED + "::TestDominance::test_the_probabilities"),
     Mutant("tails: an untilted mass", "reticent/accountants/lattice.py", "found.mass[zero:]) * np.exp(-tilt * losses)", "found.mass[zero:]) * np.exp(-1.1 * tilt * losses)", ALLOCATION + "::TestEpochs::test_tails_of_many_steps_keep_their_digits"),

@@ -228,6 +228,7 @@ train(config, Path(sys.argv[1]), hooks=[Slow()], dataset=dataset)
 """
 
 
+@pytest.mark.slow  # by default: test_checkpoint.py kills ten times
 def test_killed_run_is_never_seen_half_written(tmp_path, monkeypatch):
     """kill -9 while training: no run directory, and what is left does not hinder the next run."""
     out = tmp_path / "run"

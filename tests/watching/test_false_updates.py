@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from itertools import product
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
+from tests.conftest import some
 from tests.watching.loops import (
     BATCH,
     NOISE,
@@ -348,8 +350,9 @@ class TestReplaced:
         assert Fault.CHANGED_GRADIENTS in seen.ledger.faults
         assert void(seen)
 
-    @pytest.mark.parametrize("poisson", [True, False])
-    @pytest.mark.parametrize("make", ["subset", "concat", "both"])
+    @pytest.mark.parametrize(
+        ("make", "poisson"), some([*product(("subset", "concat", "both"), (True, False))], 0, 3, 4)
+    )
     def test_one_record_many_times(self, make, poisson):
         data = records()
         listed = {

@@ -201,6 +201,7 @@ def _faults_of_parameters(mechanism: Mechanism) -> tuple[Fault, ...]:
         Fault.DECLARED: True,
         Fault.NO_NOISE: 0.0 in noise,
         Fault.SHUFFLED: Sampler.SHUFFLED in samplers,
+        Fault.IN_ORDER: Sampler.CYCLIC in samplers,
         Fault.FIXED_SIZE: Sampler.FIXED_SIZE in samplers,
         Fault.CHANGED_NOISE: len(drawn) > 1,
     }
@@ -229,7 +230,7 @@ def _warned(ledger: RunLedger) -> list[tuple[Cell, ...]]:
     known = {fault.value: fault.explanation for fault in Fault}
     for warning in expected_warnings(ledger):
         said = known.get(warning.value)
-        severity, remedy = (Severity.WARNING, "") if said is None else (said.severity, said.remedy)
+        severity, remedy = (Severity.WARNING, warning.remedy) if said is None else (said.severity, said.remedy)
         rows.append((warning.value, severity.value, warning.text, remedy))
     return rows
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -72,6 +73,7 @@ def render_html(certificate: Certificate) -> str:
     )
 
 
+@cache
 def template(name: str) -> Template:
     """A page of this package; whatever it is given is made inert and escaped."""
     environment = Environment(

@@ -31,7 +31,6 @@ from reticent.cli._progress import progress_bar, reporting
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
 
-_RULE = "ranks:0.01,0.1,0.3"
 _COINS = "left out unless the design is one-run"
 CONFIDENCE = option("confidence", float, "Confidence of each statement.", 0.95)
 _OF_RELEASE = (
@@ -65,7 +64,7 @@ def audit() -> click.Command:
         CONFIDENCE,
         option("delta", float, "delta for the bounds on epsilon.", 1e-5),
         option("fpr", float, "False positive rate at which the TPR is reported; repeatable.", many=True),
-        option("rule", str, "Thresholds: ranks:FPR,.. | given:T | bonferroni:T,.. | split:FRACTION.", _RULE),
+        option("rule", str, "Thresholds: normal-scores | ranks:FPR,.. | given:T | bonferroni:T,.. | split:FRACTION."),
         option("guesses", str, "One run: MEMBERS,NON_MEMBERS guessed, fixed in advance."),
         option("design", str, "independent, one-run or population; default: as the scores say."),
         *_OF_RELEASE,
@@ -91,7 +90,7 @@ def _audit(
     confidence: float,
     delta: float,
     fpr: tuple[float, ...],
-    rule: str,
+    rule: str | None,
     guesses: str | None,
     design: str | None,
     source_format: str,
@@ -114,7 +113,8 @@ def _audit(
     if kind != "run":
         check_unused(work, _OF_ATTACK)
     chosen = None if design is None else _check.member(Design, design=design)
-    thresholds, counts = parse_rule(rule, seed), None if guesses is None else parse_guesses(guesses)
+    thresholds = None if rule is None else parse_rule(rule, seed)
+    counts = None if guesses is None else parse_guesses(guesses)
     mechanism = ledger_mechanism(source) if kind == "run" else mechanism_of(**release)
     if counts is not None and kind == "run" and chosen is not Design.ONE_RUN:
         raise ParameterError("guesses", guesses, _COINS, shown=False)

@@ -49,6 +49,7 @@ _PARAMETERS = (
     option("dataset_size", int, "With dpsgd: training records."),
     option("sampler", str, "With dpsgd: how batches are drawn."),
     option("uses_per_epoch", int, "With dpsgd and random-allocation: uses of a record per epoch."),
+    option("draws_per_step", int, "With dpsgd and poisson: draws summed before the noise of one step."),
     option("max_batch_size", int, "With dpsgd and truncated-poisson: size at which batches are cut."),
     option("records_per_user", int, "With dpsgd: most records of one person."),
     option("unit", str, "With dpsgd: record, or client for federated learning."),
@@ -122,7 +123,7 @@ def certify(
         print_json(signed(certificate, *keys))
         return
     say(certificate.headline)
-    print_assessments(certificate.assessments, short=True)
+    print_assessments(certificate.assessments, usual=True)
     for assessment in certificate.assessments:
         say(f"- {assessment.adversary}: {assessment.sentence}", indent=2)
     if certificate.ledger is None:

@@ -18,9 +18,8 @@ TRUNCATED_NOTE = (
 )
 ALLOCATED_NOTE = (
     "Random allocation: {} steps per epoch. An epoch that was started counts in full, and fewer steps per epoch are "
-    "the "
-    "safe side where their number was not stated. Under replacement, and for several records of one person, the steps "
-    "count as known to the attacker."
+    "the safe side where their number was not stated. Data sets that differ by a replaced record, or by several "
+    "records of one person, count as a chain of neighbours."
 )
 
 

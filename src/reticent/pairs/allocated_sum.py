@@ -46,8 +46,10 @@ class Effort(NamedTuple):
 
 COARSE = Effort(40.0, 700, 1.06, 150, 40)
 """Finds the windows."""
+MEDIUM = Effort(180.0, 3600, 1.008, 900, 100)
+"""Both ends of an advantage within 1e-4 of each other, for sums of up to a thousand."""
 FINE = Effort(300.0, 6000, 1.006, 1200, 150)
-"""Both ends of an advantage within 1e-4 of each other."""
+"""The same for longer sums."""
 
 
 class Window(NamedTuple):

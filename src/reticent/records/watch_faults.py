@@ -95,6 +95,10 @@ class Fault(StrEnum):
 
 
 _POISSON = "Use Opacus's make_private with poisson_sampling=True, or a batch sampler that draws each record by a coin."
+_HIDDEN = (
+    "Hand the loader to rt.random_allocation, which hides in which batch a record is. Or draw each record by a coin: "
+    "Opacus's make_private with poisson_sampling=True does."
+)
 _PLAIN_ORDER = "Call .contiguous() on the input of each nn.Conv2d, or use grad_sample_mode='functorch'."
 
 _EXPLANATIONS = {
@@ -187,13 +191,13 @@ _EXPLANATIONS = {
         Severity.WARNING,
         "The records were shuffled and cut into batches. No proof says that this hides who was in which batch, so each "
         "pass over the data counts as one release that contains the record.",
-        _POISSON,
+        _HIDDEN,
     ),
     Fault.IN_ORDER: Explanation(
         Severity.WARNING,
         "The batches were cut in the order of the data. Each pass over the data counts as one release that contains "
         "the record.",
-        _POISSON,
+        _HIDDEN,
     ),
     Fault.WEIGHTED: Explanation(
         Severity.WARNING,
@@ -208,24 +212,25 @@ _EXPLANATIONS = {
     ),
     Fault.DISTRIBUTED: Explanation(
         Severity.WARNING,
-        "The batches were drawn by several processes, of which this ledger saw one. Nothing is taken off for sampling.",
+        "The batches were drawn by several processes, of which this ledger saw one. No amplification by sampling is "
+        "claimed.",
         "Keep one ledger for each process and compare them; no proof combines them yet.",
     ),
     Fault.FIXED_SIZE: Explanation(
         Severity.NOTE,
         "Every batch had the same size. The numbers use the proof for such batches, which protects less than random "
         "batch sizes.",
-        "Draw each record, or each client, by a coin of its own.",
+        "Draw each record, or each client, independently and with the same probability.",
     ),
     Fault.UNKNOWN_SAMPLER: Explanation(
         Severity.WARNING,
         "Nobody could see how the records of a batch are drawn. Every step counts as if it used the record once; "
-        "nothing is taken off for sampling.",
+        "no amplification by sampling is claimed.",
         _POISSON,
     ),
     Fault.OTHER_BATCHES: Explanation(
         Severity.WARNING,
-        "Some steps did not use the batches that the loader drew, one by one. Nothing is taken off for sampling.",
+        "Some steps did not use the batches that the loader drew, one by one. No amplification by sampling is claimed.",
         "Give watch the loader that the loop reads, take one step for each batch, and tell ledger.step the batch_size "
         "where worker processes load the data.",
     ),
@@ -262,7 +267,8 @@ _EXPLANATIONS = {
     Fault.PUBLIC_DRAWS: Explanation(
         Severity.WARNING,
         "The generator of the batches has a seed that anybody can guess or read in the program, or it was put back and "
-        "draws the same batches again. So who was in which batch is no secret. Nothing is taken off for sampling.",
+        "draws the same batches again. So who was in which batch is no secret. No amplification by sampling is "
+        "claimed.",
         "Call torch.seed() after everything that seeds, set no state, and give the loader no generator.",
     ),
     Fault.REPEATED_RECORDS: Explanation(

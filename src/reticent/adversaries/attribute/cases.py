@@ -68,7 +68,9 @@ class Constant:
         if all(part.change == 0.0 for part in self.parts):
             return GaussianTradeOff(0.0)
         if all(part.rate == 1.0 and part.noise > 0.0 for part in self.parts):
-            return GaussianTradeOff(self.unsampled_mu())
+            told = self.unsampled_mu()
+            hidden = any(isinstance(part, DPSGD) and part.sampler.allocated for part in parts_of(self.mechanism))
+            return no_more_than_worst(worst, [gaussian_log_delta(told)]) if hidden else GaussianTradeOff(told)
         bounds: list[LogDelta] = [AffinityTradeOff(sum(map(_part_affinity, self.parts))).log_delta]
         if len(self.parts) == 1 and self.parts[0].noise > 0.0:
             (part,) = self.parts
