@@ -229,8 +229,8 @@ def _warned(ledger: RunLedger) -> list[tuple[Cell, ...]]:
     known = {fault.value: fault.explanation for fault in Fault}
     for warning in expected_warnings(ledger):
         said = known.get(warning.value)
-        severity, mend = (Severity.WARNING, warning.remedy) if said is None else (said.severity, said.mend)
-        rows.append((warning.value, severity.value, warning.text, mend))
+        severity = Severity.WARNING if said is None else said.severity
+        rows.append((warning.value, severity.value, warning.text, warning.remedy if said is None else said.mend))
     return rows
 
 

@@ -82,6 +82,11 @@ class Fault(StrEnum):
         return _EXPLANATIONS[self]
 
     @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return self.explanation.mend
+
+    @property
     def text(self) -> str:
         """Reason and mend as sentences for people."""
         explained = self.explanation
