@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from reticent.api.documents import Release
 
 _QUESTIONS = (
-    option("fpr", float, "False positive rate for TPR; repeatable.", many=True),
-    option("delta", float, "delta for epsilon; repeatable.", many=True),
-    option("epsilon", float, "epsilon for delta; repeatable.", many=True),
-    option("prior", float, "Prior for the probability of a right guess; repeatable.", many=True),
+    option("fpr", float, "False positive rate at which the TPR is reported; repeatable.", many=True),
+    option("delta", float, "Delta at which epsilon is reported; repeatable.", many=True),
+    option("epsilon", float, "Epsilon at which delta is reported; repeatable.", many=True),
+    option("prior", float, "Prior at which the probability of a right guess is reported; repeatable.", many=True),
 )
 
 _FULL = option("full", bool, "Every number, note and condition.")

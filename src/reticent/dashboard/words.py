@@ -216,7 +216,7 @@ def calibration_table(searched: Searched, target: Target, what: str, waiting: Se
                     ),
                     html.Td(digits(c.achieved.value, up=up), className="n"),
                     html.Td(ratio, className="n"),
-                    html.Td(html.Button("Use this", **{"data-settings": _settings(c)})),
+                    html.Td(_use(c)),
                 ]
             )
         )
@@ -224,6 +224,11 @@ def calibration_table(searched: Searched, target: Target, what: str, waiting: Se
         row = [html.Th([swatch(name), name], scope="row"), html.Td("computing …", colSpan=5, className="quiet")]
         body.append(html.Tr(row))
     return html.Table([html.Thead(head), html.Tbody(body)])
+
+
+def _use(found: Calibration) -> html.Button:
+    settings: dict[str, Any] = {"data-settings": _settings(found)}
+    return html.Button("Use this", **settings)
 
 
 def _settings(found: Calibration) -> str:
