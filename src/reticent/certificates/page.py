@@ -101,7 +101,7 @@ def embedded(text: str, where: str) -> Certificate:
     """
     parts = text.split(_OPEN)
     if len(parts) != 2 or _CLOSE not in parts[1]:
-        raise ArtifactError(f"{where}: no certificate page: it embeds no document, or several")
+        raise ArtifactError(f"{where}: not a certificate page: it embeds no document, or several")
     return Certificate.parse(loads(html.unescape(parts[1].split(_CLOSE)[0]), where), where)
 
 

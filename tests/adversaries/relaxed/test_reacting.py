@@ -353,7 +353,7 @@ def test_what_is_not_covered_gets_the_worst_case():
         worst = float(compose(release, Neighbouring.ADD_REMOVE).pessimistic.delta(0.0))
         assert float(reacting_in(release, 1000, kind).pessimistic.delta(0.0)) == pytest.approx(worst, rel=1e-9, abs=0)
         assert reacting_advantage(release, 1000, kind) == pytest.approx((0.0, worst), rel=1e-9, abs=0)
-    with pytest.raises(UnsupportedError):
+    with pytest.raises(UnsupportedError, match="without noise the direction is seen"):
         reacting_in(DPSGD(0.0, 0.1, 100), 1000, ONE)
     for wrong in ((0, ONE, 0.0), (2, Gradients.FIXED, 0.0), (2, "one-direction!", 0.0), (2, ONE, 1.5)):
         with pytest.raises(ParameterError):
