@@ -165,6 +165,7 @@ MUTANTS = (
     Mutant("lattices: as fine as a small advantage asks", "reticent/accountants/enclose.py", "self.relative * advantage", "self.width", NEAR_ATOMIC + "::test_a_small_advantage_is_known_to_some_digits"),
     Mutant("diameters: rounding of distances to a centre", "reticent/sensitivity/diameter.py", "+ roundings * (product + half)", "- roundings * (product + half)", "tests/sensitivity/test_recorder.py::test_diameters_of_random_sets"),
     Mutant("estimates: a lattice that wraps around", "reticent/accountants/lattice_estimate.py", "max(20.0 * spread, 2.0 * furthest)", "20.0 * spread", ROUTES + "::test_a_lattice_of_estimates_does_not_wrap_around"),
+    Mutant("contour: roundings of a long sum", "reticent/accountants/contour.py", "blur = len(sizes) + 64.0", "blur = 64.0"),
     Mutant("contour: truncation", "reticent/accountants/contour.py", "error + tail * self.beyond / np.pi", "error", ENCLOSURE),
     Mutant("sign lattice: reach", "reticent/adversaries/relaxed/sign/lattice.py", "steps * noise.lost", "0.0", SIGNS),
     Mutant("sign lattice: rounding of delta", "reticent/adversaries/relaxed/sign/lattice.py", "rounding * (q + grown * p)", "0.0", SIGNS),
