@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -26,6 +27,9 @@ _NOISE_FIRST = 8
 
 _PICK, _LOOKED_AT = random.Random(), 0.125  # noqa: S311  (of its own: nobody's noise comes from it)
 """In which later steps the state of the generator is looked at, so that nobody can tell before."""
+
+_NUMBERS = attrgetter("noise_multiplier", "max_grad_norm", "expected_batch_size", "loss_reduction")
+"""What a release follows from, as the optimizer has it now."""
 
 _AT_ONCE = 16
 """Steps that wait at most until they are written down."""
@@ -111,10 +115,7 @@ class PrivateLoop:
         size, batches, clipped, norm = pieces[0] if len(pieces) == 1 else _together(pieces)
         adjusted, added = vars(optimizer).get("_adjusted_noise_multiplier"), pieces[-1][1] if pieces else 1
         rate = None if self._coins is None else float(self._coins.sample_rate)
-        facts = (
-            *(optimizer.noise_multiplier, optimizer.max_grad_norm, adjusted, optimizer.expected_batch_size),
-            *(optimizer.loss_reduction, norm, batches, added, rate),
-        )
+        facts = (_NUMBERS(optimizer), adjusted, norm, batches, added, rate)
         usual = facts == self._facts and not adjusted and self.sensitive is None  # as nearly always
         if not usual:
             self.catch_up()
