@@ -112,7 +112,7 @@ def count_guesses(scores: Scores, guesses: Guesses) -> GuessCounts:
 
 
 def binomial_p_value(counts: GuessCounts, epsilon: float, delta: float) -> float:
-    """Probability, at most, of so many correct guesses under (epsilon, delta)-DP. By RETICENT:audit-one-run-binomial.
+    """Probability, at most, of this many correct guesses under (epsilon, delta)-DP. By RETICENT:audit-one-run-binomial.
 
     The correct guesses are at most B + F. B is Binomial(guesses, q) with q = e^epsilon / (1 + e^epsilon). F counts
     guesses that delta turned; its mean is at most canaries * delta * (1 - q), and it may depend on B in any way. The
@@ -210,7 +210,7 @@ def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence:
 
 
 def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
-    """Whether so many correct guesses have probability at most ``significance`` under ``claim``.
+    """Whether this many correct guesses have probability at most ``significance`` under ``claim``.
 
     The recursion of MAHLOUJIFAR2024, derived anew in docs/theory/auditing.md. ``claim`` must be its own inverse: it
     holds in both directions.

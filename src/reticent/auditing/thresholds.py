@@ -85,7 +85,7 @@ class RankCounts:
     members: int
 
     def p_value(self, claim: Tested) -> float:
-        """Probability, at most, of misses this few if the release satisfies ``claim``."""
+        """Probability, at most, of misses this few if the release satisfies ``claim``: by RETICENT:audit-ranks."""
         return _rank_p_value(claim, *beta_cells(self.rank, self.non_members), self.false_negatives, self.members)
 
     def rejects(self, claim: Tested, significance: float) -> bool:

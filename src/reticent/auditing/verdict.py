@@ -35,7 +35,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The finding and what it stands on.
+    """The finding and the evidence for it.
 
     Attributes:
         finding: see ``Finding``.

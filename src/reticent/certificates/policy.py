@@ -21,7 +21,7 @@ from reticent.risk.report import MEASURES, Questions, Record
 from reticent.text import did_you_mean, one_of
 
 MEASURED = "measured"
-"""In place of a parameter's value: whatever was measured."""
+"""Instead of a parameter's value: what was measured."""
 
 
 Named = Literal["advantage", "bayes_security", "mu", "success", "tpr", "epsilon", "delta"]
@@ -81,7 +81,7 @@ class Limit(Record):
         side, other = ("at_least", "at_most") if self.measure == "bayes_security" else ("at_most", "at_least")
         value = getattr(self, side)
         if value is None or getattr(self, other) is not None:
-            raise ValueError(f"{self.measure} takes {side} and nothing else")
+            raise ValueError(f"{self.measure} takes {side} only")
         if not 0.0 <= value <= kind.most:
             most = "" if math.isinf(kind.most) else f" to {kind.most:g}"
             raise ValueError(f"{side} of {self.measure} must be a number from 0{most}, got {value!r}")

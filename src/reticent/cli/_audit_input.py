@@ -111,8 +111,7 @@ def check_before_work(
         _check.open_fraction(fpr=fpr)
     for mu in against_mu:
         _check.non_negative(against_mu=mu)
-    if seed < 0:
-        raise ParameterError("seed", seed, "a whole number >= 0")
+    _check.seed(seed=seed)
     if save is not None:
         refuse_existing(check_score_path(save))
     if page is not None:
