@@ -83,6 +83,11 @@ class Fault(StrEnum):
         return _EXPLANATIONS[self]
 
     @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return self.explanation.remedy
+
+    @property
     def text(self) -> str:
         """Reason and remedy as sentences for people."""
         explained = self.explanation
