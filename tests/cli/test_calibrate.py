@@ -45,7 +45,16 @@ def test_json_has_the_promised_shape(capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["bayes-security=0.9", "success=0.6@0.5", "tpr=0.01@0.001", "epsilon=1@1e-05", "reconstruction=0.1@0.05"]
+    "target",
+    [
+        "bayes-security=0.9",
+        "success=0.6@0.5",
+        "tpr=0.01@0.001",
+        "ppv=0.2@0.1,0.01",
+        "epsilon=1@1e-05",
+        "reconstruction=0.1@0.05",
+        "secret=0.01@13.3,10",
+    ],
 )
 def test_every_target_can_be_typed(capsys, target: str) -> None:
     answer = document(capsys, "calibrate", "gaussian", "--target", target, "--releases", "3")

@@ -20,7 +20,7 @@ import numpy as np
 from reticent import risk
 from reticent.curves import TradeOff, from_advantage, no_privacy
 from reticent.curves.enclosure import Enclosure, Interval
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import GradientsRecord
 from reticent.proofs import Basis, Claim, Condition, Formula, Proof, Status, claim_of
@@ -219,6 +219,8 @@ class Adversary(ABC):
         unmeasured: why it is left out where nobody measured what it needs; None where it needs nothing.
         counts_parameters: it needs the number of released coordinates, where the release states it.
         by_name_only: not among "all": a published formula that is kept for reproduction.
+        every_test: its curve bounds every test of every two neighbouring data sets, one-sided ones too. Then it bounds
+            whoever guesses a secret, or reconstructs a record.
     """
 
     __slots__ = ()
@@ -234,6 +236,7 @@ class Adversary(ABC):
     unmeasured: ClassVar[str | None] = None
     counts_parameters: ClassVar[bool] = False
     by_name_only: ClassVar[bool] = False
+    every_test: ClassVar[bool] = False
 
     def fitted(self, form: GradientsRecord) -> Self:
         """The same attacker, with its open parameters as the model of a run has them.
@@ -294,6 +297,21 @@ MEANT = {
     "glir": "membership-game",
 }
 """Attackers as other papers call them."""
+
+
+def refuse_secrets(who: Adversary, what: str = "secret") -> None:
+    """Refuse an attacker whose curve bounds nobody who guesses a secret.
+
+    Args:
+        who: attacks.
+        what: is guessed.
+
+    Raises:
+        UnsupportedError: the attacker is one.
+    """
+    if not who.every_test:
+        known = " or ".join(name for name, kind in ADVERSARIES.items() if kind.every_test)
+        raise UnsupportedError(f"{what} has a bound for everybody only, not under {who.name}: use {known}")
 
 
 def adversary_parameters() -> Iterator[tuple[str, Parameter]]:

@@ -70,6 +70,7 @@ class FinalModel(Adversary):
     knows: ClassVar[str] = "everything but this record"
     lacks: ClassVar[str] = "the weights between the start and the end"
     infers: ClassVar[str] = "whether this record was used"
+    every_test: ClassVar[bool] = True
     by_name_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

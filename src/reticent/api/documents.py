@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,10 @@ from pydantic import ValidationError
 
 from reticent.adversaries.seen import Witness, witness_of
 from reticent.api.names import Who, adversaries, relation
+from reticent.api.risks import several
 from reticent.api.table import Cell, Table
+from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, certify_watched, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
-from reticent.certificates.build import certify_run, certify_watched, run_declaration
 from reticent.certificates.derive import expected_warnings
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.errors import ArtifactError, ParameterError
@@ -27,7 +28,7 @@ from reticent.proofs import Claim
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watch_start import chained
 from reticent.records.watched_run import WatchedRun
-from reticent.risk.report import MEASURES
+from reticent.risk.report import MEASURES, Questions
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -56,21 +57,20 @@ class Certified(Table):
 
     def columns(self) -> tuple[str, ...]:
         """Who attacks under which relation, how strong the claim is, and the numbers."""
-        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(place) for name, place in self._stated()))
+        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(*at) for name, at in self._stated()))
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each assessment."""
         found: list[tuple[Cell, ...]] = []
         for record in self.certificate.assessments:
-            numbers = [MEASURES[name].of(record, place).value for name, place in self._stated()]
+            numbers = [MEASURES[name].of(record, *at).value for name, at in self._stated()]
             cells = [math.inf if number is None else number for number in numbers]
             found.append((record.label, record.neighbouring, record.claim, *cells))
         return found
 
-    def _stated(self) -> list[tuple[str, str | None]]:
+    def _stated(self) -> list[tuple[str, tuple[str, ...]]]:
         first = self.certificate.assessments[0]
-        fprs, deltas = first.tpr_at_fpr, first.epsilon_at_delta
-        return [("advantage", None), *(("tpr", fpr) for fpr in fprs), *(("epsilon", delta) for delta in deltas)]
+        return [(name, at) for name in ("advantage", "tpr", "epsilon") for at in MEASURES[name].stated(first)]
 
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """Numbers that are bounds are rounded up."""
@@ -176,6 +176,8 @@ def certify(
     run_signed_by: str | None = None,
     adversary: Who | Sequence[Who] | None = None,
     neighbouring: Neighbouring | str | None = None,
+    secret_bits: float | Sequence[float] = (),
+    guesses: float | Sequence[float] = 1,
     progress: Callable[[str], None] | None = None,
 ) -> Certified:
     """The certificate of a run, a ledger or a mechanism.
@@ -192,6 +194,9 @@ def certify(
         run_signed_by: id of the key that signed the run when it ended, if you checked it.
         adversary: who attacks, for a mechanism; by default everybody who needs no measurement.
         neighbouring: between which data sets, for a mechanism; None means each adversary's own ``relation``.
+        secret_bits: the certificate then says how likely a secret of so many bits (min-entropy) is guessed that is in
+            one person's records and nowhere else; a number or several.
+        guesses: in how many guesses; a number or several.
         progress: called with the name of each attacker before its numbers are computed.
 
     Raises:
@@ -206,6 +211,7 @@ def certify(
     """
     said = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
     said["run_signed_by"] = run_signed_by
+    questions = replace(CERTIFICATE_QUESTIONS, secret_bits=several(secret_bits), guesses=several(guesses))
     source = _chain(what) if isinstance(what, (list, tuple)) else _opened(what)
     if isinstance(source, Mechanism):
         today = created or datetime.now(UTC).date().isoformat()
@@ -215,11 +221,13 @@ def certify(
             declared = Declaration(**known)
         between = relation(neighbouring)
         return Certified(
-            certify_mechanism(source, declared, adversaries=chosen, neighbouring=between, progress=progress)
+            certify_mechanism(
+                source, declared, adversaries=chosen, neighbouring=between, questions=questions, progress=progress
+            )
         )
     if adversary is not None or neighbouring is not None or created is not None:
         raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
-    return Certified(_of_run(source, said, tuple(publish), progress))
+    return Certified(_of_run(source, said, tuple(publish), progress, questions))
 
 
 @hinting
@@ -339,17 +347,21 @@ def _chain(ledgers: Sequence[Any]) -> WatchedRun:
 
 
 def _of_run(
-    source: Any, said: dict[str, str | None], publish: tuple[str, ...], progress: Callable[[str], None] | None
+    source: Any,
+    said: dict[str, str | None],
+    publish: tuple[str, ...],
+    progress: Callable[[str], None] | None,
+    questions: Questions,
 ) -> Certificate:
     ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
     if isinstance(ledger, WatchedRun):
-        return certify_watched(ledger, progress, **said)
+        return certify_watched(ledger, progress, questions, **said)
     if not isinstance(ledger, RunLedger):
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     more: dict[str, str | None] = {} if source is ledger else {"weights_sha256": _weights_of(source)}
     with _declaring():
         declared = run_declaration(ledger, publish, **more, **said)
-    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, progress)
+    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, progress, questions)
 
 
 @contextmanager

@@ -41,6 +41,8 @@ class Assessments(Table, Sequence[Assessment]):
         assessments: in the order asked for; the worst case of each relation is among them.
         questions: where the curves are read.
         skipped: attackers that could not be answered, with the reason.
+
+    ``more`` names measures that the table shows besides.
     """
 
     _leading = 2
@@ -51,9 +53,11 @@ class Assessments(Table, Sequence[Assessment]):
         assessments: Sequence[Assessment],
         questions: Questions,
         skipped: dict[str, str] | None = None,
+        more: Sequence[str] = (),
     ) -> None:
         self.mechanism, self.questions = mechanism, questions
         self.assessments, self.skipped = tuple(assessments), dict(skipped or {})
+        self._measures = ("advantage", "tpr", *more, "epsilon", "secret")
 
     @overload
     def __getitem__(self, index: int | str) -> Assessment: ...
@@ -86,24 +90,23 @@ class Assessments(Table, Sequence[Assessment]):
 
     def columns(self) -> tuple[str, ...]:
         """Who attacks under which relation, how strong the claim is, and the numbers."""
-        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(place) for name, place in self._asked()))
+        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(*at) for name, at in self._asked()))
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each assessment; ``inf`` where no finite number is proven."""
-        asked = [(MEASURES[name].read, () if place is None else (place,)) for name, place in self._asked()]
+        asked = [(MEASURES[name], at) for name, at in self._asked()]
         return [
             (
                 one.adversary.label,
                 one.neighbouring.value,
                 one.claim.value,
-                *(one.measure(m, *x).value for m, x in asked),
+                *(one.measure(m.read, *x).value if m.answers(one.adversary.every_test) else None for m, x in asked),
             )
             for one in self.assessments
         ]
 
-    def _asked(self) -> list[tuple[str, float | None]]:
-        fprs, deltas = self.questions.fprs, self.questions.deltas
-        return [("advantage", None), *(("tpr", fpr) for fpr in fprs), *(("epsilon", delta) for delta in deltas)]
+    def _asked(self) -> list[tuple[str, tuple[float, ...]]]:
+        return [(name, at) for name in self._measures for at in MEASURES[name].asked(self.questions)]
 
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """Numbers that are bounds are rounded up."""
@@ -143,6 +146,9 @@ def assess(
     method: Method | str = Method.EXACT,
     fpr: float | Sequence[float] = DEFAULT_FPR,
     delta: float | Sequence[float] = DEFAULT_DELTA,
+    prior: float | Sequence[float] | None = None,
+    secret_bits: float | Sequence[float] = (),
+    guesses: float | Sequence[float] = 1,
 ) -> Assessments:
     """What each attacker can learn from ``mechanism``; the worst case is always among the answers.
 
@@ -155,6 +161,11 @@ def assess(
         method: how curves are evaluated.
         fpr: false positive rates, in [0, 1], at which the table shows the true positive rate.
         delta: deltas, in (0, 1], at which the table shows epsilon.
+        prior: shares of the people that are in the data, in (0, 1): the table then shows how likely a flagged person is
+            one of them, at each ``fpr``.
+        secret_bits: min-entropies of secrets in one person's records, in bits, > 0: the table then shows how likely
+            such a secret is guessed (docs/secrets.md).
+        guesses: in how many guesses.
 
     Raises:
         ParameterError: a name is unknown (the message has the nearest), or a number outside its domain.
@@ -172,11 +183,18 @@ def assess(
     how = _check.member(Method, method=method)
     release, witness = released(mechanism)
     between = relation(neighbouring)
-    asked = Questions(fprs=_several(fpr=fpr), deltas=_several(delta=delta))
+    asked = Questions(
+        fprs=several(fpr),
+        deltas=several(delta),
+        priors=(0.5,) if prior is None else several(prior),
+        secret_bits=several(secret_bits),
+        guesses=several(guesses),
+    )
+    more = () if prior is None else ("ppv",)
     if asks_for_all(adversary):
         found, skipped = assess_answerable(release, who, between, how, witness)
-        return Assessments(release, found, asked, skipped)
-    return Assessments(release, assess_each(release, who, between, how, witness), asked)
+        return Assessments(release, found, asked, skipped, more)
+    return Assessments(release, assess_each(release, who, between, how, witness), asked, more=more)
 
 
 def released(what: Any) -> tuple[Mechanism, Witness | None]:
@@ -214,11 +232,9 @@ def mechanism_of(what: Any) -> Mechanism:
     raise ParameterError("mechanism", type(what).__name__, hint)
 
 
-def _several(**given: Any) -> tuple[float, ...]:
-    """The one argument as numbers, whether it is a number or several."""
-    ((name, values),) = given.items()
-    many = values if isinstance(values, Iterable) and not isinstance(values, str) else (values,)
-    return tuple(_check.finite(**{name: x}) for x in many)
+def several(values: float | Sequence[float]) -> tuple[float, ...]:
+    """One number or several, as a tuple."""
+    return tuple(values) if isinstance(values, Iterable) and not isinstance(values, str) else (values,)
 
 
 def _in_short(mechanism: Mechanism) -> str:

@@ -79,6 +79,7 @@ def certify_run(
     sensitivity: SensitivityRecord | None = None,
     declared: Declaration | None = None,
     progress: Callable[[str], None] | None = None,
+    questions: Questions = CERTIFICATE_QUESTIONS,
 ) -> Certificate:
     """The certificate of a finished run; the same ledger always gives the same document.
 
@@ -87,26 +88,30 @@ def certify_run(
         sensitivity: what a recorder measured about one attribute: adds the attribute adversary, marked as
             depending on private data.
         declared: what the issuer says; by default the name and fingerprint of the data and the time of the run.
-        progress: as for ``certify``.
+        progress, questions: as for ``certify``.
     """
     attribute = (Attribute(gradient_change=sensitivity),) if sensitivity is not None else ()
     return certify(
         ledger.mechanism(),
         declared or run_declaration(ledger),
         adversaries=(*standard_adversaries(), *attribute),
+        questions=questions,
         ledger=ledger,
         progress=progress,
     )
 
 
 def certify_watched(
-    ledger: WatchedRun, progress: Callable[[str], None] | None = None, **declared: str | None
+    ledger: WatchedRun,
+    progress: Callable[[str], None] | None = None,
+    questions: Questions = CERTIFICATE_QUESTIONS,
+    **declared: str | None,
 ) -> Certificate:
     """The certificate of a training loop that was watched.
 
     Args:
         ledger: what was seen.
-        progress: as for ``certify``.
+        progress, questions: as for ``certify``.
         declared: fields of ``Declaration``; by default only the time and the fingerprint of the weights are known.
     """
     known: dict[str, str | None] = {
@@ -118,7 +123,9 @@ def certify_watched(
     measured = ledger.diagnostics.sensitivity
     attribute = () if measured is None else (Attribute(gradient_change=_record_of(measured)),)
     everybody = (*standard_adversaries(), *attribute)
-    return certify(ledger.mechanism(), said, adversaries=everybody, ledger=ledger, progress=progress)
+    return certify(
+        ledger.mechanism(), said, adversaries=everybody, questions=questions, ledger=ledger, progress=progress
+    )
 
 
 def _record_of(measured: MeasuredChange) -> SensitivityRecord:

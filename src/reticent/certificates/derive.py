@@ -110,6 +110,8 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
             deltas=list(inputs.questions.deltas),
             epsilons=list(inputs.questions.epsilons),
             priors=list(inputs.questions.priors),
+            secret_bits=list(inputs.questions.secret_bits),
+            guesses=list(inputs.questions.guesses),
         ),
         assessments=list(records),
         skipped=_left_out(inputs, records),
@@ -145,10 +147,10 @@ class _Reader:
 
     def __init__(self, questions: Questions, settle: Settle, records: Protected) -> None:
         self._questions, self._settle, self._records = questions, settle, records
-        self._known: dict[tuple[int, int, tuple[float, float]], tuple[Assessment, dict[str, Any], CurvePoints]] = {}
+        self._known: dict[Any, tuple[Assessment, dict[str, Any], CurvePoints]] = {}
 
     def read(self, index: int, assessment: Assessment) -> CertifiedAssessment:
-        key = (id(assessment.curve), id(assessment.truth), assessment.mu_limits)
+        key = (id(assessment.curve), id(assessment.truth), assessment.mu_limits, assessment.adversary.every_test)
         if key not in self._known:  # the assessment is kept, so that its identity stays its own
             self._known[key] = (assessment, measures(assessment, self._questions), curve_points(assessment.curve))
         _, measured, curve = self._known[key]

@@ -34,7 +34,7 @@ def inputs_of(certificate: Certificate) -> Inputs:
     )
     q = certificate.questions
     try:
-        questions = Questions(tuple(q.fprs), tuple(q.deltas), tuple(q.epsilons), tuple(q.priors))
+        questions = Questions(**{name: tuple(asked) for name, asked in q.model_dump().items()})
     except ReticentError as error:
         raise ArtifactError(f"questions: {error}") from None
     skipped = {

@@ -17,8 +17,8 @@ from markupsafe import Markup
 
 from reticent.adversaries import ADVERSARIES
 from reticent.certificates import curves, words
-from reticent.certificates.schema import Certificate, CertifiedAssessment, Edition
-from reticent.certificates.sentences import about, even_guess, found_at, percent, persons, right_guess, wanted
+from reticent.certificates.schema import Certificate, CertifiedAssessment, Edition, QuestionRecord
+from reticent.certificates.sentences import about, even_guess, found_at, one_in, percent, persons, share, wanted, worth
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError
 from reticent.io.strict import loads
@@ -26,6 +26,7 @@ from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.proofs import Claim
 from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.registry import parameters_of
+from reticent.risk import blind_guess
 from reticent.risk.report import MEASURES, Number
 from reticent.text import digits, printable
 
@@ -90,6 +91,8 @@ def render_html(certificate: Certificate) -> str:
         lines=curves.lines(certificate.assessments, names),
         curves=curves,
         tables=_tables(certificate),
+        secrets=_secrets(certificate),
+        of_secrets=words.of_secrets(certificate),
         notes=[(words.of_clients(certificate, note), who) for note, who in _notes(certificate)],
         declarations=_declarations(certificate),
         facts=_facts(certificate),
@@ -159,9 +162,17 @@ def _columns(certificate: Certificate) -> list[tuple[str, str]]:
     """Heading and explanation of each column of the answer."""
     q = certificate.questions
     found = [("Coin flip", "both answers equally likely")]
-    found += [(f"1 in {1 / p:.3g}", f"the secret holds with {percent(p)}") for p in q.priors if p < 0.5][:1]
-    found += [(f"{percent(f)} false alarms", "share of insiders found") for f in q.fprs if f == 0.01]
+    for prior, fpr in _accusations(q):
+        meaning = f"{one_in(prior)} is in the data: how often an accusation is right"
+        found.append((f"Accused, {percent(fpr)} false alarms", meaning))
+    found += [(f"Found, {percent(f)} false alarms", "share of insiders found") for f in q.fprs if f == 0.01]
     return found
+
+
+def _accusations(q: QuestionRecord) -> list[tuple[float, float]]:
+    """The prior and the false alarm rates at which the worth of an accusation is a column."""
+    rare = [prior for prior in q.priors if prior < 0.5][:1]
+    return [(prior, fpr) for prior in rare for fpr in sorted(q.fprs, reverse=True) if 0.0 < fpr <= 0.01]
 
 
 def _relation(record: CertifiedAssessment, usual: str) -> str:
@@ -184,13 +195,14 @@ def _guesses(certificate: Certificate, record: CertifiedAssessment) -> tuple[tup
     claim = Claim(record.claim)
     strength = "at most" if claim.proven else "about" if claim is Claim.ESTIMATE else "measured"
     even = (percent(0.5), f"{strength} {percent(even_guess(record), up=claim.proven)}")
-    rare = [right_guess(record, p) for p in q.priors if p < 0.5][:1]
-    return (even, *rare, *(found_at(record, f) for f in q.fprs if f == 0.01))
+    accused = [worth(record, *at) for at in _accusations(q)]
+    return (even, *accused, *(found_at(record, f) for f in q.fprs if f == 0.01))
 
 
-_BY_PLACE: dict[str, tuple[str, Callable[[float], str]]] = {
+_BY_PLACE: dict[str, tuple[str, Callable[..., str]]] = {
     "success": ("Right guess, by prior", percent),
     "tpr": ("TPR, by FPR", "{:g}".format),
+    "ppv": ("Accusations that are true (PPV), by prior and FPR", "{:g}, {:g}".format),
     "epsilon": ("ε, by δ", "{:g}".format),
     "delta": ("δ, by ε", "{:g}".format),
 }
@@ -202,10 +214,30 @@ def _tables(certificate: Certificate) -> list[NumberTable]:
     found = [NumberTable("In one number", ("advantage", "Bayes security", "μ"), _merged(records, alone))]
     for name, (title, label) in _BY_PLACE.items():
         one = MEASURES[name]
-        places = getattr(certificate.questions, one.asked)
-        rows = [[one.of(record, place) for place in places] for record in records]
-        found += [NumberTable(title, tuple(map(label, places)), _merged(records, rows))] if places else []
+        places = one.stated(records[0])
+        rows = [[one.of(record, *at) for at in places] for record in records]
+        headings = tuple(label(*map(float, at)) for at in places)
+        found += [NumberTable(title, headings, _merged(records, rows))] if places else []
     return found
+
+
+def _secrets(certificate: Certificate) -> NumberTable | None:
+    """What guesses of a secret reach, where somebody asked for it."""
+    one, found = MEASURES["secret"], []
+    usual = certificate.assessments[0].neighbouring
+    for record in certificate.assessments:
+        for at in one.stated(record):
+            bits, guesses = map(float, at)
+            blind, known = blind_guess(bits, guesses), one.of(record, *at).value
+            cells = (
+                f"{bits:g}",
+                f"{guesses:g}",
+                share(blind),
+                f"at most {share(1.0 if known is None else known, up=True)}",
+            )
+            found.append((record.label + _relation(record, usual), cells))
+    columns = ("bits", "guesses", "without the model", "with the model")
+    return NumberTable("A secret in one person's records", columns, tuple(found)) if found else None
 
 
 def _merged(

@@ -30,7 +30,7 @@ MEASURED = "measured"
 """In place of a parameter's value: whatever was measured."""
 
 
-Named = Literal["advantage", "bayes_security", "mu", "success", "tpr", "epsilon", "delta"]
+Named = Literal["advantage", "bayes_security", "mu", "success", "tpr", "ppv", "epsilon", "delta", "secret"]
 Real = Annotated[float, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 
@@ -44,6 +44,11 @@ def _among(*names: str) -> AfterValidator:
         return name
 
     return AfterValidator(known)
+
+
+def _needs(places: tuple[tuple[str, str], ...]) -> str:
+    names = ", ".join(name for name, _ in places)
+    return f"needs 'at': {names if len(places) == 1 else f'[{names}]'}" if places else "takes no 'at'"
 
 
 def _attacker(name: str) -> str:
@@ -64,8 +69,8 @@ class Limit(Record):
         parameters: of the attacker, by name: a number, or the word ``measured``; whatever is not named has its
             default. Numbers of the same attacker with other parameters do not count.
         measure: which number of this attacker is limited.
-        at: where it is read: the prior of ``success``, the FPR of ``tpr``, the delta of ``epsilon``, the epsilon
-            of ``delta``; absent for the others.
+        at: where it is read: the prior of ``success``, the FPR of ``tpr``, the prior and the FPR of ``ppv``, the delta
+            of ``epsilon``, the epsilon of ``delta``, the bits and the guesses of ``secret``; absent for the others.
         at_most: the largest value allowed; for ``bayes_security`` use ``at_least``.
         at_least: the smallest Bayes security allowed.
         neighbouring: for which relation; None for each that the policy demands, and each that the certificate has.
@@ -75,7 +80,7 @@ class Limit(Record):
     measure: Named
     at_most: Real | None = None
     at_least: Real | None = None
-    at: Real | None = None
+    at: Real | tuple[Real, Real] | None = None
     adversary: Annotated[str, AfterValidator(_attacker)] = "worst-case"
     parameters: dict[str, Real | Literal["measured"] | None] = Field(default_factory=dict, max_length=16)
     neighbouring: Neighbouring | None = None
@@ -91,10 +96,11 @@ class Limit(Record):
         if not 0.0 <= value <= kind.most:
             most = "" if math.isinf(kind.most) else f" to {kind.most:g}"
             raise ValueError(f"{side} of {self.measure} must be a number from 0{most}, got {value!r}")
-        if (self.at is None) == (kind.place is not None):
-            raise ValueError(f"{self.measure} {'needs' if self.at is None else 'takes no'} 'at'")
-        if self.at is not None:
-            Questions(**{kind.asked: (self.at,)})
+        if len(self.places) != len(kind.places):
+            raise ValueError(f"{self.measure} {_needs(kind.places)}")
+        asked = Questions(**{asked: (x,) for (_, asked), x in zip(kind.places, self.places, strict=True)})
+        if not list(kind.asked(asked)):
+            raise ValueError(f"{self.measure} is read at a false positive rate above 0")
         return self
 
     @model_validator(mode="after")
@@ -106,6 +112,11 @@ class Limit(Record):
             if value == MEASURED and not known[name].measured:
                 raise ValueError(f"{name} must be a number: nobody measures it")
         return self
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """``at``, number by number."""
+        return self.at if isinstance(self.at, tuple) else () if self.at is None else (self.at,)
 
     @property
     def relation(self) -> Neighbouring:
@@ -293,12 +304,12 @@ def _parameters(adversary: str) -> tuple[Parameter, ...]:
 def _against(record: CertifiedAssessment, limit: Limit, policy: Policy, where: str) -> Check:
     if not _strong_enough(record, limit):
         return Check(where, False, f"the claim is {record.claim}, the policy wants {limit.claim}")
-    unaccepted = [f"{key} ({status})" for key, status in _open(record) if key not in policy.accept_conditions]
+    unaccepted = [f"{key} ({status})" for key, status in _open(record, limit) if key not in policy.accept_conditions]
     if unaccepted:
         return Check(where, False, f"it rests on {', '.join(unaccepted)}: the policy does not accept that")
     number = _read(record, limit)
     if number is None:
-        return Check(where, False, f"the certificate does not state it at {limit.at:g}")
+        return Check(where, False, f"the certificate does not state it at {_place(limit)}")
     if number.value is None:
         return Check(where, False, "there is no finite value")
     if limit.at_least is not None:
@@ -312,22 +323,27 @@ def _strong_enough(record: CertifiedAssessment, limit: Limit) -> bool:
     return limit.claim in ("any", record.claim) or (Claim(limit.claim).proven and Claim(record.claim).proven)
 
 
-def _open(record: CertifiedAssessment) -> Iterator[tuple[str, str]]:
+def _open(record: CertifiedAssessment, limit: Limit) -> Iterator[tuple[str, str]]:
     """What nobody checked, and who says so. What this version does not know, nobody checked."""
-    for found in record.conditions:
+    for found in (*record.conditions, *record.also_needed.get(MEASURES[limit.measure].field, ())):
         if found.key not in CONDITIONS or found.known.open:
             yield found.key, found.status.value
 
 
 def _read(record: CertifiedAssessment, limit: Limit) -> Number | None:
     try:
-        return MEASURES[limit.measure].of(record, limit.at)
+        return MEASURES[limit.measure].of(record, *limit.places)
     except KeyError:
         return None
 
 
+def _place(limit: Limit) -> str:
+    names = (name for name, _ in MEASURES[limit.measure].places)
+    return ", ".join(f"{name} {place:g}" for name, place in zip(names, limit.places, strict=True))
+
+
 def _name(limit: Limit) -> str:
     who = ", ".join(f"{name} {'none' if value is None else value}" for name, value in limit.parameters.items())
-    place = "" if limit.at is None else f" at {MEASURES[limit.measure].place} {limit.at:g}"
+    place = "" if limit.at is None else f" at {_place(limit)}"
     bound = f"at least {limit.at_least:g}" if limit.at_least is not None else f"at most {limit.at_most:g}"
     return f"{limit.adversary}{f' ({who})' if who else ''}: {limit.measure}{place} {bound}"

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import click
 from pydantic import BaseModel
 
 from reticent.proofs import Claim, conditions_by_whom
+from reticent.risk import blind_guess
 from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord, Number, Questions, RiskDocument
 from reticent.text import Column, by_whom, digits, printable, table, wrapped
 
+ON_REQUEST = ("ppv", "delta")
+"""Measures that are in every document, and in a table where somebody asks."""
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 
 
@@ -35,9 +38,9 @@ def _width() -> int:
     return min(max(shutil.get_terminal_size().columns, _SMALL), _WIDE)
 
 
-def print_risk(document: RiskDocument, *, deltas: bool = False) -> None:
-    """One table per neighbouring relation, then what a reader must know; delta at epsilon if it was asked for."""
-    print_assessments(document.assessments, deltas=deltas)
+def print_risk(document: RiskDocument, more: Collection[str] = ()) -> None:
+    """One table per neighbouring relation, then what a reader must know; ``more`` as for ``print_assessments``."""
+    print_assessments(document.assessments, more=more)
     for line in (
         *_infinite(document.assessments),
         *_estimates(document.assessments),
@@ -45,6 +48,7 @@ def print_risk(document: RiskDocument, *, deltas: bool = False) -> None:
     ):
         say(line)
     print_conditions([(r.adversary, r.conditions) for r in document.assessments])
+    print_further(document.assessments)
     for name, reason in document.skipped.items():
         say(f"{name} left out: {reason}")
 
@@ -56,49 +60,67 @@ def print_conditions(owned: Sequence[tuple[str, Sequence[ConditionRecord]]]) -> 
         say(line, indent=2)
 
 
-def print_assessments(records: Sequence[AssessmentRecord], *, short: bool = False, deltas: bool = False) -> None:
+def print_further(records: Sequence[AssessmentRecord]) -> None:
+    """What the guesses of a secret reach with the model and without, and what these numbers need besides."""
+    one = MEASURES["secret"]
+    for record in records:
+        for at in one.stated(record):
+            bits, guesses = map(float, at)
+            what = f"a secret of {bits:g} bits in {guesses:g} guess{'es' if guesses > 1 else ''}"
+            found = shown(one.of(record, *at), up=True)
+            say(f"{record.label}: {what}: at most {found}; {shown(blind_guess(bits, guesses))} without the model")
+    needed = [record.also_needed[one.field] for record in records if one.field in record.also_needed]
+    if needed:
+        click.echo("What this needs besides:")
+        for line in conditions_by_whom([("", [found.known for found in needed[0]])]):
+            say(line, indent=2)
+
+
+def print_assessments(records: Sequence[AssessmentRecord], *, short: bool = False, more: Collection[str] = ()) -> None:
     """The records as tables, one for each relation: values of different relations must not be compared.
 
     Args:
         records: in the order in which to print them.
         short: one FPR, no Bayes security, and of the priors and deltas those that `reticent risk` shows.
-        deltas: delta at epsilon too.
+        more: measures of ``ON_REQUEST`` that were asked for.
     """
     for relation in dict.fromkeys(record.neighbouring for record in records):
-        _print_relation(relation, [r for r in records if r.neighbouring == relation], short, deltas)
+        _print_relation(relation, [r for r in records if r.neighbouring == relation], short, more)
 
 
-def _print_relation(relation: str, records: list[AssessmentRecord], short: bool, with_delta: bool) -> None:
+def _print_relation(relation: str, records: list[AssessmentRecord], short: bool, more: Collection[str]) -> None:
     how = ["" if r.method == "exact" else f" ({r.method})" for r in records]
     names = [("attacker", [r.label + way for r, way in zip(records, how, strict=True)])]
     names.append(("claim", [r.claim for r in records]))
     bounds = [Claim(r.claim).proven for r in records]
     numbers = []
-    for name, place in _asked(records[0], short, with_delta):
+    for name, at in _asked(records, short, more):
         one = MEASURES[name]
         cells = [
-            shown(one.of(r, place), up=name != "bayes_security" if b else None)
+            shown(one.of(r, *at), up=name != "bayes_security" if b else None) if at in one.stated(r) else "-"
             for r, b in zip(records, bounds, strict=True)
         ]
-        numbers.append((one.heading if place is None else f"{one.heading}\n@{place}", cells))
+        numbers.append((one.at(*at).replace("@", "\n@"), cells))
     print_table(f"neighbouring data sets: {relation}", names, numbers)
 
 
-def _asked(first: AssessmentRecord, short: bool, with_delta: bool) -> Iterator[tuple[str, str | None]]:
+def _asked(
+    records: list[AssessmentRecord], short: bool, more: Collection[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The columns: names of measures, with the places at which they are read."""
     usual = Questions()
     for name, one in MEASURES.items():
-        if one.place is None:
-            yield from [] if short and name == "bayes_security" else [(name, None)]
+        if not one.places:
+            yield from [] if short and name == "bayes_security" else [(name, ())]
             continue
-        places = list(getattr(first, one.field)) if with_delta or name != "delta" else []
-        known = [repr(x) for x in getattr(usual, one.asked)]
+        places = max((one.stated(r) for r in records), key=len) if name in more or name not in ON_REQUEST else []
+        known = [tuple(map(repr, at)) for at in one.asked(usual)]
         if short and name == "tpr":
             places = places[-2:-1] or places
         elif short and places:
             last = places[0] if name == "success" else places[-1]
-            places = [key for key in places if key in known] or [last]
-        yield from ((name, place) for place in places)
+            places = [at for at in places if at in known] or [last]
+        yield from ((name, at) for at in places)
 
 
 def _infinite(records: Sequence[AssessmentRecord]) -> list[str]:

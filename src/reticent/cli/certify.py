@@ -14,6 +14,7 @@ from reticent.certificates.schema import Declaration
 from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
 from reticent.cli._ledger import check_run_folder
+from reticent.cli._options import SECRETS, secrets_of
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import load_settings, require_torch, train_with_bar
@@ -21,6 +22,7 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.io.strict import dumps
 from reticent.mechanisms import DPSGD
+from reticent.risk.report import Questions
 from reticent.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ _PARAMETERS = (
     option("run_key", Path, "Public key that signed the run; default: that of --sign."),
     option("publish", str, "Show of your own records: names (of files and columns) or accuracy.", many=True),
     option("include_private", bool, "Show numbers that depend on private data in the page."),
+    *SECRETS,
     *_PARAMETERS,
     JSON,
 )
@@ -99,6 +102,8 @@ def certify(
         raise ParameterError("run_key", str(run_key), "left out: there is no run, so nobody signed one")
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
+    secrets: dict[str, Any] = secrets_of(given)
+    Questions(**secrets)
     consents = consents_of(publish)
     what: DPSGD | Path | Run
     if alone:
@@ -110,7 +115,7 @@ def certify(
         run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
         what, declared["run_signed_by"] = run, signer_of_run(run.path, keys, run_key)
     with waiting("assessing") as progress:
-        certificate = certify_anything(what, publish=consents, progress=progress, **declared).certificate
+        certificate = certify_anything(what, publish=consents, progress=progress, **secrets, **declared).certificate
     files = write_certificate(certificate, folder, include_private=include_private, key=keys)
     if json:
         print_json(signed(certificate, *keys))

@@ -11,6 +11,7 @@ import click
 from reticent.cli._app import JSON, command, option
 from reticent.cli._ledger import LEAF, LEDGER, say_warnings
 from reticent.cli._options import (
+    SECRETS,
     adversaries_of,
     adversary_option,
     adversary_options,
@@ -22,6 +23,7 @@ from reticent.cli._options import (
     neighbouring_of,
     per_mechanism,
     say_if_unused,
+    secrets_of,
     told_apart,
 )
 from reticent.mechanisms import Mechanism
@@ -33,7 +35,13 @@ _QUESTIONS = (
     option("fpr", float, "False positive rate for TPR; repeatable.", many=True),
     option("delta", float, "delta for epsilon; repeatable.", many=True),
     option("epsilon", float, "epsilon for delta; repeatable.", many=True),
-    option("prior", float, "Prior for the probability of a right guess; repeatable.", many=True),
+    option(
+        "prior",
+        float,
+        "Prior for a right guess, and for the worth of an accusation (PPV) at each --fpr; repeatable.",
+        many=True,
+    ),
+    *SECRETS,
 )
 
 
@@ -87,7 +95,8 @@ def _assess(
     adversaries, everything = adversaries_of(names, attackers)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
     witness = None if file is None else file.ledger
-    questions = Questions(**{f"{one}s": given[one] for one in ("fpr", "delta", "epsilon", "prior") if given[one]})
+    typed = {f"{one}s": given[one] for one in ("fpr", "delta", "epsilon", "prior") if given[one]}
+    questions = Questions(**typed, **secrets_of(given))
     if everything:
         assessments, skipped = assess_answerable(mechanism, adversaries, relation, method, witness)
     else:
@@ -96,4 +105,4 @@ def _assess(
     if json:
         print_json(document if file is None else with_warnings(document, file.warnings))
     else:
-        print_risk(document, deltas=bool(given["epsilon"]))
+        print_risk(document, [name for name, asked in (("ppv", "prior"), ("delta", "epsilon")) if given[asked]])

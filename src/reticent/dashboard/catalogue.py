@@ -140,13 +140,15 @@ TARGETS: dict[str, tuple[str, str | None, str, str]] = {
     "advantage": ("Advantage", None, "0.1", "curves"),
     "bayes-security": ("Bayes security", None, "0.9", "curves"),
     "tpr": ("Found (TPR)", "at false alarms (FPR)", "0.01", "roc"),
+    "ppv": ("Accusations", "at prior and false alarms", "0.4", "roc"),
     "epsilon": ("Epsilon", "at delta", "1", "profile"),
     "success": ("Right guesses", "at prior", "0.55", "guesses"),
+    "secret": ("A secret", "at bits and guesses", "0.01", "roc"),
     "mu": ("mu", None, "1", "curves"),
 }
 """Label, label of the place or None, first value, and the view that shows it; by name on the command line."""
 
-PLACES = {"tpr": "0.001", "epsilon": "1e-5", "success": "0.5"}
+PLACES = {"tpr": "0.001", "ppv": "0.1,0.01", "epsilon": "1e-5", "success": "0.5", "secret": "13.29,10"}
 """Where a target is read unless something else is said."""
 
 UNKNOWNS: dict[str, tuple[str, str, Unknown]] = {

@@ -152,14 +152,16 @@ class StageConfig(Strict):
         return self.noise_multiplier is not None or self.noise_factor is not None
 
 
-_PARTNERS = {
-    "advantage": None,
-    "bayes_security": None,
-    "mu": None,
-    "success": "prior",
-    "tpr": "fpr",
-    "epsilon": "delta",
-    "reconstruction": "baseline",
+_PARTNERS: dict[str, tuple[str, ...]] = {
+    "advantage": (),
+    "bayes_security": (),
+    "mu": (),
+    "success": ("prior",),
+    "tpr": ("fpr",),
+    "ppv": ("prior", "fpr"),
+    "epsilon": ("delta",),
+    "reconstruction": ("baseline",),
+    "secret": ("secret_bits", "guesses"),
 }
 
 
@@ -175,7 +177,8 @@ class TargetConfig(Strict):
     """What an attacker, by default the worst case, may gain; the least noise that keeps to it is computed first.
 
     Exactly one of ``advantage``, ``bayes_security``, ``mu``, ``success`` with ``prior``, ``tpr`` with ``fpr``,
-    ``epsilon`` with ``delta``, ``reconstruction`` with ``baseline``.
+    ``ppv`` with ``prior`` and ``fpr``, ``epsilon`` with ``delta``, ``reconstruction`` with ``baseline``, ``secret``
+    with ``secret_bits`` and ``guesses``.
 
     Attributes:
         neighbouring: between which data sets.
@@ -189,10 +192,14 @@ class TargetConfig(Strict):
     prior: Inside | None = None
     tpr: Inside | None = None
     fpr: Inside | None = None
+    ppv: Inside | None = None
     epsilon: Positive | None = None
     delta: Inside | None = None
     reconstruction: Inside | None = None
     baseline: Inside | None = None
+    secret: Inside | None = None
+    secret_bits: Positive | None = None
+    guesses: Annotated[int, Field(ge=1)] | None = None
     neighbouring: Neighbouring = Neighbouring.ADD_REMOVE
     adversary: Annotated[str, AfterValidator(_attacker)] = "worst-case"
 
@@ -204,9 +211,9 @@ class TargetConfig(Strict):
         if len(targets) != 1:
             raise ValueError(f"exactly one of {', '.join(_PARTNERS)} must be given")
         (name,) = targets
-        partner = _PARTNERS[name]
-        if given != {name} | ({partner} if partner else set()):
-            raise ValueError(f"{name} goes with {partner}" if partner else f"{name} stands alone")
+        partners = _PARTNERS[name]
+        if given != {name, *partners}:
+            raise ValueError(f"{name} goes with {' and '.join(partners)}" if partners else f"{name} stands alone")
         return self
 
 
