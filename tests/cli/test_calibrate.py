@@ -174,7 +174,10 @@ def test_people_get_a_few_lines(capsys) -> None:
         (("--target", "advantage=0.1", "--unknown", "clip", *DPSGD_RUN), "--unknown must be one of"),
         (("--target", "advantage=0.1", "--adversary", "all", *DPSGD_RUN), "--adversary"),
         (("--target", "advantage=0.1", "--unknown", "batch-size", "--steps", "9"), "--noise-multiplier must be given"),
-        (("--target", "reconstruction=0.1@0.01", "--adversary", "relaxed", *DPSGD_RUN), "worst case only"),
+        (
+            ("--target", "reconstruction=0.1@0.01", "--adversary", "relaxed", *DPSGD_RUN),
+            "relaxed bounds no reconstruction",
+        ),
         (
             ("--target", "epsilon=0.1@1e-5", "--unknown", "steps", "--noise-multiplier", "0.5", "--sample-rate", "1"),
             "out of reach: the closest is steps 1",

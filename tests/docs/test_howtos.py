@@ -18,6 +18,7 @@ SHORT = {
     "howto/noise-for-a-target.md": [],
     "howto/opacus.md": ["certificate/certificate.html", "ledger.json"],
     "howto/own-table.md": ["runs/people-certificate/certificate.html"],
+    "howto/secrets-in-text.md": ["certificate/certificate.html"],
     "howto/shuffling-to-random-allocation.md": ["certificate/certificate.html", "ledger.json"],
     "howto/tensorflow-privacy.md": ["certificate/certificate.html"],
     "howto/worth-of-an-accusation.md": ["release/certificate.html"],

@@ -311,7 +311,7 @@ def refuse_secrets(who: Adversary, what: str = "secret") -> None:
     """
     if not who.every_test:
         known = " or ".join(name for name, kind in ADVERSARIES.items() if kind.every_test)
-        raise UnsupportedError(f"{what} has a bound for everybody only, not under {who.name}: use {known}")
+        raise UnsupportedError(f"{who.name} bounds no {what}: its curve is no limit for one-sided tests; use {known}")
 
 
 def adversary_parameters() -> Iterator[tuple[str, Parameter]]:

@@ -228,13 +228,9 @@ def _secrets(certificate: Certificate) -> NumberTable | None:
     for record in certificate.assessments:
         for at in one.stated(record):
             bits, guesses = map(float, at)
-            blind, known = blind_guess(bits, guesses), one.of(record, *at).value
-            cells = (
-                f"{bits:g}",
-                f"{guesses:g}",
-                share(blind),
-                f"at most {share(1.0 if known is None else known, up=True)}",
-            )
+            known = one.of(record, *at).value
+            reached = f"at most {share(1.0 if known is None else known, up=True)}"
+            cells = (f"{bits:g}", f"{guesses:g}", share(blind_guess(bits, guesses)), reached)
             found.append((record.label + _relation(record, usual), cells))
     columns = ("bits", "guesses", "without the model", "with the model")
     return NumberTable("A secret in one person's records", columns, tuple(found)) if found else None
