@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from reticent.proofs.proof import Derived
 from reticent.registry import Parameter, Registry, parameters_of, typed
 from reticent.styles import SPARE, Style
 from reticent.text import Brief, digits, one_of
+
+if TYPE_CHECKING:
+    from reticent.adversaries.seen import Witness
 
 _ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
 _LEAST = 1e-14  # and absolute
@@ -248,6 +251,14 @@ class Adversary(ABC):
             ParameterError: a parameter contradicts what was seen.
         """
         return self
+
+    def checked_by(self, witness: Witness) -> dict[str, Status]:
+        """Conditions of this attacker's own that a ledger establishes, by key.
+
+        Args:
+            witness: the ledger.
+        """
+        return {}
 
     @property
     def label(self) -> str:

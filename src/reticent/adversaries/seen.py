@@ -17,6 +17,10 @@ class Witness(Protocol):
     def gradients(self) -> GradientsRecord | None:
         """What the form of the model says about gradients; None where nobody looked."""
 
+    @property
+    def contraction(self) -> float | None:
+        """By which factor the updates contract, where it is established and only the last weights were kept."""
+
     def vouches(self) -> dict[str, Status]:
         """Statuses of conditions, by key."""
 
@@ -41,7 +45,7 @@ def assess_seen(
         return adversary.assess(mechanism, neighbouring, method)
     fitted = adversary if witness.gradients is None else adversary.fitted(witness.gradients)
     found = fitted.assess(mechanism, neighbouring, method)
-    return found.under(condition("start-weights")).vouched(witness.vouches())
+    return found.under(condition("start-weights")).vouched({**witness.vouches(), **fitted.checked_by(witness)})
 
 
 def witness_of(what: object) -> Witness | None:

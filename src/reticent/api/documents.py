@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from reticent.adversaries import FinalModel
+from reticent.adversaries.base import standard_adversaries
 from reticent.adversaries.seen import Witness, witness_of
 from reticent.api.names import Who, adversaries, relation
 from reticent.api.risks import several
@@ -178,6 +180,7 @@ def certify(
     neighbouring: Neighbouring | str | None = None,
     secret_bits: float | Sequence[float] = (),
     guesses: float | Sequence[float] = 1,
+    contraction: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certified:
     """The certificate of a run, a ledger or a mechanism.
@@ -197,6 +200,8 @@ def certify(
         secret_bits: the certificate then says how likely a secret of so many bits (min-entropy) is guessed that is in
             one person's records and nowhere else; a number or several.
         guesses: in how many guesses; a number or several.
+        contraction: you declare that nobody sees but the last weights, and that each update brings any two weight
+            vectors closer together by this factor: the certificate then has the attacker who sees the final model only.
         progress: called with the name of each attacker before its numbers are computed.
 
     Raises:
@@ -217,6 +222,8 @@ def certify(
         today = created or datetime.now(UTC).date().isoformat()
         known = {"subject": "parameters that are declared", "created": today, **_given(said)}
         chosen = None if adversary is None else adversaries(adversary)
+        if contraction is not None:
+            chosen = (*(standard_adversaries() if chosen is None else chosen), FinalModel(contraction))
         with _declaring():
             declared = Declaration(**known)
         between = relation(neighbouring)
@@ -227,7 +234,7 @@ def certify(
         )
     if adversary is not None or neighbouring is not None or created is not None:
         raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
-    return Certified(_of_run(source, said, tuple(publish), progress, questions))
+    return Certified(_of_run(source, said, tuple(publish), progress, questions, contraction))
 
 
 @hinting
@@ -352,16 +359,19 @@ def _of_run(
     publish: tuple[str, ...],
     progress: Callable[[str], None] | None,
     questions: Questions,
+    contraction: float | None,
 ) -> Certificate:
     ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
     if isinstance(ledger, WatchedRun):
-        return certify_watched(ledger, progress, questions, **said)
+        return certify_watched(ledger, progress, questions, contraction, **said)
     if not isinstance(ledger, RunLedger):
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     more: dict[str, str | None] = {} if source is ledger else {"weights_sha256": _weights_of(source)}
     with _declaring():
         declared = run_declaration(ledger, publish, **more, **said)
-    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, progress, questions)
+    return certify_run(
+        ledger, None if source is ledger else source.sensitivity(), declared, progress, questions, contraction
+    )
 
 
 @contextmanager

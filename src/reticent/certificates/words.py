@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reticent.adversaries import ADVERSARIES
+from reticent.adversaries import ADVERSARIES, FinalModel
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import Protected, about, persons
 from reticent.mechanisms import Neighbouring
@@ -123,7 +123,14 @@ def of_clients(certificate: Certificate, text: str) -> str:
     return about(text, found) if isinstance(found, Unit) else text
 
 
-STRONGER = "The attacker may see the model after every step, not only the last one. Who sees less learns no more."
+_STRONGER = "The attacker may see the model after every step, not only the last one. Who sees less learns no more."
+_ONE = "Every other attacker may see the model after every step."
+
+
+def stronger(certificate: Certificate) -> str:
+    """What an attacker may see of the training."""
+    alone = any(record.adversary == FinalModel.name for record in certificate.assessments)
+    return f"final-model is the attacker who sees the last model only. {_ONE}" if alone else _STRONGER
 
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:

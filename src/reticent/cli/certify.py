@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic import ValidationError
 
+from reticent.adversaries import FinalModel
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
 from reticent.certificates.schema import Declaration
@@ -71,6 +72,11 @@ _PARAMETERS = (
     option("publish", str, "Show of your own records: names (of files and columns) or accuracy.", many=True),
     option("include_private", bool, "Show numbers that depend on private data in the page."),
     *SECRETS,
+    option(
+        "contraction",
+        float,
+        "You declare: nobody sees but the last weights, and each update brings weights closer together by this factor.",
+    ),
     *_PARAMETERS,
     JSON,
 )
@@ -102,8 +108,10 @@ def certify(
         raise ParameterError("run_key", str(run_key), "left out: there is no run, so nobody signed one")
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
-    secrets: dict[str, Any] = secrets_of(given)
-    Questions(**secrets)
+    more: dict[str, Any] = secrets_of(given)
+    Questions(**more)
+    if given["contraction"] is not None:
+        more["contraction"] = FinalModel(given["contraction"]).factor
     consents = consents_of(publish)
     what: DPSGD | Path | Run
     if alone:
@@ -115,7 +123,7 @@ def certify(
         run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
         what, declared["run_signed_by"] = run, signer_of_run(run.path, keys, run_key)
     with waiting("assessing") as progress:
-        certificate = certify_anything(what, publish=consents, progress=progress, **secrets, **declared).certificate
+        certificate = certify_anything(what, publish=consents, progress=progress, **more, **declared).certificate
     files = write_certificate(certificate, folder, include_private=include_private, key=keys)
     if json:
         print_json(signed(certificate, *keys))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reticent import registry
-from reticent.adversaries import Adversary, everybody
+from reticent.adversaries import Adversary, FinalModel, everybody
 from reticent.calibration import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
 from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism
 from reticent.registry import parameters_of
@@ -55,6 +55,7 @@ PARAMETERS: dict[str, Parameter] = {
         Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="unknown directions"),
         Parameter("relaxed_probability", "Direction unknown", "0.5", 0.0, 1.0, log=False, hint="how often"),
         Parameter("susceptibility", "Susceptibility K", "", 0.1, 1e6, hint="empty: average record"),
+        Parameter("contraction", "Contraction", "0.99", 0.5, 1.0, log=False, hint="per update"),
         Parameter("gradient_change", "Gradient change", "0.2", 0.001, 2.0, hint="in clip norms"),
     )
 }
@@ -133,7 +134,9 @@ def _attacker(kind: type[Adversary]) -> Attacker:
     return Attacker(kind.title, kind.short or kind.title, kind, _field(numbers[0]) if numbers else None)
 
 
-ATTACKERS: dict[str, Attacker] = {name: _attacker(kind) for name, kind in everybody().items()}
+ATTACKERS: dict[str, Attacker] = {
+    name: _attacker(kind) for name, kind in {**everybody(), FinalModel.name: FinalModel}.items()
+}
 """By ``Adversary.name``, in the order of the page. The worst case is always among those asked."""
 
 TARGETS: dict[str, tuple[str, str | None, str, str]] = {

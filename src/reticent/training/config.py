@@ -15,6 +15,7 @@ from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.io.models import validated
 from reticent.mechanisms import Neighbouring, Sampler
+from reticent.records.hidden_steps import why_not
 from reticent.records.run_parts import MOST_STAGES, MOST_STEPS
 from reticent.records.run_warnings import Randomness
 from reticent.text import one_of
@@ -241,6 +242,9 @@ class TrainConfig(Strict):
             beyond rounding.
         schedule: what changes along the run, fixed before it; see ``StageConfig``.
         augmentation: views of each image; see ``AugmentationConfig``.
+        weight_decay: is added to the noisy mean gradient, times the weights: outside of the clip.
+        final_model: only the last weights will be seen. The run then keeps nothing of its steps and checks that its
+            updates contract (docs/final-model.md); its certificate has the attacker who sees the final model only.
     """
 
     data: DataConfig
@@ -256,6 +260,7 @@ class TrainConfig(Strict):
     learning_rate: Annotated[float, Field(gt=0.0, le=1e30)]
     learning_rate_schedule: LearningRateConfig | None = None
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    weight_decay: Annotated[float, Field(ge=0.0, le=1e6)] = 0.0
     average_last: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     optimiser: Optimiser = Optimiser.SGD
     sampler: Sampler = Sampler.POISSON
@@ -269,6 +274,7 @@ class TrainConfig(Strict):
     sensitive: SensitiveConfig | None = None
     schedule: Annotated[tuple[StageConfig, ...], Field(max_length=MOST_STAGES - 1)] = ()
     augmentation: AugmentationConfig | None = None
+    final_model: bool = False
 
     @field_validator("model", mode="before")
     @classmethod
@@ -287,6 +293,15 @@ class TrainConfig(Strict):
             raise ValueError(f"sampler {self.sampler.value} needs batch_size")
         if self.optimiser is Optimiser.ADAM and self.momentum:
             raise ValueError("momentum is for optimiser sgd")
+        return self
+
+    @model_validator(mode="after")
+    def _steps_can_be_hidden(self) -> TrainConfig:
+        problem = why_not(self.model_dump(mode="json")) if self.final_model else None
+        if problem is not None:
+            raise ValueError(f"{problem[0]} {problem[1]}")
+        if self.final_model and self.records_per_user not in (None, 1):
+            raise ValueError("records_per_user must be 1 or left out with final_model")
         return self
 
     @model_validator(mode="after")
