@@ -6,7 +6,7 @@ The same linear model is trained with as much noise as each way needs for epsilo
 * all steps of the batches in a fixed order, or of the whole data, which is all that is known without hidden steps;
 * the final model only, with the same batches as the line before.
 
-Writes ``results/final-model.json`` beside this file, and prints the table of docs/final-model.md.
+Writes ``results/final-model.json`` beside this file, and prints the table of docs/theory/final-model.md.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Closed forms against decimal goldens, mpmath, and the exact value on a grid.
 
-Theorems: RETICENT:rho-form.
+Theorems: RETICENT:rho-form, RETICENT:clt, RETICENT:hellinger-bracket, CHERUBIN2024:Corollary 7.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def test_directions_of_error_on_the_grid(exact: dict) -> None:
 
 
 def test_directions_of_error_on_the_whole_grid() -> None:
-    """576 points, down to 10 steps: who is safe, who is not, and by how much at most (docs/closed-forms.md)."""
+    """576 points, down to 10 steps: who is safe, who is not, and by how much at most (docs/theory/closed-forms.md)."""
     rows = json.loads((Path(__file__).parents[1] / "golden" / "closed_form_grid.json").read_text())["rows"]
     assert len(rows) == 576
     for relation in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE):

@@ -1,6 +1,6 @@
 """Random allocation: one epoch against oracles that share no code with it, then epochs, both directions.
 
-Theorems: FELDMAN2025:Theorem 3.1, RETICENT:allocation-enclosure, RETICENT:kept-allocation.
+Theorems: RETICENT:allocation-enclosure, RETICENT:kept-allocation, FELDMAN2025:Theorem 3.1, FELDMAN2025:Lemma 3.2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What holds for every adversary: claims, enclosures, theorem keys, and never above the worst case."""
+"""What holds for every adversary: claims, enclosures, theorem keys, and never above the worst case.
+
+Theorems: RETICENT:relaxed-meaning, RETICENT:public-coin, CHERUBIN2024:Section 2.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One-run tests against linear programs, exhaustive search and the laws they rest on."""
+"""One-run tests against linear programs, exhaustive search and the laws they rest on.
+
+Theorems: RETICENT:audit-one-run-binomial, RETICENT:audit-one-run-fdp.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Planned power against simulated audits."""
+"""Planned power against simulated audits.
+
+Theorem: RETICENT:audit-ranks.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reticent.adversaries.attribute import Scope, SensitivityRecord
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.certificates.build import certify_run
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.mechanisms import Sampler

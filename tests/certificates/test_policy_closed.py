@@ -11,7 +11,8 @@ import pytest
 
 from reticent.adversaries import Attribute, Membership, Mixed, Relaxed, WorstCase
 from reticent.certificates.build import certify
-from reticent.certificates.policy import MEASURED, Policy, Shown, check, load_policy
+from reticent.certificates.gate import Shown, check
+from reticent.certificates.policy import MEASURED, Policy, load_policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import Verification, verify
 from reticent.cli import main

@@ -12,9 +12,9 @@ import pytest
 
 from reticent.adversaries import Attribute, Mixed, Relaxed, WorstCase
 from reticent.adversaries.relaxed.dimension import DirectionLaw
-from reticent.certificates import changes
+from reticent.certificates import changed_numbers
 from reticent.certificates.build import certify, public
-from reticent.certificates.changes import Change
+from reticent.certificates.changed_numbers import Change
 from reticent.certificates.rounding import leaves, settled
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import State, verify
@@ -306,10 +306,10 @@ def test_a_newer_version_explains_what_it_changed_and_nothing_else(monkeypatch: 
     with pytest.raises(ArtifactError, match="does not know"):
         verify(changed)
     monkeypatch.setattr("reticent.certificates.verify.VERSIONS", ("0.0.9", "0.1.0"))
-    monkeypatch.setattr(changes, "VERSIONS", ("0.0.9", "0.1.0"))
+    monkeypatch.setattr(changed_numbers, "VERSIONS", ("0.0.9", "0.1.0"))
     assert not verify(changed).accepted
     entry = Change("0.1.0", "assessments.*.mu.*", "mu is read on a finer grid.", adversary="worst-case")
-    monkeypatch.setattr(changes, "CHANGES", (entry,))
+    monkeypatch.setattr(changed_numbers, "CHANGES", (entry,))
     explained = verify(changed)
     assert explained.accepted
     assert [d.state for d in explained.differences] == [State.CHANGED]

@@ -1,4 +1,7 @@
-"""Every golden value that concerns a curve, at its stated tolerance, relative, with no absolute slack."""
+"""Every golden value that concerns a curve, at its stated tolerance, relative, with no absolute slack.
+
+Theorems: DONG2022:Definition 2.3, DONG2022:Lemma A.6.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from reticent.adversaries.attribute import Scope
+from reticent.adversaries.attribute.record import Scope
 from reticent.errors import NumericalError, ParameterError, ReticentError, UnsupportedError
 from reticent.sensitivity import GradientSensitivity, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet

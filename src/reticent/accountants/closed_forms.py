@@ -13,10 +13,10 @@ same in both directions. A form of Gaussian type has a ``*_mu`` function as well
 curve it proposes; ``advantage_at`` and ``bayes_security_at`` turn mu into numbers without cancellation.
 
 Where steps differ, affinities multiply and variances of the losses add up: ``added_mu`` and ``proven_upper`` take
-runs of equal steps and are sums over them. What has no source named is derived in docs/closed-forms.md.
+runs of equal steps and are sums over them. What has no source named is derived in docs/theory/closed-forms.md.
 
 "Within 1e-3" means: absolute error of the advantage, measured against the exact value over sample rates
-in [1e-5, 0.2], noise multipliers in [0.4, 10] and steps in [10, 1e6] (docs/closed-forms.md has the table
+in [1e-5, 0.2], noise multipliers in [0.4, 10] and steps in [10, 1e6] (docs/theory/closed-forms.md has the table
 and the figure). "Safe" means that the form never claims more privacy than there is.
 """
 
@@ -24,13 +24,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf, erfc, erfcx, erfinv, log_ndtr
 
-from reticent.accountants.affinity import Affinity, Interval, affinity, minus_log_affinity
+from reticent.accountants.affinity import Affinity, Interval, advantage_above, affinity, minus_log_affinity
 from reticent.curves._logs import TINY
 from reticent.errors import ParameterError
 from reticent.pairs import Neighbouring
@@ -151,7 +151,7 @@ def rho_form(
 ) -> np.ndarray:
     """erf(sqrt(-T log rho)) with rho the Bhattacharyya affinity of one step; the recommended closed form.
 
-    Status: exact for a Gaussian loss, not a theorem otherwise (docs/closed-forms.md says what is missing).
+    Status: exact for a Gaussian loss, not a theorem otherwise (docs/theory/closed-forms.md shows when it is one).
     Direction: safe for ``REPLACE`` with p <= 1/2 on the whole grid; for ``ADD_REMOVE`` unsafe by at most 0.0015
     on the grid; for ``REPLACE`` with p > 1/2 unsafe by at most 0.015.
     Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3 (0.7 under
@@ -232,8 +232,7 @@ def proven_bracket(
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     minus_log = minus_log_affinity(noise, rate, neighbouring)
     lower = -np.expm1(-count * minus_log.lower)
-    upper = np.sqrt(-np.expm1(-2.0 * count * minus_log.upper)) * _ULPS
-    return Interval(lower, np.minimum(np.minimum(upper, 1.0), _mask_bounds(noise, rate, count, neighbouring)))
+    return Interval(lower, _upper(count * minus_log.upper, *_drawn(noise, rate, count), neighbouring))
 
 
 def added_mu(form: MuForm, parts: Sequence[Run], neighbouring: Neighbouring) -> float:
@@ -259,14 +258,10 @@ def proven_upper(parts: Sequence[Run], neighbouring: Neighbouring) -> float:
         parts: noise, rate and steps of each Poisson-sampled run; with noise.
         neighbouring: between which data sets.
     """
-    log_rho = log_never = energy = 0.0
-    for noise, rate, steps in parts:
-        log_rho -= steps * float(minus_log_affinity(np.array(noise), np.array(rate), neighbouring).upper)
-        log_never += steps * math.log1p(-rate) if rate < 1.0 else -math.inf
-        energy += rate * steps / noise**2
-    upper = math.sqrt(-math.expm1(2.0 * log_rho)) * _ULPS
-    revealed = float(erf(neighbouring.sensitivity * math.sqrt(energy) / _SQRT_8))
-    return min(upper, 1.0, -math.expm1(log_never), revealed * _ULPS)
+    noise, rate, steps = np.array(parts, dtype=float).T
+    minus_log = np.sum(steps * minus_log_affinity(noise, rate, neighbouring).upper)
+    log_never, energy = _drawn(noise, rate, steps)
+    return float(_upper(minus_log, np.sum(log_never), np.sum(energy), neighbouring))
 
 
 def proven(
@@ -291,9 +286,7 @@ def proven(
             deficit = p * p * np.sinh(s) / (2.0 + 2.0 * p * np.expm1(-0.5 * s))
         else:
             deficit = p * p * np.expm1(s) / np.sqrt(64.0 - 64.0 * p)
-        upper = np.sqrt(-np.expm1((t + t) * np.log1p(-np.minimum(deficit, 1.0))))
-        upper *= _ULPS
-        return np.fmin(upper, _mask_bounds(n, p, t, neighbouring))
+        return _upper(-t * np.log1p(-np.minimum(deficit, 1.0)), *_drawn(n, p, t), neighbouring)
 
     return _blockwise(evaluate, noise_multiplier, sample_rate, steps)
 
@@ -352,13 +345,23 @@ def _clt_replace(n: np.ndarray, p: np.ndarray, t: np.ndarray) -> np.ndarray:
 _CLT_MU = (_clt_add, _clt_replace)
 
 
-def _mask_bounds(n: np.ndarray, p: np.ndarray, t: np.ndarray, neighbouring: Neighbouring) -> np.ndarray:
-    """Upper bounds on the advantage of an attacker who also sees when the target was sampled."""
+def _drawn(n: np.ndarray, p: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(log of the probability that the target is never sampled, mean of the sum of 1 / noise^2 where it is)."""
     with np.errstate(divide="ignore"):
-        never = -np.expm1(t * np.log1p(-p))
-        revealed = np.sqrt(p * t) / n
-        revealed *= neighbouring.sensitivity / _SQRT_8
-        return np.minimum(never, erf(revealed))
+        return t * np.log1p(-p), p * t / (n * n)
+
+
+def _upper(minus_log: Any, log_never: Any, energy: Any, neighbouring: Neighbouring) -> np.ndarray:
+    """The least of three bounds on the advantage: by the affinity, and two for an attacker who also sees the sampling.
+
+    Args:
+        minus_log: -log rho of all steps, or more.
+        log_never, energy: see ``_drawn``; of all steps.
+        neighbouring: see the module.
+    """
+    revealed = erf(neighbouring.sensitivity / _SQRT_8 * np.sqrt(energy)) * _ULPS
+    never = -np.expm1(log_never) * _ULPS
+    return np.fmin(np.fmin(advantage_above(minus_log) * _ULPS, 1.0), np.fmin(never, revealed))
 
 
 class _NormalLaw(NamedTuple):
@@ -396,7 +399,7 @@ def _half(x: np.ndarray, z: np.ndarray) -> np.ndarray:
 def _inside(advantage: np.ndarray, one: Affinity, count: np.ndarray) -> np.ndarray:
     """Kept within the bracket that is proven from rho alone."""
     lower = -np.expm1(-count * one.minus_log.lower)
-    return np.clip(advantage, lower, np.sqrt(-np.expm1(-2.0 * count * one.minus_log.upper)))
+    return np.clip(advantage, lower, advantage_above(count * one.minus_log.upper))
 
 
 def _arguments(

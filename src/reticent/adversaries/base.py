@@ -2,7 +2,7 @@
 
 An adversary turns *what was released* into a trade-off curve together with the claim that the curve
 carries. Adding one takes a file in this folder and its line in ``__init__``. An adversary of your own takes a file and
-an entry point of your package; docs/extending.md shows how.
+an entry point of your package; docs/development/extending.md shows how.
 """
 
 from __future__ import annotations
@@ -355,7 +355,7 @@ def adversaries_named(
         if not any(p.name == name for parameters in taken.values() for p in parameters):
             takers = [who for who, parameter in adversary_parameters() if parameter.name == name]
             wanted = f"left out unless --{option} {' or '.join(takers)} is asked for"
-            raise ParameterError(name, stated[name], wanted)
+            raise ParameterError(name, stated[name], wanted, shown=False)
     return tuple(kind(**{p.name: typed(p, stated[p.name]) for p in taken[kind]}) for kind in kinds), everything
 
 

@@ -14,23 +14,25 @@ from pydantic import ValidationError
 
 from reticent.adversaries import FinalModel
 from reticent.adversaries.base import standard_adversaries
-from reticent.adversaries.seen import Witness, witness_of
-from reticent.api.names import Who, adversaries, relation
+from reticent.adversaries.from_ledger import Witness, witness_of
+from reticent.api.names import Who, adversaries
 from reticent.api.risks import several
 from reticent.api.table import Cell, Table
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, certify_watched, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.derive import expected_warnings
+from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import Claim
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watch_start import chained
 from reticent.records.watched_run import WatchedRun
-from reticent.risk.report import MEASURES, Questions
+from reticent.risk.report import MEASURES
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -181,6 +183,7 @@ def certify(
     secret_bits: float | Sequence[float] = (),
     guesses: float | Sequence[float] = 1,
     contraction: float | None = None,
+    policy: Policy | Path | str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certified:
     """The certificate of a run, a ledger or a mechanism.
@@ -202,6 +205,7 @@ def certify(
         guesses: in how many guesses; a number or several.
         contraction: you declare that nobody sees but the last weights, and that each update brings any two weight
             vectors closer together by this factor: the certificate then has the attacker who sees the final model only.
+        policy: path of a policy (see ``reticent gate``): the certificate says of each limit whether it is met.
         progress: called with the name of each attacker before its numbers are computed.
 
     Raises:
@@ -217,6 +221,7 @@ def certify(
     said = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
     said["run_signed_by"] = run_signed_by
     questions = replace(CERTIFICATE_QUESTIONS, secret_bits=several(secret_bits), guesses=several(guesses))
+    limits = load_policy(Path(policy)) if isinstance(policy, (str, Path)) else policy
     source = _chain(what) if isinstance(what, (list, tuple)) else _opened(what)
     if isinstance(source, Mechanism):
         today = created or datetime.now(UTC).date().isoformat()
@@ -226,15 +231,21 @@ def certify(
             chosen = (*(standard_adversaries() if chosen is None else chosen), FinalModel(contraction))
         with _declaring():
             declared = Declaration(**known)
-        between = relation(neighbouring)
-        return Certified(
-            certify_mechanism(
-                source, declared, adversaries=chosen, neighbouring=between, questions=questions, progress=progress
-            )
+        between = relation_of(neighbouring)
+        found = certify_mechanism(
+            source,
+            declared,
+            adversaries=chosen,
+            neighbouring=between,
+            questions=questions,
+            policy=limits,
+            progress=progress,
         )
+        return Certified(found)
     if adversary is not None or neighbouring is not None or created is not None:
         raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
-    return Certified(_of_run(source, said, tuple(publish), progress, questions, contraction))
+    asked = {"questions": questions, "contraction": contraction, "policy": limits, "progress": progress}
+    return Certified(_of_run(source, said, tuple(publish), asked))
 
 
 @hinting
@@ -357,21 +368,17 @@ def _of_run(
     source: Any,
     said: dict[str, str | None],
     publish: tuple[str, ...],
-    progress: Callable[[str], None] | None,
-    questions: Questions,
-    contraction: float | None,
+    asked: dict[str, Any],
 ) -> Certificate:
     ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
     if isinstance(ledger, WatchedRun):
-        return certify_watched(ledger, progress, questions, contraction, **said)
+        return certify_watched(ledger, **asked, **said)
     if not isinstance(ledger, RunLedger):
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     more: dict[str, str | None] = {} if source is ledger else {"weights_sha256": _weights_of(source)}
     with _declaring():
         declared = run_declaration(ledger, publish, **more, **said)
-    return certify_run(
-        ledger, None if source is ledger else source.sensitivity(), declared, progress, questions, contraction
-    )
+    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, **asked)
 
 
 @contextmanager

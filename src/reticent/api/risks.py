@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, overload
 from reticent import _check
 from reticent.adversaries import Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_each
+from reticent.adversaries.from_ledger import Witness, witness_of
 from reticent.adversaries.report import risk_document
-from reticent.adversaries.seen import Witness, witness_of
-from reticent.api.names import Who, adversaries, asks_for_all, relation
+from reticent.api.names import Who, adversaries, asks_for_all
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.units import Unit
+from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import Claim, conditions_by_whom
 from reticent.risk.report import MEASURES, Questions, RiskDocument
 from reticent.text import by_whom, escaped, one_of
@@ -164,7 +165,7 @@ def assess(
         prior: shares of the people that are in the data, in (0, 1): the table then shows how likely a flagged person is
             one of them, at each ``fpr``.
         secret_bits: min-entropies of secrets in one person's records, in bits, > 0: the table then shows how likely
-            such a secret is guessed (docs/secrets.md).
+            such a secret is guessed (docs/theory/secrets.md).
         guesses: in how many guesses.
 
     Raises:
@@ -182,7 +183,7 @@ def assess(
     who = adversaries(adversary)
     how = _check.member(Method, method=method)
     release, witness = released(mechanism)
-    between = relation(neighbouring)
+    between = relation_of(neighbouring)
     asked = Questions(
         fprs=several(fpr),
         deltas=several(delta),

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from reticent.adversaries import Adversary, Attribute, FinalModel
-from reticent.adversaries.attribute import Scope, SensitivityRecord
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.base import standard_adversaries
 from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, curve_points, derive, in_public
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import refuse_contradictions
+from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Declaration, Edition
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
@@ -34,6 +35,7 @@ def certify(
     neighbouring: Neighbouring | None = None,
     questions: Questions = CERTIFICATE_QUESTIONS,
     ledger: RunLedger | WatchedRun | None = None,
+    policy: Policy | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certificate:
     """Assess ``mechanism`` under each adversary and bundle the answers.
@@ -46,6 +48,7 @@ def certify(
         neighbouring: between which data sets; None means each adversary's own ``relation``.
         questions: where the curves are read.
         ledger: what really ran, if a run is certified.
+        policy: which risks are acceptable: the document says what became of each requirement.
         progress: called with the name of each attacker before it is assessed.
 
     Raises:
@@ -70,7 +73,7 @@ def certify(
             asked.append((adversary, relation))
     if not asked:
         raise UnsupportedError("; ".join(f"{name}: {reason}" for name, reason in skipped.items()))
-    inputs = Inputs(declared, mechanism, tuple(asked), questions, skipped, ledger=ledger)
+    inputs = Inputs(declared, mechanism, tuple(asked), questions, skipped, ledger=ledger, policy=policy)
     return derive(inputs, progress=progress, found=found)
 
 
@@ -81,6 +84,7 @@ def certify_run(
     progress: Callable[[str], None] | None = None,
     questions: Questions = CERTIFICATE_QUESTIONS,
     contraction: float | None = None,
+    policy: Policy | None = None,
 ) -> Certificate:
     """The certificate of a finished run; the same ledger always gives the same document.
 
@@ -89,7 +93,7 @@ def certify_run(
         sensitivity: what a recorder measured about one attribute: adds the attribute adversary, marked as
             depending on private data.
         declared: what the issuer says; by default the name and fingerprint of the data and the time of the run.
-        progress, questions: as for ``certify``.
+        progress, questions, policy: as for ``certify``.
         contraction: declared, as for ``certify_watched``; of no account where the ledger itself establishes one.
     """
     attribute = (Attribute(gradient_change=sensitivity),) if sensitivity is not None else ()
@@ -99,6 +103,7 @@ def certify_run(
         adversaries=(*standard_adversaries(), *attribute, *_last_weights(ledger.contraction or contraction)),
         questions=questions,
         ledger=ledger,
+        policy=policy,
         progress=progress,
     )
 
@@ -113,13 +118,14 @@ def certify_watched(
     progress: Callable[[str], None] | None = None,
     questions: Questions = CERTIFICATE_QUESTIONS,
     contraction: float | None = None,
+    policy: Policy | None = None,
     **declared: str | None,
 ) -> Certificate:
     """The certificate of a training loop that was watched.
 
     Args:
         ledger: what was seen.
-        progress, questions: as for ``certify``.
+        progress, questions, policy: as for ``certify``.
         contraction: by which factor each update brings weights closer together, as the issuer declares, where nobody
             sees but the last ones: adds the attacker who sees the final model only.
         declared: fields of ``Declaration``; by default only the time and the fingerprint of the weights are known.
@@ -134,7 +140,13 @@ def certify_watched(
     attribute = () if measured is None else (Attribute(gradient_change=_record_of(measured)),)
     everybody = (*standard_adversaries(), *attribute, *_last_weights(contraction))
     return certify(
-        ledger.mechanism(), said, adversaries=everybody, questions=questions, ledger=ledger, progress=progress
+        ledger.mechanism(),
+        said,
+        adversaries=everybody,
+        questions=questions,
+        ledger=ledger,
+        policy=policy,
+        progress=progress,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from reticent import __version__
-from reticent.certificates.changes import VERSIONS, explanation
+from reticent.certificates.changed_numbers import VERSIONS, explanation
 from reticent.certificates.derive import derive
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import contradictions
@@ -137,7 +137,7 @@ def verify(
     if inputs.ledger is not None:
         for leaf, problem in contradictions(inputs.ledger, inputs.declared, inputs.edition):
             comparison.add(("ledger", leaf), stated.get(("ledger", leaf), "the ledger"), problem)
-    facts = ("declared", "mechanism" if inputs.ledger is None else "ledger")
+    facts = ("declared", "policy", "mechanism" if inputs.ledger is None else "ledger")
     return Verification(
         equal=comparison.equal,
         differences=tuple(comparison.differences),

@@ -24,9 +24,9 @@ CLAIMS = {
     "empirical": "measured",
 }
 STATUSES = {
-    "assumed": "Assumed: nobody looked",
+    "assumed": "Assumed: nothing that was seen establishes it",
     "declared": "Declared: the issuer says so",
-    "checked": "Checked by the code that ran",
+    "checked": "Checked in the run",
 }
 
 GLOSSARY = (
@@ -131,6 +131,12 @@ def stronger(certificate: Certificate) -> str:
     """What an attacker may see of the training."""
     alone = any(record.adversary == FinalModel.name for record in certificate.assessments)
     return f"final-model is the attacker who sees the last model only. {_ONE}" if alone else _STRONGER
+
+
+ASSESS = {
+    "attribute": "Name the field as sensitive in the configuration, or watch with sensitive=, to have it assessed.",
+}
+"""How to have an attacker assessed whose numbers need a measurement."""
 
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:

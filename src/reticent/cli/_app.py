@@ -224,7 +224,7 @@ def one_line(error: ReticentError, words: Sequence[str]) -> str:
         flag = "--" + error.name.replace("_", "-")
         known = _options_of(words)
         name = flag if flag in known else error.name
-        got = "" if error.value is None else error.got(printable(repr(error.value), 200))
+        got = f", got {printable(repr(error.value), 200)}" if error.shown and error.value is not None else ""
         return f"{name} must be {_as_options(error.allowed, known)}{got}"
     return " ".join(str(error).split())
 

@@ -41,7 +41,7 @@ def release_of(kind: type[Mechanism], unknown: str, given: Mapping[str, Any]) ->
     batch = field == "batch_size"
     for name in (field, "sample_rate") if batch else (field,):
         if given.get(name) is not None:
-            raise ParameterError(name, given[name], "left out, as it is what is searched")
+            raise ParameterError(name, given[name], "left out, as it is what is searched", shown=False)
     searched = next(p for p in parameters_of(kind) if p.name == ("sample_rate" if batch else field))
     value = searched.search.high if searched.search else searched.kind(1)
     return mechanism_given(kind, given, {searched.name: _STAND_IN.get(searched.name, value)})

@@ -151,13 +151,10 @@ def mechanism_given(
     fields = {**kind.resolved(stated), **stand_in}
     for name, p in parameters.items():
         if p.required and fields.get(name) is None:
-            raise ParameterError(name, None, "given, as it is not what is searched" if stand_in else "given")
+            raise ParameterError(
+                name, None, "given, as it is not what is searched" if stand_in else "given", shown=False
+            )
     return kind(**fields)
-
-
-def neighbouring_of(text: str | None) -> Neighbouring | None:
-    """``--neighbouring`` as a type; None, where nothing was stated, leaves it to each attacker."""
-    return None if text is None else _check.member(Neighbouring, neighbouring=text)
 
 
 def method_of(text: str | None) -> Any:

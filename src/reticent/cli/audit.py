@@ -106,7 +106,7 @@ def _audit(
 ) -> None:
     """Bound from below what the release gives away, and judge the claims made for it."""
     if private and html is None:
-        raise ParameterError("private", private, "left out unless --html is given")
+        raise ParameterError("private", private, "left out unless --html is given", shown=False)
     kind, rates = kind_of(source, source_format), fpr or (0.001, 0.01, 0.1)
     check_before_work(confidence, delta, rates, against_mu, seed, save, html)
     release, work = ({one.name: given.pop(one.name) for one in group} for group in (_OF_RELEASE, _OF_ATTACK))
@@ -117,7 +117,7 @@ def _audit(
     thresholds, counts = parse_rule(rule, seed), None if guesses is None else parse_guesses(guesses)
     mechanism = ledger_mechanism(source) if kind == "run" else mechanism_of(**release)
     if counts is not None and kind == "run" and chosen is not Design.ONE_RUN:
-        raise ParameterError("guesses", guesses, _COINS)
+        raise ParameterError("guesses", guesses, _COINS, shown=False)
     claims = claims_of(mechanism, against_mu, {**given, "dimension": release["dimension"]})
     if kind == "run":
         scores = _attack(source, attack, seed, work, quiet=json)
@@ -126,7 +126,7 @@ def _audit(
     if chosen is not None and scores.design is not chosen:
         scores = Scores(scores.member, scores.non_member, scores.meta, chosen)
     if counts is not None and scores.design is not Design.ONE_RUN:
-        raise ParameterError("guesses", guesses, _COINS)
+        raise ParameterError("guesses", guesses, _COINS, shown=False)
     if save is not None:
         save_scores(save, scores)
     with progress_bar("audit") as bar:

@@ -24,7 +24,6 @@ from reticent.cli._options import (
     first_line,
     mechanism_options,
     method_of,
-    neighbouring_of,
     per_mechanism,
     say_if_unused,
     told_apart,
@@ -33,6 +32,7 @@ from reticent.cli._tables import print_conditions, print_json, say
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.codec import mechanism_record
+from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, condition_records, strict
 from reticent.text import digits
 
@@ -81,7 +81,7 @@ def _of_file() -> click.Command:
         ):
             raise UnsupportedError(f"{file}: no factor gives noise to a release that has none; reticent lint says why")
         who = _one_attacker(given["adversary"], given)
-        relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+        relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
         answer = with_status(release.mechanism, NoiseScale(), target, who, relation, method, json)
         document = document_of(answer, "noise-scale")
         if json:
@@ -126,7 +126,7 @@ def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
     own, attackers = told_apart(kind, [given["adversary"]], given)
     release = release_of(kind, name, own)
     who = _one_attacker(given["adversary"], attackers)
-    relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+    relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
     answer = with_status(release, unknown, target, who, relation, method, json)
     document = document_of(answer, name)
     if json:

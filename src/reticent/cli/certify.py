@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from reticent.adversaries import FinalModel
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
+from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Declaration
 from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
@@ -69,6 +70,7 @@ _PARAMETERS = (
     *_DECLARED,
     option("sign", Path, "Private key of reticent keygen: sign with it; may be repeated.", many=True),
     option("run_key", Path, "Public key that signed the run; default: that of --sign."),
+    option("policy", Path, "Limits to judge the risks by: the certificate says which of them are met."),
     option("publish", str, "Show of your own records: names (of files and columns) or accuracy.", many=True),
     option("include_private", bool, "Show numbers that depend on private data in the page."),
     *SECRETS,
@@ -85,6 +87,7 @@ def certify(
     out: Path | None,
     sign: tuple[Path, ...],
     run_key: Path | None,
+    policy: Path | None,
     publish: tuple[str, ...],
     include_private: bool,
     json: bool,
@@ -103,9 +106,9 @@ def certify(
     check_run_folder(source)
     if parameters and not alone:
         only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
-        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only)
+        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only, shown=False)
     if alone and run_key is not None:
-        raise ParameterError("run_key", str(run_key), "left out: there is no run, so nobody signed one")
+        raise ParameterError("run_key", str(run_key), "left out: there is no run, so nobody signed one", shown=False)
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
     more: dict[str, Any] = secrets_of(given)
@@ -113,6 +116,7 @@ def certify(
     if given["contraction"] is not None:
         more["contraction"] = FinalModel(given["contraction"]).factor
     consents = consents_of(publish)
+    limits = None if policy is None else load_policy(policy)
     what: DPSGD | Path | Run
     if alone:
         what, folder = _mechanism(parameters), out or Path(f"{PARAMETERS}-certificate")
@@ -123,7 +127,9 @@ def certify(
         run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
         what, declared["run_signed_by"] = run, signer_of_run(run.path, keys, run_key)
     with waiting("assessing") as progress:
-        certificate = certify_anything(what, publish=consents, progress=progress, **more, **declared).certificate
+        certificate = certify_anything(
+            what, publish=consents, policy=limits, progress=progress, **more, **declared
+        ).certificate
     files = write_certificate(certificate, folder, include_private=include_private, key=keys)
     if json:
         print_json(signed(certificate, *keys))
@@ -134,6 +140,8 @@ def certify(
         say(f"- {assessment.adversary}: {assessment.sentence}", indent=2)
     if certificate.ledger is None:
         say("! parameters only: nobody saw a run, and the certificate says so", indent=2)
+    for one in certificate.requirements:
+        say(f"{'passed' if one.passed else 'FAILED'}  {one.name}: {one.detail}", indent=8)
     for warning in certificate.warnings:
         say(f"! {warning.name}: {warning.text}", indent=2)
     click.echo(f"\nopen {files.page}")
@@ -199,5 +207,5 @@ def _train(source: Path, out: Path | None, keys: list[Ed25519PrivateKey]) -> tup
 def _mechanism(parameters: dict[str, Any]) -> DPSGD:
     """What the options say; one that is missing is named."""
     if "noise_multiplier" not in parameters:
-        raise ParameterError("noise_multiplier", None, f"given with {PARAMETERS}")
+        raise ParameterError("noise_multiplier", None, f"given with {PARAMETERS}", shown=False)
     return dpsgd(**parameters)

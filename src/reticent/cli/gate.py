@@ -46,7 +46,9 @@ def gate(
     from reticent.certificates import gate_report
     from reticent.certificates.check import Checked, read_document, refuse_without_key, signature_problems
     from reticent.certificates.check import weights_problems as other_weights
-    from reticent.certificates.policy import Check, Shown, check, load_policy
+    from reticent.certificates.gate import Shown, check
+    from reticent.certificates.policy import load_policy
+    from reticent.certificates.requirements import Check
     from reticent.certificates.verify import verify
 
     printed = str(markdown) == "-"

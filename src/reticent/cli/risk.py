@@ -20,13 +20,13 @@ from reticent.cli._options import (
     mechanism_given,
     mechanism_options,
     method_of,
-    neighbouring_of,
     per_mechanism,
     say_if_unused,
     secrets_of,
     told_apart,
 )
 from reticent.mechanisms import Mechanism
+from reticent.pairs.neighbouring import relation_of
 
 if TYPE_CHECKING:
     from reticent.api.documents import Release
@@ -93,7 +93,7 @@ def _assess(
     from reticent.risk.report import Questions  # lists of commands are shown without them
 
     adversaries, everything = adversaries_of(names, attackers)
-    relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+    relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
     witness = None if file is None else file.ledger
     typed = {f"{one}s": given[one] for one in ("fpr", "delta", "epsilon", "prior") if given[one]}
     questions = Questions(**typed, **secrets_of(given))

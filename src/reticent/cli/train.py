@@ -84,17 +84,17 @@ def train(
             wanted = "given with a configuration, and without --data, --checkpoint and --sign"
             raise ParameterError("sweep", sweep, wanted)
         if dry_run:
-            raise ParameterError("dry_run", True, "left out of a sweep: it shows one run")
+            raise ParameterError("dry_run", True, "left out of a sweep: it shows one run", shown=False)
         if out is None:
             raise _no_folder(config)
         _sweep(config, sweep, traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
         return
     if resume or address is not None or timeout is not None or (engine, workers) != ("local", 1):
-        raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep")
+        raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep", shown=False)
     table = None
     for name, value in (("label", label), ("sensitive", sensitive), ("schema", schema)):
         if data is None and value is not None:
-            raise ParameterError(name, value, "left out unless --data is given")
+            raise ParameterError(name, value, "left out unless --data is given", shown=False)
     if out is not None and checkpoint is None and (out.is_symlink() or out.exists()):
         raise ArtifactError(f"{out} already exists; choose another --out, nothing is overwritten")
     if data is not None:
@@ -133,7 +133,7 @@ def _look_first(config: Path | None, data: Path | None, schema: Path | None) -> 
 
 
 def _no_folder(config: Path) -> ParameterError:
-    return ParameterError("out", None, f"given: the folder to write, such as runs/{config.stem}")
+    return ParameterError("out", None, f"given: the folder to write, such as runs/{config.stem}", shown=False)
 
 
 def _sweep(
@@ -197,7 +197,7 @@ def _own(
     from reticent.data.own import declared_columns, load_table  # whatever is wrong with a table needs no torch
 
     if label is None and data.suffix != ".npz":
-        raise ParameterError("label", None, "given with --data: the column to predict")
+        raise ParameterError("label", None, "given with --data: the column to predict", shown=False)
     with limited(data, option=""):  # before torch is loaded, which takes longer
         table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
     require_torch()

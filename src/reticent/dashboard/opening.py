@@ -15,9 +15,9 @@ from dash import html
 from reticent.adversaries import WorstCase, style_of
 from reticent.auditing import audit, load_scores
 from reticent.certificates import page as certificate_page
+from reticent.certificates.declared_text import inert
 from reticent.certificates.ledger_rules import contradictions
 from reticent.certificates.schema import Certificate
-from reticent.certificates.text import inert
 from reticent.dashboard import opening_audit, opening_progress, words
 from reticent.dashboard.checking import checked
 from reticent.dashboard.figures import Figure, empty, risk_figure

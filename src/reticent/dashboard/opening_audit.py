@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reticent.adversaries import Assessment
 from reticent.auditing.curve import EmpiricalTradeOff
-from reticent.certificates.text import inert
+from reticent.certificates.declared_text import inert
 from reticent.dashboard import words
 from reticent.dashboard.figures import Figure, risk_figure
 from reticent.dashboard.looks import GROUNDS

@@ -10,8 +10,8 @@ from dash import html
 
 from reticent.adversaries import Assessment
 from reticent.calibration import Target
+from reticent.certificates.declared_text import inert
 from reticent.certificates.sentences import even_guess, headline, percent
-from reticent.certificates.text import inert
 from reticent.certificates.words import CLAIMS
 from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, TARGETS

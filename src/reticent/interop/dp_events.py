@@ -15,6 +15,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation, dp_event
 
 from reticent import _check
+from reticent.curves._binomial import log_masses
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import (
     DPSGD,
@@ -29,7 +30,6 @@ from reticent.mechanisms import (
     Sampler,
 )
 from reticent.mechanisms.dpsgd import accountable, one_record
-from reticent.pairs.whole_user import log_binomial
 
 _REASONS: dict[type[dp_event.DpEvent], str] = {
     dp_event.UnsupportedDpEvent: "it says itself that it has no description",
@@ -120,7 +120,7 @@ def _sampled(run: DPSGD) -> dp_event.DpEvent:
     if run.records > 1 and run.sampler is not Sampler.FIXED_SIZE:
         if run.sample_rate == 1.0:
             return dp_event.GaussianDpEvent(run.noise_multiplier / run.records)
-        weights = np.exp(log_binomial(run.records, run.sample_rate)).tolist()
+        weights = np.exp(log_masses(run.records, run.sample_rate)).tolist()
         shifts = [float(records) for records in range(run.records + 1)]
         return dp_event.MixtureOfGaussiansDpEvent(run.noise_multiplier, shifts, weights)
     one_record(run, "an event of fixed size")
@@ -192,7 +192,7 @@ def _mixture(event: dp_event.MixtureOfGaussiansDpEvent, count: int) -> DPSGD:
         raise _unsupported(event)
     rate = -math.expm1(math.log(float(weights[0])) / records)
     even = np.allclose(shifts, shifts[1] * np.arange(records + 1), rtol=_READ, atol=0.0)
-    if not even or not np.allclose(weights, np.exp(log_binomial(records, rate)), rtol=1e3 * _READ, atol=1e-300):
+    if not even or not np.allclose(weights, np.exp(log_masses(records, rate)), rtol=1e3 * _READ, atol=1e-300):
         raise _unsupported(event)
     noise = _number(event.standard_deviation) / float(shifts[1])
     return DPSGD(noise, rate, count, records_per_user=records if records > 1 else None)

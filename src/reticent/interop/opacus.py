@@ -260,7 +260,7 @@ def get_noise_multiplier(
     from reticent.calibration.solve import calibrate
 
     if (steps is None) == (epochs is None):
-        raise ParameterError("steps", steps, "given, or epochs, and not both")
+        raise ParameterError("steps", steps, "given, or epochs, and not both", shown=steps is not None)
     rate = _check.rate(sample_rate=sample_rate)
     count = _check.count(steps=steps) if epochs is None else epochs_to_steps(epochs, rate)
     run = DPSGD(1.0, 1.0, count) if sampler is None else DPSGD(1.0, rate, count, sampler=sampler)

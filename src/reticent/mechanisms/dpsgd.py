@@ -107,7 +107,7 @@ class DPSGD(Mechanism):
             raise ParameterError("unit", self.unit, one_of(self.unit, Unit))
         if self.unit is Unit.CLIENT and self.records_per_user is not None:
             hint = "left out with unit client: a client is protected with all its records"
-            raise ParameterError("records_per_user", self.records_per_user, hint)
+            raise ParameterError("records_per_user", self.records_per_user, hint, shown=False)
         if self.batches_per_epoch is not None:
             self._check_epoch(_check.count(batches_per_epoch=self.batches_per_epoch))
         self._check_own()
@@ -117,19 +117,26 @@ class DPSGD(Mechanism):
         uses, most = self.uses_per_epoch, self.max_batch_size
         if uses is not None and (self.sampler is not Sampler.RANDOM_ALLOCATION or uses > batches_per_epoch(self)):
             wanted = "left out unless the sampler is random-allocation; at most the steps of an epoch"
-            raise ParameterError("uses_per_epoch", uses, wanted)
+            raise ParameterError("uses_per_epoch", uses, wanted, shown=False)
         if self.draws_per_step is not None and self.sampler is not Sampler.POISSON:
-            raise ParameterError("draws_per_step", self.draws_per_step, "left out unless the sampler is poisson")
+            raise ParameterError(
+                "draws_per_step", self.draws_per_step, "left out unless the sampler is poisson", shown=False
+            )
         truncated = self.sampler is Sampler.TRUNCATED_POISSON
         if truncated != (most is not None):
-            raise ParameterError("max_batch_size", most, "given with the sampler truncated-poisson, and with no other")
+            raise ParameterError(
+                "max_batch_size",
+                most,
+                "given with the sampler truncated-poisson, and with no other",
+                shown=most is not None,
+            )
         if truncated and self.dataset_size is None:
-            raise ParameterError("dataset_size", None, "given with the sampler truncated-poisson")
+            raise ParameterError("dataset_size", None, "given with the sampler truncated-poisson", shown=False)
 
     def _check_epoch(self, batches: int) -> None:
         if not self.sampler.in_passes:
             wanted = "left out unless each record is in one step of each epoch"
-            raise ParameterError("batches_per_epoch", batches, wanted)
+            raise ParameterError("batches_per_epoch", batches, wanted, shown=False)
         fewest, most = math.floor((1.0 + 1e-9) / self.sample_rate), math.ceil((1.0 - 1e-9) / self.sample_rate)
         if not fewest <= batches <= max(fewest, most):
             raise ParameterError("batches_per_epoch", batches, f"1 / sample_rate, rounded ({fewest} or {most})")
@@ -184,9 +191,11 @@ class DPSGD(Mechanism):
             rate = fields["sample_rate"] = ratio if rate is None else rate
         if epochs is not None:
             if fields.get("steps") is not None:
-                raise ParameterError("epochs", epochs, "left out where steps are given")
+                raise ParameterError("epochs", epochs, "left out where steps are given", shown=False)
             if rate is None:
-                raise ParameterError("epochs", epochs, "given together with the batch size and the dataset size")
+                raise ParameterError(
+                    "epochs", epochs, "given together with the batch size and the dataset size", shown=False
+                )
             batches = fields.get("batches_per_epoch")
             sampler = Sampler(fields.get("sampler") or Sampler.POISSON)
             fields["steps"] = steps_in(epochs, rate, sampler, batches)
@@ -282,7 +291,7 @@ def _dominating(run: DPSGD, neighbouring: Neighbouring, shift: float, attained: 
 
 
 def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained: bool) -> tuple[Part, ...]:
-    """All records of one person together (docs/whole-users.md); ``run`` is the accountable form of ``stated``.
+    """All records of one person together (docs/theory/whole-users.md); ``run`` is the accountable form of ``stated``.
 
     Shuffled epochs: given the permutation, what a person adds to the sums of an epoch has norm at most ``records``.
     """
@@ -398,7 +407,7 @@ def singly_sampled(release: Mechanism) -> TypeGuard[DPSGD]:
 def attained_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
     """How far the target moves the sum of one step in a data set that exists; 0 where none is known.
 
-    Lower ends follow from this (docs/sampling.md). Fixed size: all other gradients are opposite to the target's,
+    Lower ends follow from this (docs/theory/sampling.md). Fixed size: all other gradients are opposite to the target's,
     which a full batch without the target would contradict; under zero-out they are zero.
 
     Args:

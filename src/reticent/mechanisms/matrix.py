@@ -72,7 +72,7 @@ class MatrixMechanism(Mechanism):
         for name in ("steps", "participations", "separation"):
             _check.count(**{name: getattr(self, name)})
         if self.bands is not None and (_check.count(bands=self.bands) and self._is_dense):
-            raise ParameterError("bands", self.bands, "left out unless the strategy is Toeplitz")
+            raise ParameterError("bands", self.bands, "left out unless the strategy is Toeplitz", shown=False)
         check_rate(self.sample_rate)
         if self.steps > 10**8:
             raise ParameterError("steps", self.steps, "at most 1e8")
@@ -85,7 +85,7 @@ class MatrixMechanism(Mechanism):
         if self.sample_rate == 1.0:
             return
         if self.participations != 1:
-            raise ParameterError("participations", self.participations, "left out with block sampling")
+            raise ParameterError("participations", self.participations, "left out with block sampling", shown=False)
         width = _strategies.bandwidth(self.strategy, self.bands, self.steps)
         if width > self.separation:
             wanted = f"at least {width}, the bands of the strategy: no amplification is proven for fewer blocks"
@@ -161,7 +161,7 @@ class MatrixMechanism(Mechanism):
         file = fields.pop("strategy_file", None)
         if file is not None:
             if fields.get("strategy") not in (None, "identity"):
-                raise ParameterError("strategy_file", file, "left out where a strategy is given")
+                raise ParameterError("strategy_file", file, "left out where a strategy is given", shown=False)
             fields["strategy"] = read_strategy(Path(file))
         return fields
 

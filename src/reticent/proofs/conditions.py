@@ -1,7 +1,7 @@
 """What a number rests on beyond its theorem's own mathematics: one sentence each, and who vouches for it.
 
-``CONDITIONS`` lists all of them; a condition that is not listed cannot be stated. docs/conditions.md asks of each
-theorem what it assumes about training that nothing checks, and names the answer.
+``CONDITIONS`` lists all of them; a condition that is not listed cannot be stated. docs/concepts/conditions.md asks of
+each theorem what it assumes about training that nothing checks, and names the answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Status(StrEnum):
     DECLARED = "declared"
     """Somebody says so."""
     ASSUMED = "assumed"
-    """Nobody looked."""
+    """Nobody looked, or what was seen does not establish it."""
 
 
 class Bearing(StrEnum):
@@ -213,7 +213,7 @@ def condition(key: str, status: Status = Status.ASSUMED) -> Condition:
 
     Args:
         key: of ``CONDITIONS``.
-        status: who vouches for it; by default nobody looked.
+        status: who vouches for it; by default nobody.
 
     Raises:
         ParameterError: the key is not listed.

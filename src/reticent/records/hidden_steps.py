@@ -2,7 +2,7 @@
 
 One linear layer with two outputs under softmax: a record's gradient is a slope, which grows with the score, times fixed
 features. Clipping cuts the slope, so what is summed is still the gradient of a convex and smooth loss; weight decay
-outside of the clip makes it strongly convex. docs/final-model.md has the proof.
+outside of the clip makes it strongly convex. docs/theory/final-model.md has the proof.
 """
 
 from __future__ import annotations

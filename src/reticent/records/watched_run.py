@@ -8,16 +8,15 @@ one without noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_serializer, model_validator
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
-from reticent.io import files, strict
-from reticent.io.models import Closed, Count, Finite, Sha256, Whole, validated
+from reticent.io import files
+from reticent.io.models import Closed, Count, Finite, Sha256, Whole
 from reticent.io.times import Date
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.mechanisms.gradients import GradientsRecord
@@ -26,21 +25,20 @@ from reticent.mechanisms.units import Unit
 from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.planned import PlannedSteps, charged
-from reticent.records.rules import Digest, Versions, Word, contradictions, digest_of
+from reticent.records.rules import Digest, Versions, Word
 from reticent.records.run_parts import MOST_STEPS
+from reticent.records.sealed import Sealed, facts_of
 from reticent.records.watch_faults import Fault
 from reticent.records.watch_rules import WATCH_RULES, demanded_faults, only_seen
 from reticent.records.watch_source import Drawn as Drawn
 from reticent.records.watch_source import Randomness as Randomness
 from reticent.records.watch_source import Source as Source
 from reticent.records.watch_start import MOST_EARLIER, StartRecord
-from reticent.text import Brief
 
 WATCH_SCHEMA: Literal["reticent.watch/1"] = "reticent.watch/1"
 
 _MOST_SEGMENTS = 4096
 _MOST_PARTS = 32
-_READABLE_STEPS = 10_000
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Noise = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -160,7 +158,7 @@ class Tally(Closed):
 
 
 class MeasuredChange(Closed):
-    """What a recorder accumulated about one attribute: the fields of ``adversaries.attribute.SensitivityRecord``.
+    """What a recorder accumulated about one attribute: the fields of its ``SensitivityRecord``.
 
     Attributes:
         steps: noisy updates seen.
@@ -210,7 +208,7 @@ class WatchDiagnostics(Closed):
         return sum(c for c, _ in pairs) / sum(b for _, b in pairs) if pairs else None
 
 
-class PublicWatchedRun(Brief, Closed):
+class PublicWatchedRun(Sealed):
     """What one watched loop did, without what no guarantee covers.
 
     Attributes:
@@ -262,7 +260,7 @@ class PublicWatchedRun(Brief, Closed):
     tally: Tally | None = None
     digest: Digest = ""
 
-    model_config = Closed.model_config | {"populate_by_name": True}
+    rules = WATCH_RULES
 
     @model_serializer(mode="wrap")
     def _stated_only(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -331,18 +329,9 @@ class PublicWatchedRun(Brief, Closed):
         """The faults that follow from the other facts."""
         return demanded_faults(self)
 
-    def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Pairs of a fact and what is wrong there; see ``watch_rules``."""
-        return contradictions(WATCH_RULES, self)
-
     def published(self, **changes: Any) -> PublicWatchedRun:
         """Without diagnostics, with ``changes``, sealed anew."""
-        facts = {name: getattr(self, name) for name in PublicWatchedRun.model_fields}
-        return PublicWatchedRun(**facts | changes | {"digest": ""}).sealed()
-
-    def sealed(self) -> Self:
-        """The same ledger with the digest of its facts, without which nobody accepts it."""
-        return self.model_copy(update={"digest": digest_of(self)})
+        return facts_of(PublicWatchedRun, self, changes)
 
     def _of(self, segment: Segment) -> DPSGD:
         """The release that a segment amounts to."""
@@ -420,10 +409,6 @@ class WatchedRun(PublicWatchedRun):
         """The ledger as JSON data without diagnostics."""
         return self.published().model_dump(mode="json", by_alias=True)
 
-    def to_json(self) -> str:
-        """Strict JSON text."""
-        return strict.dumps(self.model_dump(mode="json", by_alias=True), indent=self.steps <= _READABLE_STEPS)
-
     def save(self, path: Path | str) -> None:
         """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
 
@@ -432,19 +417,6 @@ class WatchedRun(PublicWatchedRun):
         """
         with files.writing(Path(path)):
             files.write_atomic(Path(path), self.to_json().encode())
-
-    @classmethod
-    def from_json(cls, text: str | bytes, where: str = "ledger.json") -> WatchedRun:
-        """Read a ledger back.
-
-        Args:
-            text: JSON.
-            where: what errors call it.
-
-        Raises:
-            ArtifactError: the text is not strict JSON or not a ledger of this version.
-        """
-        return validated(cls, strict.loads(text, where), where)
 
 
 def _without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:

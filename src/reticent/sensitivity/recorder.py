@@ -22,7 +22,8 @@ import torch
 from torch import nn
 
 from reticent import _check
-from reticent.adversaries.attribute import LARGEST_CHANGE, Scope, SensitivityRecord, worst_mask_term
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
+from reticent.adversaries.attribute.terms import LARGEST_CHANGE, worst_mask_term
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.sensitivity.attribute import SensitiveAttribute
 from reticent.sensitivity.brute import Loss
@@ -105,7 +106,7 @@ class AttributeRecorder:
         if budget is not None:
             _check.positive(budget=budget)
             if audit is None:
-                raise ParameterError("budget", budget, "given together with an audit set")
+                raise ParameterError("budget", budget, "given together with an audit set", shown=False)
         self._meter = GradientSensitivity(
             model, attribute, max_grad_norm=max_grad_norm, loss=loss, precision=precision, memory=memory
         )

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from reticent.adversaries import everybody
-from reticent.adversaries.attribute import Scope
+from reticent.adversaries.attribute.record import Scope
 from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.io.models import validated
@@ -244,7 +244,7 @@ class TrainConfig(Strict):
         augmentation: views of each image; see ``AugmentationConfig``.
         weight_decay: is added to the noisy mean gradient, times the weights: outside of the clip.
         final_model: only the last weights will be seen. The run then keeps nothing of its steps and checks that its
-            updates contract (docs/final-model.md); its certificate has the attacker who sees the final model only.
+            updates contract (docs/theory/final-model.md); its certificate has the attacker who sees the final model only.
     """
 
     data: DataConfig

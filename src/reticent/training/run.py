@@ -148,7 +148,7 @@ def _refuse_seen_steps(config: TrainConfig, dataset: Dataset, settings: Settings
     if dataset.classes != 2:
         raise UnsupportedError(
             f"final_model: two labels, not {dataset.classes}: clipped gradients of softmax over three or more classes "
-            "are those of no convex loss (docs/final-model.md)"
+            "are those of no convex loss (docs/theory/final-model.md)"
         )
     if not unseen:
         raise UnsupportedError("final_model: no checkpoint, and no hooks but those of reticent: they see the steps")

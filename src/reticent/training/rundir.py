@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from safetensors.torch import save as save_tensors
 from torch import nn
 
-from reticent.adversaries.attribute import SensitivityRecord
+from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.data import Dataset
 from reticent.data.own import SCHEMA_FILE, Schema, find_table
 from reticent.errors import ArtifactError, DataError

@@ -23,6 +23,7 @@ from reticent.adversaries import Interval, WorstCase
 from reticent.errors import ArtifactError, NumericalError, ParameterError, ReticentError
 from reticent.io import yaml
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
+from reticent.mechanisms.ledger import parts_of
 from reticent.records.run_warnings import Randomness
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import Engine, Progress, Store, Task, execute
@@ -246,7 +247,7 @@ def _assessed(cells: Sequence[Cell], store: Store) -> Sweep:
     outcomes = tuple(Outcome(cell, by_name[cell.name].run, risks(by_name[cell.name].release)) for cell in cells)
     together, why_not = None, _shared_noise(trained)
     if why_not is None:
-        parts = [part for one in trained for part in _parts(one.release)]
+        parts = [part for one in trained for part in parts_of(one.release)]
         try:
             together = risks(Ledger(tuple(parts)) if len(parts) > 1 else parts[0])
         except ReticentError as error:
@@ -281,10 +282,6 @@ def _shared_noise(trained: Sequence[_Trained]) -> str | None:
     if len(set(seeds)) < len(seeds):
         return "two cells drew their noise from the same seed, so their releases are not independent"
     return None
-
-
-def _parts(release: Mechanism) -> tuple[Mechanism, ...]:
-    return release.parts if isinstance(release, Ledger) else (release,)
 
 
 def _name(key: str) -> str:

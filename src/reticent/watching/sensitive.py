@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import distributed, nn
 
-from reticent.adversaries.attribute import SensitivityRecord
+from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
 from reticent.sensitivity import Loss, Precision, SensitiveAttribute
 from reticent.sensitivity.brute import borrowed, cross_entropy, gradients

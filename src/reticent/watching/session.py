@@ -13,7 +13,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from reticent import _check
-from reticent.adversaries.attribute import SensitivityRecord
+from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io import files
 from reticent.mechanisms import Mechanism
@@ -222,7 +222,9 @@ class Watch(Brief):
                 sampler.
         """
         if self._private is not None:
-            raise ParameterError("step", "called", "left out: Opacus's optimizer is watched and counts by itself")
+            raise ParameterError(
+                "step", "called", "left out: Opacus's optimizer is watched and counts by itself", shown=False
+            )
         noise = _check.non_negative(noise_multiplier=noise_multiplier)
         rate = None if sample_rate is None else _check.rate(sample_rate=sample_rate)
         size = None if batch_size is None else batch_size and _check.count(batch_size=batch_size)
@@ -294,7 +296,7 @@ class Watch(Brief):
             UnsupportedError: the loop could not be measured; the text says why.
         """
         if self._recorder.sensitive is None:
-            raise ParameterError("sensitive", None, "given to watch")
+            raise ParameterError("sensitive", None, "given to watch", shown=False)
         return self._recorder.sensitive.record()
 
     def save(self, path: Path | str, *, overwrite: bool = False) -> None:

@@ -1,4 +1,7 @@
-"""The common-sign adversary: decimal goldens, Monte Carlo, a plain lattice, and the ordering of adversaries."""
+"""The common-sign adversary: decimal goldens, Monte Carlo, a plain lattice, and the ordering of adversaries.
+
+Theorem: RETICENT:common-sign.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Scalar Laplace releases against one unknown sign: against brute force for one and two releases."""
+"""Scalar Laplace releases against one unknown sign: against brute force for one and two releases.
+
+Theorem: RETICENT:laplace-sign.
+"""
 
 from __future__ import annotations
 

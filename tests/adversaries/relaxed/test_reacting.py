@@ -1,4 +1,7 @@
-"""The relaxed attacker where gradients react to the weights: attacks, values, extremes."""
+"""The relaxed attacker where gradients react to the weights: attacks, values, extremes.
+
+Theorem: RETICENT:reacting-second-moment.
+"""
 
 import math
 

@@ -3,7 +3,7 @@
 Above, the best of several bounds at every threshold: moments of the likelihood ratio, whole or cut where an attack
 would already have succeeded, the revealed mask, and the common sign. Below, attackers with exact error rates. For all
 records of one person: moments, which hold however their directions depend on each other, and the worst case.
-docs/relaxed-dimension.md has the model and the proofs.
+docs/theory/relaxed/dimension.md has the model and the proofs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from reticent import _check
 from reticent.accountants.compose import certified_advantage, compose
 from reticent.adversaries.relaxed.dimension import (
+    attacks_from_below,
     one_normal,
     overlaps,
     revealed_mask,
     second_moment,
-    tests_from_below,
     whole_user,
 )
 from reticent.adversaries.relaxed.dimension.norms import composed_norms
@@ -112,7 +112,7 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
         log_x = second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension))
         moment = one_normal.log_deltas({2.0: log_x}, np.zeros(1))[0][0]
         revealed = revealed_mask.log_deltas(noise, rate, steps, dimension, np.zeros(1))[0][0]
-        fpr, power = tests_from_below.error_rates(noise, rate, steps, dimension, _FEW_LEVELS, _FEW_GROUPS)
+        fpr, power = attacks_from_below.error_rates(noise, rate, steps, dimension, _FEW_LEVELS, _FEW_GROUPS)
         lower = max(float(np.nanmax(power - fpr)), 0.0)
         upper = min([1.0, *(math.exp(min(log, 0.0)) for log in (moment, revealed) if not math.isnan(log))])
         if _may_be_cut(run, upper, lower):
@@ -175,7 +175,7 @@ def _of_person(run: DPSGD, dimension: int) -> Enclosure:
         norms = {q: whole_user.log_chi_square(*case, dimension, run.records, q) for q in second_moment.ORDERS}
         thresholds = grid(norms)
         moments = both_directions(thresholds, *one_normal.log_deltas(norms, thresholds))
-        below = _reached(tests_from_below.error_rates(*case, dimension, records=run.records))
+        below = _reached(attacks_from_below.error_rates(*case, dimension, records=run.records))
         return Enclosure.checked(strictest([moments, worst.pessimistic]), below, worst.notes)
 
 
@@ -324,7 +324,7 @@ def both_directions(thresholds: np.ndarray, add: np.ndarray, remove: np.ndarray)
 
 def _below(run: DPSGD, dimension: int) -> Polygon:
     """What simple attackers reach, in both directions."""
-    return _reached(tests_from_below.error_rates(run.noise_multiplier, run.sample_rate, run.steps, dimension))
+    return _reached(attacks_from_below.error_rates(run.noise_multiplier, run.sample_rate, run.steps, dimension))
 
 
 def _reached(rates: tuple[np.ndarray, np.ndarray]) -> Polygon:

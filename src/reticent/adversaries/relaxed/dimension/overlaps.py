@@ -8,7 +8,8 @@ of more than k steps, and all outcomes in which Q > c_|S| for some S inside the 
     eta = P(K > k) + sum_n C(T, n) p^n P(Binomial(T - n, p) <= k - n) P_1(Q > c_n),
 
 and what is kept has the second moment sum_n P(N = n) E_1[L_n; Q <= c_n] at most, N ~ Binomial(T, p^2) the overlap of
-two masks. The best caps are p^n L_n <= e^level, with one level for all n. docs/relaxed-dimension.md proves each step.
+two masks. The best caps are p^n L_n <= e^level, with one level for all n. docs/theory/relaxed/dimension.md proves each
+step.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr, bdtrc
 
-from reticent.adversaries.relaxed.dimension import _binomial, second_moment
-from reticent.curves import ncx2
+from reticent.adversaries.relaxed.dimension import second_moment
+from reticent.curves import _binomial, ncx2
 from reticent.curves._bessel import log_mean_exponential
 from reticent.curves._logs import cell_masses, log_expm1, log_of
 

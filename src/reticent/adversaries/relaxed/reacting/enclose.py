@@ -3,7 +3,7 @@
 What the record adds in a step may depend on everything that was released before, and on the hidden direction. Two
 routes hold all the same, at every threshold: the second moment with the largest inner products that there can be, and
 the information that the releases give about the direction. Below, attacks that some training attains.
-docs/relaxed-reacting.md has the model and the proofs.
+docs/theory/relaxed/reacting.md has the model and the proofs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from reticent import _check
 from reticent.accountants.compose import certified_advantage, compose
-from reticent.adversaries.relaxed.dimension import _binomial, second_moment, tests_from_below, whole_user
+from reticent.adversaries.relaxed.dimension import attacks_from_below, second_moment, whole_user
 from reticent.adversaries.relaxed.dimension.chain import chained
 from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
 from reticent.adversaries.relaxed.reacting import frozen
@@ -24,7 +24,7 @@ from reticent.adversaries.relaxed.reacting import information as reacting_inform
 from reticent.adversaries.relaxed.reacting.information import Setting
 from reticent.adversaries.relaxed.reacting.overlap_law import overlap_law
 from reticent.adversaries.relaxed.reacting.step_information import Steps
-from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff
+from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, _binomial
 from reticent.curves._logs import LOG_2, log_expm1
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
@@ -220,7 +220,7 @@ class _Case:
         run, signed = (part.noise, part.rate, part.count, d), not self.setting.agrees
         reacting = frozen.error_rates(*run, part.records, signed=signed, levels=levels, cells=cells)
         if part.rate < 1.0:
-            constant = _log_errors(*tests_from_below.error_rates(*run, levels // 4, groups, part.records))
+            constant = _log_errors(*attacks_from_below.error_rates(*run, levels // 4, groups, part.records))
         else:
             strength = part.count * (part.records / part.noise) ** 2
             constant = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)

@@ -1,0 +1,186 @@
+"""Curves that a few proven inequalities allow: Hellinger affinity, revealed masks, and the best of several.
+
+All curves here are symmetric (equal to their own inverse), so ``log delta`` at thresholds ``l >= 0``
+says everything; the other half follows by exchanging the hypotheses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr
+
+from reticent import _check
+from reticent.curves import TradeOff, _binomial
+from reticent.curves._logs import log1mexp, log_of
+from reticent.curves.base import LogErrors
+from reticent.curves.polygon import Polygon, strictest, symmetric_above
+
+LogDelta = Callable[[np.ndarray], np.ndarray]
+"""log delta at thresholds ``l >= 0`` of a symmetric curve, or an upper bound on it."""
+
+_ROUNDING = 1e-15  # of a logarithm, in units of what it was made from
+_LARGEST_MU = 60.0  # beyond, nothing is private
+_HELPS = 1e-9  # in log delta: by which another bound is below the worst case
+_GROUPS = 100  # of the counts of a revealed mask
+_RARE = 1e-18  # counts with less probability count as no privacy
+_VALUES = 120  # of the sum of squared changes that are tried
+_SIZES = np.concatenate(  # thresholds, in nats: ratio 1.018 below 1, steps of 0.02 up to 40
+    [[0.0], np.geomspace(1e-7, 1.0, 900), np.arange(1.02, 40.0, 0.02), np.geomspace(40, 600, 60)]
+)
+
+
+class AffinityTradeOff(TradeOff):
+    """All that a Hellinger affinity ``rho = int sqrt(PQ)`` allows: beta = sin^2(arcsin rho - arcsin sqrt alpha).
+
+    A test turns (P, Q) into two Bernoulli laws whose affinity sqrt(alpha (1 - beta)) + sqrt((1 - alpha) beta)
+    is at least rho; with alpha = sin^2 a and beta = sin^2 b this reads sin(a + b) >= rho. The advantage is
+    sqrt(1 - rho^2), and at false positive rate 0 the power is 1 - rho^2.
+
+    Attributes:
+        log_rho: natural logarithm of the affinity, <= 0; -inf allows everything.
+
+    Raises:
+        ParameterError: ``log_rho`` is above 0 or NaN.
+    """
+
+    def __init__(self, log_rho: float) -> None:
+        self.log_rho = float(_check.log_probabilities(log_rho=log_rho))
+
+    @property
+    def reversed(self) -> TradeOff:
+        """The curve itself."""
+        return self
+
+    def errors(self, log_ratio: ArrayLike) -> LogErrors:
+        ratio = np.asarray(log_ratio, dtype=float)
+        alpha, power = self._steep_point(np.abs(ratio))
+        return LogErrors(alpha, log1mexp(alpha), log1mexp(power), power).exchanged_where(ratio < 0.0)
+
+    def _log_delta_above(self, size: np.ndarray) -> np.ndarray:
+        """With w = 1 - rho^2 and k = e^l: delta^2 - (1 - k) delta - k w = 0, positive root."""
+        if self.log_rho == 0.0:
+            return np.full(size.shape, -np.inf)
+        gap, root = self._gap_and_root(size)
+        return np.minimum(math.log(2.0) + self._log_w - log_of(root + gap), 0.0)
+
+    def _steep_point(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(log alpha, log power) where the slope is ``-e^size``, ``size >= 0``."""
+        if self.log_rho == 0.0:
+            return np.full(size.shape, -np.inf), np.full(size.shape, -np.inf)
+        gap, root = self._gap_and_root(size)
+        x, rho2 = np.exp(-size), math.exp(2.0 * self.log_rho)
+        # alpha = -d delta / dk = (delta - w) / (k root), and delta - w = w (1 + x - root) / (root + gap) * ...,
+        # where 1 + x - root = 4 x rho^2 / (1 + x + root) does not cancel.
+        alpha = self._log_w + log_of(4.0 * x * rho2 / (1.0 + x + root)) - log_of((root + gap) * root) - size
+        alpha = np.minimum(alpha, 0.0)
+        return alpha, np.minimum(np.logaddexp(self._log_delta_above(size), size + alpha), 0.0)
+
+    @property
+    def _log_w(self) -> float:
+        return float(log1mexp(np.asarray(2.0 * self.log_rho)))
+
+    def _gap_and_root(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        gap = -np.expm1(-size)
+        return gap, np.sqrt(gap**2 + 4.0 * np.exp(self._log_w - size))
+
+    def __repr__(self) -> str:
+        return f"AffinityTradeOff(log_rho={self.log_rho!r})"
+
+
+def tangent_envelope(log_deltas: Sequence[LogDelta]) -> Polygon:
+    """The strongest curve that several upper bounds on ``log delta`` prove together.
+
+    Each bound gives a line ``beta >= 1 - delta - e^l alpha`` at each threshold of ``_SIZES``, and its mirror image. The
+    polygon of all lines is still below the true curve: nothing is claimed that a single bound does not prove,
+    whatever the thresholds. Curves wider than 1e-6 lose at most 1e-3, relative, in delta and in power.
+
+    Args:
+        log_deltas: upper bounds on log delta; each must come from a symmetric guarantee.
+    """
+    values = np.minimum(np.min([bound(_SIZES) for bound in log_deltas], axis=0), 0.0)
+    return symmetric_above(_SIZES, values)
+
+
+def no_more_than_worst(worst: TradeOff, log_deltas: Sequence[LogDelta]) -> TradeOff:
+    """What several upper bounds on ``log delta`` and the worst case prove together; the worst case where none helps.
+
+    The polygon of ``tangent_envelope`` lies a little above its bounds between its thresholds, and 5 % in epsilon
+    beyond 40 nats. So the worst case has a say at its own vertices, too.
+
+    Args:
+        worst: the symmetric curve of the worst case, on the safe side.
+        log_deltas: as for ``tangent_envelope``.
+    """
+    known = worst.log_delta(_SIZES)
+    if not any(np.any(bound(_SIZES) < known - _HELPS) for bound in log_deltas):
+        return worst
+    return strictest([tangent_envelope([worst.log_delta, *log_deltas]), worst])
+
+
+def gaussian_log_delta(mu: float) -> LogDelta:
+    """log delta of G_mu, rounded up; ``mu`` beyond 60, infinity included, counts as no privacy.
+
+    The plain difference Phi(-a) - e^l Phi(-a - mu), a = l/mu - mu/2, with what its cancellation can cost added:
+    hundreds of these make up one mixture, and the exact form takes a thousand times as long.
+    """
+    if not mu <= _LARGEST_MU:
+        return lambda sizes: np.zeros(sizes.shape)
+    if mu == 0.0:
+        return lambda sizes: np.full(sizes.shape, -np.inf)
+
+    def bound(sizes: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            a = sizes / mu - 0.5 * mu
+            first, second = log_ndtr(-a), sizes + log_ndtr(-a - mu)
+        gap = -np.expm1(np.minimum(second - first, 0.0))
+        rounding = _ROUNDING * (np.abs(first) + sizes + np.abs(a) + 4.0)
+        # Beyond rounding the difference is unknown: the first term alone bounds it.
+        return np.minimum(first + log_of(np.minimum(gap + rounding, 1.0)), 0.0)
+
+    return bound
+
+
+def revealed_mask_log_delta(unit: float, steps: int, rate: float) -> LogDelta:
+    """E_K of the Gaussian delta with mu = unit sqrt(K), K ~ Binomial(steps, rate): the mask is revealed.
+
+    Each group of counts takes its largest, counts outside of all groups count as no privacy, and probabilities are
+    rounded up: the value is never below the expectation.
+
+    By RETICENT:attribute-mask.
+    """
+    law = _binomial.grouped(steps, rate, _GROUPS, _RARE)
+    some = law.high > 0  # who is never drawn shows nothing
+    counts, weights = law.high[some].tolist(), np.exp(law.log_most[some])
+    lost = math.exp(law.log_above) + math.exp(law.log_below)
+
+    def bound(sizes: np.ndarray) -> np.ndarray:
+        total = np.full(sizes.shape, lost)
+        for count, weight in zip(counts, weights, strict=True):
+            total = total + weight * np.exp(gaussian_log_delta(unit * math.sqrt(count))(sizes))
+        return log_of(np.minimum(total, 1.0))
+
+    return bound
+
+
+def total_square_log_delta(unit: float, total: float, rate: float) -> LogDelta:
+    """The mask is revealed and only the sum of squared changes is known.
+
+    Given the mask, mu^2 = unit^2 * sum of b_t r_t^2 =: unit^2 v with mean rate * total and v <= total. As a
+    function of v, delta is 0 at 0, first convex, then concave, so the largest expectation mixes v = 0
+    with one other value: m * sup over v in [m, total] of delta(v) / v at the mean m.
+    """
+    mean = rate * total
+    values = np.geomspace(mean, total, _VALUES) if rate < 1.0 else np.array([mean])
+
+    def bound(sizes: np.ndarray) -> np.ndarray:
+        best = gaussian_log_delta(unit * math.sqrt(mean))(sizes)
+        for left, right in pairwise(values):
+            best = np.maximum(best, math.log(mean / left) + gaussian_log_delta(unit * math.sqrt(right))(sizes))
+        return np.minimum(best, 0.0)
+
+    return bound

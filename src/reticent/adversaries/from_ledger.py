@@ -1,0 +1,62 @@
+"""What a ledger saw, brought to an attacker and to what its numbers rest on."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from reticent.adversaries.base import Adversary, Assessment, Method
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.gradients import GradientsRecord
+from reticent.proofs import Status, condition
+
+_OF_THE_FORM = ("fixed-length", "one-direction", "linear-head", "independent-directions")
+_LOOKED = "The form of the model was looked at, and ensures nothing about how gradients react. {}"
+
+
+class Witness(Protocol):
+    """A ledger: what it saw of the model, and for which conditions it vouches."""
+
+    @property
+    def gradients(self) -> GradientsRecord | None:
+        """What the form of the model says about gradients; None where nobody looked."""
+
+    @property
+    def contraction(self) -> float | None:
+        """By which factor the updates contract, where it is established and only the last weights were kept."""
+
+    def vouches(self) -> dict[str, Status]:
+        """Statuses of conditions, by key."""
+
+
+def assess_seen(
+    adversary: Adversary, mechanism: Mechanism, neighbouring: Neighbouring, method: Method, witness: Witness | None
+) -> Assessment:
+    """One attacker against what was released, with all that ``witness`` saw of it.
+
+    Args:
+        adversary: who attacks. Its open parameters are answered as the ledger saw them.
+        mechanism: what was released.
+        neighbouring: between which data sets.
+        method: how the curve is evaluated.
+        witness: the ledger of the run; None where only parameters are known.
+
+    Raises:
+        ParameterError: a parameter of the attacker contradicts what was seen.
+        UnsupportedError: nothing is proven for this combination.
+    """
+    if witness is None:
+        return adversary.assess(mechanism, neighbouring, method)
+    fitted = adversary if witness.gradients is None else adversary.fitted(witness.gradients)
+    found = fitted.assess(mechanism, neighbouring, method)
+    found = found.under(condition("start-weights")).vouched({**witness.vouches(), **fitted.checked_by(witness)})
+    obstacle = None if witness.gradients is None else witness.gradients.obstacle
+    assumed = any(one.key in _OF_THE_FORM and one.status is Status.ASSUMED for one in found.conditions)
+    return found.prefaced(_LOOKED.format(obstacle.text)) if obstacle is not None and assumed else found
+
+
+def witness_of(what: object) -> Witness | None:
+    """The ledger that ``what`` is or holds; None where it is something else."""
+    for known in (what, getattr(what, "ledger", None)):
+        if callable(getattr(known, "vouches", None)):
+            return known  # type: ignore[return-value]
+    return None
