@@ -217,7 +217,8 @@ def _place(result: Assessment) -> tuple[int, int, bytes]:
 def _left_out(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> dict[str, str]:
     shown = {record.adversary for record in records}
     unasked = {name: kind.unmeasured or NOT_ASKED for name, kind in everybody().items()}
-    return {name: inputs.skipped.get(name, reason) for name, reason in unasked.items() if name not in shown}
+    refused = {name: reason for name, reason in inputs.skipped.items() if name in unasked or reason != NOT_ASKED}
+    return {name: reason for name, reason in {**unasked, **refused}.items() if name not in shown}
 
 
 def _theorems(records: Sequence[CertifiedAssessment]) -> dict[str, TheoremRecord]:

@@ -244,7 +244,7 @@ class TrainConfig(Strict):
         augmentation: views of each image; see ``AugmentationConfig``.
         weight_decay: is added to the noisy mean gradient, times the weights: outside of the clip.
         final_model: only the last weights will be seen. The run then keeps nothing of its steps and checks that its
-            updates contract (docs/theory/final-model.md); its certificate has the attacker who sees the final model only.
+            updates contract (docs/theory/final-model.md); its certificate has the attacker who sees nothing else.
     """
 
     data: DataConfig
