@@ -1,4 +1,4 @@
-"""What hidden steps save on real data: accuracy at one epsilon, for three ways to count: ``-m experiments.final_model.accuracy``.
+"""What hidden steps save: accuracy at one epsilon, counted in three ways: ``-m experiments.final_model.accuracy``.
 
 The same linear model is trained with as much noise as each way needs for epsilon 1 at delta 1e-5:
 

@@ -1,4 +1,7 @@
-"""A secret in one person's records: the bound against attackers whose success is computed without it."""
+"""A secret in one person's records: the bound against attackers whose success is computed without it.
+
+Theorems: RETICENT:secret.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,13 @@
-"""The final model only, in the trainer: the factor by brute force, what is checked, certified and refused."""
+"""The final model only, in the trainer: the factor by brute force, what is checked, certified and refused.
+
+Theorems: RETICENT:hidden-steps.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -11,6 +15,8 @@ import pytest
 import reticent as rt
 from reticent.adversaries import FinalModel
 from reticent.certificates.build import certify_run, public
+from reticent.certificates.gate import Shown, check
+from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
@@ -115,6 +121,13 @@ def test_a_run_that_hides_its_steps_is_certified_so(hidden, unit, tmp_path, how)
         assert last.claim == Claim.BOUND
         statuses = {one.key: one.status for one in last.conditions}
         assert {statuses[key] for key in ("contraction", "final-model-only", "start-weights")} == {Status.CHECKED}
+        limit = {"measure": "advantage", "at_most": last.advantage.value, "adversary": "final-model"}
+        for parameters, passed in (({"contraction": "any"}, True), ({"contraction": 0.5}, False)):
+            policy = Policy.model_validate(
+                {"schema": "reticent.policy/1", "limits": [{**limit, "parameters": parameters}]}
+            )
+            checks = check(document, verify(document), policy, Shown(), now=datetime(2026, 11, 23, tzinfo=UTC))
+            assert all(one.passed for one in checks) is passed
         assert last.epsilon_at_delta["1e-05"].value < 0.9 * worst.epsilon_at_delta["1e-05"].value
     mechanism = run.ledger.mechanism()
     assert mechanism.sampler is (Sampler.CYCLIC if how is CYCLIC else Sampler.POISSON)

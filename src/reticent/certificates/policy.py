@@ -22,6 +22,8 @@ from reticent.text import did_you_mean, one_of
 
 MEASURED = "measured"
 """In place of a parameter's value: whatever was measured."""
+ANY = "any"
+"""In place of a parameter's value: whatever it is. The conditions say who vouches for it."""
 
 
 Named = Literal["advantage", "bayes_security", "mu", "success", "tpr", "ppv", "epsilon", "delta", "secret"]
@@ -60,7 +62,7 @@ class Limit(Record):
 
     Attributes:
         adversary: who; by default the worst case.
-        parameters: of the attacker, by name: a number, or the word ``measured``; whatever is not named has its
+        parameters: of the attacker, by name: a number, or the word ``measured`` or ``any``; whatever is not named has its
             default. Numbers of the same attacker with other parameters do not count.
         measure: which number of this attacker is limited.
         at: where it is read: the prior of ``success``, the FPR of ``tpr``, the prior and the FPR of ``ppv``, the delta
@@ -76,7 +78,7 @@ class Limit(Record):
     at_least: Real | None = None
     at: Real | tuple[Real, Real] | None = None
     adversary: Annotated[str, AfterValidator(_attacker)] = "worst-case"
-    parameters: dict[str, Real | Literal["measured"] | None] = Field(default_factory=dict, max_length=16)
+    parameters: dict[str, Real | Literal["measured", "any"] | None] = Field(default_factory=dict, max_length=16)
     neighbouring: Neighbouring | None = None
     claim: Claim | Literal["any"] = Claim.BOUND
 

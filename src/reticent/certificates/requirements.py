@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reticent.certificates.policy import MEASURED, Limit, Policy, parameters_wanted
+from reticent.certificates.policy import ANY, MEASURED, Limit, Policy, parameters_wanted
 from reticent.certificates.schema import Certificate, CertifiedAssessment
 from reticent.proofs import CONDITIONS, Claim
 from reticent.risk.report import MEASURES, Number
@@ -74,7 +74,7 @@ def _is_meant(record: CertifiedAssessment, limit: Limit) -> bool:
     """Whether the attacker of an assessment has the parameters of the limit, and defaults in all others."""
     wanted = {parameter.name: parameter.default for parameter in parameters_wanted(limit.adversary)} | limit.parameters
     return wanted.keys() == record.parameters.keys() and all(
-        isinstance(record.parameters[name], dict) if value == MEASURED else record.parameters[name] == value
+        isinstance(record.parameters[name], dict) if value == MEASURED else value in (ANY, record.parameters[name])
         for name, value in wanted.items()
     )
 
