@@ -62,8 +62,8 @@ class Limit(Record):
 
     Attributes:
         adversary: who; by default the worst case.
-        parameters: of the attacker, by name: a number, or the word ``measured`` or ``any``; whatever is not named has its
-            default. Numbers of the same attacker with other parameters do not count.
+        parameters: of the attacker, by name: a number, or the word ``measured`` or ``any``; whatever is not named has
+            its default. Numbers of the same attacker with other parameters do not count.
         measure: which number of this attacker is limited.
         at: where it is read: the prior of ``success``, the FPR of ``tpr``, the prior and the FPR of ``ppv``, the delta
             of ``epsilon``, the epsilon of ``delta``, the bits and the guesses of ``secret``; absent for the others.
