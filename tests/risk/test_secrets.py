@@ -111,6 +111,10 @@ def test_what_is_no_secret_is_refused(bits: float, guesses: float) -> None:
         secret_success(GaussianTradeOff(1.0), bits, guesses)
 
 
+def test_what_is_too_small_for_a_number_is_not_impossible() -> None:
+    assert secret_success(GaussianTradeOff(1.0), 5000.0) >= secret_success(GaussianTradeOff(1.0), 1074.0) > 0.0
+
+
 def test_a_limit_that_a_blind_guess_breaks_is_refused() -> None:
     with pytest.raises(ParameterError, match="needs no attack"):
         Secret(0.001, 8.0, 10)

@@ -68,7 +68,7 @@ def columns(certificate: Certificate) -> list[tuple[str, str]]:
     found = [("Coin flip", "both answers equally likely")]
     for prior, fpr in _accusations(q):
         meaning = f"{one_in(prior)} is in the data: how often an accusation is right"
-        found.append((f"Accused, {percent(fpr)} false alarms", meaning))
+        found.append((f"Accused, {100.0 * fpr:g}% false alarms", meaning))
     found += [(f"Found, {percent(f)} false alarms", "share of insiders found") for f in q.fprs if f == 0.01]
     return found
 
@@ -76,7 +76,7 @@ def columns(certificate: Certificate) -> list[tuple[str, str]]:
 def _accusations(q: QuestionRecord) -> list[tuple[float, float]]:
     """The prior and the false alarm rates at which the worth of an accusation is a column."""
     rare = [prior for prior in q.priors if prior < 0.5][:1]
-    return [(prior, fpr) for prior in rare for fpr in sorted(q.fprs, reverse=True) if 0.0 < fpr <= 0.01]
+    return [(prior, fpr) for prior in rare for fpr in sorted(q.fprs, reverse=True) if 0.0 < fpr <= 0.01][:2]
 
 
 def groups(certificate: Certificate) -> list[Group]:

@@ -303,7 +303,8 @@ def blind_guess(secret_bits: float, guesses: float = 1) -> float:
     """
     if not (guesses >= 1 and math.isfinite(guesses) and guesses == math.floor(guesses)):
         raise ParameterError("guesses", guesses, "a whole number >= 1")
-    return min(1.0, math.exp2(math.log2(guesses) - _check.positive(secret_bits=secret_bits)))
+    share = math.exp2(math.log2(guesses) - _check.positive(secret_bits=secret_bits))
+    return min(1.0, max(share, math.ulp(0.0)))  # never 0, where a curve may say 0
 
 
 GROWING: tuple[Callable[..., float], ...] = (
