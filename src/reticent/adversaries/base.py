@@ -30,7 +30,7 @@ from reticent.styles import SPARE, Style
 from reticent.text import Brief, digits, one_of
 
 if TYPE_CHECKING:
-    from reticent.adversaries.from_ledger import Witness
+    from reticent.adversaries.witness import Witness
 
 _ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
 _LEAST = 1e-14  # and absolute

@@ -19,7 +19,7 @@ from reticent.registry import described
 from reticent.styles import Style
 
 if TYPE_CHECKING:
-    from reticent.adversaries.from_ledger import Witness
+    from reticent.adversaries.witness import Witness
 
 _ROUNDING = 1e-12  # relative: the closed forms are evaluated with expm1 and log1p, to a few units in the last place
 _WHERE = (

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from reticent.adversaries.base import Adversary, Assessment, Method
+from reticent.adversaries.witness import Witness
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.mechanisms.gradients import GradientsRecord
 from reticent.proofs import Status, condition
 
 _OF_THE_FORM = ("fixed-length", "one-direction", "linear-head", "independent-directions")
 _LOOKED = "The form of the model was looked at, and ensures nothing about how gradients react. {}"
-
-
-class Witness(Protocol):
-    """A ledger: what it saw of the model, and for which conditions it vouches."""
-
-    @property
-    def gradients(self) -> GradientsRecord | None:
-        """What the form of the model says about gradients; None where nobody looked."""
-
-    @property
-    def contraction(self) -> float | None:
-        """By which factor the updates contract, where it is established and only the last weights were kept."""
-
-    def vouches(self) -> dict[str, Status]:
-        """Statuses of conditions, by key."""
 
 
 def assess_seen(

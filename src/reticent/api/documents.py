@@ -15,8 +15,7 @@ from pydantic import ValidationError
 from reticent.adversaries import FinalModel
 from reticent.adversaries.base import standard_adversaries
 from reticent.adversaries.from_ledger import Witness, witness_of
-from reticent.api.names import Who, adversaries
-from reticent.api.risks import several
+from reticent.api.names import Who, adversaries, several
 from reticent.api.table import Cell, Table
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, certify_watched, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
@@ -220,7 +219,9 @@ def certify(
     """
     said = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
     said["run_signed_by"] = run_signed_by
-    questions = replace(CERTIFICATE_QUESTIONS, secret_bits=several(secret_bits), guesses=several(guesses))
+    questions = replace(
+        CERTIFICATE_QUESTIONS, secret_bits=several(secret_bits=secret_bits), guesses=several(guesses=guesses)
+    )
     limits = load_policy(Path(policy)) if isinstance(policy, (str, Path)) else policy
     source = _chain(what) if isinstance(what, (list, tuple)) else _opened(what)
     if isinstance(source, Mechanism):
@@ -366,7 +367,7 @@ def _chain(ledgers: Sequence[Any]) -> WatchedRun:
 
 def _of_run(
     source: Any,
-    said: dict[str, str | None],
+    said: dict[str, Any],
     publish: tuple[str, ...],
     asked: dict[str, Any],
 ) -> Certificate:

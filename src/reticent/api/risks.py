@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -12,7 +12,7 @@ from reticent.adversaries import Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_each
 from reticent.adversaries.from_ledger import Witness, witness_of
 from reticent.adversaries.report import risk_document
-from reticent.api.names import Who, adversaries, asks_for_all
+from reticent.api.names import Who, adversaries, asks_for_all, several
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
@@ -185,11 +185,11 @@ def assess(
     release, witness = released(mechanism)
     between = relation_of(neighbouring)
     asked = Questions(
-        fprs=several(fpr),
-        deltas=several(delta),
-        priors=(0.5,) if prior is None else several(prior),
-        secret_bits=several(secret_bits),
-        guesses=several(guesses),
+        fprs=several(fpr=fpr),
+        deltas=several(delta=delta),
+        priors=(0.5,) if prior is None else several(prior=prior),
+        secret_bits=several(secret_bits=secret_bits),
+        guesses=several(guesses=guesses),
     )
     more = () if prior is None else ("ppv",)
     if asks_for_all(adversary):
@@ -231,11 +231,6 @@ def mechanism_of(what: Any) -> Mechanism:
             return mechanism_of(found())
     hint = "a mechanism such as rt.dpsgd(...), or a ledger of one"
     raise ParameterError("mechanism", type(what).__name__, hint)
-
-
-def several(values: float | Sequence[float]) -> tuple[float, ...]:
-    """One number or several, as a tuple."""
-    return tuple(values) if isinstance(values, Iterable) and not isinstance(values, str) else (values,)
 
 
 def _in_short(mechanism: Mechanism) -> str:

@@ -134,9 +134,8 @@ def _attacker(kind: type[Adversary]) -> Attacker:
     return Attacker(kind.title, kind.short or kind.title, kind, _field(numbers[0]) if numbers else None)
 
 
-ATTACKERS: dict[str, Attacker] = {
-    name: _attacker(kind) for name, kind in {**everybody(), FinalModel.name: FinalModel}.items()
-}
+_ASKED: dict[str, type[Adversary]] = {**everybody(), FinalModel.name: FinalModel}
+ATTACKERS: dict[str, Attacker] = {name: _attacker(kind) for name, kind in _ASKED.items()}
 """By ``Adversary.name``, in the order of the page. The worst case is always among those asked."""
 
 TARGETS: dict[str, tuple[str, str | None, str, str]] = {
