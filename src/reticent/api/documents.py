@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 from reticent.adversaries import FinalModel
 from reticent.adversaries.base import standard_adversaries
-from reticent.adversaries.from_ledger import Witness, witness_of
+from reticent.adversaries.from_ledger import witness_of
+from reticent.adversaries.witness import Witness
 from reticent.api.names import Who, adversaries, several
 from reticent.api.table import Cell, Table
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, certify_watched, run_declaration

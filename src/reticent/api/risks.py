@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, overload
 from reticent import _check
 from reticent.adversaries import Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_each
-from reticent.adversaries.from_ledger import Witness, witness_of
+from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.report import risk_document
+from reticent.adversaries.witness import Witness
 from reticent.api.names import Who, adversaries, asks_for_all, several
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError

@@ -15,8 +15,9 @@ import numpy as np
 from reticent import __version__
 from reticent.adversaries import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
 from reticent.adversaries.codec import parameters
-from reticent.adversaries.from_ledger import Witness, assess_seen
+from reticent.adversaries.from_ledger import assess_seen
 from reticent.adversaries.report import assessment_record, measures
+from reticent.adversaries.witness import Witness
 from reticent.certificates.policy import Policy
 from reticent.certificates.requirements import judged
 from reticent.certificates.rounding import MEASURES, Path, leaves, replaced, settled
