@@ -305,6 +305,12 @@ def test_compare_puts_attackers_side_by_side():
         _ = found.value
 
 
+def test_a_release_that_was_forgotten_is_asked_for():
+    for verb in (rt.compare, rt.calibrate):
+        with pytest.raises(ParameterError, match=r"mechanism must be a mechanism such as rt\.dpsgd"):
+            verb(advantage=0.1)
+
+
 def test_certify_and_verify_a_mechanism(tmp_path):
     from reticent.mechanisms import Gaussian
 

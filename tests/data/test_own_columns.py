@@ -195,3 +195,30 @@ def test_what_is_wrong_with_files_is_said_before_torch_is_loaded(tmp_path, words
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1
     assert not Path(tmp_path / "run").exists()
+
+
+def people(names) -> str:
+    return "name,job,income\n" + "".join(
+        f"{name},{'cook' if row % 3 else 'clerk'},{'low' if row % 2 else 'high'}\n" for row, name in enumerate(names)
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        ([f"P-{row:04}" for row in range(40)], r"'name' has 40 different texts in 40 records, as an id .* drop it"),
+        ([f"P-{row // 2 * 3}{'b' * (row % 7 == 0)}" for row in range(40)], "different texts in 40 records, as an id"),
+        (list(range(101, 141))[::-1], "'name' counts the records, as an id does: drop it, or declare its bounds"),
+    ],
+)
+def test_a_column_that_names_each_record_is_asked_about(table, names, wanted):
+    assert re.search(wanted, refused(table, people(names)))
+
+
+def test_a_column_that_only_looks_like_an_id_can_be_declared(table):
+    found = table(people(range(40)), {"name": {"low": 0, "high": 40}})
+    assert found.schema.columns["name"].low == 0
+    texts = [f"P-{row:04}" for row in range(40)]
+    assert len(table(people(texts), {"name": {"values": texts}}).schema.columns["name"].values) == 40
+    assert table(people([f"town {row % 15}" for row in range(40)])).schema.columns["name"].derived
+    assert table(people([row * 3 for row in range(40)])).schema.columns["name"].derived

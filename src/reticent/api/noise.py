@@ -156,7 +156,7 @@ class Calibrations(Table, Sequence[Calibration]):
 
 
 def calibrate(
-    mechanism: Mechanism,
+    mechanism: Mechanism | None = None,
     adversary: Who | None = None,
     target: Target | str | None = None,
     *,
@@ -182,7 +182,7 @@ def calibrate(
 
     Raises:
         UnreachableError: no allowed value meets the target; it says which comes closest.
-        UnsupportedError, ParameterError: nothing is proven for this combination, or an argument is wrong.
+        UnsupportedError, ParameterError: nothing is proven for this combination, or an argument is wrong or missing.
 
     Example:
         >>> import reticent as rt
@@ -197,7 +197,7 @@ def calibrate(
 
 
 def compare(
-    mechanism: Mechanism,
+    mechanism: Mechanism | None = None,
     adversary: Who | Sequence[Who] = "all",
     target: Target | str | None = None,
     *,
@@ -226,10 +226,9 @@ def compare(
         relation_of(neighbouring),
         _check.member(Method, method=method),
     )
-    found, skipped = [], {}
+    release, found, skipped = mechanism_of(mechanism), [], {}
     for who in adversaries(adversary):
         try:
-            release = mechanism_of(mechanism)
             found.append(solve(release, NoiseMultiplier(), goal, who, between, how))
         except (UnsupportedError, UnreachableError, ParameterError) as error:
             skipped[who.name] = str(error)

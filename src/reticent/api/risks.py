@@ -231,7 +231,7 @@ def mechanism_of(what: Any) -> Mechanism:
         if callable(found):
             return mechanism_of(found())
     hint = "a mechanism such as rt.dpsgd(...), or a ledger of one"
-    raise ParameterError("mechanism", type(what).__name__, hint)
+    raise ParameterError("mechanism", None if what is None else type(what).__name__, hint)
 
 
 def _in_short(mechanism: Mechanism) -> str:

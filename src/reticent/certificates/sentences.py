@@ -119,7 +119,10 @@ def headline(worst: Sequence[AssessmentRecord], records: Protected = None) -> st
 
 
 def answers(worst: Sequence[AssessmentRecord], records: Protected = None) -> list[str]:
-    """One answer for each question; the first says what guessing gives. The arguments are those of ``headline``."""
+    """One answer for each question; the first says what guessing gives. The arguments are those of ``headline``.
+
+    An estimate, such as a first picture on a screen, is told as what an attacker does, never as what nobody can do.
+    """
     return [_answer(record, records, first=index == 0) for index, record in enumerate(worst)]
 
 
@@ -135,6 +138,8 @@ HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew
 
 def _answer(worst: AssessmentRecord, records: Protected, *, first: bool) -> str:
     question, right = _question(Neighbouring(worst.neighbouring), records), _right(worst)
+    if not Claim(worst.claim).proven:
+        return f"An attacker can tell {question} about {percent(even_guess(worst))} of the time."
     if right == "100%":
         return f"An attacker can become all but certain {question}. This release hides next to nothing."
     guessing = f" Guessing gives {percent(0.5)}." if first else ""

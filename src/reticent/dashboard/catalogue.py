@@ -150,7 +150,7 @@ TARGETS: dict[str, tuple[str, str | None, str, str]] = {
 }
 """Label, label of the place or None, first value, and the view that shows it; by name on the command line."""
 
-PLACES = {"tpr": "0.001", "ppv": "0.1,0.01", "epsilon": "1e-5", "success": "0.5", "secret": "13.29,10"}
+PLACES = {"tpr": "0.001", "ppv": "0.1; 0.01", "epsilon": "1e-5", "success": "0.5", "secret": "13.29; 10"}
 """Where a target is read unless something else is said."""
 
 UNKNOWNS: dict[str, tuple[str, str, Unknown]] = {

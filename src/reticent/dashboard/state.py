@@ -196,7 +196,7 @@ def target_of(state: State) -> Target:
         ParameterError: a number cannot be read or cannot be reached by anybody.
     """
     goal, kind = number(state, "goal"), KINDS[state["target"]]
-    stated = (state["place"] or PLACES.get(state["target"], "")).split(",") if kind.places else []
+    stated = (state["place"] or PLACES.get(kind.name, "")).split(";") if kind.places else []
     if len(stated) != len(kind.places):
         wanted = f"{len(kind.places)} numbers, such as {PLACES[kind.name]}"
         raise ParameterError("place", _shown(state["place"]), wanted)
@@ -233,13 +233,24 @@ def optional_number(state: State, name: str) -> float | None:
 
 
 def _number(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = parsed(text)
     if not math.isfinite(value):
-        raise ParameterError(name, _shown(text), "a number, such as 1.5 or 1e-5")
+        raise ParameterError(name, _shown(text), "a number, such as 1.5, 1e-5, 10% or 1/100")
     return value
+
+
+def parsed(text: str) -> float:
+    """A number as people type it: 1.5 or 1,5, 10%, 1/100; NaN where it is none. The page's script reads it alike."""
+    plain = text.replace(" ", "").replace("_", "x")  # Python reads 1_000, a browser does not
+    if "." not in plain and plain.count(",") == 1:
+        plain = plain.replace(",", ".")
+    above, slash, below = plain.partition("/")
+    try:
+        if slash:
+            return float(above) / float(below)
+        return float(plain[:-1]) / 100.0 if plain.endswith("%") else float(plain)
+    except (ValueError, ZeroDivisionError):
+        return math.nan
 
 
 def _shown(value: object) -> str:

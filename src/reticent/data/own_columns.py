@@ -21,6 +21,7 @@ from reticent.text import printable
 MOST_CATEGORIES = 200
 MISSING = "(missing)"
 """The category of empty cells, with ``missing: indicator``."""
+_FEWEST_IDS = 10  # different values in fewer records are no sign of anything
 _GRID = 33
 _LARGEST = 1e100
 """Of a number in a table: differences of two are finite, and their quotients."""
@@ -157,6 +158,8 @@ def derived_column(cells: Cells, *, label: bool) -> Column:
         low, high = float(known.min()), float(known.max())
         if max(-low, high) > _LARGEST:
             raise DataError(f"holds a number beyond {_LARGEST:g}")
+        if len(known) >= _FEWEST_IDS and np.array_equal(np.sort(known), low + np.arange(len(known))):
+            raise DataError("counts the records, as an id does: drop it, or declare its bounds")
         width = max(1.0, abs(low) * _NARROWEST)  # of a column that says one thing only
         return Column(low=low, high=high if high > low else low + width, derived=True)
     values = sorted(set(cells.categories()) - {""})
@@ -165,6 +168,11 @@ def derived_column(cells: Cells, *, label: bool) -> Column:
     if len(values) > MOST_CATEGORIES:
         what = "a label has classes: group its values" if label else "drop it, or declare its categories"
         raise DataError(f"has {len(values)} different values, more than {MOST_CATEGORIES}: {what}")
+    if not label and len(values) >= _FEWEST_IDS and 2 * len(values) > sum(text != "" for text in cells.categories()):
+        raise DataError(
+            f"has {len(values)} different texts in {len(cells)} records, as an id or a name has: drop it, or declare "
+            "its categories"
+        )
     if len(max(values, key=len)) > 200:
         raise DataError("holds a text of more than 200 characters: drop it")
     return Column(values=tuple(values), derived=True)

@@ -48,6 +48,7 @@ class Fault(StrEnum):
     TOO_LITTLE_NOISE = "noise-not-added"
     BUFFERS_LEARNT = "buffers-changed"
     TRAINED_OUTSIDE = "trained-outside-the-model"
+    LARGER_BATCH = "batches-larger-than-drawn"
     NO_NOISE = "no-noise"
     SHUFFLED = "shuffled-not-poisson"
     IN_ORDER = "in-order-not-poisson"
@@ -172,6 +173,13 @@ _EXPLANATIONS = {
         "noise counts.",
         "Put all that is trained into one module, and make it private as a whole.",
     ),
+    Fault.LARGER_BATCH: Explanation(
+        Severity.ERROR,
+        "A step clipped more gradients than the loader drew records for it. One record may be in it several times, as "
+        "several views of it are, each clipped alone; then clipping does not bound what it moves. No noise counts.",
+        "Average the views of a record before its gradient is clipped, and take one step for each batch of the loader "
+        "that is watched.",
+    ),
     Fault.NO_NOISE: Explanation(
         Severity.WARNING, "Some steps were taken without noise: there is no guarantee.", "Set a noise multiplier."
     ),
@@ -282,7 +290,8 @@ _EXPLANATIONS = {
     ),
     Fault.SIZE_PUBLIC: Explanation(
         Severity.WARNING,
-        "The number of records is not hidden: the training used it as if everybody knew it.",
+        "The number of records is treated as public. If that number itself tells something about a person, the answer "
+        "to whether a record was used does not cover it.",
         "Nothing is to be done if the number may be known.",
     ),
     Fault.ENDED_EARLY: Explanation(

@@ -7,8 +7,6 @@ one without noise.
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,6 +22,7 @@ from reticent.mechanisms.sampling import Sampler
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Status
 from reticent.records import vouched
+from reticent.records.merged import coarse, merged
 from reticent.records.planned import PlannedSteps, charged
 from reticent.records.rules import Digest, Versions, Word
 from reticent.records.run_parts import MOST_STEPS
@@ -38,7 +37,6 @@ from reticent.records.watch_start import MOST_EARLIER, StartRecord
 WATCH_SCHEMA: Literal["reticent.watch/1"] = "reticent.watch/1"
 
 _MOST_SEGMENTS = 4096
-_MOST_PARTS = 32
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Noise = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -322,8 +320,8 @@ class PublicWatchedRun(Sealed):
         runs = [*self.earlier, self]
         if any(fault.voids for run in runs for fault in run.faults):
             return self._part(0.0, 1.0, sum(run.steps for run in runs))
-        parts = _merged([run._of(segment) for run in runs for segment in charged(run)])
-        return parts[0] if len(parts) == 1 else Ledger(tuple(_coarse(parts)))
+        parts = merged([run._of(segment) for run in runs for segment in charged(run)])
+        return parts[0] if len(parts) == 1 else Ledger(tuple(coarse(parts)))
 
     def demanded(self) -> tuple[Fault, ...]:
         """The faults that follow from the other facts."""
@@ -427,36 +425,3 @@ def _without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:
 def _times(records: int | None, copies: int | None) -> int | None:
     """Positions of the data that one person may hold: copies of a record count as further records of that person."""
     return records if copies in (None, 1) else (records or 1) * (copies or 1)
-
-
-def _merged(parts: list[DPSGD]) -> list[DPSGD]:
-    """Equal releases as one: the curve of independent releases does not depend on their order."""
-    found: dict[DPSGD, list[DPSGD]] = {}
-    for part in parts:
-        found.setdefault(replace(part, steps=1, batches_per_epoch=None), []).append(part)
-    merged = []
-    for same in found.values():
-        together = [same] if same[0].sampler is Sampler.POISSON else [[part] for part in same]
-        merged += [_longer(group[0], sum(part.steps for part in group)) for group in together]
-    return merged
-
-
-def _longer(part: DPSGD, steps: int) -> DPSGD:
-    return replace(part, steps=steps)
-
-
-def _coarse(parts: list[DPSGD]) -> list[DPSGD]:
-    """At most 32 releases: noise is rounded down to a grid where there are more, which adds risk and never hides it."""
-    step = 0.001
-    while len(parts) > _MOST_PARTS and step < 1.0:
-        parts = _merged([_quieter(part, step) for part in parts])
-        step *= 2.0
-    return parts
-
-
-def _quieter(part: DPSGD, step: float) -> DPSGD:
-    if part.noise_multiplier == 0.0:
-        return part
-    grid = math.exp(step * math.floor(math.log(part.noise_multiplier) / step))
-    noise = min(grid, part.noise_multiplier)
-    return replace(part, noise_multiplier=noise)

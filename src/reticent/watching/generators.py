@@ -61,11 +61,6 @@ class Track:
         self.at = self._end()
         """The draw before the place at which the generator is now."""
 
-    def drawn(self) -> Draw:
-        """It draws from where it is now."""
-        self.at = draw = Draw(self.at.stream, self.at)
-        return draw
-
     def go_on(self) -> None:
         """Nobody looked for a while: with the seed that it has now it is where it was left."""
         self._ends[self.at.stream] = self.at

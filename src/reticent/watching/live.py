@@ -128,6 +128,8 @@ class Live:
         self._logs = () if log is None else tuple(log) if isinstance(log, Sequence) else (log,)
         if not all(callable(one) for one in self._logs):
             raise ParameterError("log", type(log).__name__, "a function of the risk, or a list of such functions")
+        self.listens = self._target is not None or bool(self._logs)
+        """Whether each step must be told at once."""
         self._steps, self._changes = 0, 0
         self._stop: int | None = None
         self._kind: tuple[float, float | None] | None = None

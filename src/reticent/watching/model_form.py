@@ -37,6 +37,8 @@ class FormWatch:
         self._form: Head | Obstacle = Obstacle.CLIPPING if _other_clipping(optimizer) else head_of(self._bare)
         if isinstance(self._form, Head) and not (_layer_by_layer(self._form.layer) and _trains(optimizer, self._form)):
             self._form = Obstacle.CLIPPING
+        self.follows = isinstance(self._form, Head)
+        """Whether a form was possible at the start."""
         known = isinstance(self._form, Head) and self._form.known
         self._rows = _Rows.of(loader) if known else None
         self._calls, self._steps, self._same = 0, 0, self._rows is not None

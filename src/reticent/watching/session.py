@@ -23,7 +23,7 @@ from reticent.records.watched_run import WatchedRun
 from reticent.signing.envelope import LEDGER
 from reticent.signing.provenance import sealed, signature_of
 from reticent.text import Brief
-from reticent.watching import declared, generators, models, optimisers, seeds
+from reticent.watching import declared, generators, models, one_at_a_time, optimisers, seeds
 from reticent.watching.alone import AloneInFirstStep
 from reticent.watching.live import BudgetSpent, Live, LiveRisk, Log
 from reticent.watching.model_form import FormWatch
@@ -129,6 +129,15 @@ class Watch(Brief):
     def __enter__(self) -> Watch:
         if self._undo:
             raise ParameterError("watch", "entered twice", "left before it is entered again")
+        self._undo.append(one_at_a_time.enter(self._model, self._optimizer, self._loader))
+        try:
+            self._look()
+        except BaseException:
+            self._look_away()
+            raise
+        return self
+
+    def _look(self) -> None:
         self._started = time.perf_counter()
         if self._recorder.start is None:
             self._begin_first()
@@ -149,7 +158,15 @@ class Watch(Brief):
         self._undo.append(AloneInFirstStep(models.bare(self._model), self._recorder.found).attach())
         if self._private is not None:
             self._undo += self._private.attach()
-        return self
+
+    def _look_away(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    @property
+    def entered(self) -> bool:
+        """Whether the loop is being watched now."""
+        return bool(self._undo)
 
     def _begin_first(self) -> None:
         start = self._recorder.start = Start(self._model, self._optimizer, *self._begin)
@@ -172,8 +189,7 @@ class Watch(Brief):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        while self._undo:
-            self._undo.pop()()
+        self._look_away()
         self._recorder.seconds += time.perf_counter() - self._started
         stopped = kind is BudgetSpent
         kind = None if stopped else kind
@@ -273,6 +289,7 @@ class Watch(Brief):
 
     def __len__(self) -> int:
         """Noisy steps so far."""
+        self._recorder.catch_up()
         return len(self._recorder.steps)
 
     def __bool__(self) -> bool:
@@ -325,5 +342,5 @@ class Watch(Brief):
 
     def _lines(self) -> list[str]:
         if self._ledger is None:
-            return [f"watched loop: {len(self._recorder.steps)} noisy steps so far"]
+            return [f"watched loop: {len(self)} noisy steps so far"]
         return self._ledger._lines()
