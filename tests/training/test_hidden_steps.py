@@ -14,6 +14,7 @@ import pytest
 
 import reticent as rt
 from reticent.adversaries import FinalModel
+from reticent.adversaries.from_ledger import assess_seen
 from reticent.certificates.build import certify_run, public
 from reticent.certificates.gate import Shown, check
 from reticent.certificates.policy import Policy
@@ -148,7 +149,12 @@ def test_a_run_that_hides_its_steps_is_certified_so(hidden, unit, tmp_path, how)
 
 
 def test_a_stated_factor_that_the_run_does_not_establish_is_refused(hidden, unit, tmp_path) -> None:
-    document = json.loads(certify_run(train(hidden(), tmp_path / "run", dataset=unit).ledger).to_json())
+    ledger = train(hidden(), tmp_path / "run", dataset=unit).ledger
+    for factor, status in ((0.96, Status.CHECKED), (0.5, Status.DECLARED)):
+        who = FinalModel(factor)
+        found = assess_seen(who, ledger.mechanism(), who.relation, who.methods[0], ledger)
+        assert {one.key: one.status for one in found.conditions}["contraction"] is status
+    document = json.loads(certify_run(ledger).to_json())
     (last,) = (one for one in document["assessments"] if one["adversary"] == "final-model")
     last["parameters"]["contraction"] = 0.5
     assert not verify(Certificate.parse(document)).accepted
