@@ -58,7 +58,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 @pytest.mark.parametrize("noise", [1.7, 2.1, 3.3, 4.6, 5.2, 7.1])
 def test_what_risk_prints_is_no_less_than_the_bound(capsys: pytest.CaptureFixture[str], noise: float) -> None:
-    out = printed(capsys, "risk", "gaussian", "--noise-multiplier", str(noise))
+    out = printed(capsys, "risk", "gaussian", "--noise-multiplier", str(noise), "--full")
     (row,) = (line for line in out.splitlines() if line.startswith("worst-case "))
     shown = [float(cell) for cell in row.split()[2:]]
     curve = rt.assess(rt.Gaussian(noise))[0].curve
@@ -111,7 +111,7 @@ def test_certificate_pages_and_verdicts_round_outwards() -> None:
     wide = Number(lower=0.12346, value=0.23454, upper=0.23454)
     assert _number(wide, up=True) == "0.2346 [0.1234, 0.2346]"
     assert _number(wide, up=None) == "0.2345 [0.1234, 0.2346]"
-    verdict: Verdict = _judge(0.0123, 0.0, 0.0, 0.95, "RETICENT:audit-ranks", ())
+    verdict: Verdict = _judge(0.0123, 0.0, 0.0, 0.95, ("RETICENT:audit-ranks",), ())
     assert "at most 0.013" in verdict.reason
 
 

@@ -35,8 +35,6 @@ from reticent.proofs import Proof
 from reticent.proofs.references import PAPERS, THEOREMS, cite
 from reticent.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 ADVERSARIES: list[Adversary] = [
     WorstCase(),
     Relaxed(),

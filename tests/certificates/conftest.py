@@ -92,7 +92,8 @@ def certificate() -> Certificate:
         expires="2030-01-01",
         weights_sha256="cd" * 32,
     )
-    with coarse_lattice(), derived_once():  # before the fixtures of a module
+    coarse_lattice()  # before the fixtures of a module
+    with derived_once():
         return certify_run(make_ledger(), make_sensitivity(), declared)
 
 

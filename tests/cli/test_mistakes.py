@@ -7,8 +7,6 @@ import pytest
 from reticent.cli import main
 from reticent.text import digits
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 RUN = ("--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3")
 
 
@@ -55,7 +53,7 @@ def test_the_nearest_is_asked_about(words: tuple[str, ...], meant: str, capsys) 
     ("words", "text", "told"),
     [
         (("verify",), "", "there is empty"),
-        (("verify",), "hello", "there is no certificate: neither its page nor its JSON"),
+        (("verify",), "hello", "there is not a certificate: neither its page nor its JSON"),
         (("gate", "x.json", "--policy"), "", "there: must be a mapping of keys to values"),
         (("audit",), None, "there is neither the folder of a run (ledger.json)"),
         (("plan-audit", "--claimed-mu", "1"), None, "--true-mu must be given"),
@@ -90,5 +88,6 @@ def test_delta_at_an_epsilon_is_shown_where_it_was_asked_for(capsys) -> None:
 
     curve = WorstCase().assess(Gaussian(2.0), Neighbouring.ADD_REMOVE).curve
     out = call(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--epsilon", "0.5")[1]
+    assert "@0.5" in out
     assert digits(delta_at_epsilon(curve, 0.5), up=True) in out
-    assert "delta" not in call(capsys, "risk", "gaussian", "--noise-multiplier", "2")[1]
+    assert "@0.5" not in call(capsys, "risk", "gaussian", "--noise-multiplier", "2")[1]

@@ -68,6 +68,7 @@ ROUNDED = "tests/accountants/test_rounded_ends.py"
 POINTS = "tests/calibration/test_points.py"
 ALLOCATION = "tests/accountants/test_random_allocation.py"
 TRUNCATED = "tests/accountants/test_truncated.py"
+CHAIN = "tests/accountants/test_allocation_chain.py"
 BRIDGES = "tests/interop/test_bridges.py"
 BEST = "tests/proofs/test_best.py"
 CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_conditions.py"
@@ -101,10 +102,11 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant("tables: a percentage below the bound", "reticent/cli/_tables.py", "    return _percent(number.value, up)", "    return _percent(number.value)", "tests/cli/test_risk.py::test_the_first_table_needs_no_more_than_epsilon"),
     Mutant("claims: all conditions have to fail", "reticent/proofs/claims.py", "Claim.CONDITIONAL if any(", "Claim.CONDITIONAL if conditions and all(", CLAIMS),
     Mutant("claims: what is declared counts as checked", "reticent/proofs/conditions.py", "return self.status is not Status.CHECKED and self.bearing in (Bearing.DATA, Bearing.ATTACKER)", "return self.status is Status.ASSUMED and self.bearing in (Bearing.DATA, Bearing.ATTACKER)", CLAIMS),
     Mutant("claims: conditions about the attacker do not count", "reticent/proofs/conditions.py", "self.bearing in (Bearing.DATA, Bearing.ATTACKER)", "self.bearing is Bearing.ATTACKER", CLAIMS),
-    Mutant("claims: whoever knows nothing vouches", "reticent/proofs/conditions.py", "statuses.get(one.key, one.status)", "statuses.get(one.key, Status.CHECKED)", CLAIMS),
+    Mutant("claims: an unknown source vouches", "reticent/proofs/conditions.py", "statuses.get(one.key, one.status)", "statuses.get(one.key, Status.CHECKED)", CLAIMS),
     Mutant("claims: a policy need not accept what was declared of the release", "reticent/proofs/conditions.py", "return self.status is not Status.CHECKED and self.bearing is not Bearing.GENERAL", "return self.weakens", CLAIMS),
     Mutant("claims: an approximation is a proof", "reticent/proofs/claims.py", "if basis is Basis.APPROXIMATION:\n        return Claim.ESTIMATE\n", "", CLAIMS),
     Mutant("certificates: every attacker is assessed twice", "reticent/certificates/build.py", "progress=progress, found=found)", "progress=progress)", "tests/certificates/test_certificate.py::test_each_attacker_is_assessed_once"),
@@ -188,7 +190,7 @@ MUTANTS = (
     Mutant("whole users: J J' is their smaller one", "reticent/adversaries/relaxed/dimension/whole_user.py", "counts * x[:, None]", "np.sqrt(counts) * x[:, None]", PERSONS),
     Mutant("whole users: chords without the mean", "reticent/adversaries/relaxed/dimension/whole_user.py", "+ _SHARE, 0.0, 1.0)", "- 0.5, 0.0, 1.0)", PERSONS),
     Mutant("whole users: several records in the sum of one step", "reticent/adversaries/relaxed/dimension/attacks_from_below.py", "more * (each + 1) ** 2", "more * (each + 2) ** 2", PERSONS),
-    Mutant("rare events: the mask told, two of its steps less", "reticent/adversaries/relaxed/dimension/revealed_mask.py", "noncentrality = law.high[some, None] / noise**2", "noncentrality = np.maximum(law.high[some, None] - 1, 1) / noise**2", TAIL),
+    Mutant("rare events: the revealed mask, two of its steps less", "reticent/adversaries/relaxed/dimension/revealed_mask.py", "noncentrality = law.high[some, None] / noise**2", "noncentrality = np.maximum(law.high[some, None] - 1, 1) / noise**2", TAIL),
     Mutant("shuffled: an epoch that was begun", "reticent/mechanisms/dpsgd.py", "-(-run.steps // batches_per_epoch(run))", "max(1, run.steps // batches_per_epoch(run))", SAMPLERS + "::TestShuffled::test_a_record_is_seen_at_most_once_per_counted_epoch"),
     Mutant("fixed size: the displaced record moves too", "reticent/mechanisms/dpsgd.py", "return 2.0 if run.sampler.displaces else neighbouring.sensitivity", "return neighbouring.sensitivity", COMPOSE + "::test_fixed_size_batches_use_what_is_proven"),
     Mutant("theorem cited under replacement", "reticent/mechanisms/dpsgd.py", '"RETICENT:replace-dominance" if replaced else', '"ZHU2022:Proposition 30" if replaced else', ADVERSARIES + "::test_each_relation_cites_its_own_theorem"),
@@ -212,10 +214,14 @@ MUTANTS = (
     Mutant("sensitivity: clip norm", "reticent/sensitivity/meter.py", "self._engine.measure(features, labels, self._clip)", "self._engine.measure(features, labels, 1.0)", TRUST + "::test_equal_to_brute_force"),
     Mutant("sensitivity: reach of the triangle inequality", "reticent/sensitivity/dense.py", "radii.topk(2, dim=1).values.sum(1)", "radii.topk(1, dim=1).values.sum(1)", SENSITIVITY + "::test_pruning_is_exact"),
     Mutant("whole users: replacement by nobody", "reticent/pairs/whole_user.py", "absent = -1.0 if self.antipodal else 0.0", "absent = 0.0", WHOLE_USERS + "::test_one_step_by_quadrature"),
-    Mutant("told mask: counts left out", "reticent/adversaries/relaxed/dimension/revealed_mask.py", "lost = np.exp(law.log_above) + np.exp(law.log_below)", "lost = 0.0", DIMENSIONS + "::test_told_mask_is_an_upper_bound_and_tight"),
+    Mutant("revealed mask: counts left out", "reticent/adversaries/relaxed/dimension/revealed_mask.py", "lost = np.exp(law.log_above) + np.exp(law.log_below)", "lost = 0.0", DIMENSIONS + "::test_told_mask_is_an_upper_bound_and_tight"),
     Mutant("rank p-value: lower edge of a cell", "reticent/auditing/thresholds.py", "claim.beta(edges), 0.0, 1.0)", "claim.beta(np.append(0.0, edges[:-1])), 0.0, 1.0)", STATISTICS + "::test_rank_p_value_is_the_integral_from_above"),
     Mutant("mechanics: each layer may be clipped by itself", "reticent/attacks/sum_checks.py", 'Check("spread gradients", float(_upper_tail(total, trials, claim)[0]), finding)', 'Check("spread gradients", 1.0, finding)', WHITE_BOX + "::test_each_planted_bug_is_found"),
-    Mutant("one run: a tie knows who took part", "reticent/auditing/one_run.py", "np.lexsort((_coins(*values), -np.concatenate(values)))", "np.lexsort((~included, -np.concatenate(values)))", ONE_RUN + "::test_equal_scores_are_decided_by_a_fair_coin"),
+    Mutant("one run: a tie knows who took part", "reticent/auditing/one_run.py", "np.lexsort((coins(*values), -np.concatenate(values)))", "np.lexsort((~included, -np.concatenate(values)))", ONE_RUN + "::test_equal_scores_are_decided_by_a_fair_coin"),
+    Mutant("normal scores: drawn without the claim", "reticent/auditing/normal_scores.py", "np.clip(claim.beta(false_positives[:, ::-1]), 0.0, 1.0)", "1.0 - false_positives[:, ::-1]", "tests/auditing/test_normal_scores.py"),
+    Mutant("normal scores: the seen sample is none of the drawn", "reticent/auditing/normal_scores.py", "(1 + as_much) / (1 + _DRAWS)", "as_much / _DRAWS", "tests/auditing/test_normal_scores.py::test_a_larger_claim_explains_more_and_the_order_of_the_file_does_not_matter"),
+    Mutant("normal scores: gaps of the whole sample", "reticent/auditing/normal_scores.py", "np.diff(_kept(size), prepend=0, append=size + 1)", "np.ones(len(_kept(size)) + 1)", "tests/auditing/test_normal_scores.py::test_kept_order_statistics_have_their_beta_laws"),
+    Mutant("short gradients: the mean costs no degree of freedom", "reticent/attacks/short_gradients.py", "(times - 1).sum()", "times.sum()", "tests/attacks/test_short_gradients.py"),
     Mutant("one run: only epsilon 0 decides", "reticent/auditing/one_run.py", "for e in grid[::-1] if", "for e in grid[:1] if", ONE_RUN + "::test_no_bound_is_zero_because_delta_is_large_at_epsilon_zero"),
     Mutant("one run: delta counts guesses, not canaries", "reticent/auditing/one_run.py", "budget = counts.canaries * delta", "budget = counts.guesses * delta", ONE_RUN + "::test_what_delta_adds_is_the_worst_of_all_joint_laws"),
     Mutant("one run: a third of the guesses for every claim", "reticent/auditing/one_run.py", "return _SHARES[int(np.argmax(bounds))]", "return _SHARES[5]", ONE_RUN + "::test_the_share_of_guesses_follows_the_claim_and_the_number_of_canaries"),
@@ -332,7 +338,7 @@ MUTANTS = (
     Mutant("public edition: names without consent", "reticent/records/publication.py", "named = NAMES in consents or _is_public(ledger)", "named = True", NEIGHBOURS),
     Mutant("public edition: accuracy without consent", "reticent/records/publication.py", "shown=ACCURACY in consents or _is_public(ledger))", "shown=True)", NEIGHBOURS),
     Mutant("public edition: accuracy with all its digits", "reticent/records/publication.py", "round(accuracy, 2)", "accuracy", NEIGHBOURS + "::test_consent_shows_names_and_two_digits_of_accuracy"),
-    Mutant("public edition: the digest in place of the commitment", "reticent/records/publication.py", 'data.committed("training-data")', "data.content_hash", NEIGHBOURS + "::test_1001_candidates_and_no_hit"),
+    Mutant("public edition: the digest instead of the commitment", "reticent/records/publication.py", 'data.committed("training-data")', "data.content_hash", NEIGHBOURS + "::test_1001_candidates_and_no_hit"),
     Mutant("public edition: a size that was kept secret", "reticent/records/publication.py", "dataset_size=None if hidden else data.dataset_size", "dataset_size=data.dataset_size", NEIGHBOURS),
     Mutant("public edition: a public data set by the name of a private one", "reticent/records/publication.py", "name != OWN and name == ledger.data.name", "name != OWN", NEIGHBOURS + "::test_records_that_only_borrow_a_public_name_are_private"),
     Mutant("opening: another table", "reticent/certificates/opening.py", "if sha256_file(data) == opening.table_file:", "if True:", NEIGHBOURS + "::test_an_opening_opens_what_it_belongs_to_and_nothing_else"),
@@ -345,7 +351,7 @@ MUTANTS = (
     Mutant("keys: second spellings", "reticent/signing/curve25519.py", "if y >= _P:", "if False:", SIGNATURE + "::test_no_point_has_a_second_spelling"),
     Mutant("runs: a file that was added", "reticent/training/rundir.py", "sorted(there - set(manifest.files) - {MANIFEST, SIGNATURE})", "()", PROVENANCE),
     Mutant("runs: another manifest than was signed", "reticent/signing/provenance.py", "if found.payload != read_bytes(record, _LARGEST):", "if False:", PROVENANCE),
-    Mutant("runs: the key of a stranger", "reticent/signing/provenance.py", "    if not signed:\n        raise", "    if False:\n        raise", PROVENANCE),
+    Mutant("runs: the key of another", "reticent/signing/provenance.py", "    if not signed:\n        raise", "    if False:\n        raise", PROVENANCE),
     Mutant("declared text: letters of one script", "reticent/certificates/declared_text.py", "if len(scripts) > 1 and", "if False and", TEXT),
     Mutant("declared text: combining marks", "reticent/certificates/declared_text.py", '_MARKS = {"Mn", "Mc", "Me"}', "_MARKS: set[str] = set()", TEXT),
     Mutant("page: a key that did not sign", "reticent/certificates/page.py", "signers=[] if false_signatures(certificate) else", "signers=[] if False else", SIGNATURE + "::test_no_page_names_a_key_that_did_not_sign"),
@@ -430,7 +436,7 @@ MUTANTS = (
     Mutant("checkpoint: two processes", "reticent/training/checkpoint.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", "tests/training/test_checkpoint.py::test_one_process_at_a_time"),
     Mutant("tables: cells are not counted first", "reticent/data/own_files.py", "    if columns > MOST_COLUMNS or rows * columns > _MOST_CELLS:", "    if False:", "tests/data/test_tables.py"),
     Mutant("npz: unpacked without a limit", "reticent/io/npz.py", "            if size > most:", "            if size < 0:", "tests/data/test_tables.py"),
-    Mutant("events: noise over the records of a person", "reticent/interop/dp_events.py", "dp_event.GaussianDpEvent(run.noise_multiplier / run.records)", "dp_event.GaussianDpEvent(run.noise_multiplier)", FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
+    Mutant("events: noise over the records of a person", "reticent/interop/dp_events.py", "dp_event.GaussianDpEvent(noise / run.records)", "dp_event.GaussianDpEvent(noise)", FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
     Mutant("epochs: rounded down", "reticent/mechanisms/epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.floor(wanted)", EPOCHS),
     Mutant("epochs: a whole number and its rounding", "reticent/mechanisms/epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.ceil(wanted - 0.01)", EPOCHS),
     Mutant("epochs: stated batches of a pass", "reticent/mechanisms/dpsgd.py", "rate if batches is None else 1.0 / batches", "rate", EPOCHS + "::test_stated_batches_of_a_pass_are_what_a_pass_takes"),
@@ -470,7 +476,7 @@ MUTANTS = (
     Mutant("reacting: left ends for right ones in blocks of steps", "reticent/adversaries/relaxed/reacting/information.py", "_gains(part, setting)(high * known", "_gains(part, setting)(low * known", REACTING_ORACLES + "::test_blocks_of_steps_lie_above_the_sum_of_all"),
     Mutant("reacting: left ends for right ones in any order", "reticent/adversaries/relaxed/reacting/information.py", "_per_nat(part, setting, grid[1:])", "_per_nat(part, setting, grid[:-1])", REACTING_ORACLES + "::test_any_order_of_equal_parts_lies_above_the_integral"),
     Mutant("reacting: the order as it is given", "reticent/adversaries/relaxed/reacting/information.py", "return min(float(taught @ prices + most @ width), total)", "return min(float(taught @ prices), total)", REACTING + "::test_ledgers_bound_each_order_of_their_steps"),
-    Mutant("reacting: phi squared in place of its majorant", "reticent/adversaries/relaxed/reacting/information.py", "while len(kept) > 1 and _bends(", "while len(kept) > len(nats) and _bends(", REACTING_ORACLES + "::test_gains_are_concave_and_grow"),
+    Mutant("reacting: phi squared instead of its majorant", "reticent/adversaries/relaxed/reacting/information.py", "while len(kept) > 1 and _bends(", "while len(kept) > len(nats) and _bends(", REACTING_ORACLES + "::test_gains_are_concave_and_grow"),
     Mutant("reacting: nothing is learnt", "reticent/adversaries/relaxed/reacting/information.py", "(high * known_direction(part))", "(0.0 * high)", REACTING + "::test_the_table"),
     Mutant("reacting: a known share forgotten", "reticent/adversaries/relaxed/reacting/information.py", "hidden + setting.known_share", "hidden", REACTING + "::test_a_known_share_bounds_who_looks_at_it_alone"),
     Mutant("reacting: removal without its threshold", "reticent/adversaries/relaxed/reacting/information.py", "log_of(remove) + thresholds", "log_of(remove)", REACTING_ORACLES + "::test_two_coins_bound_delta_both_ways"),
@@ -503,8 +509,14 @@ MUTANTS = (
     Mutant("allocation: the weaker side from above", "reticent/pairs/random_allocation.py", "return random_allocation(self.noise_multiplier, self.bins)[0]", "return random_allocation(self.noise_multiplier, self.bins)[1]", ALLOCATION + "::TestEpochs::test_steps_that_are_known_from_both_sides"),
     Mutant("allocation: a started epoch in a lower end", "reticent/mechanisms/sampler_pairs.py", "run.steps // batches if attained", "-(-run.steps // batches) if attained", ALLOCATION + "::TestEpochs::test_an_epoch_that_was_started_counts"),
     Mutant("allocation: epochs of one assignment as if drawn anew", "reticent/mechanisms/sampler_pairs.py", "noise / math.sqrt(epochs), 1", "noise, 1", ALLOCATION + "::TestEpochs::test_one_assignment_is_less_noise"),
-    Mutant("allocation: more bins than k uses leave", "reticent/mechanisms/sampler_pairs.py", "bins = batches // uses", "bins = batches", ALLOCATION + "::TestEpochs::test_several_uses_in_an_epoch"),
+    Mutant("allocation: more bins than k uses leave", "reticent/mechanisms/sampler_pairs.py", "_allocated(noise, batches // uses,", "_allocated(noise, batches,", ALLOCATION + "::TestEpochs::test_several_uses_in_an_epoch"),
     Mutant("allocation: more bins than there may be", "reticent/mechanisms/dpsgd.py", "math.floor((1.0 + _ONE) / sample_rate)", "math.ceil((1.0 - _ONE) / sample_rate)", ALLOCATION + "::TestEpochs::test_fewer_bins_are_the_safe_side"),
+    Mutant("allocation chain: the second move is left out", "reticent/curves/moves.py", "fnr, tpr = second._at(rejected)", "fnr, tpr = accepted, rejected", CHAIN + "::TestChain"),
+    Mutant("allocation chain: rates are raised by rounding", "reticent/curves/moves.py", "less, more = rate - _ROUNDING, np.minimum(rest + _ROUNDING, 0.0)", "less, more = rate + _ROUNDING, rest - _ROUNDING", CHAIN + "::TestChain"),
+    Mutant("allocation chain: one record fewer", "reticent/pairs/random_allocation.py", "for _ in range(records - 1):", "for _ in range(records - 2):", CHAIN),
+    Mutant("allocation chain: what is replaced is only taken away", "reticent/pairs/random_allocation.py", "chained(found.reversed, found) if replaced else found", "found", CHAIN + "::test_the_game_itself"),
+    Mutant("opacus: passes that are touched", "reticent/interop/opacus.py", "touched = -(-(offset + part.steps) // fewest)", "touched = -(-part.steps // fewest)", "tests/interop/test_opacus.py::test_each_pass_that_steps_of_one_noise_touch_counts"),
+    Mutant("largest batch: half of the runs", "reticent/calibration/samplers.py", "_RARE = 1e-6", "_RARE = 0.5", "tests/calibration/test_samplers.py::test_the_largest_batch_is_exceeded_in_one_run_of_a_million"),
     Mutant("truncated: nobody is displaced", "reticent/mechanisms/sampler_pairs.py", "pairs.GaussianPair(noise, full_rate, 2.0)", "pairs.GaussianPair(noise, full_rate, 1.0)", TRUNCATED + "::TestDominance::test_all_draws"),
     Mutant("truncated: the target never fills a batch", "reticent/mechanisms/sampler_pairs.py", "bdtrc(most - 1, records - 1, rate)", "bdtrc(most, records - 1, rate)", TRUNCATED + "::TestDominance::test_the_probabilities"),
     Mutant("tails: an untilted mass", "reticent/accountants/lattice.py", "found.mass[zero:]) * np.exp(-tilt * losses)", "found.mass[zero:]) * np.exp(-1.1 * tilt * losses)", ALLOCATION + "::TestEpochs::test_tails_of_many_steps_keep_their_digits"),

@@ -34,7 +34,7 @@ _LEAST_LOG_FPR = -1e6  # of a test: that it never accuses is not claimed
 _LOUD_SIZES = np.geomspace(1e-6, 1e6, 400)  # thresholds of the test of the loudest step, to either side of 0
 _GAUSSIAN_PLACES = np.linspace(-8.0, 40.0, 481)  # thresholds, in standard deviations from the mean loss
 _GAUSSIAN_ROUNDING = 1e-9  # of log delta of a Gaussian curve
-_QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a moment that overflows is no bound
+_QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a moment that overflows is not a bound
 
 
 @dataclass(frozen=True, slots=True)

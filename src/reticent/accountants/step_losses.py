@@ -26,7 +26,7 @@ class Precision(NamedTuple):
         rule: digits that the distance of the nodes is planned for, in powers of e.
         decay: -log of the transform where frequencies end.
         room: of the window, in standard deviations of the composed loss.
-        frequencies: at most so many.
+        frequencies: at most this many.
     """
 
     reach: float

@@ -76,7 +76,7 @@ class Transform(Route):
             NumericalError: the nodes cannot follow the oscillation, or a step is no sampled Gaussian.
         """
         if (spectral := transform_of(steps, self)) is None:
-            raise NumericalError("characteristic function: a step is no sampled Gaussian")
+            raise NumericalError("characteristic function: a step is not a sampled Gaussian")
         above, below = spectral.polygons()
         return Answer((above,), (below,), "; ".join(spectral.refused))
 

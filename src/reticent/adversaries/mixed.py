@@ -44,7 +44,7 @@ class Mixed(DirectionUnknown):
         0.1277
     """
 
-    relaxed_probability: float = field(default=0.5, metadata=described("Probability of the relaxed type."))
+    relaxed_probability: float = field(default=0.5, metadata=described("Probability that the attacker is relaxed."))
     dimension: int | None = field(
         default=None, metadata=described("Dimensions in which the direction of the record is unknown to the attacker.")
     )
@@ -54,7 +54,7 @@ class Mixed(DirectionUnknown):
     )
     known_share: float = field(
         default=0.0,
-        metadata=described("Most of a gradient's squared length in coordinates that everybody knows, such as a bias."),
+        metadata=described("Largest share of a gradient's squared length that everybody knows, such as a bias."),
     )
 
     name: ClassVar[str] = "mixed"

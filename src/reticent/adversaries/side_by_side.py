@@ -130,5 +130,5 @@ def check_dominance(result: Assessment, worst: Assessment) -> None:
     if np.max(excess) > _TOLERANCE:
         at = float(_THRESHOLDS[int(np.argmax(excess))])
         raise DominanceError(
-            f"adversary {result.adversary.name} exceeds the worst case by {np.max(excess):.3g} in delta at epsilon {at}"
+            f"attacker {result.adversary.name} exceeds the worst case by {np.max(excess):.3g} in delta at epsilon {at}"
         )

@@ -84,7 +84,7 @@ class Certified(Table):
         """The warnings, and whether a ledger of a run supports the document."""
         named = [f"! {warning.name}: {warning.text}" for warning in self.certificate.warnings]
         if self.certificate.ledger is None:
-            named.append("The mechanism is declared: no ledger of a run stands behind it.")
+            named.append("The mechanism is declared: no ledger of a run supports it.")
         return named
 
     def to_json(self) -> str:
@@ -191,7 +191,7 @@ def certify(
     Args:
         what: what ``rt.watch`` gave, a ledger, a finished run, or a mechanism; or a path: of a run, of a file with
             a ledger, or of a DpEvent in JSON. A mechanism alone is a claim about parameters: the certificate says
-            that no run stands behind it. A list of watches or their ledgers is one chain: loops that trained one model
+            that no run supports it. A list of watches or their ledgers is one chain: loops that trained one model
             one after the other.
         subject, issuer, purpose, expires: what you declare; the subject of a run defaults to its data set.
         created: date of a certificate of parameters; today by default. A run has its own.

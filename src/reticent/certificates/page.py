@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -74,6 +75,7 @@ def render_html(certificate: Certificate) -> str:
     )
 
 
+@cache
 def template(name: str) -> Template:
     """A page of this package; whatever it is given is made inert and escaped."""
     environment = Environment(
@@ -101,7 +103,7 @@ def embedded(text: str, where: str) -> Certificate:
     """
     parts = text.split(_OPEN)
     if len(parts) != 2 or _CLOSE not in parts[1]:
-        raise ArtifactError(f"{where}: no certificate page: it embeds no document, or several")
+        raise ArtifactError(f"{where}: not a certificate page: it embeds no document, or several")
     return Certificate.parse(loads(html.unescape(parts[1].split(_CLOSE)[0]), where), where)
 
 

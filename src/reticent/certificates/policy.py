@@ -88,7 +88,7 @@ class Limit(Record):
         side, other = ("at_least", "at_most") if self.measure == "bayes_security" else ("at_most", "at_least")
         value = getattr(self, side)
         if value is None or getattr(self, other) is not None:
-            raise ValueError(f"{self.measure} takes {side} and nothing else")
+            raise ValueError(f"{self.measure} takes {side} only")
         if not 0.0 <= value <= kind.most:
             most = "" if math.isinf(kind.most) else f" to {kind.most:g}"
             raise ValueError(f"{side} of {self.measure} must be a number from 0{most}, got {value!r}")

@@ -197,7 +197,7 @@ class Certificate(Brief, Record):
         """From JSON data in one normal form: nothing that is shown depends on the order of keys, nor on 1 or 1.0.
 
         Raises:
-            ArtifactError: it is no certificate.
+            ArtifactError: it is not a certificate.
         """
         return validated(cls, _normal(document), where)
 
@@ -223,11 +223,11 @@ def _normal(value: Any, depth: int = 0) -> Any:
     if isinstance(value, dict):
         return {_normal(key): _normal(value[key], depth + 1) for key in sorted(value)}
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-        raise ArtifactError("a text in the document is no Unicode")
+        raise ArtifactError("a text in the document is not Unicode")
     if isinstance(value, list):
         return [_normal(item, depth + 1) for item in value]
     if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
-        raise ArtifactError("a whole number beyond 2^53 in the document, which not everybody reads alike")
+        raise ArtifactError("a whole number beyond 2^53 in the document, which not every reader of JSON can hold")
     if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_INTEGER:
         return int(value)
     return value

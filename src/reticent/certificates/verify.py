@@ -66,8 +66,8 @@ class Verification:
     """Outcome of a check.
 
     Attributes:
-        equal: number of leaves that are exactly what was derived.
-        differences: all other derived leaves.
+        equal: number of values that are exactly what was derived.
+        differences: all other derived values.
         declared: what the issuer declares, by leaf: nobody can derive it, a signature protects it.
         private: attackers whose numbers follow from a measurement on private data that the document states.
         measured: attackers whose numbers follow from a measurement that the document states and calls public.
@@ -154,7 +154,7 @@ def verify(
 
 
 class _Comparison:
-    """Collects what differs between the stated leaves and the derived ones."""
+    """Collects what differs between the stated values and the derived ones."""
 
     def __init__(self, stated: dict[Path, Any], written_by: str, tolerance: float) -> None:
         self._stated, self._written_by, self._tolerance = stated, written_by, tolerance

@@ -31,7 +31,7 @@ STATUSES = {
 
 GLOSSARY = (
     ("record", "One row of the training data. A person can have contributed several."),
-    ("attacker", "Whoever tries to learn something about one record, or one person, from the released model."),
+    ("attacker", "Someone who tries to learn something about one record, or one person, from the released model."),
     (
         "worst case",
         "An attacker who knows everything but the answer, the noise and the draws of the batches. Nobody who knows no "

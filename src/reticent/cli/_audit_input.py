@@ -16,6 +16,7 @@ from reticent.auditing import (
     Design,
     Given,
     Guesses,
+    NormalScores,
     Ranks,
     Scores,
     Split,
@@ -44,11 +45,13 @@ _LIRA_ATTACKS = ("lira", "lira-offline")
 
 
 def parse_rule(text: str, seed: int) -> ThresholdRule:
-    """``ranks:0.01,0.1``, ``given:1.5``, ``bonferroni:1,2`` or ``split:0.3`` as a type.
+    """``normal-scores``, ``ranks:0.01,0.1``, ``given:1.5``, ``bonferroni:1,2`` or ``split:0.3`` as a type.
 
     Raises:
         ParameterError: it is none of these.
     """
+    if text == "normal-scores":
+        return NormalScores()
     name, _, rest = text.partition(":")
     try:
         values = tuple(float(part) for part in rest.split(","))
@@ -72,7 +75,7 @@ def _rule(name: str, values: tuple[float, ...], text: str, seed: int) -> Thresho
             return Given(threshold)
         case "split", (fraction,):
             return Split(fraction, np.random.default_rng(seed))
-    raise ParameterError("rule", text, "ranks:FPR,.. or given:T or bonferroni:T,.. or split:FRACTION")
+    raise ParameterError("rule", text, "normal-scores or ranks:FPR,.. or given:T or bonferroni:T,.. or split:FRACTION")
 
 
 def parse_guesses(text: str) -> Guesses:
@@ -108,8 +111,7 @@ def check_before_work(
         _check.open_fraction(fpr=fpr)
     for mu in against_mu:
         _check.non_negative(against_mu=mu)
-    if seed < 0:
-        raise ParameterError("seed", seed, "a whole number >= 0")
+    _check.seed(seed=seed)
     if save is not None:
         refuse_existing(check_score_path(save))
     if page is not None:

@@ -16,8 +16,9 @@ from reticent.cli._limits import SECONDS
 from reticent.errors import ParameterError
 from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring
 from reticent.registry import Parameter, parameters_of, typed
+from reticent.text import listed
 
-TIMEOUT = option("timeout", float, "Give up after so many seconds.", SECONDS)
+TIMEOUT = option("timeout", float, "Give up after this many seconds.", SECONDS)
 
 
 SECRETS = (
@@ -65,7 +66,7 @@ def adversary_options(known: Iterable[click.Parameter] = ()) -> list[click.Optio
         found[parameter.name] = parameter
     taken = {p.name for p in known}
     return [
-        _option(p, f"{p.help.rstrip('.')}, for {' and '.join(takers[name])}.")
+        _option(p, f"{p.help.rstrip('.')}, for {listed(takers[name])}.")
         for name, p in found.items()
         if name not in taken
     ]
@@ -94,7 +95,7 @@ def curve_options() -> list[click.Option]:
     for name, kind in ADVERSARIES.items():
         if kind.relation is not Neighbouring.ADD_REMOVE:
             others.setdefault(kind.relation.value, []).append(name)
-    own = "".join(f", and {relation} for {' and '.join(names)}" for relation, names in others.items())
+    own = "".join(f", and {relation} for {listed(names)}" for relation, names in others.items())
     return [
         option("neighbouring", str, f"{', '.join(Neighbouring)}. Default: add-remove{own}."),
         option("method", str, f"{', '.join(Method)}. Default: that of each attacker."),

@@ -11,7 +11,15 @@ from pydantic import BaseModel
 
 from reticent.proofs import Claim, conditions_by_whom
 from reticent.risk import blind_guess
-from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord, Number, Questions, RiskDocument
+from reticent.risk.report import (
+    MEASURES,
+    AssessmentRecord,
+    ConditionRecord,
+    Measure,
+    Number,
+    Questions,
+    RiskDocument,
+)
 from reticent.text import Column, by_whom, digits, printable, table, wrapped
 
 ON_REQUEST = ("ppv", "delta")
@@ -38,17 +46,24 @@ def _width() -> int:
     return min(max(shutil.get_terminal_size().columns, _SMALL), _WIDE)
 
 
-def print_risk(document: RiskDocument, more: Collection[str] = ()) -> None:
-    """One table per neighbouring relation, then what a reader must know; ``more`` as for ``print_assessments``."""
-    print_assessments(document.assessments, more=more)
-    for line in (
-        *_infinite(document.assessments),
-        *_estimates(document.assessments),
-        *by_whom((r.adversary, r.notes) for r in document.assessments),
-    ):
+def print_risk(document: RiskDocument, more: Collection[str] = (), *, full: bool = False) -> None:
+    """One table per neighbouring relation, then what a reader must know.
+
+    Args:
+        document: what was computed.
+        more: as for ``print_assessments``.
+        full: every number, note and condition; otherwise those that a reader of epsilon knows or needs.
+    """
+    records = document.assessments
+    print_assessments(records, more=more, full=full)
+    for line in (*_infinite(records), *(_estimates(records) if full else ()), *_notes(records, full)):
         say(line)
-    print_conditions([(r.adversary, r.conditions) for r in document.assessments])
-    print_further(document.assessments)
+    owned = [(r.adversary, r.conditions) for r in records]
+    if full:
+        print_conditions(owned)
+    else:
+        _print_open(records)
+    print_further(records)
     for name, reason in document.skipped.items():
         say(f"{name} left out: {reason}")
 
@@ -58,6 +73,22 @@ def print_conditions(owned: Sequence[tuple[str, Sequence[ConditionRecord]]]) -> 
     click.echo("What the numbers rest on:")
     for line in conditions_by_whom((name, [one.known for one in own]) for name, own in owned):
         say(line, indent=2)
+
+
+def _print_open(records: Sequence[AssessmentRecord]) -> None:
+    """The conditions that make a claim conditional, how many more there are, and where they are shown."""
+    owned = [(r.adversary, [one.known for one in r.conditions]) for r in records]
+    shown_here = conditions_by_whom((name, [one for one in own if one.weakens]) for name, own in owned)
+    for line in shown_here:
+        say(line, indent=2)
+    rest = len({one for _, own in owned for one in own if not one.weakens})
+    more = f"{rest} {'more ' if shown_here else ''}condition{'s' * (rest > 1)}" if rest else "no other condition"
+    say(f"The numbers rest on {more}. --full lists all, and more numbers.")
+
+
+def _notes(records: Sequence[AssessmentRecord], full: bool) -> list[str]:
+    """All notes, or those of numbers that are not proven."""
+    return by_whom((r.adversary, r.notes if full or not Claim(r.claim).proven else []) for r in records)
 
 
 def print_further(records: Sequence[AssessmentRecord]) -> None:
@@ -76,51 +107,79 @@ def print_further(records: Sequence[AssessmentRecord]) -> None:
             say(line, indent=2)
 
 
-def print_assessments(records: Sequence[AssessmentRecord], *, short: bool = False, more: Collection[str] = ()) -> None:
+def print_assessments(
+    records: Sequence[AssessmentRecord], *, more: Collection[str] = (), full: bool = False, usual: bool = False
+) -> None:
     """The records as tables, one for each relation: values of different relations must not be compared.
 
     Args:
         records: in the order in which to print them.
-        short: one FPR, no Bayes security, and of the priors and deltas those that `reticent risk` shows.
         more: measures of ``ON_REQUEST`` that were asked for.
+        full: every number; otherwise epsilon, right guesses and what an attacker finds, in words.
+        usual: of the places those that `reticent risk` shows by default.
     """
     for relation in dict.fromkeys(record.neighbouring for record in records):
-        _print_relation(relation, [r for r in records if r.neighbouring == relation], short, more)
+        own = [r for r in records if r.neighbouring == relation]
+        asked = _every(own, more) if full else _few(own, more, usual)
+        _print_relation(relation, own, list(asked), full)
 
 
-def _print_relation(relation: str, records: list[AssessmentRecord], short: bool, more: Collection[str]) -> None:
+def _print_relation(
+    relation: str, records: list[AssessmentRecord], asked: Sequence[tuple[str, tuple[str, ...]]], full: bool
+) -> None:
     how = ["" if r.method == "exact" else f" ({r.method})" for r in records]
     names = [("attacker", [r.label + way for r, way in zip(records, how, strict=True)])]
     names.append(("claim", [r.claim for r in records]))
-    bounds = [Claim(r.claim).proven for r in records]
-    numbers = []
-    for name, at in _asked(records, short, more):
-        one = MEASURES[name]
-        cells = [
-            shown(one.of(r, *at), up=name != "bayes_security" if b else None) if at in one.stated(r) else "-"
-            for r, b in zip(records, bounds, strict=True)
-        ]
-        numbers.append((one.at(*at).replace("@", "\n@"), cells))
+    numbers = [(_heading(name, at, full), [_cell(r, name, at, full) for r in records]) for name, at in asked]
     print_table(f"neighbouring data sets: {relation}", names, numbers)
 
 
-def _asked(
-    records: list[AssessmentRecord], short: bool, more: Collection[str]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The columns: names of measures, with the places at which they are read."""
-    usual = Questions()
+def _heading(name: str, at: tuple[str, ...], full: bool) -> str:
+    one, places = MEASURES[name], [float(place) for place in at]
+    if full or name not in ("epsilon", "success", "tpr", "ppv"):
+        return one.at(*at).replace("@", "\n@")
+    if name == "epsilon":
+        return f"epsilon at\ndelta {at[0]}"
+    if name == "success":
+        return f"right guesses\n({_percent(max(places[0], 1.0 - places[0]))} blind)"
+    if name == "tpr":
+        return f"found at {_percent(places[0])}\nfalse alarms"
+    return f"accused rightly at {_percent(places[1])}\nfalse alarms ({_percent(places[0])} blind)"
+
+
+def _cell(record: AssessmentRecord, name: str, at: tuple[str, ...], full: bool) -> str:
+    one, proven = MEASURES[name], Claim(record.claim).proven
+    if at not in one.stated(record):
+        return "-"
+    number, up = one.of(record, *at), name != "bayes_security" if proven else None
+    if full or name not in ("success", "tpr", "ppv") or number.value is None:
+        return shown(number, up=up)
+    return _percent(number.value, up)
+
+
+def _percent(share: float, up: bool | None = None) -> str:
+    return f"{digits(100.0 * share, up=up)}%"
+
+
+def _every(records: list[AssessmentRecord], more: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for name, one in MEASURES.items():
-        if not one.places:
-            yield from [] if short and name == "bayes_security" else [(name, ())]
-            continue
-        places = max((one.stated(r) for r in records), key=len) if name in more or name not in ON_REQUEST else []
-        known = [tuple(map(repr, at)) for at in one.asked(usual)]
-        if short and name == "tpr":
-            places = places[-2:-1] or places
-        elif short and places:
-            last = places[0] if name == "success" else places[-1]
-            places = [at for at in places if at in known] or [last]
-        yield from ((name, at) for at in places)
+        if name in more or name not in ON_REQUEST:
+            yield from ((name, at) for at in _stated(records, one))
+
+
+def _few(records: list[AssessmentRecord], more: Collection[str], usual: bool) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The columns for people; of the places only the usual ones, where some of these are there."""
+    wanted = ("epsilon", "delta", "success", "tpr", "ppv", "secret")
+    for name in (name for name in wanted if name in more or name not in ON_REQUEST):
+        one = MEASURES[name]
+        places = _stated(records, one)
+        known = [at for at in places if usual and tuple(map(float, at)) in one.asked(Questions())]
+        yield from ((name, at) for at in known or places)
+
+
+def _stated(records: list[AssessmentRecord], one: Measure) -> list[tuple[str, ...]]:
+    """The places of a measure, of those who have it."""
+    return max((one.stated(record) for record in records), key=len)
 
 
 def _infinite(records: Sequence[AssessmentRecord]) -> list[str]:

@@ -49,11 +49,11 @@ _OF_ATTACK = (
     option("models", int, "Shadow models.", 16),
     option("canaries", int, "Gradient canaries.", 1000),
     option("engine", str, "local, dask or ray.", "local"),
-    option("address", str, "Of the Dask scheduler or the Ray head."),
+    option("address", str, "Address of the Dask scheduler or the Ray head."),
     option("workers", int, "Processes of the local engine.", 1),
-    option("timeout", float, "Give up when no task was finished for so many seconds."),
-    option("work", Path, "Folder for shadow models, new or of an attack."),
-    option("resume", bool, "Go on with what is in that folder."),
+    option("timeout", float, "Give up when no task was finished for this many seconds."),
+    option("work", Path, "Folder for shadow models: a new one, or that of an earlier attack."),
+    option("resume", bool, "Continue with what is in that folder."),
 )
 
 
@@ -68,14 +68,14 @@ def audit() -> click.Command:
         option("against_mu", float, "Gaussian curve to test; repeatable.", many=True),
         CONFIDENCE,
         option("delta", float, "delta for the bounds on epsilon.", 1e-5),
-        option("fpr", float, "False positive rate for TPR; repeatable.", many=True),
-        option("rule", str, "Thresholds: ranks:FPR,.. | given:T | bonferroni:T,.. | split:FRACTION.", _RULE),
+        option("fpr", float, "False positive rate at which the TPR is reported; repeatable.", many=True),
+        option("rule", str, "Thresholds: normal-scores | ranks:FPR,.. | given:T | bonferroni:T,.. | split:FRACTION."),
         option("guesses", str, "One run: MEMBERS,NON_MEMBERS guessed, fixed in advance."),
         option("design", str, "independent, one-run or population; default: as the scores say."),
         *_OF_RELEASE,
         option("source_format", str, "auto, run, scores, lira or privacy-meter.", "auto", flag="--format"),
         option("target", int, "Which model of a LiRA or Privacy Meter folder.", 0),
-        option("seed", int, "Of the attack and of split:.", 0),
+        option("seed", int, "Seed of the attack and of the rule split.", 0),
         *_OF_ATTACK,
         option("save", Path, "Write the scores to a .npz, .parquet or .csv file.", flag="--save-scores"),
         option("fail", bool, "Exit code 1 when a claim is refuted.", flag="--fail-if-inconsistent"),
@@ -95,7 +95,7 @@ def _audit(
     confidence: float,
     delta: float,
     fpr: tuple[float, ...],
-    rule: str,
+    rule: str | None,
     guesses: str | None,
     design: str | None,
     source_format: str,
@@ -118,7 +118,8 @@ def _audit(
     if kind != "run":
         check_unused(work, _OF_ATTACK)
     chosen = None if design is None else _check.member(Design, design=design)
-    thresholds, counts = parse_rule(rule, seed), None if guesses is None else parse_guesses(guesses)
+    thresholds = None if rule is None else parse_rule(rule, seed)
+    counts = None if guesses is None else parse_guesses(guesses)
     mechanism = ledger_mechanism(source) if kind == "run" else mechanism_of(**release)
     if counts is not None and kind == "run" and chosen is not Design.ONE_RUN:
         raise ParameterError("guesses", guesses, _COINS, shown=False)
@@ -163,7 +164,7 @@ def _audit(
     JSON,
 )
 def plan_audit(claimed_mu: float, true_mu: float, unit: str, power: float, confidence: float, json: bool) -> None:
-    """How many canaries or models tell a feared curve from a claimed one."""
+    """How many canaries or models it takes to distinguish a feared curve from a claimed one."""
     counted = _check.member(Unit, unit=unit)
     _check.non_negative(claimed_mu=claimed_mu)
     _check.non_negative(true_mu=true_mu)

@@ -52,6 +52,7 @@ _PARAMETERS = (
     option("dataset_size", int, "With dpsgd: training records."),
     option("sampler", str, "With dpsgd: how batches are drawn."),
     option("uses_per_epoch", int, "With dpsgd and random-allocation: uses of a record per epoch."),
+    option("draws_per_step", int, "With dpsgd and poisson: draws summed before the noise of one step."),
     option("max_batch_size", int, "With dpsgd and truncated-poisson: size at which batches are cut."),
     option("records_per_user", int, "With dpsgd: most records of one person."),
     option("unit", str, "With dpsgd: record, or client for federated learning."),
@@ -71,7 +72,7 @@ _PARAMETERS = (
     option("sign", Path, "Private key of reticent keygen: sign with it; may be repeated.", many=True),
     option("run_key", Path, "Public key that signed the run; default: that of --sign."),
     option("policy", Path, "Limits to judge the risks by: the certificate says which of them are met."),
-    option("publish", str, "Show of your own records: names (of files and columns) or accuracy.", many=True),
+    option("publish", str, "Show about your own records: names (of files and columns) or accuracy.", many=True),
     option("include_private", bool, "Show numbers that depend on private data in the page."),
     *SECRETS,
     option(
@@ -93,7 +94,7 @@ def certify(
     json: bool,
     **given: Any,
 ) -> None:
-    """Certify a run, a ledger, or parameters under every adversary; a configuration is trained first."""
+    """Certify a run, a ledger, or parameters under every attacker; a configuration is trained first."""
     from reticent.certificates.signature import signed
     from reticent.certificates.store import write_certificate
 
@@ -108,7 +109,9 @@ def certify(
         only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
         raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only, shown=False)
     if alone and run_key is not None:
-        raise ParameterError("run_key", str(run_key), "left out: there is no run, so nobody signed one", shown=False)
+        raise ParameterError(
+            "run_key", str(run_key), "left out: there is no run that could have been signed", shown=False
+        )
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
     more: dict[str, Any] = secrets_of(given)
@@ -135,7 +138,7 @@ def certify(
         print_json(signed(certificate, *keys))
         return
     say(certificate.headline)
-    print_assessments(certificate.assessments, short=True)
+    print_assessments(certificate.assessments, usual=True)
     for assessment in certificate.assessments:
         say(f"- {assessment.adversary}: {assessment.sentence}", indent=2)
     if certificate.ledger is None:

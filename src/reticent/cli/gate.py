@@ -25,7 +25,7 @@ from reticent.io.outputs import refuse_foreign, write_output
     option("signature", Path, "A detached signature; default: the embedded one."),
     option("markdown", Path, "Write the outcome as Markdown; - prints it."),
     option("junit", Path, "Write the outcome as JUnit XML."),
-    option("weights", Path, "The file of weights: it must be the one that it names."),
+    option("weights", Path, "The file of weights: it must be the one that the certificate names."),
     option("tolerance", float, f"Accept numbers that differ by this factor, at most {ROUNDING:g}.", 0.0),
     TIMEOUT,
     JSON,

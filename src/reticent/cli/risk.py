@@ -32,23 +32,25 @@ if TYPE_CHECKING:
     from reticent.api.documents import Release
 
 _QUESTIONS = (
-    option("fpr", float, "False positive rate for TPR; repeatable.", many=True),
-    option("delta", float, "delta for epsilon; repeatable.", many=True),
-    option("epsilon", float, "epsilon for delta; repeatable.", many=True),
+    option("fpr", float, "False positive rate at which the TPR is reported; repeatable.", many=True),
+    option("delta", float, "Delta at which epsilon is reported; repeatable.", many=True),
+    option("epsilon", float, "Epsilon at which delta is reported; repeatable.", many=True),
     option(
         "prior",
         float,
-        "Prior for a right guess, and for the worth of an accusation (PPV) at each --fpr; repeatable.",
+        "Prior at which right guesses, and the worth of an accusation (PPV) at each --fpr, are reported; repeatable.",
         many=True,
     ),
     *SECRETS,
 )
 
+_FULL = option("full", bool, "Every number, note and condition.")
+
 
 def _of_file() -> click.Command:
     who = [adversary_option("worst-case"), *adversary_options(), *curve_options()]
 
-    @command("ledger", LEDGER, *who, *_QUESTIONS, JSON, help=LEAF)
+    @command("ledger", LEDGER, *who, *_QUESTIONS, _FULL, JSON, help=LEAF)
     def of_file(file: Path, json: bool, **given: Any) -> None:
         from reticent.api.documents import release_in
 
@@ -64,7 +66,7 @@ def _of_kind(kind: type[Mechanism]) -> click.Command:
     own = mechanism_options(kind)
     who = [adversary_option("worst-case"), *adversary_options(own), *curve_options()]
 
-    @command(kind.name, *own, *who, *_QUESTIONS, JSON, help=first_line(kind))
+    @command(kind.name, *own, *who, *_QUESTIONS, _FULL, JSON, help=first_line(kind))
     def of_kind(json: bool, **given: Any) -> None:
         names = given["adversary"] or ["worst-case"]
         release, attackers = told_apart(kind, names, given)
@@ -105,4 +107,5 @@ def _assess(
     if json:
         print_json(document if file is None else with_warnings(document, file.warnings))
     else:
-        print_risk(document, [name for name, asked in (("ppv", "prior"), ("delta", "epsilon")) if given[asked]])
+        more = [name for name, asked in (("ppv", "prior"), ("delta", "epsilon")) if given[asked]]
+        print_risk(document, more, full=given["full"])

@@ -50,7 +50,6 @@ def verify(
     """Derive the whole certificate again; exit code 1 when something does not agree, 2 when it cannot be checked."""
     if browser_page is not None:
         refuse_foreign(browser_page, BROWSER_MARK)
-        write_output(browser_page, browser_checker(), BROWSER_MARK)
     with limited(certificate, timeout), waiting("deriving") as progress:
         found = check(
             certificate,
@@ -63,6 +62,8 @@ def verify(
             tolerance=tolerance,
             progress=progress,
         )
+    if browser_page is not None:
+        write_output(browser_page, browser_checker(), BROWSER_MARK)
     if json:
         click.echo(found.to_json(), nl=False)
     else:

@@ -116,7 +116,7 @@ def reach(assessments: Sequence[Assessment]) -> float:
 
 
 _MARKS = {Claim.CONDITIONAL: "diamond-open", Claim.ESTIMATE: "circle-open", Claim.EMPIRICAL: "square-open"}
-"""On the line of a claim that is no bound."""
+"""On the line of a claim that is not a bound."""
 
 
 def traces(assessment: Assessment, view: str, look: Style, label: str, theme: str, width: float = 0.0) -> list[Figure]:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 from reticent.adversaries import Adversary
 from reticent.calibration import Target, Unknown
 from reticent.calibration.targets import TARGETS as KINDS
-from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, PLACES, RELEASED, TARGETS, UNKNOWNS
+from reticent.dashboard.catalogue import ATTACKERS, OF_SAMPLERS, PARAMETERS, PLACES, RELEASED, TARGETS, UNKNOWNS
 from reticent.dashboard.released import MOST_STEPS, release_of
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
@@ -43,7 +43,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "panel": PANELS,
     "mechanism": tuple(RELEASED),
     "by": ("rate", "data"),
-    "sampler": tuple(sampler for sampler in Sampler if sampler is not Sampler.TRUNCATED_POISSON),
+    "sampler": tuple(Sampler),
     "relation": (OWN_RELATION, *Neighbouring),
     "view": VIEWS,
     "target": tuple(TARGETS),
@@ -73,7 +73,7 @@ class State:
         """From whatever a browser sent: unknown names are dropped, what cannot be chosen is the default.
 
         Raises:
-            ParameterError: something is no text, or longer than any sensible one.
+            ParameterError: something is not a text, or longer than any sensible one.
         """
         if not isinstance(given, Mapping):
             raise ParameterError("settings", type(given).__name__, "names with texts")
@@ -131,6 +131,10 @@ def mechanism_of(state: State) -> Mechanism:
         return known.kind(**{p.name: _value(state, p) for p in asked if state[p.name] or p.required})
     noise = number(state, "noise_multiplier")
     rate, steps, batch, size = sampling_of(state)
+    sampler = Sampler(state["sampler"])
+    if sampler is Sampler.TRUNCATED_POISSON:
+        size = count(state, "dataset_size")
+    own: dict[str, Any] = {name: optional_count(state, name) for name, only in OF_SAMPLERS.items() if only is sampler}
     return DPSGD(
         noise,
         rate,
@@ -138,8 +142,9 @@ def mechanism_of(state: State) -> Mechanism:
         num_parameters=_num_parameters(state),
         batch_size=batch,
         dataset_size=size,
-        sampler=Sampler(state["sampler"]),
+        sampler=sampler,
         records_per_user=optional_count(state, "records_per_user"),
+        **own,
     )
 
 

@@ -55,8 +55,14 @@ def risk_command(state: State, answer: Answer) -> str:
     if not isinstance(release, _Plain):
         words = ["reticent", "risk", "ledger", _FILE, *_who(who), *_relation(relation_of(state)), *_PRIORS]
         return f"printf %s {shlex.quote(as_text(release))} > {_FILE}\n{_joined(words)}"
-    words = ["reticent", "risk", _kind(release), *_options(release, leave=("dataset_size", "batches_per_epoch"))]
+    words = ["reticent", "risk", _kind(release), *_options(release, leave=_implied(release))]
     return _joined([*words, *_who(who), *_relation(relation_of(state)), *_PRIORS])
+
+
+def _implied(release: Mechanism) -> tuple[str, ...]:
+    """Fields that change no number: the size of the data is one where batches are cut."""
+    cut = isinstance(release, DPSGD) and release.max_batch_size is not None
+    return ("batches_per_epoch",) if cut else ("batches_per_epoch", "dataset_size")
 
 
 def calibration_python(state: State, found: Sequence[Calibration]) -> str:

@@ -43,7 +43,7 @@ class Missing(StrEnum):
     REFUSE = "refuse"
     """The table is refused."""
     CONSTANT = "constant"
-    """``fill`` stands there."""
+    """``fill`` is its value."""
     INDICATOR = "indicator"
     """A feature of its own says so, whether or not any record needs it."""
 
@@ -53,9 +53,9 @@ class Column(Strict):
 
     Attributes:
         low, high: bounds of numbers; numbers outside are clipped.
-        values: categories, as text, in place of bounds.
+        values: categories, as text, instead of bounds.
         missing: what becomes of an empty cell.
-        fill: what stands in place of an empty cell, with ``constant``.
+        fill: the value of an empty cell, with ``constant``.
         derived: read off the records, not declared.
     """
 
@@ -82,7 +82,7 @@ class Column(Strict):
     @model_validator(mode="after")
     def _fill_fits(self) -> Column:
         if (self.missing is Missing.CONSTANT) != (self.fill is not None):
-            raise ValueError("fill goes with missing: constant")
+            raise ValueError("fill is for missing: constant")
         if self.missing is Missing.INDICATOR and MISSING in (self.values or ()):
             raise ValueError(f"{MISSING} is the category that missing: indicator adds")
         if self.missing is not Missing.REFUSE and "" in (self.values or ()):
@@ -188,7 +188,7 @@ def check_cells(column: Column, cells: Cells, *, label: bool) -> None:
         codes(column, cells, label=label)
         return
     if len(cells.strays):
-        raise DataError(_strayed(cells) + ", or declare values in place of bounds")
+        raise DataError(_strayed(cells) + ", or declare values instead of bounds")
     _check_finite(cells)
     if column.missing is Missing.REFUSE and cells.blank.any():
         raise DataError(_emptied(cells, cells.blank, label=False))
@@ -253,7 +253,7 @@ def _strayed(cells: Cells) -> str:
     more = f", and {count - 1} more" if count > 1 else ""
     held = "holds numbers, but" if cells.of_numbers else "is declared with bounds, but holds"
     empty = f" (and empty cells: {int(cells.blank.sum())})" if cells.blank.any() else ""
-    return f"{held} {cells.shown(first)} in {cells.place(first)}{more}{empty}: mend the cell"
+    return f"{held} {cells.shown(first)} in {cells.place(first)}{more}{empty}: correct the cell"
 
 
 def _emptied(cells: Cells, blank: np.ndarray, *, label: bool) -> str:

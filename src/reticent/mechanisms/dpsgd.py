@@ -82,7 +82,7 @@ class DPSGD(Mechanism):
 
     name: ClassVar[str] = "dpsgd"
     extras: ClassVar[tuple[Parameter, ...]] = (
-        Parameter.in_place("epochs", float, "Passes over the data, in place of steps; with batch and dataset size."),
+        Parameter.in_place("epochs", float, "Passes over the data, instead of steps; with batch and dataset size."),
     )
 
     def __post_init__(self) -> None:
@@ -143,12 +143,13 @@ class DPSGD(Mechanism):
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         run = accountable(self)
+        if self.sampler.allocated and self._is_followed(neighbouring):
+            batches = (most_batches if attained else batches_per_epoch)(self)
+            return allocated_parts(self, neighbouring, batches, attained=attained)
         if self.records > 1:
             return _whole_users(self, run, neighbouring, attained)
         if self.sampler is Sampler.TRUNCATED_POISSON:
             return truncated_parts(self, neighbouring, attained=attained)
-        if self.sampler.allocated and neighbouring is not Neighbouring.REPLACE and self.noise_multiplier > 0.0:
-            return allocated_parts(self, (most_batches if attained else batches_per_epoch)(self), attained=attained)
         shift = attained_shift(self, neighbouring) if attained else largest_shift(self, neighbouring)
         if shift == 0.0:
             return ()
@@ -156,6 +157,11 @@ class DPSGD(Mechanism):
             run = replace(run, steps=-(-self.steps // most_batches(self)))
         pair, key = _dominating(run, neighbouring, shift, attained)
         return (Part(pair, run.steps, (key, *epoch_theorems(self))),)
+
+    def _is_followed(self, neighbouring: Neighbouring) -> bool:
+        """Whether hidden steps of an allocation take something off; several uses in an epoch, of one record alone."""
+        alone = self.records == 1 and neighbouring is not Neighbouring.REPLACE
+        return self.noise_multiplier > 0.0 and (alone or (self.uses_per_epoch or 1) == 1)
 
     @property
     def work(self) -> float:
@@ -343,7 +349,7 @@ def batches_per_epoch(run: DPSGD) -> int:
 
 
 def most_batches(run: DPSGD) -> int:
-    """Noisy updates per pass: as recorded, else the most that there can be, which lower ends stand on.
+    """Noisy updates per pass: as recorded, else the most that there can be, which lower ends rest on.
 
     Args:
         run: with one use of each record per pass.

@@ -14,4 +14,5 @@ from reticent.pairs.neighbouring import Neighbouring as Neighbouring
 from reticent.pairs.part import Part as Part
 from reticent.pairs.poisson import poisson_gaussian as poisson_gaussian
 from reticent.pairs.random_allocation import AllocatedGaussianPair as AllocatedGaussianPair
+from reticent.pairs.random_allocation import AllocatedPersonPair as AllocatedPersonPair
 from reticent.pairs.whole_user import WholeUserGaussianPair as WholeUserGaussianPair

@@ -24,12 +24,12 @@ class Explanation:
     Attributes:
         severity: how bad it is.
         reason: what was seen and what the numbers make of it.
-        mend: what to do about it.
+        remedy: what to do about it.
     """
 
     severity: Severity
     reason: str
-    mend: str
+    remedy: str
 
 
 class Fault(StrEnum):
@@ -79,14 +79,19 @@ class Fault(StrEnum):
 
     @property
     def explanation(self) -> Explanation:
-        """Severity, reason and mend."""
+        """Severity, reason and remedy."""
         return _EXPLANATIONS[self]
 
     @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return self.explanation.remedy
+
+    @property
     def text(self) -> str:
-        """Reason and mend as sentences for people."""
+        """Reason and remedy as sentences for people."""
         explained = self.explanation
-        return f"{explained.reason} {explained.mend}"
+        return f"{explained.reason} {explained.remedy}"
 
     @property
     def voids(self) -> bool:
@@ -95,6 +100,10 @@ class Fault(StrEnum):
 
 
 _POISSON = "Use Opacus's make_private with poisson_sampling=True, or a batch sampler that draws each record by a coin."
+_HIDDEN = (
+    "Hand the loader to rt.random_allocation, which hides in which batch a record is. Or draw each record by a coin: "
+    "Opacus's make_private with poisson_sampling=True does."
+)
 _PLAIN_ORDER = "Call .contiguous() on the input of each nn.Conv2d, or use grad_sample_mode='functorch'."
 
 _EXPLANATIONS = {
@@ -139,7 +148,7 @@ _EXPLANATIONS = {
     ),
     Fault.PUBLIC_SEED: Explanation(
         Severity.ERROR,
-        "The generator of the noise has a seed that anybody can guess or read in the program. Whoever repeats the "
+        "The generator of the noise has a seed that anybody can guess or read in the program. Anyone who repeats the "
         "noise takes it away, so no noise counts.",
         "Call torch.seed() after everything that seeds, such as a Trainer or seed_everything, or "
         "rt.secure_noise(optimizer).",
@@ -169,8 +178,8 @@ _EXPLANATIONS = {
     ),
     Fault.TRAINED_OUTSIDE: Explanation(
         Severity.ERROR,
-        "The inputs of the model come out of parameters that are trained beside it. Nobody saw noise there, so no "
-        "noise counts.",
+        "The inputs of the model come out of parameters that are trained together with it. Nobody saw noise there, so "
+        "no noise counts.",
         "Put all that is trained into one module, and make it private as a whole.",
     ),
     Fault.LARGER_BATCH: Explanation(
@@ -187,13 +196,13 @@ _EXPLANATIONS = {
         Severity.WARNING,
         "The records were shuffled and cut into batches. No proof says that this hides who was in which batch, so each "
         "pass over the data counts as one release that contains the record.",
-        _POISSON,
+        _HIDDEN,
     ),
     Fault.IN_ORDER: Explanation(
         Severity.WARNING,
         "The batches were cut in the order of the data. Each pass over the data counts as one release that contains "
         "the record.",
-        _POISSON,
+        _HIDDEN,
     ),
     Fault.WEIGHTED: Explanation(
         Severity.WARNING,
@@ -208,24 +217,25 @@ _EXPLANATIONS = {
     ),
     Fault.DISTRIBUTED: Explanation(
         Severity.WARNING,
-        "The batches were drawn by several processes, of which this ledger saw one. Nothing is taken off for sampling.",
+        "The batches were drawn by several processes, of which this ledger saw one. No amplification by sampling is "
+        "claimed.",
         "Keep one ledger for each process and compare them; no proof combines them yet.",
     ),
     Fault.FIXED_SIZE: Explanation(
         Severity.NOTE,
         "Every batch had the same size. The numbers use the proof for such batches, which protects less than random "
         "batch sizes.",
-        "Draw each record, or each client, by a coin of its own.",
+        "Draw each record, or each client, independently and with the same probability.",
     ),
     Fault.UNKNOWN_SAMPLER: Explanation(
         Severity.WARNING,
         "Nobody could see how the records of a batch are drawn. Every step counts as if it used the record once; "
-        "nothing is taken off for sampling.",
+        "no amplification by sampling is claimed.",
         _POISSON,
     ),
     Fault.OTHER_BATCHES: Explanation(
         Severity.WARNING,
-        "Some steps did not use the batches that the loader drew, one by one. Nothing is taken off for sampling.",
+        "Some steps did not use the batches that the loader drew, one by one. No amplification by sampling is claimed.",
         "Give watch the loader that the loop reads, take one step for each batch, and tell ledger.step the batch_size "
         "where worker processes load the data.",
     ),
@@ -255,14 +265,15 @@ _EXPLANATIONS = {
     ),
     Fault.SEEDED_NOISE: Explanation(
         Severity.WARNING,
-        "The noise came from a generator that the program made. Whoever knows its seed can take the noise away, and no "
-        "guarantee holds against them.",
+        "The noise came from a generator that the program made. Anyone who knows its seed can take the noise away, and "
+        "no guarantee covers them.",
         "Give the private optimizer no generator, or keep its seed from everybody.",
     ),
     Fault.PUBLIC_DRAWS: Explanation(
         Severity.WARNING,
         "The generator of the batches has a seed that anybody can guess or read in the program, or it was put back and "
-        "draws the same batches again. So who was in which batch is no secret. Nothing is taken off for sampling.",
+        "draws the same batches again. So who was in which batch is no secret. No amplification by sampling is "
+        "claimed.",
         "Call torch.seed() after everything that seeds, set no state, and give the loader no generator.",
     ),
     Fault.REPEATED_RECORDS: Explanation(
@@ -301,8 +312,8 @@ _EXPLANATIONS = {
     ),
     Fault.STOPPED_BEFORE_PLAN: Explanation(
         Severity.WARNING,
-        "The loop stopped before the planned number of steps. Whoever stopped it may have looked at its results, so "
-        "all planned steps count.",
+        "The loop stopped before the planned number of steps. The person who stopped it may have looked at its "
+        "results, so all planned steps count.",
         "Plan no more steps than you need. What a shorter plan would have cost is not claimed afterwards.",
     ),
     Fault.MORE_THAN_PLANNED: Explanation(

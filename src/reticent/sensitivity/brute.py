@@ -1,7 +1,7 @@
 """Brute force: one backward pass per completion, on the trained module itself.
 
 It is slow, and it knows nothing about layers: the other ways are compared with it. The module is borrowed:
-its weights and buffers stand in another precision for a moment, Opacus's hooks are off, and everything is put
+its weights and buffers are in another precision for a moment, Opacus's hooks are off, and everything is put
 back afterwards. The random state of torch, numpy and Python is put back as well.
 """
 

@@ -158,12 +158,12 @@ class AttributeRecorder:
 
         Raises:
             ParameterError: no step was observed, or the budget did not allow the first.
-            UnsupportedError: a step was refused: the model is none that can be measured.
+            UnsupportedError: a step was refused: the model cannot be measured.
         """
         if self._spoiled is not None:
             raise UnsupportedError(f"the record is not complete: {self._spoiled}")
         if self._refused and self.steps == 0:
-            raise ParameterError("budget", self._budget, "larger: the first step alone would exceed it")
+            raise ParameterError("budget", self._budget, "larger: the first step alone exceeds it")
         if self.steps == 0:
             raise ParameterError("steps", 0, "at least 1: call observe before each step")
         # Both sums are squared lengths over steps and space, so lengths add: a slack per step costs

@@ -84,7 +84,7 @@ class PairSums:
         Raises:
             TypeError: always.
         """
-        raise TypeError("pairs need records that are known")
+        raise TypeError("pairs need known records")
 
     def take_for_granted(self, rows: torch.Tensor, change: float, term: float) -> None:
         self._changes[rows] += change**2

@@ -92,7 +92,7 @@ class AloneInFirstStep:
             with torch.random.fork_rng(devices=devices), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 mixed = mixes()
-        except Exception:  # whatever strangers' layers raise here, the loop must go on
+        except Exception:  # unknown layers may raise anything; the loop must go on
             return
         if mixed:
             self._found(Fault.MIXES_RECORDS)

@@ -51,7 +51,7 @@ class FormWatch:
         return [module.register_forward_pre_hook(look).remove for module, look in looks]
 
     def clipped(self, batches: int) -> None:
-        """Gradients of so many batches are about to be clipped."""
+        """Gradients of this many batches are about to be clipped."""
         if isinstance(self._form, Head) and self._calls > batches:
             self._form = Obstacle.SHARED_FORM
         self._calls = 0

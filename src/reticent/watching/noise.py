@@ -1,6 +1,6 @@
 """Whether the noise that an optimizer states was added, and is what moved the weights.
 
-Each step: nobody put other gradients in place of the noisy ones, by torch's count of writes. In the first step and in
+Each step: the noisy gradients were not replaced by others, by torch's count of writes. In the first step and in
 each that is measured: as much noise as is stated lies between the sum and what is released, and no value was changed.
 """
 

@@ -41,7 +41,7 @@ class Recorder:
 
     Attributes:
         steps: noisy updates so far.
-        live: their risk, and the plan; whoever makes the recorder sets it.
+        live: their risk, and the plan; set by the maker of the recorder.
         draw_seeds: of the generator of a Poisson sampler.
         form, sensitive, start: what others look at, where they do.
         seconds: wall time so far.
@@ -157,7 +157,7 @@ class Recorder:
             return said if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) else None
         seen = float(self.coins.sample_rate)
         if said is not None and abs(said - seen) > 1e-9 * seen:
-            raise ParameterError("sample_rate", said, f"that of the loader, {seen:g}, or left out")
+            raise ParameterError("sample_rate", said, f"as in the loader, {seen:g}, or left out")
         return seen
 
     def written(self, ended: bool) -> WatchedRun:

@@ -3,7 +3,7 @@
 The generator that torch begins with has a seed from the operating system. A seed below 2^32 can be tried out, and most
 are written in the program anyway; that of a new ``torch.Generator()`` is in torch's source. A seed that was set while
 the loop ran was known to the program, unless ``torch.seed()`` asked the operating system. A generator that goes back to
-where it was gives the same noise again, whichever watch saw it there: ``generators`` follows whoever puts it back, and
+where it was gives the same noise again, whichever watch saw it there: ``generators`` sees it put back, and
 here a look is taken at where it is, before and after noise.
 """
 

@@ -76,7 +76,7 @@ class Watch(Brief):
             sensitive: an attribute whose effect on the clipped gradients is recorded, privately: a
                 ``SensitiveAttribute``, or ``reticent.watching.sensitive.Sensitive`` with a loss of its own.
             records_per_user: the most records that one person contributed: the numbers then cover all of them
-                together. Nobody can see it in a loop, so None states nothing, and they speak about one record.
+                together. Nobody can see it in a loop, so None states nothing, and numbers are about one record.
             start: ``"declared"`` states that the weights at the start do not depend on these records, whatever was
                 trained before.
             continues: the ledger of the loop that ended at these weights, where another process kept it: a watch, a
@@ -319,7 +319,7 @@ class Watch(Brief):
     def save(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
 
-        With ``sign`` its signature lies beside it, in ``NAME.dsse.json``.
+        With ``sign`` its signature is written next to it, in ``NAME.dsse.json``.
 
         Raises:
             ArtifactError: something lies there, and ``overwrite`` is not said; or it cannot be written.

@@ -80,7 +80,7 @@ class Attribute(Adversary):
         """
         if self.gradient_change is None:
             raise ParameterError(
-                "gradient_change", None, "given (a number >= 0) for the attribute adversary", shown=False
+                "gradient_change", None, "given (a number >= 0) for the attribute attacker", shown=False
             )
         for part in parts_of(mechanism):
             one_record(part, "attribute inference")

@@ -68,7 +68,9 @@ class Constant:
         if all(part.change == 0.0 for part in self.parts):
             return GaussianTradeOff(0.0)
         if all(part.rate == 1.0 and part.noise > 0.0 for part in self.parts):
-            return GaussianTradeOff(self.unsampled_mu())
+            told = self.unsampled_mu()
+            hidden = any(isinstance(part, DPSGD) and part.sampler.allocated for part in parts_of(self.mechanism))
+            return no_more_than_worst(worst, [gaussian_log_delta(told)]) if hidden else GaussianTradeOff(told)
         bounds: list[LogDelta] = [AffinityTradeOff(sum(map(_part_affinity, self.parts))).log_delta]
         if len(self.parts) == 1 and self.parts[0].noise > 0.0:
             (part,) = self.parts
@@ -94,7 +96,7 @@ class Constant:
         return _gaussian(math.sqrt(sum(squares)))
 
     def published(self) -> TradeOff:
-        """By CHERUBIN2024:Corollary 10."""
+        """G_mu, mu^2 the sum over steps of (rate change / noise)^2: CHERUBIN2024:Corollary 10, which does not hold."""
         squares = [p.steps * _square(p.rate * p.change / p.noise) if p.noise else math.inf for p in self.parts]
         return _gaussian(math.sqrt(sum(squares)))
 

@@ -31,7 +31,7 @@ _CLT = (
 
 
 _AS_STRONG = (
-    "Whoever cannot tell any two neighbouring data sets apart cannot win this game either. "
+    "An attacker who cannot tell any two neighbouring data sets apart cannot win this game either. "
     "The susceptibility K (K = d is a typical record, not the worst) plays no part in this answer. How much "
     "less this attacker reaches is not known."
 )
@@ -146,7 +146,7 @@ class MembershipGame(Adversary):
 
     def _published(self, mechanism: Mechanism) -> Assessment:
         if not isinstance(mechanism, DPSGD):
-            raise UnsupportedError("LEEMANN2023 publishes a formula for DP-SGD only; use exact")
+            raise UnsupportedError("LEEMANN2023 publishes a formula for DP-SGD only; use method exact")
         batch, dimension = self._batch_size(mechanism), _dimension(mechanism)
         k = self._susceptibility(mechanism)
         typical = _mean_susceptibility(k)

@@ -29,9 +29,9 @@ _NOT_PROVEN = (
 )
 _ANY = "Gradients that react in any way may show their direction: the answer is the worst case."
 _STATED = (
-    "Dimension {}: whoever asked states that the attacker knows nothing about the direction of this record's gradient "
-    "within a space of so many dimensions. What records share (a mean gradient, related records) makes that space "
-    "smaller."
+    "Dimension {}: setting it states that the attacker knows nothing about the direction of this record's "
+    "gradient within a space of this many dimensions. What records share (a mean gradient, related records) makes "
+    "that space smaller."
 )
 _PARAMETERS = (
     "{} was given as the number of trained parameters, too. Gradients of records share directions, so the dimension "
@@ -84,7 +84,7 @@ class Relaxed(DirectionUnknown):
         default=None, metadata=described("Dimensions in which the direction of the record is unknown to the attacker.")
     )
     directions: DirectionLaw | None = field(
-        default=None, metadata=described("Directions of gradients of other records, in place of a dimension.")
+        default=None, metadata=described("Directions of gradients of other records, instead of a dimension.")
     )
     gradients: Gradients | None = field(
         default=None,
@@ -92,7 +92,7 @@ class Relaxed(DirectionUnknown):
     )
     known_share: float = field(
         default=0.0,
-        metadata=described("Most of a gradient's squared length in coordinates that everybody knows, such as a bias."),
+        metadata=described("Largest share of a gradient's squared length that everybody knows, such as a bias."),
     )
 
     name: ClassVar[str] = "relaxed"

@@ -66,9 +66,7 @@ class Kept:
 
 
 def over_absent(noise: float, rate: float, steps: int, dimension: int) -> Kept:
-    """With "absent" as the reference.
-
-    By RETICENT:cut-moments.
+    """The moments that are kept, with "absent" as the reference: by RETICENT:cut-moments.
 
     Args:
         noise: noise over the clip norm, > 0.

@@ -40,7 +40,7 @@ Release = DPSGD | Ledger
 _FIXED_BATCHES = (
     "Batches of fixed size, batches that are cut and random allocation: nothing below the worst case is proven."
 )
-_OTHER_RELEASES = "Beside DP-SGD something else was released: its direction may be known."
+_OTHER_RELEASES = "Something else than DP-SGD was released as well: its direction may be known."
 _LEAST_LOG = -600.0  # of chi-square
 _FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS = 24, 60, 10  # of the attacks that are tried for the advantage alone
 _LARGE, _FEW_DIMENSIONS = 0.1, 4  # advantage from which, and dimensions up to which, the worst case is asked as well
@@ -66,8 +66,6 @@ def reacting_in(
 
     Several records of one person: each direction is uniform for the attacker, and all of them together are independent
     of noise and coins; how they depend on each other is arbitrary.
-
-    By RETICENT:reacting-second-moment.
 
     Args:
         release: DP-SGD with noise_multiplier > 0, or several such runs of one model.
@@ -177,7 +175,7 @@ class _Case:
         return reacting_information.divergence(self.parts, self.setting)
 
     def log_chi_square(self) -> float:
-        """log of an upper bound on E (LR - 1)^2 under "absent"."""
+        """log of an upper bound on E (LR - 1)^2 under "absent": by RETICENT:reacting-second-moment."""
         law, known = overlap_law(self.setting.dimension), self.setting.known_share
         log_x = float(law.log_excess(self._exponents(known + (1.0 - known) * law.nodes)))
         if self.setting.agrees:  # half of all pairs of directions are opposite
