@@ -26,6 +26,8 @@ from reticent.api.measures import bayes_security as bayes_security
 from reticent.api.measures import delta_at_epsilon as delta_at_epsilon
 from reticent.api.measures import epsilon_at_delta as epsilon_at_delta
 from reticent.api.measures import mu as mu
+from reticent.api.measures import ppv as ppv
+from reticent.api.measures import secret_success as secret_success
 from reticent.api.measures import success as success
 from reticent.api.measures import tpr_at_fpr as tpr_at_fpr
 from reticent.mechanisms import DPSGD as DPSGD

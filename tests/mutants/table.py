@@ -34,6 +34,7 @@ CUT = "tests/accountants/test_cut_moments.py"
 PERSONS = "tests/adversaries/relaxed/test_whole_user_directions.py"
 TAIL = "tests/adversaries/relaxed/test_relaxed_tail.py"
 ONE_NORMAL = "tests/adversaries/relaxed/test_one_normal.py"
+HIDDEN_STEPS = "tests/training/test_hidden_steps.py"
 VERIFY = "tests/certificates/test_verify.py"
 LEDGER_FACTS = "tests/certificates/test_ledger_facts.py"
 NEIGHBOURS = "tests/certificates/test_neighbours.py"
@@ -490,6 +491,15 @@ MUTANTS = (
     Mutant("reacting: overlaps as before anything is learnt", "reticent/adversaries/relaxed/reacting/learnt.py", "(1.0 + gained**2 / d) / d", "1.0 / d", REACTING_ORACLES + "::test_what_is_learnt_bounds_every_tilted_law"),
     Mutant("reacting: chords without the mean", "reticent/adversaries/relaxed/reacting/overlap_law.py", "+ _SHARE, 0.0, 1.0)", "- 0.2, 0.0, 1.0)", REACTING_ORACLES + "::test_exponential_moments_of_overlaps_lie_closely_above"),
     Mutant("reacting: the perceptron acts on all", "reticent/adversaries/relaxed/reacting/frozen.py", "inside if signed else 0.5 * inside", "inside", REACTING + "::test_the_frozen_attack_of_the_enclosure_is_the_exact_one_from_below"),
+    Mutant("accusation: the prior of the others", "reticent/risk/measures.py", "power, (1.0 - prior) * fpr", "power, prior * fpr", "tests/risk/test_measures.py::test_the_worth_of_an_accusation_by_bayes"),
+    Mutant("accusation: steered by the rate alone", "reticent/calibration/targets.py", "lambda power: self.met_by(self.of_power(power))), self.of_power)", "self.met_by), lambda power: power)", "tests/calibration/test_calibrate.py::test_worst_case_targets_are_met_and_tight"),
+    Mutant("secret: one guess for many", "reticent/risk/measures.py", "math.exp2(math.log2(guesses) -", "math.exp2(0.0 * guesses -", "tests/risk/test_secrets.py::test_the_formula_in_many_digits"),
+    Mutant("secret: read off a relaxed curve", "reticent/risk/report.py", "return every_test or not self.one_sided", "return True", "tests/risk/test_secrets.py::test_an_attacker_whose_curve_is_an_average_bounds_no_secret"),
+    Mutant("secret: a policy without its conditions", "reticent/certificates/requirements.py", "(*record.conditions, *record.also_needed.get(MEASURES[limit.measure].field, ()))", "record.conditions", "tests/certificates/test_policy.py::test_a_secret_needs_its_conditions_accepted"),
+    Mutant("final model: one row of weights moves", "reticent/records/hidden_steps.py", "smoothness = 2.0 * _STEEPEST", "smoothness = _STEEPEST", HIDDEN_STEPS + "::test_no_two_weights_part_faster_than_the_factor"),
+    Mutant("final model: a bias bends nothing", "reticent/records/hidden_steps.py", "squared += 1.0 if", "squared += 0.0 if", HIDDEN_STEPS + "::test_no_two_weights_part_faster_than_the_factor"),
+    Mutant("final model: any factor is checked", "reticent/adversaries/final_model.py", "if witness.contraction is None or witness.contraction > self.factor:", "if witness.contraction is None:", HIDDEN_STEPS + "::test_a_stated_factor_that_the_run_does_not_establish_is_refused"),
+    Mutant("final model: several labels", "reticent/records/hidden_steps.py", "or ledger.data.classes != 2:", "or ledger.data.classes < 2:", HIDDEN_STEPS + "::test_a_ledger_that_hides_steps_which_are_seen_is_refused"),
     Mutant("final model: the last use is hidden too", "reticent/adversaries/final_model.py", "math.sqrt(1.0 - shrunk *", "math.sqrt(0.0 - shrunk *", "tests/adversaries/test_final_model.py"),
     Mutant("final model: one shift for replacement", "reticent/adversaries/final_model.py", "once = neighbouring.sensitivity * run.records", "once = 1.0 * run.records", "tests/adversaries/test_final_model.py"),
     Mutant("final model: an epoch broken off is none", "reticent/adversaries/final_model.py", "epochs = -(-run.steps // batches)", "epochs = max(run.steps // batches, 1)", "tests/adversaries/test_final_model.py"),

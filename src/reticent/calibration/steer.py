@@ -174,5 +174,6 @@ def _agreeing(target: Target, delta: Callable[[np.ndarray], np.ndarray], largest
     """log mu of the Gaussian curve that agrees with ``delta`` on the target."""
     epsilon = target.threshold
     if epsilon is None:
-        return math.log(target.equivalent_mu(float(power_of(delta, np.array([target.at_fpr]), largest)[0][0])))
+        power = float(power_of(delta, np.array([target.at_fpr]), largest)[0][0])
+        return math.log(target.equivalent_mu(target.of_power(power)))
     return math.log(mu_at(epsilon, math.log(max(float(delta(np.array([epsilon]))[0]), _LEAST_DELTA))))

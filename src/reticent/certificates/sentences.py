@@ -11,7 +11,8 @@ from typing import Any
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim
-from reticent.risk.report import AssessmentRecord, Number
+from reticent.risk.report import MEASURES, AssessmentRecord, Number
+from reticent.text import digits
 
 _A_RECORD = re.compile(r"\b([Rr])ecord(s?)\b")
 
@@ -154,16 +155,21 @@ def even_guess(record: AssessmentRecord) -> float:
     return 0.5 + 0.5 * _finite(record.advantage)
 
 
-def right_guess(record: AssessmentRecord, prior: float) -> tuple[str, str]:
-    """The blind guess and the best guess with the model, as shares of right answers.
+def worth(record: AssessmentRecord, prior: float, fpr: float) -> tuple[str, str]:
+    """How likely it is that somebody who is accused was in the data: blindly, and with the model.
 
     Args:
         record: of one attacker.
-        prior: how likely the secret is beforehand. Without the model the better answer is right with
-            probability ``max(prior, 1 - prior)``.
+        prior: share of the people who were in the data.
+        fpr: share of all others that the attacker accuses wrongly.
     """
-    blind = max(prior, 1.0 - prior)
-    return percent(blind), _stated(record, record.success_at_prior[repr(float(prior))], blind)
+    number = MEASURES["ppv"].of(record, prior, fpr)
+    return percent(prior), _stated(record, number, prior)
+
+
+def one_in(prior: float) -> str:
+    """A share in words, such as *1 in 10*."""
+    return f"1 in {1 / prior:.3g}"
 
 
 def found_at(record: AssessmentRecord, fpr: float) -> tuple[str, str]:
@@ -188,6 +194,11 @@ def _above(blind: float, share: float) -> str:
         return percent(share, up=True)
     digit = Decimal((0, (1,), gain.adjusted()))
     return f"{(100 * (start + gain.quantize(digit, ROUND_CEILING))).normalize():f}%"
+
+
+def share(x: float, *, up: bool | None = None) -> str:
+    """A probability in per cent with three digits, however small it is; ``up`` as for ``digits``."""
+    return f"{digits(100.0 * x, 3, up=up)}%"
 
 
 def percent(x: float, *, up: bool = False) -> str:

@@ -21,6 +21,31 @@ from reticent.text import listed
 TIMEOUT = option("timeout", float, "Give up after this many seconds.", SECONDS)
 
 
+SECRETS = (
+    option(
+        "secret_bits",
+        float,
+        "A secret of so many bits (min-entropy) in one person's records: 13.29 for a random PIN of four digits, 14.83 "
+        "for a date of birth in 80 years, 128 for a key; repeatable.",
+        many=True,
+    ),
+    option("guesses", int, "Guesses of that secret; repeatable. Default: 1.", many=True),
+)
+"""What a secret is, for whoever asks how likely it is guessed."""
+
+
+def secrets_of(given: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
+    """Fields of ``Questions`` from what was typed for ``SECRETS``.
+
+    Raises:
+        ParameterError: guesses are given, and no secret.
+    """
+    bits, guesses = given["secret_bits"], given["guesses"]
+    if guesses and not bits:
+        raise ParameterError("guesses", guesses[0], "given with --secret-bits")
+    return {"secret_bits": bits, **({"guesses": guesses} if guesses else {})} if bits else {}
+
+
 def _typed(parameter: Parameter) -> type:
     return str if issubclass(parameter.kind, StrEnum) else parameter.kind
 

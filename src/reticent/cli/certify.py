@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic import ValidationError
 
+from reticent.adversaries import FinalModel
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
 from reticent.certificates.policy import load_policy
@@ -15,6 +16,7 @@ from reticent.certificates.schema import Declaration
 from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
 from reticent.cli._ledger import check_run_folder
+from reticent.cli._options import SECRETS, secrets_of
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import load_settings, require_torch, train_with_bar
@@ -22,6 +24,7 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.io.strict import dumps
 from reticent.mechanisms import DPSGD
+from reticent.risk.report import Questions
 from reticent.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -71,6 +74,12 @@ _PARAMETERS = (
     option("policy", Path, "Limits to judge the risks by: the certificate says which of them are met."),
     option("publish", str, "Show about your own records: names (of files and columns) or accuracy.", many=True),
     option("include_private", bool, "Show numbers that depend on private data in the page."),
+    *SECRETS,
+    option(
+        "contraction",
+        float,
+        "You declare: nobody sees but the last weights, and each update brings weights closer together by this factor.",
+    ),
     *_PARAMETERS,
     JSON,
 )
@@ -105,6 +114,10 @@ def certify(
         )
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
+    more: dict[str, Any] = secrets_of(given)
+    Questions(**more)
+    if given["contraction"] is not None:
+        more["contraction"] = FinalModel(given["contraction"]).factor
     consents = consents_of(publish)
     limits = None if policy is None else load_policy(policy)
     what: DPSGD | Path | Run
@@ -117,7 +130,9 @@ def certify(
         run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
         what, declared["run_signed_by"] = run, signer_of_run(run.path, keys, run_key)
     with waiting("assessing") as progress:
-        certificate = certify_anything(what, publish=consents, policy=limits, progress=progress, **declared).certificate
+        certificate = certify_anything(
+            what, publish=consents, policy=limits, progress=progress, **more, **declared
+        ).certificate
     files = write_certificate(certificate, folder, include_private=include_private, key=keys)
     if json:
         print_json(signed(certificate, *keys))

@@ -190,6 +190,16 @@ CONDITIONS: Mapping[str, Kind] = {
         "log, no early stop.",
         Bearing.ATTACKER,
     ),
+    "secret-entropy": Kind(
+        "For whoever lacks these records, the secret has at least the stated bits H: no value is likelier than 2^-H. "
+        "Secrets that people choose have far fewer bits than their digits suggest.",
+        Bearing.DATA,
+    ),
+    "secret-nowhere-else": Kind(
+        "The secret is in the records of one person, in no more of them than are protected together, and nowhere else: "
+        "not in other records, nor in what the model was trained on before.",
+        Bearing.DATA,
+    ),
     "audited-record": Kind("The record is one of those whose gradients the filter measured.", Bearing.DATA),
 }
 """Every condition by key, in the order in which it is shown."""
