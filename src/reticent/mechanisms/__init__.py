@@ -10,6 +10,7 @@ from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.matrix import MatrixMechanism
 from reticent.mechanisms.randomised_response import RandomisedResponse
 from reticent.mechanisms.sampling import Sampler
+from reticent.mechanisms.selection import Selection
 from reticent.pairs import Neighbouring, Part
 
 for _kind in (Gaussian, Laplace, DPSGD, RandomisedResponse, MatrixMechanism, Guarantee):
@@ -29,4 +30,5 @@ __all__ = [
     "Part",
     "RandomisedResponse",
     "Sampler",
+    "Selection",
 ]
