@@ -1,4 +1,4 @@
-"""Run benchmarks and put their rows into docs/performance.md: ``python -m benchmarks.page [NAME ...]``.
+"""Run benchmarks and put their rows into docs/evidence/performance.md: ``python -m benchmarks.page [NAME ...]``.
 
 Rows are kept in ``benchmarks/results/NAME.json`` with the day and how busy the machine was. Without names all
 benchmarks run, one after the other. ``--stored`` runs nothing and writes the page from what is kept.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "performance.md"
+RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "evidence" / "performance.md"
 NAMES = ("accounting", "calibration", "attribute", "glir", "shadow", "verbs", "starts", "watch", "planted_bugs")
 _BLOCK = "<!-- rows of {name} -->\n{text}<!-- end of rows -->\n"
 

@@ -54,4 +54,4 @@ napoleon_use_ivar = True
 
 def setup(app: object) -> None:
     """Write the generated pages of the reference before Sphinx reads them."""
-    generate_reference.write(Path(__file__).parent / "reference")
+    generate_reference.write(Path(__file__).parent)

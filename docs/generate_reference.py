@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 PACKAGES = (
@@ -61,18 +61,32 @@ PACKAGES = (
 )
 """Packages whose public names the reference lists, in the order in which a reader meets them."""
 
+_SINGLE = ("reference/cli.md", "reference/schemas.md", "development/changelog.md")
 _HEAD = "<!-- Generated from the code by docs/generate_reference.py: do not edit. -->\n\n"
 
 
 def write(folder: Path) -> None:
-    """Write every generated page into ``folder``; pages whose text is the same are left alone."""
-    folder.mkdir(exist_ok=True)
-    pages = {"cli.md": _commands(), "schemas.md": _schemas(), "changelog.md": _changelog(), "api.md": _api()}
-    pages |= {f"{name}.md": _package(name) for name in PACKAGES}
+    """Write every generated page below ``folder``; pages whose text is the same are left alone, old ones go."""
+    pages = {
+        "reference/cli.md": _commands(),
+        "reference/schemas.md": _schemas(),
+        "reference/api/index.md": _api(),
+        "development/changelog.md": _changelog(),
+    }
+    pages |= {f"reference/api/{name}.md": _package(name) for name in PACKAGES}
+    for path in folder.rglob("*.md"):
+        if path.relative_to(folder).as_posix() not in pages and path.read_text(encoding="utf-8").startswith(_HEAD):
+            path.unlink()
     for name, text in pages.items():
         path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
+
+
+def is_made(page: PurePath) -> bool:
+    """Whether this page is written when the site is built, and so not kept in the repository."""
+    return page.parent.name == "api" or "/".join(page.parts[-2:]) in _SINGLE
 
 
 def _api() -> str:

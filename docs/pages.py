@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 import runpy
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from reticent.adversaries import ADVERSARIES
 from reticent.certificates.ledger_rules import STATED_RULES
@@ -19,6 +21,39 @@ from reticent.registry import parameters_of
 HERE = Path(__file__).parent
 _ROOMS = "<!-- the table is made by docs/pages.py from the docstrings of the packages; change those -->"
 _MADE = "<!-- made by docs/pages.py from the code; change that -->"
+_LISTED = "<!-- the contents below are made by docs/pages.py from docs/contents.toml -->"
+
+
+def readme() -> str:
+    """The contents for who reads the folder, in the order of the site's sidebar."""
+    return "\n".join(["# Documentation", "", _LISTED, *_contents()]) + "\n"
+
+
+def _contents() -> Iterator[str]:
+    yield "\nThese pages are the source of the site that `make site` builds into `docs/_build/html`."
+    for part in _parts():
+        yield f"\n## {part['title']}\n\n{part['about']}\n"
+        for page, about, *made in part["pages"]:
+            yield f"- {made[0]} (on the site): {about}" if made else f"- [{_title(page)}]({page}.md): {about}"
+
+
+def landing() -> str:
+    """The first page of the site: its head is written by hand, its sidebar is the contents."""
+    head, _, _ = (HERE / "index.md").read_text().partition(_LISTED)
+    listed = (f"```{{toctree}}\n:caption: {p['title']}\n:hidden:\n\n{_lines(p)}\n```\n" for p in _parts())
+    return head + _LISTED + "\n\n" + "\n".join(listed)
+
+
+def _lines(part: dict[str, Any]) -> str:
+    return "\n".join(page for page, *_ in part["pages"])
+
+
+def _parts() -> list[dict[str, Any]]:
+    return tomllib.loads((HERE / "contents.toml").read_text())["part"]
+
+
+def _title(page: str) -> str:
+    return (HERE / f"{page}.md").read_text().partition("\n")[0].removeprefix("# ")
 
 
 def errata() -> str:
@@ -52,20 +87,21 @@ def _theorems() -> Iterator[str]:
         "\nEvery theorem that a number may follow from. A certificate, `--json` and notes cite these keys. Each leads "
         "to the section that proves it (or states it as its paper does), to the code that uses it, and to the tests of "
         "that code. "
-        "[Conditions](conditions.md) says what each assumes about training.\n"
+        "[Conditions](../concepts/conditions.md) says what each assumes about training.\n"
     )
     yield "| theorem | says | proof | code | tests |\n|---|---|---|---|---|"
     for key, known in sorted(THEOREMS.items()):
         module, _, name = known.code.partition(":")
         page, _, anchor = known.proof.partition("#")
-        section = f"[{page.removesuffix('.md')}: {anchor.replace('-', ' ')}]({known.proof})"
+        link = os.path.relpath(known.proof, "theory")
+        section = f"[{page.removeprefix('theory/').removesuffix('.md')}: {anchor.replace('-', ' ')}]({link})"
         says = known.says if known.holds else f"**Does not hold.** {known.says}"
         yield f"| `{key}` | {_cell(says)} | {section} | `{module}`: `{name}` | `{known.tests}` |"
 
 
 def architecture() -> str:
     """The rooms in the order of their floors; what follows the table on the page is written by hand."""
-    _, heading, walks = (HERE / "architecture.md").read_text().partition("\n## Where to look")
+    _, heading, walks = (HERE / "development" / "architecture.md").read_text().partition("\n## Where to look")
     return "\n".join(["# The rooms", "", _ROOMS, *_rooms()]) + "\n" + heading + walks
 
 
@@ -90,7 +126,7 @@ def catalogue() -> str:
 
 def _catalogue() -> Iterator[str]:
     yield "\nWhat can be released and who can attack it, as the command line, certificates and the dashboard list them."
-    yield "[extending.md](extending.md) shows how to add to either list.\n\n## Mechanisms"
+    yield "[extending.md](../development/extending.md) shows how to add to either list.\n\n## Mechanisms"
     for name, kind in MECHANISMS.items():
         yield f"\n### {name}\n\n{_doc(kind)}\n"
         yield from _parameters(kind)
@@ -163,12 +199,14 @@ def _cell(text: str) -> str:
 
 
 PAGES = {
-    "architecture.md": architecture,
-    "errata.md": errata,
-    "theorems.md": theorems,
-    "catalogue.md": catalogue,
-    "mutants.md": mutants,
-    "constraints.md": constraints,
+    "README.md": readme,
+    "index.md": landing,
+    "development/architecture.md": architecture,
+    "evidence/errata.md": errata,
+    "theory/theorems.md": theorems,
+    "reference/catalogue.md": catalogue,
+    "development/mutants.md": mutants,
+    "reference/constraints.md": constraints,
 }
 
 if __name__ == "__main__":

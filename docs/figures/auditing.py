@@ -1,4 +1,4 @@
-"""Figure of docs/auditing.md: a measured trade-off curve with its band beside a true and a false claim.
+"""Figure of docs/theory/auditing.md: a measured trade-off curve with its band beside a true and a false claim.
 
 Run from the root of the repository: ``python docs/figures/auditing.py``.
 """

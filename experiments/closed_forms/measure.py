@@ -1,4 +1,4 @@
-"""Distance of every closed form from the exact advantage, on the grid of docs/closed-forms.md.
+"""Distance of every closed form from the exact advantage, on the grid of docs/theory/closed-forms.md.
 
 Run ``python -m experiments.closed_forms.measure`` from the repository root: it rewrites
 ``experiments/closed_forms/results.json`` and ``docs/figures/closed-forms.svg`` and prints the table.

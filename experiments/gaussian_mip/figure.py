@@ -1,4 +1,4 @@
-"""Draw docs/figures/membership-game.svg, and print the tables of docs/membership-game.md, from the results.
+"""Draw docs/figures/membership-game.svg, and print the tables of docs/theory/membership-game.md, from the results.
 
 python -m experiments.gaussian_mip.figure
 """

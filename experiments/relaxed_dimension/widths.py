@@ -1,4 +1,4 @@
-"""How far both ends in d dimensions are apart on random runs: the figures of docs/relaxed-dimension.md.
+"""How far both ends in d dimensions are apart on random runs: the figures of docs/theory/relaxed/dimension.md.
 
 ``python experiments/relaxed_dimension/widths.py [SEED [RUNS]]`` prints a line per run and a summary.
 """

@@ -203,7 +203,7 @@ def test_directions_of_error_on_the_grid(exact: dict) -> None:
 
 
 def test_directions_of_error_on_the_whole_grid() -> None:
-    """576 points, down to 10 steps: who is safe, who is not, and by how much at most (docs/closed-forms.md)."""
+    """576 points, down to 10 steps: who is safe, who is not, and by how much at most (docs/theory/closed-forms.md)."""
     rows = json.loads((Path(__file__).parents[1] / "golden" / "closed_form_grid.json").read_text())["rows"]
     assert len(rows) == 576
     for relation in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE):

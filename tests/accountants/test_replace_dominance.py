@@ -1,4 +1,4 @@
-"""docs/replace-dominance.md by numbers: no pair of gradients beats the antipodal one, at any threshold.
+"""docs/theory/replace-dominance.md by numbers: no pair of gradients beats the antipodal one, at any threshold.
 
 Theorems: RETICENT:replace-dominance.
 """

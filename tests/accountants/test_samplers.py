@@ -90,7 +90,7 @@ class TestFixedSize:
 
     @pytest.mark.parametrize("seed", range(12))
     def test_no_data_set_beats_the_pair_under_add_remove(self, seed: int) -> None:
-        """docs/sampling.md, all batches enumerated: both orders, thresholds of both signs."""
+        """docs/theory/sampling.md, all batches enumerated: both orders, thresholds of both signs."""
         rng = np.random.default_rng(seed)
         records, size = int(rng.integers(3, 7)), int(rng.integers(1, 3))
         gradients = rng.uniform(-1.0, 1.0, records)

@@ -134,7 +134,10 @@ def test_what_is_not_proven_is_refused(other) -> None:
 
 
 def test_softmax_with_three_classes_moves_weights_apart() -> None:
-    """Its clipped gradient along one record: a step of .05, features of norm 8, clip norm 5 (docs/final-model.md)."""
+    """Its clipped gradient along one record: a step of .05, features of norm 8, clip norm 5.
+
+    docs/theory/final-model.md.
+    """
     most = {2: 0.0, 3: 0.0}
     for classes in most:
         grid = np.linspace(-4.0, 4.0, 41)

@@ -36,7 +36,7 @@ def test_a_million_scores(design, seconds):
 
 
 def to_the_end(counts, claim, tail):
-    """The recursion of docs/auditing.md, to its last step."""
+    """The recursion of docs/theory/auditing.md, to its last step."""
     at_least, beyond = tail, 0.0
     for j in range(counts.correct, 0, -1):
         reached = min(1.0, (j * at_least + beyond) / counts.canaries)

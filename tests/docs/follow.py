@@ -13,6 +13,13 @@ from io import StringIO
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs"))
+import generate_reference  # noqa: E402
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [page for page in PAGES if "_build" not in page.parts and not generate_reference.is_made(page)]
+"""Every page that is kept in the repository."""
+
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SAVE = re.compile(r"Save this as `([^`]+)`")
 EXIT = re.compile(r"# exit code (\d)")

@@ -1,4 +1,4 @@
-"""docs/conditions.md: every theorem that can be cited has a row, and every condition that a row names exists."""
+"""docs/concepts/conditions.md: every theorem that can be cited has a row, every condition that a row names exists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reticent.proofs import CONDITIONS, Bearing
 from reticent.proofs.references import THEOREMS
 from tests.docs.follow import ROOT
 
-PAGE = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "concepts" / "conditions.md").read_text(encoding="utf-8")
 ROWS = {
     key: set(re.findall(r"`([a-z-]+)`", needs))
     for key, needs in re.findall(r"^\| `([^`]+)` \|[^|]+\|([^|]+)\|$", PAGE, re.MULTILINE)

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from reticent.cli import main
-from tests.docs.follow import BLOCK, PRINTS, ROOT, steps
+from tests.docs.follow import BLOCK, PAGES, PRINTS, ROOT, steps
 from tests.docs.test_howtos import LONG, SHORT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLLOWED = [ROOT / "docs" / page for page in SHORT | LONG]
 """Pages that are followed from the first block to the last, by another test."""
 

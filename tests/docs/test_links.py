@@ -6,7 +6,6 @@ import ast
 import importlib
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -15,13 +14,10 @@ import pytest
 
 from reticent.cli import app
 from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
-from tests.docs.follow import BLOCK, ROOT
+from tests.docs import follow
+from tests.docs.follow import BLOCK, ROOT, generate_reference
 
-sys.path.insert(0, str(ROOT / "docs"))
-import generate_reference
-
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PAGES = [page for page in PAGES if not {"reference", "_build"} & set(page.relative_to(ROOT).parts)]
+PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *follow.PAGES]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 FOLDERS = ("tests", "docs", "src", "benchmarks", "experiments", "configs")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -30,10 +26,10 @@ KEY = re.compile(r"\b([A-Z][A-Z-]+(?:20|19)\d{2}|RETICENT)(?::([A-Za-z][\w-]*(?:
 NAME = re.compile(r"`(reticent(?:\.[A-Za-z]\w*)+)`")
 
 BY_HAND = {"huggingface.md", "lightning.md"}
-"""Their callbacks need libraries that the site does not: docs/watch.md describes them."""
+"""Their callbacks need libraries that the site does not: docs/reference/watch.md describes them."""
 
 INNER = {("reticent", "_check"), ("reticent.registry", "described"), ("reticent.cli", "main")}
-"""What a new mechanism or attacker needs from the inside; docs/extending.md."""
+"""What a new mechanism or attacker needs from the inside; docs/development/extending.md."""
 
 pytestmark = pytest.mark.docs
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -55,14 +51,13 @@ def broken_links(page: Path) -> Iterator[str]:
         target, _, anchor = link.partition("#")
         if not re.match(r"https?:|mailto:", link):
             path = (page.parent / target).resolve() if target else page
-            made = path.parent == ROOT / "docs" / "reference"  # written when the site is built
-            if not made and (not path.exists() or (anchor and anchor not in anchors(path))):
+            if not generate_reference.is_made(path) and (not path.exists() or (anchor and anchor not in anchors(path))):
                 yield link
 
 
 def missing_files(text: str) -> Iterator[str]:
     for path, test in FILE.findall(text):
-        if not (ROOT / path).exists() and not path.startswith("docs/reference"):
+        if not (ROOT / path).exists() and not generate_reference.is_made(Path(path)):
             yield path
         elif test and not re.search(rf"^ *(def|class) {test}\b", (ROOT / path).read_text(encoding="utf-8"), re.M):
             yield f"{path}::{test}"

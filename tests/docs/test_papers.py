@@ -14,7 +14,7 @@ import reticent as rt
 from reticent.adversaries.relaxed.norm_only_curves import norm_only
 from tests.docs.follow import ROOT
 
-REPLACEMENT, SAMPLING = ROOT / "docs/replace-dominance.md", ROOT / "docs/relaxed-sampling.md"
+REPLACEMENT, SAMPLING = ROOT / "docs/theory/replace-dominance.md", ROOT / "docs/theory/relaxed/sampling.md"
 FIGURE_7 = rt.DPSGD(noise_multiplier=6.0, sample_rate=0.2, steps=100)
 
 pytestmark = pytest.mark.docs

@@ -1,4 +1,4 @@
-"""The tables of docs/performance.md are the rows that are kept."""
+"""The tables of docs/evidence/performance.md are the rows that are kept."""
 
 from __future__ import annotations
 

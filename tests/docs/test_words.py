@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs import follow
 from tests.docs.follow import BLOCK, ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PAGES = [page for page in PAGES if not {"reference", "_build", "adr"} & set(page.relative_to(ROOT).parts)]
+PAGES = [page for page in follow.PAGES if page.parent.name != "adr"]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-FIRST = [page for page in PAGES if page.parent.name in {"start", "howto", "understand"} or page.name == "README.md"]
+FIRST = [page for page in PAGES if page.parent.name in {"start", "officers", "howto"} or page.name == "README.md"]
 WORDS = re.compile(
     r"manieth|says something else|so and so many|thereof|herein|aforementioned|utili[sz]e|in order to|"
     r"leverag(?:e|es|ing)|seamless|cutting-edge|state-of-the-art|\bdelve|\bsimply\b|\bobviously\b|\bbasically\b|"

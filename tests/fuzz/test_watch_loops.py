@@ -311,7 +311,7 @@ def plain_loop(rng: random.Random) -> tuple[Toy, Any]:
     toy = Toy(rng, model, optimizer, loader, nn.CrossEntropyLoss())
     toy.model_input = lambda: records().tensors[0][:2]  # type: ignore[attr-defined]
     noise, plan = rng.choice([0.6, 1.1, 3.0]), planned(rng, 12)
-    if by_hand:  # what torch does not count cannot be told from the updates themselves: docs/watch.md says so
+    if by_hand:  # what torch does not count cannot be told from the updates themselves: docs/reference/watch.md says so
         plan = {
             at: name for at, name in plan.items() if name in (*HARMLESS, "add", "assign", "other optimizer", "seed")
         }

@@ -1,6 +1,6 @@
 """The list of mutants: one bug each in a term that a claim stands on, and the test that must see it.
 
-``docs/mutants.md`` is made from this list. A mutant whose text has gone from the source is reported by the run.
+``docs/development/mutants.md`` is made from this list. A mutant whose text has gone from the source is reported by the run.
 """
 
 # ruff: noqa: E501

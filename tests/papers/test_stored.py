@@ -76,7 +76,7 @@ def test_the_script_declares_what_is_stored(name: str) -> None:
 def test_the_page_is_up_to_date() -> None:
     results = [papers.stored(name) for name in IDS]
     for name, page in (("gallery", papers.gallery_page), ("utility", papers.utility_page)):
-        written = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+        written = (ROOT / "docs" / "evidence" / f"{name}.md").read_text(encoding="utf-8")
         assert written == page(results), "run `reticent reproduce --page`"
 
 

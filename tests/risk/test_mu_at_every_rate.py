@@ -106,7 +106,7 @@ def test_the_printed_mu_implies_the_printed_epsilon(release: Mechanism, relation
 
 
 class TestSamplingDoesNotLowerIt:
-    """docs/mu.md: as alpha goes to 0 the shift of a sampled Gaussian run goes to that of the run without sampling."""
+    """docs/theory/mu.md: as alpha goes to 0 a sampled Gaussian run has the shift of the run without sampling."""
 
     def test_one_step_climbs_to_the_full_shift(self) -> None:
         curve = Subsampled(GaussianTradeOff(2.0), 0.01)

@@ -1,8 +1,8 @@
 """The certified advantage alone: threshold 0 on the line c = 1/2, every term of the certificate in few array calls.
 
-Same terms as ``contour`` (docs/composition.md), for one kind of step: the decay bound is asked at the last frequency
-only, and one strip is planned. It gives up, with NumericalError, where one of these is not enough; ``compose``
-then answers.
+Same terms as ``contour`` (docs/theory/composition.md), for one kind of step: the decay bound is asked at the last
+frequency only, and one strip is planned. It gives up, with NumericalError, where one of these is not enough;
+``compose`` then answers.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ With z standard normal under N(0), A = 1-p + p e^{z/n - s/2} and B = 1 (add) or 
 
 a positive integrand, so nothing cancels. It is analytic in the strip |Im z| < pi n, where the trapezoid
 rule converges geometrically: for a step h its error is at most sup_c E|..|^2 e^{a^2/2} / (e^{2 pi a/h} - 1)
-for any a < pi n (docs/closed-forms.md derives the bound on |sqrt A - sqrt B|^2 off the axis).
+for any a < pi n (docs/theory/closed-forms.md derives the bound on |sqrt A - sqrt B|^2 off the axis).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""mu over every error rate, from the release: composed curves are known down to a floor only. docs/mu.md proves it."""
+"""mu over every error rate, from the release: composed curves are known down to a floor only.
+
+docs/theory/mu.md proves it.
+"""
 
 from __future__ import annotations
 

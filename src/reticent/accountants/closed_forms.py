@@ -13,10 +13,10 @@ same in both directions. A form of Gaussian type has a ``*_mu`` function as well
 curve it proposes; ``advantage_at`` and ``bayes_security_at`` turn mu into numbers without cancellation.
 
 Where steps differ, affinities multiply and variances of the losses add up: ``added_mu`` and ``proven_upper`` take
-runs of equal steps and are sums over them. What has no source named is derived in docs/closed-forms.md.
+runs of equal steps and are sums over them. What has no source named is derived in docs/theory/closed-forms.md.
 
 "Within 1e-3" means: absolute error of the advantage, measured against the exact value over sample rates
-in [1e-5, 0.2], noise multipliers in [0.4, 10] and steps in [10, 1e6] (docs/closed-forms.md has the table
+in [1e-5, 0.2], noise multipliers in [0.4, 10] and steps in [10, 1e6] (docs/theory/closed-forms.md has the table
 and the figure). "Safe" means that the form never claims more privacy than there is.
 """
 
@@ -151,7 +151,7 @@ def rho_form(
 ) -> np.ndarray:
     """erf(sqrt(-T log rho)) with rho the Bhattacharyya affinity of one step; the recommended closed form.
 
-    Status: exact for a Gaussian loss, not a theorem otherwise (docs/closed-forms.md says what is missing).
+    Status: exact for a Gaussian loss, not a theorem otherwise (docs/theory/closed-forms.md says what is missing).
     Direction: safe for ``REPLACE`` with p <= 1/2 on the whole grid; for ``ADD_REMOVE`` unsafe by at most 0.0015
     on the grid; for ``REPLACE`` with p > 1/2 unsafe by at most 0.015.
     Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3 (0.7 under

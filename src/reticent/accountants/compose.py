@@ -37,12 +37,12 @@ def compose(release: Release, neighbouring: Neighbouring) -> Enclosure:
     """Enclose the worst-case trade-off curve of everything that was released.
 
     Both curves are symmetrised: they hold whichever of the two data sets is the true one. Poisson-sampled
-    Gaussian steps follow Proposition 30 of ZHU2022 (add/remove, zero-out) and docs/replace-dominance.md;
+    Gaussian steps follow Proposition 30 of ZHU2022 (add/remove, zero-out) and docs/theory/replace-dominance.md;
     composition is Theorem 3.2 of DONG2022, so adaptive choice of later steps is covered. What other
     samplers may claim is decided in ``mechanisms.dpsgd``. The other end follows from releases that some data
     set of the named sampler attains; where none is known it is perfect privacy.
 
-    The advantage is mostly enclosed within 1e-6 (docs/composition.md says where not). Where no route
+    The advantage is mostly enclosed within 1e-6 (docs/theory/composition.md says where not). Where no route
     certifies, the enclosure is wide but holds, and ``notes`` say why; ``trace`` says what was asked.
 
     By DONG2022:Theorem 3.2 and RETICENT:composition-enclosure.

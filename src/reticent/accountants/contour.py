@@ -8,7 +8,7 @@ With M the product of the steps' transforms and S the composed loss, for any rea
 the trapezoid rule in frequency, whose error is a sum of images of delta shifted by multiples of W. The
 images tend to known exponentials, which the two closed terms remove; what is left is bounded by
 Chernoff. False rates come from differences of delta over a tiny step in l, evaluated inside the sum.
-Every other error is bounded in ``pairs``. Derivations: docs/composition.md. Shares no code with ``lattice``.
+Every other error is bounded in ``pairs``. Derivations: docs/theory/composition.md. Shares no code with ``lattice``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Upper side ("connect the dots"): the mass of each cell is moved to the two ends 
 its P-mass and its Q-mass are kept. The lattice experiment then determines the true one, so it is more
 informative, after composition too. Lower side: each step is replaced by the label of its rounded
 loss; thresholding the sum of labels is a legal test. Errors of rounding, wrap-around and truncation
-are added on the safe side: docs/composition.md, section "Lattice". Shares no code with ``contour``.
+are added on the safe side: docs/theory/composition.md, section "Lattice". Shares no code with ``contour``.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ and also T draws of "small, or which large loss"; each step is one of the two. W
 of the small loss fewer, unless more than k steps are large. The small losses are composed in two stages, a small
 share of the steps first: what one stage found is one step of the next, so each grid is as fine as its losses need.
 Every stage is the lattice of ``lattice`` with its error terms; dominance survives composition. Derivation:
-docs/composition.md.
+docs/theory/composition.md.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ def mask_term(norm_a: ArrayLike, norm_b: ArrayLike, distance: ArrayLike, noise_m
 
     The chi-square-like divergence of (1-p) N(0) + p N(g) from the same with g', over p^2, to first
     order; it sees the distance and, through the shared component, the sampling mask. Without cancellation:
-    4 e^{s (a^2 + b^2)/2} (sinh^2(s (a^2 - b^2)/4) - expm1(-s distance^2/2)/2). docs/attribute.md.
+    4 e^{s (a^2 + b^2)/2} (sinh^2(s (a^2 - b^2)/4) - expm1(-s distance^2/2)/2). docs/theory/attribute.md.
 
     Args:
         norm_a: norm of one clipped gradient over the clip norm; any shape.
@@ -220,7 +220,7 @@ def worst_mask_term(change: ArrayLike, noise_multiplier: float) -> np.ndarray:
     """Largest ``mask_term`` of two vectors of norm at most 1 at distance at most ``change`` <= 2.
 
     F is convex in each e^{s |.|^2/2}, so the extremes are a chord of the unit sphere and, on a line through 0, a
-    unit vector and its shortened copy. docs/attribute.md.
+    unit vector and its shortened copy. docs/theory/attribute.md.
 
     By RETICENT:attribute-clt.
 

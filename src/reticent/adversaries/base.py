@@ -2,7 +2,7 @@
 
 An adversary turns *what was released* into a trade-off curve together with the claim that the curve
 carries. Adding one takes a file in this folder and its line in ``__init__``. An adversary of your own takes a file and
-an entry point of your package; docs/extending.md shows how.
+an entry point of your package; docs/development/extending.md shows how.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def _is_covered(run: DPSGD) -> bool:
 
 
 def final_mu(run: DPSGD, neighbouring: Neighbouring, contraction: float) -> float:
-    """mu of the last weights: RETICENT:hidden-steps, after Section 4 of BOK2024; docs/final-model.md proves it.
+    """mu of the last weights: RETICENT:hidden-steps, after Section 4 of BOK2024; docs/theory/final-model.md proves it.
 
     By BOK2024:Section 4.
 

@@ -40,7 +40,7 @@ def dpsgd(
         max_grad_norm: clip norm (L2).
         num_parameters: trained parameters, if known.
         sampler: how batches are drawn: ``"poisson"``, ``"truncated-poisson"``, ``"fixed-size"``,
-            ``"random-allocation"``, ``"allocated-once"``, ``"shuffled"`` or ``"cyclic"``; docs/sampling.md.
+            ``"random-allocation"``, ``"allocated-once"``, ``"shuffled"`` or ``"cyclic"``; docs/theory/sampling.md.
         records_per_user: the most records of one person; then all of them are protected together.
         unit: ``"record"``, or ``"client"`` for federated learning: then sizes count clients, a step is a round, and
             whole clients are protected.

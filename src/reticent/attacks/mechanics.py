@@ -86,8 +86,8 @@ class MechanicsReport(Brief):
         if self.accused:
             return f"REFUTED: the loop does not do what it claims; p-value {self.adjusted_p_value:.2g} for all tests."
         return (
-            f"NOT REFUTED at significance {self.significance:g}: no test found a fault; docs/attacks.md lists what "
-            "they cannot see."
+            f"NOT REFUTED at significance {self.significance:g}: no test found a fault; docs/reference/attacks.md "
+            "lists what they cannot see."
         )
 
     @property

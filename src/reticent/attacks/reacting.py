@@ -5,7 +5,7 @@ length or the sign follows from the weights (a perceptron's loss, an absolute er
 which half of the space the direction lies: the perceptron test adds up what each release says along the weights
 before it. Its scores have an exact law without the record, because the weights are known before the noise is drawn.
 When they refute the conditional curve, it is the condition that fails; the worst case holds all the same
-(docs/relaxed-reacting.md).
+(docs/theory/relaxed/reacting.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Audit statistics: arrays in, results out. See docs/auditing.md for what is proven and how.
+"""Audit statistics: arrays in, results out. See docs/theory/auditing.md for what is proven and how.
 
 A file here judges scores and knows no model, record or run; attacks that produce scores are in ``reticent.attacks``.
 """

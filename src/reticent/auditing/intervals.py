@@ -22,7 +22,7 @@ class Validity(StrEnum):
     """For which sample sizes the stated confidence holds."""
 
     FINITE_SAMPLE = "finite-sample"
-    """Coverage is at least the confidence for every sample size, proven in docs/auditing.md."""
+    """Coverage is at least the confidence for every sample size, proven in docs/theory/auditing.md."""
     ASYMPTOTIC = "asymptotic"
     """Coverage tends to the confidence as the samples grow."""
 

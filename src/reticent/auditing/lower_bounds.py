@@ -1,7 +1,7 @@
 """Lower bounds on epsilon, mu and advantage with a stated confidence.
 
 Each says: with probability at least ``confidence`` over repetitions of the audit, the release is not
-more private than the bound. The proofs are in docs/auditing.md; they need independent scores
+more private than the bound. The proofs are in docs/theory/auditing.md; they need independent scores
 (``Design.INDEPENDENT``). For ``Design.POPULATION`` they describe this attack on independently drawn
 records and neglect what members of one run share; every result then says so.
 """

@@ -1,6 +1,6 @@
 """Audits of a single run: many canaries, each included by its own fair coin, and guesses about the coins.
 
-The scores need not be independent: the proofs (docs/auditing.md, after STEINKE2023 and
+The scores need not be independent: the proofs (docs/theory/auditing.md, after STEINKE2023 and
 MAHLOUJIFAR2024) use only the coins and the guarantee under test. The numbers of guesses are fixed
 before the scores are seen; choosing the best of several on the same scores makes the bound invalid.
 """
@@ -126,7 +126,7 @@ def binomial_p_value(counts: GuessCounts, epsilon: float, delta: float) -> float
 
     The correct guesses are at most B + F. B is Binomial(guesses, q) with q = e^epsilon / (1 + e^epsilon). F counts
     guesses that delta turned; its mean is at most canaries * delta * (1 - q), and it may depend on B in any way. The
-    largest P(B + F >= correct) spends that mean where B is nearest to ``correct`` (docs/auditing.md).
+    largest P(B + F >= correct) spends that mean where B is nearest to ``correct`` (docs/theory/auditing.md).
     """
     epsilon, delta = _check.non_negative(epsilon=epsilon), _check.fraction(delta=delta)
     wrong = 1.0 / (1.0 + np.exp(epsilon))
@@ -221,8 +221,8 @@ def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence:
 def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
     """Whether so many correct guesses have probability at most ``significance`` under ``claim``.
 
-    The recursion of MAHLOUJIFAR2024, derived anew in docs/auditing.md. ``claim`` must be its own inverse: it holds in
-    both directions.
+    The recursion of MAHLOUJIFAR2024, derived anew in docs/theory/auditing.md. ``claim`` must be its own inverse: it
+    holds in both directions.
     """
     return bool(_mass_needed(counts, claim, np.array([significance]))[0] > 1.0)
 

@@ -64,7 +64,7 @@ class RankCounts:
 
         p = E[ P(Binomial(members, f(U)) <= misses) ],   U ~ Beta(rank, n - rank + 1)
 
-    is a valid p-value (proof in docs/auditing.md). It is summed from above on cells of U.
+    is a valid p-value (proof in docs/theory/auditing.md). It is summed from above on cells of U.
 
     Attributes:
         threshold: the ``rank``-th largest non-member score.

@@ -43,7 +43,7 @@ class LaplaceTradeOff(TradeOff):
 
     @property
     def proven_mu(self) -> float:
-        """The smallest mu, 2 Phi^-1(1 - e^(-epsilon/2)/2), needed where both errors agree; docs/mu.md."""
+        """The smallest mu, 2 Phi^-1(1 - e^(-epsilon/2)/2), needed where both errors agree; docs/theory/mu.md."""
         return -2.0 * float(ndtri_exp(-0.5 * self.mu - LOG_2))
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:

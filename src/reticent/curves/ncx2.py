@@ -2,7 +2,7 @@
 
 Three routes, chosen per element: closed form for one degree of freedom; the second-order formula of
 Lugannani and Rice where its own error estimate is below the tolerance; otherwise a contour integral
-along the path of steepest descent, which is exact up to rounding. See docs/curves.md.
+along the path of steepest descent, which is exact up to rounding. See docs/theory/curves.md.
 
 Symbols: d degrees of freedom, lam noncentrality, E = 1 + e the saddle point (E = 1 at the mean),
 w and u the two arguments of the Lugannani-Rice formula, theta the angle along the contour.

@@ -1,6 +1,6 @@
 """Formulas as papers print them, for reproduction only: none of them bounds anything.
 
-Nothing else in reticent calls this module; docs/curves.md gives the distance to the exact values.
+Nothing else in reticent calls this module; docs/theory/curves.md gives the distance to the exact values.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class RelaxedGaussianTradeOff(TradeOff):
 
     @property
     def proven_mu(self) -> float:
-        """That of an attacker who knows the direction; no smaller one holds at every error rate (docs/mu.md)."""
+        """That of an attacker who knows the direction; no smaller one holds at every error rate (docs/theory/mu.md)."""
         return math.sqrt(self.noncentrality)
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:

@@ -1,7 +1,7 @@
 """Strategies of correlated noise, and how far one record can move what is released, over all patterns of participation.
 
 The strategy C is lower triangular (a tree: one row per node). A record that adds x_t u_t to the sum of step t, with
-|x_t u_t| <= 1, moves the release by C x; docs/matrix-mechanism.md has the proofs.
+|x_t u_t| <= 1, moves the release by C x; docs/theory/matrix-mechanism.md has the proofs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a mechanism is: frozen data that knows, for each neighbouring relation, the pairs that dominate its releases.
 
-Adding one takes a file in this folder and its line in ``__init__``; docs/extending.md shows how.
+Adding one takes a file in this folder and its line in ``__init__``; docs/development/extending.md shows how.
 """
 
 from __future__ import annotations

@@ -282,7 +282,7 @@ def _dominating(run: DPSGD, neighbouring: Neighbouring, shift: float, attained: 
 
 
 def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained: bool) -> tuple[Part, ...]:
-    """All records of one person together (docs/whole-users.md); ``run`` is the accountable form of ``stated``.
+    """All records of one person together (docs/theory/whole-users.md); ``run`` is the accountable form of ``stated``.
 
     Shuffled epochs: given the permutation, what a person adds to the sums of an epoch has norm at most ``records``.
     """
@@ -398,7 +398,7 @@ def singly_sampled(release: Mechanism) -> TypeGuard[DPSGD]:
 def attained_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
     """How far the target moves the sum of one step in a data set that exists; 0 where none is known.
 
-    Lower ends follow from this (docs/sampling.md). Fixed size: all other gradients are opposite to the target's,
+    Lower ends follow from this (docs/theory/sampling.md). Fixed size: all other gradients are opposite to the target's,
     which a full batch without the target would contradict; under zero-out they are zero.
 
     Args:

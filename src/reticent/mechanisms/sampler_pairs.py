@@ -1,4 +1,4 @@
-"""Pairs of two samplers: random allocation, and Poisson batches that are cut (docs/sampling.md)."""
+"""Pairs of two samplers: random allocation, and Poisson batches that are cut (docs/theory/sampling.md)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ ALLOCATED_NOTE = (
 
 
 class Sampler(StrEnum):
-    """How the records of one step are chosen; what may be claimed for each is in docs/sampling.md."""
+    """How the records of one step are chosen; what may be claimed for each is in docs/theory/sampling.md."""
 
     POISSON = "poisson"
     """Each record independently with probability ``sample_rate``; batch sizes vary."""

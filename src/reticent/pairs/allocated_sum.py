@@ -4,7 +4,7 @@ A measure is a list of atoms. *Spread*: what lies between two points of a grid m
 raises the mean of every convex function. *Collapsed*: what lies in one cell moves to its mean. That lowers it. Both
 survive sums of independent variables. Nothing is subtracted anywhere: every mass is a sum of positive terms, so
 errors of rounding are relative. ``Law.kappa`` bounds those of masses, ``Law.eta`` those of positions.
-docs/sampling.md has the proof.
+docs/theory/sampling.md has the proof.
 """
 
 from __future__ import annotations

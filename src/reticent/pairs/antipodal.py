@@ -21,7 +21,7 @@ _FAR = 20.0  # log of a number whose inverse hyperbolic sine is the log of its d
 class AntipodalGaussianPair(Drawn, TradeOff):
     """(1 - rate) N(0, s^2) + rate N(-1, s^2) against (1 - rate) N(0, s^2) + rate N(+1, s^2): its own curve.
 
-    Dominates one Poisson-sampled Gaussian step under replacement: docs/replace-dominance.md. L is odd and
+    Dominates one Poisson-sampled Gaussian step under replacement: docs/theory/replace-dominance.md. L is odd and
     increasing in x, with inverse x = s^2 (l/2 + asinh(c sinh(l/2))), c = (1 - rate) e^(1/(2 s^2)) / rate.
 
     Attributes:
@@ -63,7 +63,7 @@ class AntipodalGaussianPair(Drawn, TradeOff):
 
     @property
     def proven_mu(self) -> float:
-        """1/s up to a rate of 1/2, where it is the smallest; 2/s beyond. docs/mu.md."""
+        """1/s up to a rate of 1/2, where it is the smallest; 2/s beyond. docs/theory/mu.md."""
         return self.tail_mu if self.sample_rate <= 0.5 else self.unsampled_mu
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:

@@ -10,7 +10,7 @@ from reticent.pairs.neighbouring import Neighbouring
 
 
 def poisson_gaussian(noise_multiplier: float, sample_rate: float, neighbouring: Neighbouring) -> Drawn:
-    """Proposition 30 of ZHU2022, and docs/replace-dominance.md under replacement.
+    """Proposition 30 of ZHU2022, and docs/theory/replace-dominance.md under replacement.
 
     Args:
         noise_multiplier: standard deviation of the noise over the clip norm, >= 0.

@@ -1,4 +1,4 @@
-"""One epoch of random allocation, as two curves that enclose the true one; docs/sampling.md has the proof.
+"""One epoch of random allocation, as two curves that enclose the true one; docs/theory/sampling.md has the proof.
 
 Absent: N(0, s^2 I) in t steps. Present: the same, moved by 1 in one step that is drawn uniformly. The likelihood
 ratio is the mean of t independent log-normals.

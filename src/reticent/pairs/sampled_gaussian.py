@@ -1,6 +1,6 @@
 """The loss law of one Poisson-sampled Gaussian step as a transform, with a bound on every error.
 
-It is integrated by the trapezoid rule in the observation x. Bounds, derived in docs/composition.md: rule
+It is integrated by the trapezoid rule in the observation x. Bounds, derived in docs/theory/composition.md: rule
 (analyticity in a strip), nodes left out (Gaussian tails), rounding; and a bound on |M(c + it)| / M(c) for all t beyond
 a given one (layers of a unimodal minorant of the loss density).
 """

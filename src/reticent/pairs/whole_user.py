@@ -25,8 +25,8 @@ _SETTLED = 4e-15
 class WholeUserGaussianPair(Pair, TradeOff):
     """N(0, s^2) against sum_k Binomial(k; records, rate) N(k, s^2): all records of one person; its own curve.
 
-    docs/whole-users.md proves that it dominates. ``antipodal``: both laws are such mixtures, with means -k and +k.
-    Likelihood ratios increase in the observation, so every threshold is a half line.
+    docs/theory/whole-users.md proves that it dominates. ``antipodal``: both laws are such mixtures, with means
+    -k and +k. Likelihood ratios increase in the observation, so every threshold is a half line.
 
     Attributes:
         noise_multiplier: s > 0, in clip norms.

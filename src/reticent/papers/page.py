@@ -1,4 +1,4 @@
-"""The pages docs/gallery.md and docs/utility.md, generated from the stored results alone."""
+"""The pages docs/evidence/gallery.md and docs/evidence/utility.md, generated from the stored results alone."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def sentence(result: Result) -> str:
 
 
 def _section(result: Result) -> str:
-    picture = f"figures/gallery/{result.id.replace('/', '--')}.svg"
+    picture = f"../figures/gallery/{result.id.replace('/', '--')}.svg"
     lines = [f"### {result.id}", "", f"**{result.title}.** *{result.verdict.value}.* {result.reason}"]
     if result.needs:
         lines += ["", f"Needs {result.needs}."]
@@ -120,7 +120,7 @@ def utility_page(results: Sequence[Result]) -> str:
 
 
 def _study(result: Result) -> str:
-    picture = f"figures/gallery/{result.id.replace('/', '--')}.svg"
+    picture = f"../figures/gallery/{result.id.replace('/', '--')}.svg"
     lines = [f"## {result.title}", "", f"`{result.id}`, *{result.verdict.value}.* {result.reason}", ""]
     lines += [f"![{result.title}]({picture})", "", *_matrix(result), "", "The papers say:", ""]
     for p in result.published:

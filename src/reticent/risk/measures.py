@@ -180,7 +180,7 @@ def mu(curve: TradeOff) -> float:
     """A mu for which the curve is mu-GDP at *every* error rate; infinite where the curve proves none.
 
     The smallest for Gaussian and Laplace curves and for polygons. A composed curve ends in a floor at false
-    positive rate 0, which no mu covers; what its release proves is in ``Assessment.mu``. docs/mu.md.
+    positive rate 0, which no mu covers; what its release proves is in ``Assessment.mu``. docs/theory/mu.md.
 
     Example:
         >>> from reticent.curves import GaussianTradeOff

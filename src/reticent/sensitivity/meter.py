@@ -57,7 +57,7 @@ class GradientSensitivity:
     Right, or refused. The first batch, and about one in fifty later ones, is compared on a few records with
     brute force: one backward pass per completion on the model itself. The fastest way of computing that agrees
     is taken. A model that draws random numbers, mixes records or changes itself in ``forward`` is refused.
-    What brute force cannot see is named in docs/attribute.md.
+    What brute force cannot see is named in docs/theory/attribute.md.
 
     Nothing is drawn from a global generator, and weights, gradients and buffers of ``model`` are as before
     when a method returns.

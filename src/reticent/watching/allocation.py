@@ -1,7 +1,7 @@
 """Random allocation for loops that shuffle: each record draws its batch anew in each epoch, by itself.
 
 A shuffling loader fills batches of one size, so where the others are says where the target is, and nothing is proven
-for it. Here a record's batch does not depend on the others (docs/sampling.md). The draws come from the operating
+for it. Here a record's batch does not depend on the others (docs/theory/sampling.md). The draws come from the operating
 system: there is no generator and no seed that a program could give away.
 """
 

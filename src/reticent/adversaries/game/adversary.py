@@ -44,7 +44,8 @@ class MembershipGame(Adversary):
     Knows: the law of the data (mean and covariance of the gradients), the target, every released sum.
     Does not know: the other records, which are fresh draws from the same law; the noise.
     Relation: replacement, and no other. Definition 3.1 of LEEMANN2023 draws a fresh record into the target's
-    place, so the data keep their size; a bound for adding a record is not one for that game (docs/membership-game.md).
+    place, so the data keep their size; a bound for adding a record is not one for that game
+    (docs/theory/membership-game.md).
     Claim: an estimate by the harmonic rule where each batch is fresh (one step, or one pass over shuffled
     data). Everywhere else the worst case of the same release, which is a bound: f-DP implies f-MIP
     (Theorem 4.2 of LEEMANN2023). Steps that use the same records again may count the injected noise only:

@@ -12,7 +12,7 @@ the batch by a Gaussian (central limit theorem) and keep the leading order in n.
 All arguments are single finite numbers: ``batch_size``, ``dimension``, ``susceptibility``, ``mu`` and ``steps`` > 0,
 ``noise_multiplier`` >= 0, ``sample_rate`` in (0, 1]; else ParameterError. Each function returns one float; of mu and of
 noise it is >= 0. A larger mu is less private; more noise is more private. What no source is named for is derived in
-docs/membership-game.md.
+docs/theory/membership-game.md.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def differential_privacy_mu(noise_multiplier: float) -> float:
 
 
 def harmonic_mu(batch_size: float, susceptibility: float, noise_multiplier: float) -> float:
-    """mu of one step with noise: 1/mu^2 = n/K + 1/mu_DP^2, mu_DP = 2/noise_multiplier; docs/membership-game.md.
+    """mu of one step with noise: 1/mu^2 = n/K + 1/mu_DP^2, mu_DP = 2/noise_multiplier; docs/theory/membership-game.md.
 
     Bounds ``delta^T (n Sigma + n^2 tau^2 I)^-1 delta`` for every covariance Sigma, given K and
     ``|delta| <= 2 C``. Never above the worst case ``mu_DP`` nor above the noise-free ``sqrt(K/n)``. Concave in

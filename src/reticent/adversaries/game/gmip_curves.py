@@ -83,7 +83,7 @@ class ContourTradeOff(TradeOff):
 
 
 class GaussianGradientTradeOff(ContourTradeOff):
-    """The exact curve of one step of the membership game for Gaussian gradients; docs/membership-game.md.
+    """The exact curve of one step of the membership game for Gaussian gradients; docs/theory/membership-game.md.
 
     Target and batch mean are, after whitening, ``dimension`` independent pairs of normal variables,
     uncorrelated for a non-member (H0) and with correlation ``1/sqrt(effective_batch)`` for a member (H1).
@@ -178,7 +178,7 @@ class GradientSpectrum:
 
         For the average record this is the root mean square of mu over records: advantage is concave in
         mu^2, so it covers the mean advantage. An estimate: the sum over the batch is taken as Gaussian.
-        docs/membership-game.md.
+        docs/theory/membership-game.md.
 
         Args:
             batch_size: n > 0.
@@ -213,7 +213,7 @@ class GradientSpectrum:
 
 
 class SpectrumTradeOff(ContourTradeOff):
-    """The exact curve of one noisy step for a known spectrum, Gaussian sum assumed; docs/membership-game.md.
+    """The exact curve of one noisy step for a known spectrum, Gaussian sum assumed; docs/theory/membership-game.md.
 
     Direction i has N_i = n + noise_multiplier^2/lambda_i and k_i = deviation_i/lambda_i; the log likelihood
     ratio is the sum of 1/2 ln(N_i/(N_i - 1)) + k_i/2 - W_i/(2 (N_i - 1)), with W_i noncentral chi-square. With

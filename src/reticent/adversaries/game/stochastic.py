@@ -98,7 +98,7 @@ class SusceptibilityLaw:
 
 
 class DistributionFreeTradeOff(TradeOff):
-    """What holds whatever the law of mu over records, given the mean of mu^2; docs/membership-game.md.
+    """What holds whatever the law of mu over records, given the mean of mu^2; docs/theory/membership-game.md.
 
     ``delta(epsilon)`` is the concave envelope of ``v -> delta of G_sqrt(v)`` at ``v = mean_square``: below the
     tangent point v* the worst law puts mass v/v* on records with mu^2 = v* and none on the others. The worst

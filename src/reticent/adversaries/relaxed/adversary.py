@@ -34,7 +34,7 @@ _STATED = (
 )
 _PARAMETERS = (
     "{} was given as the number of trained parameters, too. Gradients of records share directions, so the dimension "
-    "that can be defended is mostly far smaller; docs/relaxed-dimension.md says how to look at it."
+    "that can be defended is mostly far smaller; docs/theory/relaxed/dimension.md says how to look at it."
 )
 _DRAWN = (
     "The direction of this record's gradient is taken as one more draw like those of {} other records; an attacker who "
@@ -52,7 +52,7 @@ class Relaxed(Adversary):
     Does not know: the direction of that move (for scalars: its sign), which is one and the same in all
     releases; which records were sampled; the noise.
     Claim: on the power averaged over a uniform direction. A bound for one release of a fixed query, and where
-    ``gradients`` says how the model reacts; conditional for other training (docs/relaxed-reacting.md). The power
+    ``gradients`` says how the model reacts; conditional for other training (docs/theory/relaxed/reacting.md). The power
     against one fixed record can be that of the worst case: the one-sided test needs no magnitude.
 
     Attributes:

@@ -1,6 +1,7 @@
 """The relaxed attacker where a record moves all releases along one direction, by lengths that do not depend on it.
 
-Which theorem answers a release, and what it needs. docs/conditions.md has what each theorem assumes about training.
+Which theorem answers a release, and what it needs. docs/concepts/conditions.md has what each theorem assumes about
+training.
 """
 
 from __future__ import annotations

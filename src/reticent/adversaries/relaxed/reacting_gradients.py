@@ -1,6 +1,6 @@
 """The relaxed attacker where a record's gradient reacts to the weights: which theorem fits, and what it needs.
 
-docs/relaxed-reacting.md has the theorems with their proofs, and the training that breaks the others.
+docs/theory/relaxed/reacting.md has the theorems with their proofs, and the training that breaks the others.
 """
 
 from __future__ import annotations

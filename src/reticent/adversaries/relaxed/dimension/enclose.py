@@ -3,7 +3,7 @@
 Above, the best of several bounds at every threshold: moments of the likelihood ratio, whole or cut where an attack
 would already have succeeded, the revealed mask, and the common sign. Below, attackers with exact error rates. For all
 records of one person: moments, which hold however their directions depend on each other, and the worst case.
-docs/relaxed-dimension.md has the model and the proofs.
+docs/theory/relaxed/dimension.md has the model and the proofs.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ variable x, are convex too. Among all laws of this kind with mean 1 and a bounde
 
 for some y: flat, then straight. In a this law spreads, in y it shrinks (convex order), and the largest a that the
 moment allows grows with y. So the supremum over y in a cell is at most the value at the a of its right end and the y
-of its left end. docs/relaxed-dimension.md proves each step.
+of its left end. docs/theory/relaxed/dimension.md proves each step.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ of more than k steps, and all outcomes in which Q > c_|S| for some S inside the 
     eta = P(K > k) + sum_n C(T, n) p^n P(Binomial(T - n, p) <= k - n) P_1(Q > c_n),
 
 and what is kept has the second moment sum_n P(N = n) E_1[L_n; Q <= c_n] at most, N ~ Binomial(T, p^2) the overlap of
-two masks. The best caps are p^n L_n <= e^level, with one level for all n. docs/relaxed-dimension.md proves each step.
+two masks. The best caps are p^n L_n <= e^level, with one level for all n. docs/theory/relaxed/dimension.md proves each
+step.
 """
 
 from __future__ import annotations

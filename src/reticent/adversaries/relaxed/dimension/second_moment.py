@@ -7,7 +7,7 @@ N ~ Binomial(T, p^2). So the likelihood ratio LR = dP_present / dP_absent has, u
     E (LR - 1)^2 = E_N [M_d(N / s^2) - 1] =: X(s),    M_d(x) = E exp(x <u, u'>) = 0F1(; d/2; x^2/4).
 
 LR at noise s is the Ornstein-Uhlenbeck average of LR at noise s / sqrt(q - 1), so by Nelson's hypercontractivity
-||LR - 1||_q^2 <= X(s / sqrt(q - 1)) for q >= 2. docs/relaxed-dimension.md proves each step.
+||LR - 1||_q^2 <= X(s / sqrt(q - 1)) for q >= 2. docs/theory/relaxed/dimension.md proves each step.
 """
 
 from __future__ import annotations

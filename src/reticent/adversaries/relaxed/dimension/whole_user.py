@@ -6,7 +6,7 @@ In a step J ~ Binomial(K, p) records of the person are drawn. For two independen
 
 N = sum_t J_t J'_t terms. If each g_jt is uniform for the attacker, however they depend on each other, each term is
 distributed as <u, u'>, and Jensen's inequality for the mean of N terms gives E exp <theta, theta'> <= M_d(N / s^2). It
-is attained where all records share one direction that stays. docs/relaxed-dimension.md has the proof.
+is attained where all records share one direction that stays. docs/theory/relaxed/dimension.md has the proof.
 
 The mean over N is one integral over x = <u, u'>, of E exp(J J' x / s^2)^T.
 """

@@ -3,7 +3,7 @@
 What the record adds in a step may depend on everything that was released before, and on the hidden direction. Two
 routes hold all the same, at every threshold: the second moment with the largest inner products that there can be, and
 the information that the releases give about the direction. Below, attacks that some training attains.
-docs/relaxed-reacting.md has the model and the proofs.
+docs/theory/relaxed/reacting.md has the model and the proofs.
 """
 
 from __future__ import annotations

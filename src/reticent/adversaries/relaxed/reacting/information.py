@@ -2,7 +2,7 @@
 
 A step tells little while little is known about the direction, and each step teaches at most ``known_direction`` nats
 about it. So with I_t nats known before step t the divergence is at most the sum of gains(I_t), a concave function of
-what is known. docs/relaxed-reacting.md has the proofs.
+what is known. docs/theory/relaxed/reacting.md has the proofs.
 """
 
 from __future__ import annotations

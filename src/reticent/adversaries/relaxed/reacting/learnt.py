@@ -7,7 +7,7 @@ For every law pi of u with KL(pi || uniform) <= I and every f, E_pi f <= (I + lo
     N(I)   bounds E_pi |M'u| for every M with |M| = 1, and the same for max(M'u, 0) entry by entry,
     S(I)   bounds E <u, u'>^2 for independent u, u' of law pi: Q(I), and 1/d plus what forms without trace gain.
 
-Every L gives a bound, so a grid of them does. docs/relaxed-reacting.md has the proofs.
+Every L gives a bound, so a grid of them does. docs/theory/relaxed/reacting.md has the proofs.
 """
 
 from __future__ import annotations

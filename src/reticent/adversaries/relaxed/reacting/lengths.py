@@ -5,7 +5,7 @@ With lengths c and a = E c^2, over laws pi of u with KL(pi || uniform) <= I, and
     E_pi c <u, e> <= E_pi max(<u, e> + mu, 0) - mu a,        |E_pi c^2 u u'|^2 <= a^2 / d + (R(I) / d)^2,
 
 as c w + mu c^2 is convex in c, and by Donsker and Varadhan. So both terms of a step are not largest for the same a.
-docs/relaxed-reacting.md has the proofs.
+docs/theory/relaxed/reacting.md has the proofs.
 """
 
 from __future__ import annotations

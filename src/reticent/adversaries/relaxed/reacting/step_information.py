@@ -3,7 +3,7 @@
 With R the ratio of "drawn, and here is the effect" to "absent", the divergence is E h(p (R - 1)),
 h(z) = (1 + z) log(1 + z) - z. Three facts bound it by chi-square: h(z) / z^2 falls; E (R - 1)^3 >= 0; and the fourth
 norm of R - 1 is at most the second one at three times the signal, as one step given the past is a mixture of Gaussian
-shifts. docs/relaxed-reacting.md has the proofs.
+shifts. docs/theory/relaxed/reacting.md has the proofs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The attacker who lacks one thing about the target's move: its sign in sampled runs, its direction in plain releases.
 
 Two routes enclose the common sign, ``transform`` for many steps and ``lattice`` for few; ``join`` takes the better at
-every threshold and falls back on the worst case. docs/relaxed-dpsgd.md derives every bound.
+every threshold and falls back on the worst case. docs/theory/relaxed/sign.md derives every bound.
 """
 
 from reticent.adversaries.relaxed.sign.direction import noncentrality

@@ -98,7 +98,7 @@ def common_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np
 def common_sign(mechanism: DPSGD | Ledger) -> Enclosure:
     """Enclosure of the curve "absent" against "present with one unknown sign"; ``reversed`` gives removal.
 
-    Guaranteed: the truth lies between the two curves (docs/relaxed-dpsgd.md derives each error term;
+    Guaranteed: the truth lies between the two curves (docs/theory/relaxed/sign.md derives each error term;
     double-precision rounding is bounded term by term, without interval arithmetic). delta down to 1e-6 is
     enclosed to a relative 1e-3 for epsilon up to about 8 and steps from about 100 to 1e4 (addition; removal
     is up to thirty times wider near its largest epsilon, which the symmetrised curve does not use). Fewer

@@ -1,7 +1,7 @@
 """The relaxed adversary against scalar Laplace releases, composed and sampled: one unknown sign, the same in all.
 
 The target moves each release in which it takes part by +m or by -m noise scales. "Absent" is tested against "present
-with a fair random sign", the maximin test over both signs; docs/relaxed-laplace.md.
+with a fair random sign", the maximin test over both signs; docs/theory/relaxed/laplace.md.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 In the notation of ``step``: upper side, each pair (l+, l-) is spread over points around it so that the means of
 e^{b+a} and e^{b-a} stay, that is the masses of absent, present with + and present with -: the lattice experiment
 determines the true one. Lower side: each step reports the nearest lattice point only; any region of the sum is a legal
-test. Steps may differ: given the sign they are independent, and all use one pair of pitches. docs/relaxed-dpsgd.md has
-the error terms.
+test. Steps may differ: given the sign they are independent, and all use one pair of pitches.
+docs/theory/relaxed/sign.md has the error terms.
 """
 
 from __future__ import annotations

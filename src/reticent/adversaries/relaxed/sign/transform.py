@@ -1,4 +1,4 @@
-"""Two-dimensional Fourier route of the common sign; docs/relaxed-dpsgd.md derives every bound.
+"""Two-dimensional Fourier route of the common sign; docs/theory/relaxed/sign.md derives every bound.
 
 In the notation of ``step``, the likelihood ratio e^B cosh A has on the line Re s = c < 0 the Mellin transform
 
