@@ -1,4 +1,4 @@
-"""The best of several runs, from the curve of one run: the exact price of selection. docs/selection.md proves it.
+"""The best of several runs, from the curve of one run: the exact price of selection. docs/theory/selection.md proves it.
 
 Let V and R be the probabilities of the outcomes of one run with the smallest privacy loss, under "absent" and under
 "present", and let 0 <= v1 <= v2 <= 1 be places on V. The worst scores rank outcomes by how far they are from some
@@ -82,7 +82,7 @@ def _resolved(part: Part) -> Part:
 def _best_of(pair: SelectedPair) -> CurvePair:
     """The curve of the best of several runs, with its largest losses.
 
-    By RETICENT:worst-order and PAPERNOT2022:Lemma 7.
+    By RETICENT:worst-order and PAPERNOT2022:Corollary 3.
     """
     if any(isinstance(part.pair, SelectedPair) for part in pair.parts):
         raise UnsupportedError("a selection among selections has no known curve")
@@ -237,13 +237,15 @@ class _Cells:
         middle[cell] = 1.0 - own  # places in one cell form a triangle: its corners are inside 0 or all
         level, rise = runs.first(middle), runs.second(middle)
         least = runs.first(np.append(self.absent[1 : cell + 1] + self.over_absent[cell], 1.0))
+        furthest = half + own
+        furthest[cell] = own
+        below_zero = level < rise * furthest * (1.0 - _ACCURACY.rounding)  # then the least value in place of the plane
         for upper in (0, 1):
             gain = runs.first(self.present[: cell + 2] + self.over_present[cell + upper]) * self.mass_present[cell]
             gain[-1] = runs.first(np.ones(1))[0] * self.mass_present[cell]
             shift = own if upper else -own
             low, high = half + shift, half - shift
             low[cell], high[cell] = shift, own
-            below_zero = level < rise * (half + own) * (1.0 - _ACCURACY.rounding)  # no plane then, but the least value
             at_low, at_high = (np.where(below_zero, least, plane) for plane in (level + rise * low, level - rise * high))
             loss = np.minimum(np.append(at_low, np.inf), np.append(np.inf, at_high))
             yield gain, loss * self.mass_absent[cell]

@@ -11,9 +11,9 @@ from reticent.calibration.claims import Attack
 from reticent.calibration.search import Edge
 from reticent.calibration.steer import start_of, steering
 from reticent.calibration.targets import Reconstruction, Target
-from reticent.calibration.unknowns import Unknown
+from reticent.calibration.unknowns import OfOneRun, Unknown
 from reticent.errors import NumericalError, ReticentError, UnsupportedError
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms import Mechanism, Neighbouring, Selection
 from reticent.text import Brief, digits
 
 _SLACK = 5e-5
@@ -121,6 +121,8 @@ def calibrate(
     adversary = WorstCase() if adversary is None else adversary
     if isinstance(target, Reconstruction) and not isinstance(adversary, WorstCase):
         raise UnsupportedError("reconstruction has a bound under the worst case only; use --adversary worst-case")
+    if isinstance(mechanism, Selection):
+        unknown = OfOneRun(unknown)
     attack = Attack(adversary, neighbouring or adversary.relation, method)
     search = _Search(mechanism, unknown, target, attack, progress)
     value, achieved, slack = search.whole() if unknown.whole else search.real()

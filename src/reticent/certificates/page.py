@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from markupsafe import Markup
 from reticent.adversaries import ADVERSARIES
 from reticent.certificates import curves, words
 from reticent.certificates.schema import Certificate, CertifiedAssessment, Edition
-from reticent.certificates.sentences import about, even_guess, found_at, percent, persons, right_guess, wanted
+from reticent.certificates.sentences import about, even_guess, found_at, parts_in, percent, persons, right_guess, wanted
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError
 from reticent.io.strict import loads
@@ -271,8 +271,8 @@ _FACTS = {
 
 def _facts(certificate: Certificate) -> list[tuple[str, str]]:
     """What was run, as labelled lines; the ledger's words where there is one."""
-    parts = certificate.mechanism.get("parts", [certificate.mechanism])
-    found = []
+    parts = parts_in(certificate.mechanism)
+    found = list(_selections(certificate.mechanism))
     for place, part in enumerate(parts, 1):
         before = f"{place}: " if len(parts) > 1 else ""
         for key, label in _labels(part):
@@ -287,6 +287,14 @@ def _facts(certificate: Certificate) -> list[tuple[str, str]]:
         found.append(("versions", ", ".join(f"{key} {ledger['versions'][key]}" for key in sorted(ledger["versions"]))))
     accuracy = _accuracy(certificate)
     return found if accuracy is None else [*found, ("accuracy on test records", f"{accuracy:.0%}")]
+
+
+def _selections(mechanism: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """How many runs each selection chose from; what follows is one of these runs."""
+    for part in mechanism.get("parts", [mechanism]):
+        if "runs" in part:
+            law, mean = part["runs"]["kind"].replace("-", " "), _plain(float(part["runs"]["mean"]))
+            yield "released", f"the best of several runs: {law}, {mean} on average"
 
 
 def _declarations(certificate: Certificate) -> list[tuple[str, str]]:
@@ -308,7 +316,7 @@ def _accuracy(certificate: Certificate) -> float | None:
     return None if found is None else float(found)
 
 
-def _labels(part: dict[str, Any]) -> list[tuple[str, str]]:
+def _labels(part: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What to call the facts of one mechanism: our words, or the help text of the parameter."""
     own = [(p.name, p.help.rstrip(".")) for p in parameters_of(MECHANISMS[part["kind"]]) if p.name not in _FACTS]
     return [*_FACTS.items(), *own]

@@ -14,13 +14,14 @@ from reticent.certificates.schema import Declaration
 from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
 from reticent.cli._ledger import check_run_folder
+from reticent.cli._options import selected, selection_options
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import load_settings, require_torch, train_with_bar
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.io.strict import dumps
-from reticent.mechanisms import DPSGD
+from reticent.mechanisms import Mechanism
 from reticent.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ _PARAMETERS = (
     option("max_batch_size", int, "With dpsgd and truncated-poisson: size at which batches are cut."),
     option("records_per_user", int, "With dpsgd: most records of one person."),
     option("unit", str, "With dpsgd: record, or client for federated learning."),
+    *selection_options(),
 )
 
 
@@ -100,7 +102,7 @@ def certify(
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
     consents = consents_of(publish)
-    what: DPSGD | Path | Run
+    what: Mechanism | Path | Run
     if alone:
         what, folder = _mechanism(parameters), out or Path(f"{PARAMETERS}-certificate")
     elif source.suffix == ".json":
@@ -183,8 +185,9 @@ def _train(source: Path, out: Path | None, keys: list[Ed25519PrivateKey]) -> tup
     return run, folder
 
 
-def _mechanism(parameters: dict[str, Any]) -> DPSGD:
+def _mechanism(parameters: dict[str, Any]) -> Mechanism:
     """What the options say; one that is missing is named."""
     if "noise_multiplier" not in parameters:
         raise ParameterError("noise_multiplier", None, f"given with {PARAMETERS}")
-    return dpsgd(**parameters)
+    chosen = {name: parameters.pop(name, None) for name in ("selection", "mean_runs", "shape")}
+    return selected(dpsgd(**parameters), chosen)
