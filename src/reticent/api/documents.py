@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from reticent.adversaries.seen import Witness, witness_of
 from reticent.api.names import Who, adversaries, relation
 from reticent.api.table import Cell, Table
+from reticent.api.together import released_together
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.build import certify_run, certify_watched, run_declaration
 from reticent.certificates.derive import expected_warnings
@@ -43,12 +44,13 @@ class Certified(Table):
 
     Attributes:
         certificate: the document.
+        alone: where it is about several releases, a line about each.
     """
 
     _leading = 2
 
-    def __init__(self, certificate: Certificate) -> None:
-        self.certificate = certificate
+    def __init__(self, certificate: Certificate, alone: Sequence[str] = ()) -> None:
+        self.certificate, self.alone = certificate, tuple(alone)
 
     def title(self) -> str:
         """The answer in one sentence."""
@@ -81,7 +83,7 @@ class Certified(Table):
         named = [f"! {warning.name}: {warning.text}" for warning in self.certificate.warnings]
         if self.certificate.ledger is None:
             named.append("The mechanism is declared: no ledger of a run stands behind it.")
-        return named
+        return [*self.alone, *named]
 
     def to_json(self) -> str:
         """The complete document as strict JSON text; it is not for publication where it has private parts."""
@@ -184,7 +186,8 @@ def certify(
         what: what ``rt.watch`` gave, a ledger, a finished run, or a mechanism; or a path: of a run, of a file with
             a ledger, or of a DpEvent in JSON. A mechanism alone is a claim about parameters: the certificate says
             that no run stands behind it. A list of watches or their ledgers is one chain: loops that trained one model
-            one after the other.
+            one after the other. Any other list is releases from the same records, composed: who has all of them is the
+            attacker, and ``alone`` has a line about each.
         subject, issuer, purpose, expires: what you declare; the subject of a run defaults to its data set.
         created: date of a certificate of parameters; today by default. A run has its own.
         publish: what the public document may show of records of your own: ``names`` (of files and columns),
@@ -206,7 +209,14 @@ def certify(
     """
     said = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
     said["run_signed_by"] = run_signed_by
-    source = _chain(what) if isinstance(what, (list, tuple)) else _opened(what)
+    alone: list[str] = []
+    if isinstance(what, (list, tuple)):
+        source = _chain(what) if all(map(_is_watched, what)) else None
+        if source is None:
+            source, alone = released_together(what)
+            said["subject"] = subject or f"{len(what)} releases from the same records"
+    else:
+        source = _opened(what)
     if isinstance(source, Mechanism):
         today = created or datetime.now(UTC).date().isoformat()
         known = {"subject": "parameters that are declared", "created": today, **_given(said)}
@@ -215,7 +225,7 @@ def certify(
             declared = Declaration(**known)
         between = relation(neighbouring)
         return Certified(
-            certify_mechanism(source, declared, adversaries=chosen, neighbouring=between, progress=progress)
+            certify_mechanism(source, declared, adversaries=chosen, neighbouring=between, progress=progress), alone
         )
     if adversary is not None or neighbouring is not None or created is not None:
         raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
@@ -324,6 +334,10 @@ def _opened(what: Any) -> Any:
     from reticent.training import load_run
 
     return load_run(what)
+
+
+def _is_watched(one: Any) -> bool:
+    return isinstance(one, WatchedRun) or isinstance(getattr(one, "ledger", None), WatchedRun)
 
 
 def _chain(ledgers: Sequence[Any]) -> WatchedRun:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
 from reticent.certificates.schema import Declaration
-from reticent.cli._app import JSON, argument, command, option
+from reticent.cli._app import JSON, argument, command, option, several
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import selected, selection_options
@@ -64,6 +64,7 @@ _PARAMETERS = (
         "RUN|CONFIG|FILE.json|dpsgd",
         "A finished run, a configuration to train, a ledger or event in JSON, or the word dpsgd for parameters alone.",
     ),
+    several("more", Path, "More releases from the same records: all together are certified, each alone beside it."),
     option("out", Path, "Folder for the certificate; default: next to the run."),
     *_DECLARED,
     option("sign", Path, "Private key of reticent keygen: sign with it; may be repeated.", many=True),
@@ -75,6 +76,7 @@ _PARAMETERS = (
 )
 def certify(
     source: Path,
+    more: tuple[Path, ...],
     out: Path | None,
     sign: tuple[Path, ...],
     run_key: Path | None,
@@ -89,6 +91,8 @@ def certify(
 
     declared, typed = ({str(one.name): given[str(one.name)] for one in group} for group in (_DECLARED, _PARAMETERS))
     parameters = {name: value for name, value in typed.items() if value is not None}
+    if more:
+        _no_options_of_one(parameters, publish, run_key)
     alone = str(source) == PARAMETERS and not source.exists()
     if not alone and not source.exists():
         known = f"give a run directory, a configuration, a ledger or event in JSON, or the word {PARAMETERS}"
@@ -102,8 +106,10 @@ def certify(
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
     consents = consents_of(publish)
-    what: Mechanism | Path | Run
-    if alone:
+    what: Mechanism | Path | Run | list[Path]
+    if more:
+        what, folder = [source, *more], out or Path("together-certificate")
+    elif alone:
         what, folder = _mechanism(parameters), out or Path(f"{PARAMETERS}-certificate")
     elif source.suffix == ".json":
         what, folder = source, out or _beside(source.resolve().with_suffix(""))
@@ -112,7 +118,8 @@ def certify(
         run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
         what, declared["run_signed_by"] = run, signer_of_run(run.path, keys, run_key)
     with waiting("assessing") as progress:
-        certificate = certify_anything(what, publish=consents, progress=progress, **declared).certificate
+        certified = certify_anything(what, publish=consents, progress=progress, **declared)
+        certificate = certified.certificate
     files = write_certificate(certificate, folder, include_private=include_private, key=keys)
     if json:
         print_json(signed(certificate, *keys))
@@ -121,6 +128,8 @@ def certify(
     print_assessments(certificate.assessments, short=True)
     for assessment in certificate.assessments:
         say(f"- {assessment.adversary}: {assessment.sentence}", indent=2)
+    for line in certified.alone:
+        say(line, indent=2)
     if certificate.ledger is None:
         say("! parameters only: nobody saw a run, and the certificate says so", indent=2)
     for warning in certificate.warnings:
@@ -183,6 +192,14 @@ def _train(source: Path, out: Path | None, keys: list[Ed25519PrivateKey]) -> tup
         raise ArtifactError(f"{target} holds a run of another configuration; choose another --out")
     click.echo(f"{target} is a finished run of this configuration: certifying it, not training again", err=True)
     return run, folder
+
+
+def _no_options_of_one(parameters: dict[str, Any], publish: tuple[str, ...], run_key: Path | None) -> None:
+    """What goes with one release only is refused for several."""
+    given = {**parameters, "publish": publish or None, "run_key": run_key}
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(name, str(value), "left out where several releases are certified together")
 
 
 def _mechanism(parameters: dict[str, Any]) -> Mechanism:
