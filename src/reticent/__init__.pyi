@@ -28,7 +28,9 @@ from reticent.api.measures import mu as mu
 from reticent.api.measures import success as success
 from reticent.api.measures import tpr_at_fpr as tpr_at_fpr
 from reticent.mechanisms import DPSGD as DPSGD
+from reticent.mechanisms import FilteredGaussian as FilteredGaussian
 from reticent.mechanisms import Gaussian as Gaussian
+from reticent.mechanisms import GaussianFilter as GaussianFilter
 from reticent.mechanisms import Gradients as Gradients
 from reticent.mechanisms import Guarantee as Guarantee
 from reticent.mechanisms import Laplace as Laplace

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+
 from reticent.accountants import compose, mu_limits
 from reticent.accountants.steps import Known
 from reticent.curves import PiecewiseLinearTradeOff
@@ -94,7 +95,7 @@ def test_no_order_of_outcomes_shows_more(runs: Runs) -> None:
     assert np.all(worst <= upper)
 
 
-@pytest.mark.parametrize("runs", (Fixed(3), Geometric(4)), ids=repr)
+@pytest.mark.parametrize("runs", [Fixed(3), Geometric(4)], ids=repr)
 def test_some_order_shows_nearly_as_much(runs: Runs) -> None:
     """Three outcomes, each split in three by a coin: 1,680 orders."""
     absent, present = np.array([0.5, 0.35, 0.15]), np.array([0.2, 0.3, 0.5])
@@ -153,7 +154,7 @@ def test_one_run_is_one_run() -> None:
         assert found.pessimistic.delta(0.0) == pytest.approx(0.19741265, rel=1e-6, abs=0)
 
 
-@pytest.mark.parametrize("one", (Guarantee(0.5), Laplace(2.0)), ids=lambda one: one.name)
+@pytest.mark.parametrize("one", [Guarantee(0.5), Laplace(2.0)], ids=lambda one: one.name)
 def test_pure_epsilon_stays_pure(one) -> None:
     """(2 + eta) epsilon, by PAPERNOT2022:Corollary 3: 3 times for a geometric number of runs."""
     best = Selection(one, Geometric(1000))

@@ -20,6 +20,7 @@ SHORT = {
     "howto/own-table.md": ["runs/people-certificate/certificate.html"],
     "howto/shuffling-to-random-allocation.md": ["certificate/certificate.html", "ledger.json"],
     "howto/tensorflow-privacy.md": ["certificate/certificate.html"],
+    "howto/many-models.md": ["together/certificate.html", "clinic.register"],
     "howto/tune-settings.md": ["tuned/certificate.html"],
 }
 """Pages, and the files that must be there at their end."""

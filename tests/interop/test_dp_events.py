@@ -229,11 +229,12 @@ def test_repeated_answers_are_spelt_out():
     assert from_dp_event(S(dp_event.RandomizedResponseDpEvent(0.8, 2), 20)) == RandomisedResponse(0.4, releases=20)
 
 
-@pytest.mark.parametrize("shape", (math.inf, 1.0, 0.0, 2.5))
+@pytest.mark.parametrize("shape", [math.inf, 1.0, 0.0, 2.5])
 def test_repeat_and_select(shape: float) -> None:
     event = dp_event.RepeatAndSelectDpEvent(dp_event.PoissonSampledDpEvent(0.01, G(1.0)), 20.0, shape)
     assert to_dp_event(from_dp_event(event)) == event
     twice = from_dp_event(dp_event.SelfComposedDpEvent(event, 2))
-    assert isinstance(twice, Ledger) and len(twice.parts) == 2
+    assert isinstance(twice, Ledger)
+    assert len(twice.parts) == 2
     with pytest.raises(UnsupportedError, match="fixed number"):
         to_dp_event(Selection(Gaussian(1.0), Fixed(3)))

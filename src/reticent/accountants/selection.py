@@ -1,10 +1,10 @@
-"""The best of several runs, from the curve of one run: the exact price of selection. docs/theory/selection.md proves it.
+"""The best of several runs, from the curve of one run. docs/theory/selection.md proves it.
 
 Let V and R be the probabilities of the outcomes of one run with the smallest privacy loss, under "absent" and under
 "present", and let 0 <= v1 <= v2 <= 1 be places on V. The worst scores rank outcomes by how far they are from some
 loss, to either side: what ranks below an outcome is an interval (v1, v2), and with F' of the number of runs
 
-    delta(epsilon) = sup over v1(v2), falling, of the integral of (F'(R(v2) - R(v1)) dR(v2) - e^epsilon F'(v2 - v1) dV(v2))_+.
+    delta(epsilon) = sup over falling v1(v2) of the integral of (F'(R(v2) - R(v1)) dR(v2) - e^epsilon F'(v2 - v1) dv2)_+.
 
 Both ends are dynamic programmes: from above on a tangent polygon of the run, from below on a chord polygon.
 """
@@ -206,7 +206,9 @@ class _Cells:
                 inner.append(place[mass[np.minimum(place.astype(int), len(mass) - 1)] > spacing])
         places = np.unique(np.concatenate(inner))
         whole = np.minimum(places[:-1].astype(int), len(tnr) - 2)
-        return cls(*(np.interp(places, index, end) for end in ends), *(mass[whole] * np.diff(places) for mass in masses))
+        return cls(
+            *(np.interp(places, index, end) for end in ends), *(mass[whole] * np.diff(places) for mass in masses)
+        )
 
     def above(self, runs: Runs, slopes: np.ndarray) -> np.ndarray:
         """The integral at slopes e^epsilon along the best falling v1(v2), on the safe side.
@@ -246,7 +248,9 @@ class _Cells:
             shift = own if upper else -own
             low, high = half + shift, half - shift
             low[cell], high[cell] = shift, own
-            at_low, at_high = (np.where(below_zero, least, plane) for plane in (level + rise * low, level - rise * high))
+            at_low, at_high = (
+                np.where(below_zero, least, plane) for plane in (level + rise * low, level - rise * high)
+            )
             loss = np.minimum(np.append(at_low, np.inf), np.append(np.inf, at_high))
             yield gain, loss * self.mass_absent[cell]
 

@@ -189,7 +189,9 @@ def enter(
             raise ArtifactError(f"{path}: this certificate is entered already")
         spent = register.spent(mechanism_of(certificate.mechanism))
         if not anyway and not register.budget.met_by(spent):
-            raise ParameterError("certificate", certificate.declared.subject, f"within the budget: {register.left(spent)}")
+            raise ParameterError(
+                "certificate", certificate.declared.subject, f"within the budget: {register.left(spent)}"
+            )
         released = Released(
             subject=certificate.declared.subject,
             certificate=certificate.content_sha256,

@@ -125,7 +125,9 @@ def argument(name: str, kind: Any, metavar: str, help: str, *, required: bool = 
 
 def several(name: str, kind: Any, help: str) -> click.Argument:
     """Whatever else is typed without a name before it; () where nothing is."""
-    return click.Argument([name], type=_type(kind), nargs=-1, required=False, metavar=f"[{name.upper()} ...]", help=help)
+    return click.Argument(
+        [name], type=_type(kind), nargs=-1, required=False, metavar=f"[{name.upper()} ...]", help=help
+    )
 
 
 def option(

@@ -72,7 +72,9 @@ _FILE = LEAF + " All its noise is scaled by one factor."
 def _of_file() -> click.Command:
     who = adversary_option("worst-case", many=False)
 
-    @command("ledger", LEDGER, TARGET, *selection_options(), who, *adversary_options(), *curve_options(), JSON, help=_FILE)
+    @command(
+        "ledger", LEDGER, TARGET, *selection_options(), who, *adversary_options(), *curve_options(), JSON, help=_FILE
+    )
     def of_file(file: Path, json: bool, **given: Any) -> None:
         from reticent.api.documents import release_in
 

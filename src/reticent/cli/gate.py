@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-
 from typing import TYPE_CHECKING
 
 import click
@@ -109,6 +108,8 @@ def _registered(document: Certificate, register: Path, key: Path) -> list[Check]
     found = read_register(register, [load_public_key(key)])
     entered, spent = found.holds(document), found.spent()
     return [
-        Check("the release is in the register", entered, f"{found.opened.data}: {'entered' if entered else 'not entered'}"),
+        Check(
+            "the release is in the register", entered, f"{found.opened.data}: {'entered' if entered else 'not entered'}"
+        ),
         Check("all releases keep the budget", found.budget.met_by(spent), found.left(spent)),
     ]

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reticent import _check
 from reticent.cli._app import JSON, Listing, argument, command, option
 from reticent.cli._keys import private_key
 from reticent.cli._tables import say
 from reticent.errors import ArtifactError
 from reticent.io.strict import dumps
+from reticent.mechanisms import Neighbouring
 
 if TYPE_CHECKING:
     from reticent.certificates.register import Register
@@ -41,10 +43,8 @@ def _open() -> click.Command:
     )
     def of_open(file: Path, name: str, budget: str, neighbouring: str, sign: Path, json: bool) -> None:
         from reticent.certificates.register import Opened, open_register
-        from reticent.cli._options import neighbouring_of
 
-        relation = neighbouring_of(neighbouring)
-        assert relation is not None
+        relation = _check.member(Neighbouring, neighbouring=neighbouring)
         opened = Opened(data=name, budget=budget, neighbouring=relation)
         _shown(open_register(file, opened, _now(), private_key(sign)), json)
 

@@ -52,7 +52,8 @@ def from_dp_event(event: dp_event.DpEvent) -> Mechanism:
     (counts multiply), Poisson sampling of Gaussians (also several on one sample: they merge into one of
     noise ``1/sqrt(sum 1/noise^2)``) and of further Poisson sampling (rates multiply), sampling without
     replacement of one Gaussian, Poisson batches that are cut, randomised response with two answers, binomial mixtures
-    of Gaussians (all records of a person), repeat-and-select, and of newer versions what states an epsilon (and a delta).
+    of Gaussians (all records of a person), repeat-and-select, and of newer versions what states an epsilon (and a
+    delta).
 
     Raises:
         UnsupportedError: an event has no counterpart; the text names it. Or the tree releases nothing.

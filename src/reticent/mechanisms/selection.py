@@ -68,7 +68,11 @@ class Selection(Mechanism):
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """Those of one run, and how runs were drawn."""
-        return (*self.base.conditions, condition("independent-runs", Status.DECLARED), condition("best-only", Status.DECLARED))
+        return (
+            *self.base.conditions,
+            condition("independent-runs", Status.DECLARED),
+            condition("best-only", Status.DECLARED),
+        )
 
     @property
     def unit(self) -> Unit:
@@ -81,7 +85,10 @@ class Selection(Mechanism):
         return getattr(parts_of(self.base)[0], "records_per_user", None)
 
     def _followed(self) -> list[tuple[str, Any, str]]:
-        return [("runs", self.runs.name, "How the number of runs is drawn."), ("mean", self.runs.mean, "Runs on average.")]
+        return [
+            ("runs", self.runs.name, "How the number of runs is drawn."),
+            ("mean", self.runs.mean, "Runs on average."),
+        ]
 
     def _repr_html_(self) -> str:
         return self.base._repr_html_() + Mechanism._repr_html_(self)

@@ -174,6 +174,11 @@ CONDITIONS: Mapping[str, Kind] = {
         "scores are computed from these records, that is counted in each run.",
         Bearing.RELEASE,
     ),
+    "filtered": Kind(
+        "Each release had Gaussian noise and drew no batches, and was made only where the sum of 1 / noise "
+        "multiplier^2 over all releases, itself included, kept within the budget.",
+        Bearing.RELEASE,
+    ),
     "fixed-length": Kind(
         "A record moves every step along one direction, and how far does not depend on this direction. Gradients that "
         "react to the weights break this: in the training of a network, nothing ensures it.",
