@@ -4,7 +4,7 @@ Let V and R be the probabilities of the outcomes of one run with the smallest pr
 "present", and let 0 <= v1 <= v2 <= 1 be places on V. The worst scores rank outcomes by how far they are from some
 loss, to either side: what ranks below an outcome is an interval (v1, v2), and with F' of the number of runs
 
-    delta(epsilon) = sup over falling v1(v2) of the integral of (F'(R(v2) - R(v1)) dR(v2) - e^epsilon F'(v2 - v1) dv2)_+.
+    delta(epsilon) = sup over falling v1(v2) of integral of (F'(R(v2) - R(v1)) dR(v2) - e^epsilon F'(v2 - v1) dv2)_+.
 
 Both ends are dynamic programmes: from above on a tangent polygon of the run, from below on a chord polygon.
 """

@@ -26,7 +26,7 @@ def _typed(parameter: Parameter) -> type:
 
 
 def mechanism_options(kind: type[Mechanism]) -> list[click.Option]:
-    """The fields of a mechanism, what may be given in their place, and selection; as far as click knows all optional."""
+    """The fields of a mechanism, what may be given in their place, and selection; click takes all as optional."""
     return [*(_option(p, p.help) for p in (*parameters_of(kind), *kind.extras)), *selection_options()]
 
 
