@@ -184,6 +184,7 @@ def test_every_event_of_dp_accounting_is_decided():
     """A new event type must be met by a decision, not by an accident."""
     decided = {type(event).__name__ for event, _ in [*CASES, *LAW, *REFUSED] if isinstance(event, dp_event.DpEvent)}
     decided |= {"TruncatedSubsampledGaussianDpEvent"}
+    decided |= {"RepeatAndSelectDpEvent"}  # below
     decided |= {"SingleEpochTreeAggregationDpEvent"}  # tests/mechanisms/test_matrix.py
     decided |= {"GaussianDpEvent", "LaplaceDpEvent", "NoOpDpEvent", "PoissonSampledDpEvent", "NonPrivateDpEvent"}
     known = {c.__name__ for c in vars(dp_event).values() if isinstance(c, type) and issubclass(c, dp_event.DpEvent)}

@@ -49,7 +49,7 @@ def test_the_natural_filter_does_not_hold() -> None:
     first = np.array([2.0, 1.0]) / 3.0, np.array([1.0, 2.0]) / 3.0  # absent, present: answers no, yes
     odds = math.exp(1.0)
     answer = np.array([odds, 1.0, 0.0]) / (1.0 + odds), np.array([1.0, odds, 0.0]) / (1.0 + odds)
-    chance = np.array([0.9, 0.0, 0.1])[[0, 2, 1]], np.array([0.9, 0.1, 0.0])[[0, 1, 2]]
+    chance = np.array([0.9, 0.1, 0.0]), np.array([0.9, 0.0, 0.1])
 
     def delta(after_no, after_yes) -> float:
         total = 0.0
