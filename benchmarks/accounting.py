@@ -23,7 +23,9 @@ import numpy as np
 
 from benchmarks._rows import Limit, Row, interleave, limit, main, spread
 from reticent.accountants import advantage, certified_advantage
-from reticent.accountants.profile import QUICK, WorstCaseProfile, advantage_map
+from reticent.accountants.advantage_map import advantage_map
+from reticent.accountants.profile import WorstCaseProfile
+from reticent.accountants.step_losses import QUICK
 from reticent.mechanisms import Neighbouring
 
 with warnings.catch_warnings():

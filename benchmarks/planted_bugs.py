@@ -324,6 +324,9 @@ def simulate_correct(rng: np.random.Generator, claim: DPSGD = CLAIM) -> Observat
                 canaries = CanaryAudit(min(1000, size))
                 coordinates, member = canaries._draw(sums.shape[1])
                 sums[:, coordinates[member]] += rng.random((len(sums), int(member.sum()))) < claim.sample_rate
+            case "short gradients":
+                part = rng.random((len(sums), size), dtype=np.float32) < claim.sample_rate
+                sums[:, :size] += part * rng.uniform(0.2, 0.9, size)
             case "participation":
                 sums[:, :size] += rng.random((len(sums), size), dtype=np.float32) < claim.sample_rate
         runs.append(Released(sums, np.zeros(sums.shape[1])))

@@ -20,7 +20,8 @@ from torch import nn
 
 from benchmarks._rows import Row, interleave, limit, main, spread
 from reticent import data
-from reticent.attacks.shadow import BLOCK, ShadowPlan, train_shadow_models
+from reticent.attacks.shadow import ShadowPlan, train_shadow_models
+from reticent.attacks.shadow_training import BLOCK
 from reticent.attacks.stacked import Buffers, Stacked, StackedMLP, StackedModules
 from reticent.tasks import Local, Store
 from reticent.training import parse_config

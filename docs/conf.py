@@ -32,6 +32,7 @@ smartquotes = False  # "--option" must stay what it is
 html_theme = "furo"
 html_title = "reticent"
 html_static_path = ["_static"]
+html_extra_path = ["../src/reticent/certificates/templates/verify.html"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False

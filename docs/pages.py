@@ -25,7 +25,7 @@ _LISTED = "<!-- the contents below are made by docs/pages.py from docs/contents.
 
 
 def readme() -> str:
-    """The contents for who reads the folder, in the order of the site's sidebar."""
+    """The contents for readers of the folder, in the order of the site's sidebar."""
     return "\n".join(["# Documentation", "", _LISTED, *_contents()]) + "\n"
 
 
@@ -158,7 +158,7 @@ def _mutants() -> Iterator[str]:
     listed = runpy.run_path(str(HERE.parent / "tests/mutants/table.py"), run_name="mutants_table")["MUTANTS"]
     yield (
         "\nA test that cannot fail shows nothing. `make mutants` plants these bugs one at a time in a copy of the "
-        "source: an error term set to zero, a step forgotten, a wrong theorem. Each must make the test beside it fail, "
+        "source: an error term set to zero, a step forgotten, a wrong theorem. Each must make its test fail, "
         "in the suite that runs by default. It prints what survived."
     )
     yield "\n| what is broken | where | the test that must fail |\n|---|---|---|"

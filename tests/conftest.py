@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -24,16 +25,39 @@ def forget() -> None:
                     value.cache_clear()
 
 
-@contextmanager
-def coarse_lattice() -> Iterator[None]:
-    """An eighth of the points for one unknown sign: as valid, eight times as wide, a fifth of the time."""
+def some(cases: Sequence[Any], *kept: int) -> list[Any]:
+    """Members of a long family: those at the indices ``kept`` by default, the others as slow tests."""
+    values = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*v, marks=() if k in kept else pytest.mark.slow) for k, v in enumerate(values)]
+
+
+FINE = ("docs", "relaxed")
+"""Folders whose tests print the digits that users get, or measure widths."""
+
+
+def lattice_for_one_sign(points: int) -> None:
+    """How many points the lattice for one unknown sign has from here on; what was composed on another is forgotten."""
     from reticent.adversaries.relaxed.sign import join
 
-    with pytest.MonkeyPatch.context() as patch:
+    if join.latticed.__defaults__ != (points,):
         forget()
-        patch.setattr(join.latticed, "__defaults__", (2**18,))
-        yield
-    forget()
+        join.latticed.__defaults__ = (points,)
+
+
+def coarse_lattice() -> None:
+    """An eighth of the points: as valid, eight times as wide, a fifth of the time."""
+    lattice_for_one_sign(2**18)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _width(request: pytest.FixtureRequest) -> None:
+    """Coarse where the width of an enclosure is not the point."""
+    from reticent.adversaries.relaxed.sign.lattice import POINTS
+
+    if request.path.parent.name in FINE:
+        lattice_for_one_sign(POINTS)
+    else:
+        coarse_lattice()
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +75,7 @@ _KNOWN: dict[object, object] = {}
 def derived_once() -> Iterator[None]:
     """Computes each curve and reads it once in a test session: both are pure functions of what they are given.
 
-    For tests under ``coarse_signs`` only: what is kept belongs to that lattice.
+    For tests with the coarse lattice only: what is kept belongs to it.
     """
     from reticent.certificates import derive as deriving
 
@@ -82,10 +106,9 @@ def quick_documents(coarse_signs: None) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def coarse_signs() -> Iterator[None]:
-    """For modules in which the width of an enclosure is not the point."""
-    with coarse_lattice():
-        yield
+def coarse_signs(_width: None) -> None:
+    """For modules of the other folders in which the width is not the point either."""
+    coarse_lattice()
 
 
 def pytest_collection_finish() -> None:

@@ -111,7 +111,7 @@ def test_certificate_pages_and_verdicts_round_outwards() -> None:
     wide = Number(lower=0.12346, value=0.23454, upper=0.23454)
     assert _number(wide, up=True) == "0.2346 [0.1234, 0.2346]"
     assert _number(wide, up=None) == "0.2345 [0.1234, 0.2346]"
-    verdict: Verdict = _judge(0.0123, 0.0, 0.0, 0.95, "RETICENT:audit-ranks", ())
+    verdict: Verdict = _judge(0.0123, 0.0, 0.0, 0.95, ("RETICENT:audit-ranks",), ())
     assert "at most 0.013" in verdict.reason
 
 

@@ -28,8 +28,6 @@ from reticent.proofs import Proof, references
 from reticent.proofs.references import Paper, Theorem, add_paper
 from reticent.registry import Registry, described, parameters_of
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 
 @dataclass(frozen=True, slots=True)
 class Sleepy(Adversary):

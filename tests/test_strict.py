@@ -14,6 +14,7 @@ from reticent.errors import ArtifactError
 from reticent.io import files, strict
 from reticent.io.models import first_problem
 from reticent.text import printable
+from tests.conftest import some
 
 
 @pytest.mark.parametrize(
@@ -67,10 +68,10 @@ def test_numbers_of_keys_and_objects_are_limited():
     assert len(strict.loads(json.dumps([{}] * 2000), "certificate", objects=2000)) == 2000
 
 
-@pytest.mark.parametrize("item", ["0", "[]", '""', "1e1"])
+@pytest.mark.parametrize("item", some(["0", "[]", '""', "1e1"], 1, 3))
 def test_what_is_long_in_itself_is_refused_before_it_is_built(item):
     """Sixty megabytes of empty lists once took two gigabytes and thirteen seconds."""
-    text = '{"a":[' + f"{item}," * 9_000_000 + "0]}"
+    text = '{"a":[' + f"{item}," * 8_000_001 + "0]}"
     started = time.process_time()
     with pytest.raises(ArtifactError, match="more than 8000000 values"):
         strict.loads(text, "certificate")

@@ -4,9 +4,9 @@ import numpy as np
 from scipy.stats import norm
 
 from reticent.accountants import advantage
-from reticent.accountants.mixture_as_gaussian import mixture_error
 from reticent.mechanisms import Neighbouring
 from reticent.papers import Entry, Published, Relation
+from reticent.papers.mixture_as_gaussian import mixture_error
 
 NOISES, RATES = (0.5, 0.7, 1.0, 2.0, 4.0), np.logspace(-4, -0.3, 20)
 

@@ -30,7 +30,7 @@ def noises(mu, size, d, batch, epochs, clip):
 
 
 def run(figure):
-    """Noise over mu, in place of accuracy over mu."""
+    """Noise over mu, instead of accuracy over mu."""
     ours = {}
     for axes, (name, (size, d, batch, epochs, clip)) in zip(figure.subplots(1, 3), SETTINGS.items(), strict=True):
         table = np.array([noises(mu, size, d, batch, epochs, clip) for mu in LEVELS])

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, published, symmetrised
-from reticent.papers import Entry, Published, Relation
+from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
+from reticent.papers import Entry, Published, Relation, formulas
 from reticent.risk import epsilon_at_delta
 
 SHIFT, VARIANCE, DIMENSION, RELEASES = 1.0, 100.0, 300, 1000
@@ -25,10 +25,10 @@ def run(figure):
     grid = np.concatenate([np.logspace(-8, -3, 101), np.linspace(0.001, 0.999, 999)])
     exact = forward.power(grid)
     return {
-        "R against Eq. (36), largest distance": np.abs(exact - published.power_equation_36(grid, lam, DIMENSION)).max(),
-        "R against Eq. (35), largest distance": np.abs(exact - published.power_equation_35(grid, lam, DIMENSION)).max(),
+        "R against Eq. (36), largest distance": np.abs(exact - formulas.power_equation_36(grid, lam, DIMENSION)).max(),
+        "R against Eq. (35), largest distance": np.abs(exact - formulas.power_equation_35(grid, lam, DIMENSION)).max(),
         "R against Eq. (35) with sqrt(d), largest distance": np.abs(
-            exact - published.power_equation_35_corrected(grid, lam, DIMENSION)
+            exact - formulas.power_equation_35_corrected(grid, lam, DIMENSION)
         ).max(),
         "R above the limit at FPR 1e-5 by the factor": exact[np.argmin(np.abs(grid - 1e-5))] / limit.power(1e-5),
         "epsilon at delta 1e-10, exact": epsilon_at_delta(symmetrised(forward), 1e-10),

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, Subsampled, published
-from reticent.papers import Entry, Published, Relation
+from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, Subsampled
+from reticent.papers import Entry, Published, Relation, formulas
 
 ALPHA, RATE, DIMENSION, LAM = 1e-3, 0.3, 300, 150 / 25
 
@@ -15,13 +15,13 @@ def run(figure):
     forward = RelaxedGaussianTradeOff(LAM, DIMENSION)
     first.plot(alpha, forward.beta(alpha), color="tab:blue", label="j")
     first.plot(alpha, forward.reversed.beta(alpha), color="tab:green", label="$j^{-1}$")
-    first.plot(alpha, 1 - published.power_equation_36(alpha, LAM, DIMENSION), "--", color="black", label="Eq. (7)")
+    first.plot(alpha, 1 - formulas.power_equation_36(alpha, LAM, DIMENSION), "--", color="black", label="Eq. (7)")
     first.set(title="(a) limit, d = 300, N = 150", xlabel="type I error", ylabel="type II error")
     tail = np.logspace(-8, np.log10(0.999), 999)
-    gap = forward.power(tail) - published.power_equation_36(tail, LAM, DIMENSION)
+    gap = forward.power(tail) - formulas.power_equation_36(tail, LAM, DIMENSION)
     ours["(a) distance to the limit, largest"] = np.abs(gap).max()
     ours["(a) power above the limit at alpha 1e-5, factor"] = float(
-        forward.power(1e-5) / published.power_equation_36(1e-5, LAM, DIMENSION)
+        forward.power(1e-5) / formulas.power_equation_36(1e-5, LAM, DIMENSION)
     )
     ratios = np.linspace(0.1, 6, 60)
     for axes, letter, rate in ((second, "b", 1.0), (third, "c", RATE)):

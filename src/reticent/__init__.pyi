@@ -12,6 +12,7 @@ from reticent.api import assess as assess
 from reticent.api import audit as audit
 from reticent.api import audit_loop as audit_loop
 from reticent.api import calibrate as calibrate
+from reticent.api import calibrate_samplers as calibrate_samplers
 from reticent.api import certify as certify
 from reticent.api import compare as compare
 from reticent.api import dpsgd as dpsgd

@@ -100,6 +100,14 @@ def count(**kwargs: Any) -> int:
     return int(value)
 
 
+def seed(**kwargs: Any) -> int:
+    """A whole number >= 0."""
+    name, value = _one(kwargs)
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < 0:
+        raise ParameterError(name, value, "a whole number >= 0")
+    return int(value)
+
+
 def member(kind: type[Choice], **kwargs: Any) -> Choice:
     """A member of the enumeration ``kind``, or the text that spells one."""
     name, value = _one(kwargs)

@@ -19,18 +19,12 @@ class ParameterError(ReticentError, ValueError):
         name: the argument as the library spells it (``noise_multiplier``).
         value: what was given.
         allowed: what is allowed, in words.
+        shown: whether the message ends with the value; not where the argument is missing, or has to be left out.
     """
 
-    def __init__(self, name: str, value: object, allowed: str) -> None:
-        self.name, self.value, self.allowed = name, value, allowed
-        super().__init__(f"{name} must be {allowed}{self.got(repr(value))}")
-
-    def got(self, shown: str) -> str:
-        """What was given, behind the rest of the message; nothing where the rest says it."""
-        said = self.allowed.startswith(("left out", "given together")) or (
-            self.value is None and self.allowed.startswith(("given", "known"))
-        )
-        return "" if said else f", got {shown}"
+    def __init__(self, name: str, value: object, allowed: str, *, shown: bool = True) -> None:
+        self.name, self.value, self.allowed, self.shown = name, value, allowed, shown
+        super().__init__(f"{name} must be {allowed}" + (f", got {value!r}" if shown else ""))
 
 
 class UnsupportedError(ReticentError):

@@ -71,7 +71,7 @@ class Parameter:
 
     @classmethod
     def in_place(cls, name: str, kind: type, help: str) -> Parameter:
-        """Something that may be typed in place of fields."""
+        """Something that may be typed instead of fields."""
         return cls(name, kind, help, name.replace("_", "-"), required=False, default=None)
 
 
@@ -112,7 +112,7 @@ def typed(parameter: Parameter, value: Any) -> Any:
     """What was typed for a parameter, as its type.
 
     Raises:
-        ParameterError: it is no member of an enumeration; the message lists those.
+        ParameterError: it is not a member of an enumeration; the message lists those.
     """
     if not issubclass(parameter.kind, StrEnum):
         return value
@@ -181,7 +181,7 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         try:
             kind = point.load()
             if self._base is not None and not (isinstance(kind, type) and issubclass(kind, self._base)):
-                raise TypeError(f"it is no subclass of {self._base.__name__}")
+                raise TypeError(f"it is not a subclass of {self._base.__name__}")
             if kind.name != point.name:
                 raise ValueError(f"the entry point is called {point.name!r} and the class {kind.name!r}")
             self.add(kind)

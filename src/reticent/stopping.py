@@ -17,7 +17,7 @@ def checkpoint() -> None:
     """Where a long computation may end: called between routes, contours, grids and searches.
 
     Raises:
-        Stopped: whoever asked for this computation does not want it any more.
+        Stopped: the caller does not want this computation any more.
     """
     stop = _STOP.get()
     if stop is not None and stop():

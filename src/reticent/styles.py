@@ -1,7 +1,7 @@
 """How a curve is drawn: the same colour and dash in every picture, on the page and in the browser.
 
 Each attacker states its style in its own file. Colours are those of Okabe and Ito, darkened where thin lines need it.
-Each goes with a dash of its own, so curves can be told apart without colour and where they coincide.
+Each goes with a dash of its own, so curves can be distinguished without colour and where they coincide.
 """
 
 from __future__ import annotations

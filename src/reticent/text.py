@@ -70,6 +70,12 @@ def nearest(typed: object, names: Iterable[str], cutoff: float = 0.5) -> str | N
     return plain[found[0]] if found else None
 
 
+def listed(names: Sequence[str]) -> str:
+    """Names as people write them: ``a``, ``a and b``, ``a, b and c``; at least one."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def _joined(name: object) -> str:
     return str(name)[:100].strip().lower().replace("_", "-").replace(" ", "-")
 
@@ -91,7 +97,7 @@ def table(
         numbers: the other columns.
         width: characters of a line.
         gap: blanks between two columns.
-        left: so many columns are aligned to the left; by default those of names.
+        left: this many columns are aligned to the left; by default those of names.
     """
     lines: list[str] = []
     for block in _blocks(names, numbers, width, gap):

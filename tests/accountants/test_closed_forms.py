@@ -1,6 +1,6 @@
 """Closed forms against decimal goldens, mpmath, and the exact value on a grid.
 
-Theorems: RETICENT:rho-form.
+Theorems: RETICENT:rho-form, RETICENT:clt, RETICENT:hellinger-bracket, CHERUBIN2024:Corollary 7.
 """
 
 from __future__ import annotations

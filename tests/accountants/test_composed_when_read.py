@@ -20,7 +20,7 @@ RUN = DPSGD(1.1, 0.02, 300)
 
 @pytest.fixture
 def nothing_is_composed(monkeypatch):
-    """Whoever composes a curve fails."""
+    """Composing a curve fails."""
 
     def fail(*_):
         raise AssertionError("the curve was composed")

@@ -1,4 +1,7 @@
-"""Moments that are cut where an attack would already have succeeded: rare sampling, little noise."""
+"""Moments that are cut where an attack would already have succeeded: rare sampling, little noise.
+
+Theorems: RETICENT:cut-moments, RETICENT:norms-and-direction.
+"""
 
 from __future__ import annotations
 

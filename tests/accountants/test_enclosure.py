@@ -210,7 +210,7 @@ def coarse_contour(factor: float, cut: float = 1.0):
     contour = composition._contour(0.5, 0.0, 0.0)
     spacing = contour.spacing * factor
     frequencies = spacing * np.arange(int(cut * contour.frequencies[-1] / spacing))
-    ((law, count),) = composition._laws(1.5, 60.0)
+    ((law, count),) = composition.plan.laws(1.5, 60.0)
     values = (1.0 + law.transform(0.5, frequencies).excess) ** count
     decay = law.decay(0.5).log_bound(frequencies[-1:] + 0.5 * spacing)
     return replace(

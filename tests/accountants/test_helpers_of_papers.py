@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import norm
 
 from reticent.accountants import compose
-from reticent.accountants.mixture_as_gaussian import mixture_error, published_order
 from reticent.adversaries import ADVERSARIES, Claim, NormOnly, Relaxed, WorstCase
 from reticent.adversaries.base import standard_adversaries
 from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
@@ -20,6 +19,7 @@ from reticent.cli import main
 from reticent.curves import GaussianTradeOff, PiecewiseLinearTradeOff
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
+from reticent.papers.mixture_as_gaussian import mixture_error, published_order
 from reticent.risk import advantage, advantage_bound, least_epsilon
 
 

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import binom, norm
 
 from reticent.accountants import WorstCaseProfile, advantage, certified_advantage, compose
+from reticent.accountants.advantage_map import advantage_map
 from reticent.accountants.enclose import enclose
 from reticent.accountants.lattice import Lattice
-from reticent.accountants.profile import advantage_map
 from reticent.accountants.route import ROUTES, Route
 from reticent.accountants.steps import Step, steps_of
 from reticent.accountants.transform import Transform, transform_of
@@ -140,7 +140,12 @@ def test_estimates_keep_their_accuracy_where_few_steps_matter(run, relation):
 
 
 @pytest.mark.parametrize(
-    "run", [(0.4782720762637816, 2.497966169037596e-05, 73853), (0.2369, 6.75e-5, 37817), (0.67, 1.8e-4, 35259)]
+    "run",
+    [
+        pytest.param((0.4782720762637816, 2.497966169037596e-05, 73853), marks=pytest.mark.slow),
+        (0.2369, 6.75e-5, 37817),
+        pytest.param((0.67, 1.8e-4, 35259), marks=pytest.mark.slow),
+    ],
 )
 def test_estimates_keep_to_their_stated_error_where_few_steps_matter(run):
     """They were 7e-7, 2e-6 and 6e-8 off: rare large losses need room on the line and closer nodes."""

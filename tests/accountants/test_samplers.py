@@ -6,7 +6,7 @@ Theorems: ZHU2022:Proposition 30, ZHU2022:Theorem 11, DONG2022:Theorem 4.2, RETI
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -123,6 +123,41 @@ class TestFixedSize:
             for slope in (0.7, 1.0, 1.5, 4.0):
                 found = hockey_stick(first, second, slope, width)
                 assert found <= float(claimed.delta(math.log(slope))) + 1e-7
+
+    @pytest.mark.parametrize("relation", Neighbouring)
+    @pytest.mark.parametrize(("records", "size"), [(3, 1), pytest.param(5, 2, marks=pytest.mark.slow)])
+    def test_all_data_sets_of_a_few_gradients(self, records: int, size: int, relation: Neighbouring) -> None:
+        """Each multiset of other gradients, each target, all batches, both orders: within the enclosure, and at it."""
+        noise, x = 0.9, self.x[::12]
+        width, slopes = float(x[1] - x[0]), (0.7, 1.0, 1.5, 4.0)
+        claimed = compose(DPSGD(noise, size / records, 1, sampler=Sampler.FIXED_SIZE), relation)
+        most = np.zeros(len(slopes))
+        for others in combinations_with_replacement((-1.0, -0.5, 0.0, 1.0), records - 1):
+            rest = np.array(others)
+            second = {ADD: (rest,), ZERO: (np.append(rest, 0.0),)}
+            replaced = tuple(np.append(rest, other) for other in (-1.0, 0.3))
+            for target in (1.0, 0.6):
+                one = law(np.append(rest, target), size, noise, x)
+                for data in second.get(relation, replaced):
+                    other = law(data, size, noise, x)
+                    for laws in ((one, other), (other, one)):
+                        most = np.maximum(most, [hockey_stick(*laws, slope, width) for slope in slopes])
+        bounds = np.array([float(claimed.pessimistic.delta(math.log(slope))) for slope in slopes])
+        least = np.array([float(claimed.optimistic.delta(math.log(slope))) for slope in slopes])
+        assert np.all(most <= bounds + 1e-5)
+        assert np.all(least <= most + 1e-5)
+
+    def test_two_steps_in_one_plane(self) -> None:
+        """Both steps enumerated in the plane: -1 in all others, the target 1."""
+        gradients, noise, x = np.array([1.0, -1.0, -1.0, -1.0]), 1.2, np.linspace(-9.0, 9.0, 1201)
+        laws = (law(data, 2, noise, x) for data in (gradients, gradients[1:]))
+        present, absent = (np.multiply.outer(one, one).ravel() for one in laws)
+        claimed, width = compose(DPSGD(noise, 0.5, 2, sampler=Sampler.FIXED_SIZE), ADD), float(x[1] - x[0]) ** 2
+        for epsilon in (0.0, 0.7, 2.0):
+            slope = math.exp(epsilon)
+            seen = max(hockey_stick(present, absent, slope, width), hockey_stick(absent, present, slope, width))
+            for curve in (claimed.optimistic, claimed.pessimistic):
+                assert float(curve.delta(epsilon)) == pytest.approx(seen, rel=2e-3, abs=0)
 
     def test_the_lower_end_under_replacement_is_attained_and_no_more(self) -> None:
         """Records -1 against +1 among others of -1: the ordered pair, every step in the same order."""

@@ -1,4 +1,7 @@
-"""The best of several runs, against all orders of a few outcomes, enumerated, and against published bounds."""
+"""The best of several runs, against all orders of a few outcomes, enumerated, and against published bounds.
+
+Theorems: RETICENT:worst-order, PAPERNOT2022:Corollary 3.
+"""
 
 from __future__ import annotations
 

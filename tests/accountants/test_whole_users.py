@@ -26,8 +26,6 @@ from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
 from reticent.pairs import AntipodalGaussianPair, WholeUserGaussianPair
 from reticent.risk import advantage
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 EPSILONS = np.array([0.0, 0.05, 0.3, 1.0, 2.5])
 

@@ -1,4 +1,7 @@
-"""What holds for every adversary: claims, enclosures, theorem keys, and never above the worst case."""
+"""What holds for every adversary: claims, enclosures, theorem keys, and never above the worst case.
+
+Theorems: RETICENT:relaxed-meaning, RETICENT:public-coin, CHERUBIN2024:Section 2.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,6 @@ from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Nei
 from reticent.proofs import Proof
 from reticent.proofs.references import PAPERS, THEOREMS, cite
 from reticent.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta
-
-pytestmark = pytest.mark.usefixtures("coarse_signs")
 
 ADVERSARIES: list[Adversary] = [
     WorstCase(),

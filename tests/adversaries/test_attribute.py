@@ -1,4 +1,7 @@
-"""Attribute inference: formulas against vectors, mpmath and brute search; the attack never beats the bound."""
+"""Attribute inference: formulas against vectors, mpmath and brute search; the attack never beats the bound.
+
+Theorems: RETICENT:attribute-affinity, RETICENT:attribute-mask, RETICENT:attribute-clt, CHERUBIN2024:Corollary 10.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +15,25 @@ import pytest
 from scipy.special import erf, expit
 from scipy.stats import binom
 
-from reticent.adversaries._envelope import (
+from reticent.adversaries.attribute.adversary import Attribute
+from reticent.adversaries.attribute.bounds import (
     AffinityTradeOff,
     gaussian_log_delta,
     revealed_mask_log_delta,
     tangent_envelope,
     total_square_log_delta,
 )
-from reticent.adversaries.attribute import (
-    Attribute,
-    Scope,
-    SensitivityRecord,
-    log_affinity,
-    mask_term,
-    success_at_prior,
-    worst_mask_term,
-)
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
+from reticent.adversaries.attribute.terms import log_affinity, mask_term, worst_mask_term
 from reticent.adversaries.base import Adversary, Claim, Method
 from reticent.adversaries.side_by_side import assess, check_dominance
 from reticent.adversaries.worst_case import WorstCase
 from reticent.attacks.attribute_simulation import PairTrace, published_advantage, simulate
-from reticent.curves import GaussianTradeOff
+from reticent.curves import GaussianTradeOff, from_advantage
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
 from reticent.proofs.references import THEOREMS
+from reticent.risk import success
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "attribute.json").read_text())
 GRID = [(3.5151, 1 / 102, 3060), (1.0, 0.01, 1000), (0.7, 1e-3, 3000), (2.0, 0.5, 50)]
@@ -309,16 +307,9 @@ def test_constant_record_agrees_with_constant_change():
 
 
 def test_success_at_a_prior():
-    """1 - beta (1 - guess): the paper's V = 1 - beta/2 at two equal values (CHERUBIN2024:B17: .93 gives 53.5%)."""
-    assert success_at_prior(0.93, 0.5) == pytest.approx(0.535, rel=1e-12, abs=0)
-    assert success_at_prior(1.0, 1 / 74) == pytest.approx(1 / 74, rel=1e-12, abs=0)
-    assert success_at_prior(0.0, 0.3) == 1.0
-    rng = np.random.default_rng(5)
-    for _ in range(50):
-        channel, prior = rng.dirichlet(np.ones(6), size=4), rng.dirichlet(np.ones(4))
-        tv = max(0.5 * np.abs(a - b).sum() for a in channel for b in channel)
-        best = float((prior[:, None] * channel).max(0).sum())
-        assert best <= success_at_prior(1 - tv, float(prior.max())) + 1e-12
+    """At two equal values the paper's V = 1 - beta/2 (CHERUBIN2024:B17: .93 gives 53.5%)."""
+    assert success(from_advantage(1.0 - 0.93), 0.5) == pytest.approx(0.535, rel=1e-12, abs=0)
+    assert success(from_advantage(1.0 - 0.88), 0.5) == pytest.approx(0.56, rel=1e-12, abs=0)
 
 
 # --- errata --------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from reticent.adversaries import Attribute, Membership, Mixed, Relaxed, WorstCase, assess
-from reticent.adversaries.attribute import Scope, SensitivityRecord
-from reticent.adversaries.seen import assess_seen
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
+from reticent.adversaries.from_ledger import assess_seen
 from reticent.errors import ParameterError
 from reticent.mechanisms import (
     DPSGD,
@@ -169,6 +169,9 @@ def test_a_network_or_features_that_nobody_saw_leave_the_answer_conditional(form
     found = assess_seen(Relaxed(5), RUN, Neighbouring.ADD_REMOVE, Relaxed.methods[0], Saw(form))
     assert found.adversary.gradients is None
     assert found.claim is Claim.CONDITIONAL
+    said = [note for note in found.notes if "The form of the model was looked at" in note]
+    assert said == ([] if form.obstacle is None else [said[0]])
+    assert all(note.endswith(NETWORK.obstacle.text) for note in said)
 
 
 @pytest.mark.parametrize(

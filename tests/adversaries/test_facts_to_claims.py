@@ -14,12 +14,14 @@ from scipy.stats import norm
 
 from reticent.accountants import compose
 from reticent.adversaries import Attribute, Claim, MembershipGame, Relaxed, WorstCase
-from reticent.adversaries.attribute import Scope, SensitivityRecord, worst_mask_term
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
+from reticent.adversaries.attribute.terms import worst_mask_term
 from reticent.adversaries.game.gmip_curves import GradientSpectrum
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import to_dp_event
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Neighbouring, Sampler
 from reticent.risk import advantage, epsilon_at_delta, mu
+from tests.conftest import some
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 NOISE, RATE, STEPS = 1.5, 0.05, 20
@@ -33,7 +35,7 @@ EPSILONS = np.array([0.0, 0.3, 1.0])
 def test_an_exported_event_speaks_about_all_records_of_a_person(rate: float) -> None:
     """dp_accounting's number of the exported tree is that of the person, not of one record."""
     run = DPSGD(6.0, rate, 3, records_per_user=4)
-    accountant = PLDAccountant(value_discretization_interval=1e-3)
+    accountant = PLDAccountant(value_discretization_interval=5e-3)
     accountant.compose(to_dp_event(run))
     ours = epsilon_at_delta(compose(run, ADD).pessimistic, 1e-4)
     assert accountant.get_epsilon(1e-4) == pytest.approx(ours, rel=1e-2, abs=0)
@@ -102,10 +104,10 @@ def test_a_budget_counts_in_full() -> None:
 # --- one field is never worth more than the record ---------------------------------------------------
 
 
-@pytest.mark.parametrize("run", [
+@pytest.mark.parametrize("run", some([
     DPSGD(0.05, 0.2, 3), DPSGD(0.2, 0.5, 40), DPSGD(1.0, 0.02, 500), DPSGD(5.0, 0.001, 800, sampler=Sampler.FIXED_SIZE),
     Ledger((DPSGD(0.3, 0.1, 5), DPSGD(0.5, 0.2, 7))),
-], ids=repr)  # fmt: skip
+], 0, 1, 3), ids=repr)  # fmt: skip
 def test_the_largest_change_of_a_field_is_the_replacement_of_a_record(run) -> None:
     """Chords of the envelope lay above the worst case: epsilon 135.19 for 132.06."""
     one, whole = Attribute(2.0).assess(run), WorstCase().assess(run, REPLACE)

@@ -1,4 +1,7 @@
-"""The final model only: the least shifts by a solver, exact quadratic attacks from below, and where it is refused."""
+"""The final model only: the least shifts by a solver, exact quadratic attacks from below, and where it is refused.
+
+Theorems: RETICENT:hidden-steps, BOK2024:Section 4.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ PLAIN = rt.Gaussian(2.0, 3)  # where what is tested does not depend on the relea
 
 def test_every_name_is_there_and_listed():
     assert dir(rt) == sorted(rt.__all__)
-    assert 20 <= len(rt.__all__) <= 35
+    assert 20 <= len(rt.__all__) <= 40
     for name in rt.__all__:
         assert getattr(rt, name) is not None
     with pytest.raises(AttributeError, match="did you mean 'assess'"):
@@ -305,17 +305,23 @@ def test_compare_puts_attackers_side_by_side():
         _ = found.value
 
 
+def test_a_release_that_was_forgotten_is_asked_for():
+    for verb in (rt.compare, rt.calibrate):
+        with pytest.raises(ParameterError, match=r"mechanism must be a mechanism such as rt\.dpsgd"):
+            verb(advantage=0.1)
+
+
 def test_certify_and_verify_a_mechanism(tmp_path):
     from reticent.mechanisms import Gaussian
 
     found = rt.certify(Gaussian(2.0), adversary="relaxed", subject="a sum")
     assert found.certificate.ledger is None
-    assert "no ledger of a run stands behind it" in repr(found)
+    assert "no ledger of a run supports it" in repr(found)
     assert found.verify()
     files = found.save(tmp_path / "out")
     for path in (files.complete, files.public, files.page):
         assert rt.verify(path).accepted
-    text = files.complete.read_text().replace("a coin flip becomes at most", "a coin flip becomes", 1)
+    text = files.complete.read_text().replace("Nobody can tell", "Nobody could tell", 1)
     files.complete.write_text(text)
     refused = rt.verify(str(files.complete))
     assert not refused

@@ -112,6 +112,7 @@ def test_a_loop_that_fails_in_its_process_is_one_line(loops, name, words):
     assert "\n" not in str(stop.value)
 
 
+@pytest.mark.slow  # by default: the loop of Opacus below
 def test_a_correct_plain_loop_is_not_accused(loops):
     report = audit_mechanics(as_trainer(loops.plain), CLAIM, significance=1e-6)
     assert not report.accused, report.failed

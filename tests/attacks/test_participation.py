@@ -174,7 +174,7 @@ def test_a_loop_that_keeps_its_own_noise_is_not_accused_of_it():
     assert not report.accused
     untested = [check for check in report.checks if check.finding.startswith("not tested: the noise")]
     assert len(untested) == 9
-    assert "where the loop was told 0.05" in untested[0].finding
+    assert "where 0.05 was declared" in untested[0].finding
 
 
 def test_enough_runs_are_planned_and_both_ends_of_the_data_are_followed():

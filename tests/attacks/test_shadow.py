@@ -8,16 +8,13 @@ import torch
 from torch import nn
 
 from reticent.attacks.shadow import (
-    BLOCK,
     ShadowPlan,
     estimate_cost,
-    members_of,
-    model_seed,
     shadow_tasks,
     train_block,
     train_shadow_models,
-    train_stacked,
 )
+from reticent.attacks.shadow_training import BLOCK, members_of, model_seed, train_stacked
 from reticent.attacks.stacked import StackedMLP, StackedModules, stack
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.records.run_warnings import Randomness

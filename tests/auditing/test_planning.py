@@ -1,4 +1,7 @@
-"""Planned power against simulated audits."""
+"""Planned power against simulated audits.
+
+Theorem: RETICENT:audit-ranks.
+"""
 
 from __future__ import annotations
 
@@ -108,5 +111,5 @@ def test_what_cannot_be_told_apart_is_refused() -> None:
         plan_audit(GaussianTradeOff(1.0), GaussianTradeOff(0.5))
     with pytest.raises(UnsupportedError, match="reaches a power"):
         plan_audit(GaussianTradeOff(1.0), GaussianTradeOff(1.0005))
-    with pytest.raises(ParameterError):
+    with pytest.raises(ParameterError, match="power must be"):
         plan_audit(GaussianTradeOff(0.1), GaussianTradeOff(1.0), power=1.0)

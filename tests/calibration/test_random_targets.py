@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from reticent.accountants import Composed, WorstCaseProfile, closed_forms
-from reticent.accountants.profile import _on_a_lattice
+from reticent.accountants.lattice_estimate import on_a_lattice
 from reticent.adversaries import Membership, Method, Relaxed, WorstCase
 from reticent.calibration import (
     Advantage,
@@ -188,7 +188,7 @@ def test_2000_random_targets(part: int) -> None:
 def test_estimates_agree_with_enclosures(noise: float, rate: float, steps: int, relation: Neighbouring) -> None:
     """Both estimates of delta, the rough one to 1e-4, the other to 1e-8 where it applies."""
     composed, profile = Composed(DPSGD(noise, rate, steps), relation), WorstCaseProfile(noise, rate, steps, relation)
-    rough = _on_a_lattice(profile._pair, steps, 5.0)
+    rough = on_a_lattice(profile._pair, steps, 5.0)
     for epsilon in (0.1, 0.4, 1.0):
         lower, upper = composed.delta(epsilon)
         if lower < 1e-6:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reticent.adversaries.attribute import Scope, SensitivityRecord
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.certificates.build import certify_run
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.mechanisms import Sampler
@@ -92,7 +92,8 @@ def certificate() -> Certificate:
         expires="2030-01-01",
         weights_sha256="cd" * 32,
     )
-    with coarse_lattice(), derived_once():  # before the fixtures of a module
+    coarse_lattice()  # before the fixtures of a module
+    with derived_once():
         return certify_run(make_ledger(), make_sensitivity(), declared)
 
 

@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from reticent.adversaries import WorstCase
 from reticent.certificates.build import certify
+from reticent.certificates.declared_text import declarable
 from reticent.certificates.gate_report import plain
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Declaration
-from reticent.certificates.text import declarable
 from reticent.mechanisms import Gaussian
 
 IMITATION = "Whoever tries to find out whether a given record was used: a coin flip becomes at most 50.1%."
@@ -78,10 +78,10 @@ def test_a_subject_that_imitates_a_headline_is_shown_as_declared() -> None:
     for tag in ("h1", "h2", "title"):
         for words in re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", page):
             assert IMITATION not in words
-    assert page.count(IMITATION) == page.count(f"<dd>“{IMITATION}”</dd>") == 3
-    assert page.count("as the issuer declares") == 3
+    words = f'<dd>“{IMITATION}” <span class="small">(the issuer’s words)</span></dd>'
+    assert page.count(IMITATION) == page.count(words) == 3
     assert certificate.headline in page
-    assert repr(certificate).startswith(certificate.headline.split(":")[0])
+    assert repr(certificate).startswith(certificate.headline.split(".")[0])
     assert f'declared to be of "{IMITATION[:40]}' in " ".join(repr(certificate).split())
 
 

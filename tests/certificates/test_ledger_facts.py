@@ -466,7 +466,7 @@ def test_ten_thousand_random_edits_lower_no_number(name: str) -> None:
 def test_the_attacks_would_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the rules, edits of the same kind get through: the attack is strong enough to find what they close."""
     ledger = make_ledger()
-    monkeypatch.setattr("reticent.records.run_ledger.RUN_RULES", ())
+    monkeypatch.setattr(PublicLedger, "rules", ())
     assert len(survivors(ledger, 400, seed=1)) > 5
 
 

@@ -221,7 +221,7 @@ def test_an_opening_opens_what_it_belongs_to_and_nothing_else(tmp_path: Path) ->
     del forged["table_file"]
     (tmp_path / "fewer.json").write_text(json.dumps(forged))
     assert not rt.verify(files.public, opening=tmp_path / "fewer.json").accepted
-    with pytest.raises(ArtifactError, match="public one of a run"):
+    with pytest.raises(ArtifactError, match="public certificate of a run"):
         rt.verify(files.complete, opening=files.opening)
     with pytest.raises(ArtifactError, match="--opening"):
         rt.verify(files.public, data=tmp_path / "people.csv")

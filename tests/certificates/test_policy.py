@@ -11,7 +11,9 @@ import pytest
 from reticent.adversaries import Membership, WorstCase
 from reticent.certificates import gate_report
 from reticent.certificates.build import certify
-from reticent.certificates.policy import Check, Policy, Shown, check, load_policy
+from reticent.certificates.gate import Shown, check
+from reticent.certificates.policy import Policy, load_policy
+from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import Verification, verify
 from reticent.errors import ArtifactError

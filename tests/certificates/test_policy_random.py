@@ -12,7 +12,8 @@ import pytest
 
 from reticent.adversaries import Mixed, WorstCase
 from reticent.certificates.build import certify
-from reticent.certificates.policy import Policy, Shown, check, load_policy
+from reticent.certificates.gate import Shown, check
+from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.schema import Certificate, CertifiedAssessment, Declaration
 from reticent.certificates.verify import Verification
 from reticent.errors import ArtifactError

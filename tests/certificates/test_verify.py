@@ -12,9 +12,9 @@ import pytest
 
 from reticent.adversaries import Attribute, Mixed, Relaxed, WorstCase
 from reticent.adversaries.relaxed.dimension import DirectionLaw
-from reticent.certificates import changes
+from reticent.certificates import changed_numbers
 from reticent.certificates.build import certify, public
-from reticent.certificates.changes import Change
+from reticent.certificates.changed_numbers import Change
 from reticent.certificates.rounding import leaves, settled
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import State, verify
@@ -211,32 +211,33 @@ def other_values(value: Any) -> Iterator[Any]:
 
 def every_change(
     document: Document, *, curve_step: int, one_each: random.Random | None = None
-) -> Iterator[tuple[str, Document]]:
+) -> Iterator[tuple[tuple[str, ...], Any]]:
     for path, value in leaves(document).items():
         if "curve" in path and int(path[-1]) % curve_step:
             continue
         others = list(other_values(value))
         for new in others if one_each is None else [one_each.choice(others)]:
-            changed = copy.deepcopy(document)
-            set_at(".".join(path), new)(changed) if "." not in "".join(path) else _set(changed, path, new)
-            yield ".".join(path), changed
+            yield path, new
 
 
-def _set(document: Any, path: tuple[str, ...], value: Any) -> None:
-    for part in path[:-1]:
-        document = document[int(part)] if isinstance(document, list) else document[part]
-    document[int(path[-1]) if isinstance(document, list) else path[-1]] = value
+def with_change(document: Any, path: tuple[str, ...], value: Any) -> Any:
+    """The document with another leaf; what the path does not touch is shared."""
+    if not path:
+        return value
+    changed = copy.copy(document)
+    at: Any = int(path[0]) if isinstance(document, list) else path[0]
+    changed[at] = with_change(document[at], path[1:], value)
+    return changed
 
 
 def check_every_change(certificate: Certificate, *, curve_step: int, share: float = 1.0, one_each: bool = False) -> int:
-    choice, tried = random.Random(1), 0  # noqa: S311
-    for leaf, changed in every_change(
-        document_of(certificate), curve_step=curve_step, one_each=choice if one_each else None
-    ):
+    choice, tried, document = random.Random(1), 0, document_of(certificate)  # noqa: S311
+    for path, new in every_change(document, curve_step=curve_step, one_each=choice if one_each else None):
+        leaf = ".".join(path)
         if leaf.startswith(DECLARED_LEAVES) or choice.random() > share:
             continue
         tried += 1
-        assert refused(changed), leaf
+        assert refused(with_change(document, path, new)), leaf
     return tried
 
 
@@ -306,10 +307,10 @@ def test_a_newer_version_explains_what_it_changed_and_nothing_else(monkeypatch: 
     with pytest.raises(ArtifactError, match="does not know"):
         verify(changed)
     monkeypatch.setattr("reticent.certificates.verify.VERSIONS", ("0.0.9", "0.1.0"))
-    monkeypatch.setattr(changes, "VERSIONS", ("0.0.9", "0.1.0"))
+    monkeypatch.setattr(changed_numbers, "VERSIONS", ("0.0.9", "0.1.0"))
     assert not verify(changed).accepted
     entry = Change("0.1.0", "assessments.*.mu.*", "mu is read on a finer grid.", adversary="worst-case")
-    monkeypatch.setattr(changes, "CHANGES", (entry,))
+    monkeypatch.setattr(changed_numbers, "CHANGES", (entry,))
     explained = verify(changed)
     assert explained.accepted
     assert [d.state for d in explained.differences] == [State.CHANGED]

@@ -39,6 +39,19 @@ def here(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def in_this_process(monkeypatch) -> None:
+    monkeypatch.setattr(
+        "reticent.attacks.loop.audit_loop", lambda loop, claim, **_: audit_mechanics(as_trainer(loop), claim)
+    )
+
+
+@pytest.mark.slow
+def test_a_loop_without_noise_is_refuted_in_a_process_of_its_own(capsys, here: Path) -> None:
+    assert run(capsys, "my_silent_loop:loop", "--claim", "claim.yaml", "--workers", "1")[0] == 1
+
+
+@pytest.mark.usefixtures("in_this_process")
 def test_a_loop_without_noise_is_refuted_with_exit_code_1(capsys, here: Path) -> None:
     code, out, err = run(capsys, "my_silent_loop:loop", "--claim", "claim.yaml", "--workers", "1", "--json")
     assert (code, err) == (1, "")
@@ -49,21 +62,16 @@ def test_a_loop_without_noise_is_refuted_with_exit_code_1(capsys, here: Path) ->
     assert "New runs" in document["about"]
 
 
-def test_a_table_for_people_says_first_what_was_audited(capsys, here: Path, monkeypatch) -> None:
-    def in_this_process(loop, claim, **rest):
-        return audit_mechanics(as_trainer(loop), claim)
-
-    monkeypatch.setattr("reticent.attacks.loop.audit_loop", in_this_process)
+@pytest.mark.usefixtures("in_this_process")
+def test_a_table_for_people_says_first_what_was_audited(capsys, here: Path) -> None:
     code, out, _ = run(capsys, "my_silent_loop:loop", "--claim", "claim.yaml", "--workers", "1")
     assert code == 1
     assert out.startswith("New runs of the loop")
     assert "REFUTED" in out
 
 
-def test_no_name_becomes_a_picture(capsys, here: Path, monkeypatch) -> None:
-    monkeypatch.setattr(
-        "reticent.attacks.loop.audit_loop", lambda loop, claim, **_: audit_mechanics(as_trainer(loop), claim)
-    )
+@pytest.mark.usefixtures("in_this_process")
+def test_no_name_becomes_a_picture(capsys, here: Path) -> None:
     (here / "my_other_loop.py").write_text(SILENT.replace("def loop", "def train"))
     assert "my_other_loop:train: " in run(capsys, "my_other_loop:train", "--claim", "claim.yaml", "--workers", "1")[1]
 

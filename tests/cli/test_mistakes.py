@@ -7,8 +7,6 @@ import pytest
 from reticent.cli import main
 from reticent.text import digits
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 RUN = ("--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3")
 
 
@@ -55,7 +53,7 @@ def test_the_nearest_is_asked_about(words: tuple[str, ...], meant: str, capsys) 
     ("words", "text", "told"),
     [
         (("verify",), "", "there is empty"),
-        (("verify",), "hello", "there is no certificate: neither its page nor its JSON"),
+        (("verify",), "hello", "there is not a certificate: neither its page nor its JSON"),
         (("gate", "x.json", "--policy"), "", "there: must be a mapping of keys to values"),
         (("audit",), None, "there is neither the folder of a run (ledger.json)"),
         (("plan-audit", "--claimed-mu", "1"), None, "--true-mu must be given"),

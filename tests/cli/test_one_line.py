@@ -17,7 +17,8 @@ import pytest
 from reticent.auditing import Scores
 from reticent.auditing.files import load_scores, save_scores
 from reticent.cli import main
-from reticent.cli._app import one_line
+from reticent.cli._app import app
+from reticent.cli._mistakes import one_line
 from reticent.errors import ArtifactError, ParameterError
 
 CONFIG = """
@@ -122,11 +123,14 @@ def test_an_overflow_deep_inside_is_one_line(capsys, monkeypatch):
 
 def test_errors_name_only_options_that_exist():
     typed = ["audit", "scores.npz", "--confidence", "0.9"]
-    assert one_line(ParameterError("scores", "x", "y"), typed) == "scores must be y, got 'x'"
-    assert one_line(ParameterError("member", "x", "y"), typed) == "member must be y, got 'x'"
-    assert one_line(ParameterError("confidence", 2, "y"), typed) == "--confidence must be y, got 2"
-    assert one_line(ParameterError("num_parameters", 2, "y"), ["risk", "dpsgd"]) == "--num-parameters must be y, got 2"
-    assert one_line(ParameterError("num_parameters", 2, "y"), ["train"]) == "num_parameters must be y, got 2"
+    assert one_line(ParameterError("scores", "x", "y"), app, typed) == "scores must be y, got 'x'"
+    assert one_line(ParameterError("member", "x", "y"), app, typed) == "member must be y, got 'x'"
+    assert one_line(ParameterError("confidence", 2, "y"), app, typed) == "--confidence must be y, got 2"
+    assert (
+        one_line(ParameterError("num_parameters", 2, "y"), app, ["risk", "dpsgd"])
+        == "--num-parameters must be y, got 2"
+    )
+    assert one_line(ParameterError("num_parameters", 2, "y"), app, ["train"]) == "num_parameters must be y, got 2"
 
 
 def test_scores_that_do_not_do_name_no_option(tmp_path, capsys):

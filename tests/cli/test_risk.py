@@ -12,8 +12,6 @@ from scipy.special import erf
 
 from reticent.cli import main
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 NUMBER = {"lower", "value", "upper"}
 
 

@@ -64,3 +64,23 @@ def test_mistakes(capsys, more: tuple[str, ...], said: str) -> None:
     assert (code, out) == (2, "")
     assert said in err
     assert len(err.splitlines()) == 1
+
+
+def test_the_least_noise_of_each_sampler(capsys) -> None:
+    asked = ("samplers", "--target", "advantage=0.1", "--dataset-size", "1000", "--epochs", "2")
+    who = ("--sampler", "poisson", "--sampler", "cyclic")
+    code, out, _ = run(capsys, "calibrate", *asked, *who, "--batch-size", "50..100", "--json")
+    document = json.loads(out)
+    assert (code, document["schema"]) == (0, "reticent.samplers/1")
+    assert [(row["sampler"], row["batch_size"]) for row in document["rows"]] == [
+        ("poisson", 100),
+        ("poisson", 50),
+        ("cyclic", 100),
+        ("cyclic", 50),
+    ]
+    code, out, _ = run(capsys, "calibrate", *asked, *who, "--memory", "100")
+    assert code == 0
+    assert "least noise for advantage=0.1" in out
+    for more in (("--batch-size", "100..50"), ("--batch-size", "many"), ("--sampler", "random"), ()):
+        code, out, err = run(capsys, "calibrate", *asked, *more)
+        assert (code, out, len(err.splitlines())) == (2, "", 1)

@@ -10,8 +10,6 @@ from reticent.certificates.schema import Declaration
 from reticent.cli import main
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 POISSON = "Each record joins each batch by a coin of its own"
 REAL_NUMBERS = "The noise is taken as real numbers"
 

@@ -18,9 +18,9 @@ from reticent.curves import (
     RelaxedLaplaceTradeOff,
     Subsampled,
     TradeOff,
-    published,
     symmetrised,
 )
+from reticent.papers import formulas
 
 
 def _sup_error(approximation, noncentrality: float, dimension: int) -> float:
@@ -31,22 +31,22 @@ def _sup_error(approximation, noncentrality: float, dimension: int) -> float:
 
 def test_g5_equation_35_needs_sqrt_d() -> None:
     """Figure 5 (d = 300, lam = 10): .148 off as printed, .0064 with sqrt(d), .0038 for (36)."""
-    assert _sup_error(published.power_equation_35, 10.0, 300) == pytest.approx(0.148, abs=5e-4)
-    assert _sup_error(published.power_equation_35_corrected, 10.0, 300) == pytest.approx(6.45e-3, abs=5e-5)
-    assert _sup_error(published.power_equation_36, 10.0, 300) == pytest.approx(3.8e-3, abs=5e-5)
+    assert _sup_error(formulas.power_equation_35, 10.0, 300) == pytest.approx(0.148, abs=5e-4)
+    assert _sup_error(formulas.power_equation_35_corrected, 10.0, 300) == pytest.approx(6.45e-3, abs=5e-5)
+    assert _sup_error(formulas.power_equation_36, 10.0, 300) == pytest.approx(3.8e-3, abs=5e-5)
 
 
 def test_g7_the_limit_is_in_d_not_in_the_number_of_releases() -> None:
     """At d = 1 more releases do not help (error up to .96 at lam = 10); for lam > 2d (36) exceeds the worst case."""
-    assert _sup_error(published.power_equation_36, 10.0, 1) == pytest.approx(0.96, abs=5e-3)
+    assert _sup_error(formulas.power_equation_36, 10.0, 1) == pytest.approx(0.96, abs=5e-3)
     worst = GaussianTradeOff(5.0).power(1e-6)
-    assert published.power_equation_36(1e-6, 25.0, 8) > worst > RelaxedGaussianTradeOff(25.0, 8).power(1e-6)
+    assert formulas.power_equation_36(1e-6, 25.0, 8) > worst > RelaxedGaussianTradeOff(25.0, 8).power(1e-6)
 
 
 def test_g8_equation_36_is_optimistic_in_the_tail() -> None:
     """Figure 5: power 6.65e-5, not 5.75e-5, at alpha = 1e-5; epsilon(1e-10) is 2.885, not 2.500."""
     curve, claimed = RelaxedGaussianTradeOff(10.0, 300), GaussianTradeOff(10.0 / math.sqrt(600.0))
-    assert float(published.power_equation_36(1e-5, 10.0, 300)) == pytest.approx(5.75e-5, rel=1e-3, abs=0)
+    assert float(formulas.power_equation_36(1e-5, 10.0, 300)) == pytest.approx(5.75e-5, rel=1e-3, abs=0)
     assert float(curve.power(1e-5)) == pytest.approx(6.65e-5, rel=1e-3, abs=0)
     # delta(epsilon) at the claimed epsilon is above the target, and hits it at the right one
     assert float(claimed.delta(2.500)) == pytest.approx(1e-10, rel=1e-2, abs=0)
@@ -149,7 +149,7 @@ def test_r14_no_gain_in_pure_epsilon() -> None:
 
 def test_r1_lemma_8_lets_a_second_release_improve_privacy() -> None:
     """(1, 1) and (1, 10): printed .0396, right 1.01, the first release alone 1."""
-    printed = published.noncentrality_of_unweighted_mean([1.0, 1.0], [1.0, 10.0])
+    printed = formulas.noncentrality_of_unweighted_mean([1.0, 1.0], [1.0, 10.0])
     assert printed == pytest.approx(0.0396, abs=5e-5)
     assert printed < 1.0 < 1.0 + 1.0 / 100.0
     assert RelaxedGaussianTradeOff(printed, 3).power(0.01) < RelaxedGaussianTradeOff(1.0, 3).power(0.01)

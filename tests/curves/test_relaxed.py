@@ -1,4 +1,7 @@
-"""The relaxed curves against the worst case, each other, and independent computations."""
+"""The relaxed curves against the worst case, each other, and independent computations.
+
+Theorems: KAISSIS2022:Theorem 1, KAISSIS2023:Theorem 1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every golden value that concerns a curve, at its stated tolerance, relative, with no absolute slack."""
+"""Every golden value that concerns a curve, at its stated tolerance, relative, with no absolute slack.
+
+Theorems: DONG2022:Definition 2.3, DONG2022:Lemma A.6.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,9 @@ from reticent.curves import (
     Subsampled,
     TradeOff,
     ncx2,
-    published,
     symmetrised,
 )
+from reticent.papers import formulas
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _LN10 = math.log(10.0)
@@ -184,7 +187,7 @@ _QUANTITIES: dict[tuple[str, str], Callable[[dict[str, float]], float]] = {
     ("I", "power, optimal weighting lam=sum D_i^2/s_i^2"): _by(_power, _relaxed),
     ("I", "power, RTM Lemma 8 lam=(Da+Db)^2/(sa^2+sb^2) [UNSOUND]"): lambda p: _power(
         RelaxedGaussianTradeOff(
-            published.noncentrality_of_unweighted_mean([p["Da"], p["Db"]], [p["sa"], p["sb"]]), int(p["d"])
+            formulas.noncentrality_of_unweighted_mean([p["Da"], p["Db"]], [p["sa"], p["sb"]]), int(p["d"])
         ),
         p,
     ),
@@ -198,10 +201,10 @@ _QUANTITIES: dict[tuple[str, str], Callable[[dict[str, float]], float]] = {
     ("K", "delta_rem,p(eps) Laplace"): _by(_delta, _back(_sampled(_relaxed_laplace))),
     ("K", "delta_add,p(eps) Laplace"): _by(_delta, _sampled(_relaxed_laplace)),
     ("N", "power exact"): _by(_power, _relaxed),
-    ("N", "power (36) mu-GDP"): _asymptotic(published.power_equation_36),
-    ("N", "power (35) AS PRINTED (d instead of sqrt d) [wrong]"): _asymptotic(published.power_equation_35),
-    ("N", "power (36) + first-order skewness correction"): _asymptotic(published.power_equation_36_with_skewness),
-    ("N", "power (35) corrected (sqrt d)"): _asymptotic(published.power_equation_35_corrected),
+    ("N", "power (36) mu-GDP"): _asymptotic(formulas.power_equation_36),
+    ("N", "power (35) AS PRINTED (d instead of sqrt d) [wrong]"): _asymptotic(formulas.power_equation_35),
+    ("N", "power (36) + first-order skewness correction"): _asymptotic(formulas.power_equation_36_with_skewness),
+    ("N", "power (35) corrected (sqrt d)"): _asymptotic(formulas.power_equation_35_corrected),
     ("O", "sign reconstruction success (RTM-legal attack) = Phi(mu) = 1-f(1/2)"): lambda p: float(
         _gaussian(p).power(p["kappa"])
     ),

@@ -23,8 +23,6 @@ from reticent.errors import ArtifactError, ReticentError
 from reticent.mechanisms import Gaussian
 from reticent.records.run_ledger import RunLedger
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 STATE = State.of({"mechanism": "gaussian", "noise_multiplier": "2", "attackers": ""})
 LEDGER = {
     "schema": "reticent.ledger/1",

@@ -21,8 +21,6 @@ from reticent.dashboard.state import (
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Sampler
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=40).map(str.strip)
 STATES = st.fixed_dictionaries(
     {},

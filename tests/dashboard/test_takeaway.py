@@ -22,8 +22,6 @@ from reticent.dashboard.takeaway import (
     risk_python,
 )
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 SETTINGS = {
     "Gaussian": {"mechanism": "gaussian", "noise_multiplier": "2", "releases": "3", "attackers": "relaxed,mixed"},
     "Laplace": {"mechanism": "laplace", "noise_multiplier": "1.5", "attackers": "membership", "relation": "replace"},

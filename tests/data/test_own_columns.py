@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -52,12 +53,12 @@ def test_wrong_declarations_come_at_once_too(table):
 @pytest.mark.parametrize("cell", ["old", "1,5", "20 years", "1_000", "?"])
 def test_one_stray_cell_in_a_column_of_numbers_is_named_and_no_category(table, cell):
     found = refused(table, HEAD + ROWS + f'"{cell}",cook,low\n')
-    assert f"column 'age' holds numbers, but {cell!r} in line 7: mend the cell, or declare its categories" in found
+    assert f"column 'age' holds numbers, but {cell!r} in line 7: correct the cell, or declare its categories" in found
 
 
 def test_a_column_that_is_declared_with_bounds_names_its_stray_cell(table):
     found = refused(table, HEAD + ROWS + "a,cook,low\nb,cook,low\n", {"age": AGE})
-    assert "holds numbers, but 'a' in line 7, and 1 more: mend the cell, or declare values" in found
+    assert "holds numbers, but 'a' in line 7, and 1 more: correct the cell, or declare values" in found
     found = refused(table, HEAD + ROWS, {"job": {"low": 0, "high": 1}})
     assert "'job' is declared with bounds, but holds 'cook' in line 2, and 4 more" in found
 
@@ -131,9 +132,9 @@ def test_bounds_may_be_read_off_where_only_missing_is_declared(table):
         ({"age": {**AGE, "missing": "mean"}}, "missing is refuse, .*such as a mean, shows something"),
         ({"age": {"missing": "median"}}, "missing is refuse, constant, indicator"),
         ({"age": {**AGE, "missing": None}}, "missing is refuse"),
-        ({"age": {**AGE, "missing": "constant"}}, "declaration that makes sense .fill goes with missing: constant"),
-        ({"age": {**AGE, "missing": "indicator", "fill": 3}}, "fill goes with missing: constant"),
-        ({"age": {**AGE, "fill": 20}}, "fill goes with missing: constant"),
+        ({"age": {**AGE, "missing": "constant"}}, "declaration that makes sense .fill is for missing: constant"),
+        ({"age": {**AGE, "missing": "indicator", "fill": 3}}, "fill is for missing: constant"),
+        ({"age": {**AGE, "fill": 20}}, "fill is for missing: constant"),
         ({"age": {**AGE, "missing": "constant", "fill": 91}}, "from low to high"),
         ({"age": {**AGE, "missing": "constant", "fill": "old"}}, "a number from low to high"),
         ({"job": {**JOB, "missing": "constant", "fill": "pilot"}}, "one of the values"),
@@ -170,28 +171,58 @@ def test_parquet_counts_records(tmp_path):
     assert "2 empty cells (first: record 2)" in caught.value.troubles[1]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["train", "--data", "nobody.csv", "--label", "y", "--out", "run"],
-        ["train", "nothing.yaml", "--out", "run"],
-        ["train", "--data", "wrong.csv", "--label", "z", "--out", "run"],
-        ["train", "--data", "right.csv", "--label", "y", "--schema", "nothing.yaml", "--out", "run"],
-        ["train", "--data", "right.csv", "--label", "y", "--schema", "wrong.csv", "--out", "run"],
-        ["train", "--data", "right.csv", "--label", "x", "--out", "right.csv"],
-    ],
-)
-def test_what_is_wrong_with_files_is_said_before_torch_is_loaded(tmp_path, words):
+WRONG = [
+    ["--data", "nobody.csv", "--label", "y", "--out", "run"],
+    ["nothing.yaml", "--out", "run"],
+    ["--data", "wrong.csv", "--label", "z", "--out", "run"],
+    ["--data", "right.csv", "--label", "y", "--schema", "nothing.yaml", "--out", "run"],
+    ["--data", "right.csv", "--label", "y", "--schema", "wrong.csv", "--out", "run"],
+    ["--data", "right.csv", "--label", "x", "--out", "right.csv"],
+]
+
+
+def test_what_is_wrong_with_files_is_said_before_torch_is_loaded(tmp_path):
+    """One process after the other command: torch is in none, and each says one line."""
     (tmp_path / "wrong.csv").write_text("x,y\n1,low\nold,\n3,high\n")
     (tmp_path / "right.csv").write_text("x,y\n1,low\n2,high\n")
     code = (
-        "import sys\n"
+        "import json, sys\n"
         "from reticent.cli import main\n"
-        "try:\n    main(sys.argv[1:])\nexcept SystemExit as stop:\n    assert stop.code == 2, stop.code\n"
-        "sys.exit('torch' in sys.modules)"
+        "for words in json.loads(sys.argv[1]):\n"
+        "    try:\n        main(['train', *words])\n"
+        "    except SystemExit as stop:\n        assert stop.code == 2, stop.code\n"
+        "    assert 'torch' not in sys.modules, words\n"
+        "    print('end', file=sys.stderr)\n"
     )
-    command = [sys.executable, "-c", code, *words]
+    command = [sys.executable, "-c", code, json.dumps(WRONG)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("\n") == 1
+    assert [said.count("\n") for said in done.stderr.split("end\n")] == [1] * len(WRONG) + [0]
     assert not Path(tmp_path / "run").exists()
+
+
+def people(names) -> str:
+    return "name,job,income\n" + "".join(
+        f"{name},{'cook' if row % 3 else 'clerk'},{'low' if row % 2 else 'high'}\n" for row, name in enumerate(names)
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        ([f"P-{row:04}" for row in range(40)], r"'name' has 40 different texts in 40 records, as an id .* drop it"),
+        ([f"P-{row // 2 * 3}{'b' * (row % 7 == 0)}" for row in range(40)], "different texts in 40 records, as an id"),
+        (list(range(101, 141))[::-1], "'name' counts the records, as an id does: drop it, or declare its bounds"),
+    ],
+)
+def test_a_column_that_names_each_record_is_asked_about(table, names, wanted):
+    assert re.search(wanted, refused(table, people(names)))
+
+
+def test_a_column_that_only_looks_like_an_id_can_be_declared(table):
+    found = table(people(range(40)), {"name": {"low": 0, "high": 40}})
+    assert found.schema.columns["name"].low == 0
+    texts = [f"P-{row:04}" for row in range(40)]
+    assert len(table(people(texts), {"name": {"values": texts}}).schema.columns["name"].values) == 40
+    assert table(people([f"town {row % 15}" for row in range(40)])).schema.columns["name"].derived
+    assert table(people([row * 3 for row in range(40)])).schema.columns["name"].derived

@@ -12,6 +12,8 @@ from reticent.proofs import CONDITIONS, Bearing
 from reticent.proofs.references import THEOREMS
 from tests.docs.follow import ROOT
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 PAGE = (ROOT / "docs" / "concepts" / "conditions.md").read_text(encoding="utf-8")
 ROWS = {
     key: set(re.findall(r"`([a-z-]+)`", needs))

@@ -25,7 +25,8 @@ from reticent.adversaries import style_of, ADVERSARIES
 from reticent.attacks import AttackSettings, find_attack
 from reticent.auditing import audit
 from reticent.certificates.page import render_html
-from reticent.certificates.policy import Policy, Shown, check
+from reticent.certificates.gate import Shown, check
+from reticent.certificates.policy import Policy
 from reticent.certificates.verify import verify
 from reticent.certificates.schema import Certificate
 from reticent.mechanisms import MECHANISMS

@@ -11,6 +11,7 @@ from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 from opacus.accountants import create_accountant
 
+from reticent.accountants import compose
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ArtifactError, ParameterError
 from reticent.interop.opacus import PrivacyEngine, ReticentAccountant, get_noise_multiplier
@@ -105,6 +106,34 @@ def test_engine_of_this_module_sees_the_loader_and_calibrates_for_it(poisson):
 
 
 @opacus_remarks
+def test_the_loader_of_random_allocation_is_seen_without_a_watch():
+    import reticent as rt
+
+    data = torch.utils.data.TensorDataset(torch.randn(40, 3), torch.randint(2, (40,)))
+    loader = rt.random_allocation(torch.utils.data.DataLoader(data, batch_size=8, shuffle=True))
+    engine = PrivacyEngine()
+    private = made_private(
+        engine, data_loader=loader, poisson_sampling=False, target_epsilon=4.0, target_delta=1e-5, epochs=2
+    )
+    trained(*private, epochs=2)
+    run = engine.accountant.released()
+    assert (run.sampler, run.batches_per_epoch, run.steps) == (Sampler.RANDOM_ALLOCATION, 5, 10)
+    assert 3.99 < engine.get_epsilon(1e-5) <= 4.0
+
+
+@pytest.mark.parametrize("sampler", [Sampler.SHUFFLED, Sampler.RANDOM_ALLOCATION])
+def test_each_pass_that_steps_of_one_noise_touch_counts(sampler):
+    """Passes of 4 steps; noise 1 in steps 3 to 6, which are in two passes: a record may be used twice at noise 1."""
+    accountant = filled((9.0, 0.25, 2), (1.0, 0.25, 4), (9.0, 0.25, 2))
+    accountant.sampler, accountant._batches_per_epoch = sampler, 4
+    assert [part.steps for part in accountant.released().parts] == [2, 8, 2]
+    two = DPSGD(1.0, 0.25, 8, sampler=sampler)
+    assert accountant.get_epsilon(1e-5) >= epsilon_at_delta(compose(two, Neighbouring.ADD_REMOVE).pessimistic, 1e-5)
+    accountant._batches_per_epoch = None  # nobody knows where a pass begins
+    assert [part.steps for part in accountant.released().parts] == [2, 8, 8]
+
+
+@opacus_remarks
 def test_a_weighted_sampler_counts_as_if_a_record_filled_each_batch():
     from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 
@@ -196,7 +225,7 @@ def test_state_round_trip_through_opacus_names():
 )
 def test_damaged_states_are_refused_and_change_nothing(state):
     accountant = filled((1.0, 0.05, 6))
-    with pytest.raises(ArtifactError):
+    with pytest.raises(ArtifactError, match=r"accountant state is (not one of mechanism|damaged)"):
         accountant.load_state_dict(state)
     assert accountant.history == [(1.0, 0.05, 6)]
 

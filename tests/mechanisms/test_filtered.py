@@ -1,4 +1,7 @@
-"""The Gaussian filter against simulation, and the natural filter against enumeration."""
+"""The Gaussian filter against simulation, and the natural filter against enumeration.
+
+Theorem: SMITH2022:Theorem 1.
+"""
 
 from __future__ import annotations
 

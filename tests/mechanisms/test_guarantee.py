@@ -1,4 +1,7 @@
-"""A stated epsilon and delta: the curve of randomised response, and compositions that are known."""
+"""A stated epsilon and delta: the curve of randomised response, and compositions that are known.
+
+Theorem: DONG2022:Proposition 2.5.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Correlated noise: the sensitivity against every pattern, and what follows from it."""
+"""Correlated noise: the sensitivity against every pattern, and what follows from it.
+
+Theorems: RETICENT:participation-sensitivity, RETICENT:block-sampling, DENISOV2022:Theorem 2.1.
+"""
 
 from __future__ import annotations
 

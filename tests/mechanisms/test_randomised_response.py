@@ -1,4 +1,7 @@
-"""Randomised response against the binomial laws that it comes down to."""
+"""Randomised response against the binomial laws that it comes down to.
+
+Theorem: RETICENT:flipped-answer.
+"""
 
 from __future__ import annotations
 

@@ -294,7 +294,7 @@ def test_one_run_bounds_in_full(share: float, mu: float) -> None:
             above = audit_epsilon_one_run(scores, delta, guesses).value > epsilon
             assert above >= (found["binomial"] or found["f-dp"])
             exceeded["epsilon"] += above
-            assert (audit_mu_one_run(scores, guesses).value > mu) == found["mu"]
+            assert (audit_mu_one_run(scores, guesses).value > mu) >= found["mu"]
     assert all(count <= allowed(AUDITS) for count in exceeded.values()), exceeded
 
 

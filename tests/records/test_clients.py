@@ -1,4 +1,4 @@
-"""Clients in place of records: they are what is drawn, clipped, counted and spoken of."""
+"""Clients instead of records: they are what is drawn, clipped, counted and spoken of."""
 
 from __future__ import annotations
 

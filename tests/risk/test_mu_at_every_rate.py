@@ -1,4 +1,7 @@
-"""mu is proven at every error rate, or infinite: the cases of the referee, the theorem behind it, and its law."""
+"""mu is proven at every error rate, or infinite: the cases of the referee, the theorem behind it, and its law.
+
+Theorem: RETICENT:all-rates-mu.
+"""
 
 from __future__ import annotations
 

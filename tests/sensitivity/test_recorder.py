@@ -9,7 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from reticent.adversaries.attribute import Attribute, Scope, mask_term, worst_mask_term
+from reticent.adversaries.attribute.adversary import Attribute
+from reticent.adversaries.attribute.record import Scope
+from reticent.adversaries.attribute.terms import mask_term, worst_mask_term
 from reticent.adversaries.base import Claim, Method
 from reticent.attacks.attribute_simulation import PairTrace, simulate
 from reticent.errors import ParameterError

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from reticent.adversaries.attribute import Scope
+from reticent.adversaries.attribute.record import Scope
 from reticent.errors import NumericalError, ParameterError, ReticentError, UnsupportedError
 from reticent.sensitivity import GradientSensitivity, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
@@ -168,13 +168,13 @@ def test_a_budget_too_small_for_one_step():
     x, y, i = _batch()
     recorder = _recorder(_dense(), audit=AuditSet(x, y), budget=1e-12)
     assert not recorder.observe(x, y, i)
-    with pytest.raises(ParameterError, match="budget must be larger: the first step alone would exceed it"):
+    with pytest.raises(ParameterError, match="budget must be larger: the first step alone exceeds it"):
         recorder.record()
 
 
 def test_a_budget_needs_an_audit_in_the_configuration_too():
     document = {"sensitive": {"group": "age", "scope": Scope.SAMPLED_BATCH.value, "budget": 1.0}}
-    with pytest.raises(ReticentError, match="budget goes with scope audit-set or whole-data"):
+    with pytest.raises(ReticentError, match="budget is for scope audit-set or whole-data"):
         parse_config(_config() | document)
     parse_config(_config() | {"sensitive": {"group": "age", "scope": "whole-data", "budget": 1.0}})
 

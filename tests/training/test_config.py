@@ -44,8 +44,8 @@ def test_shipped_configurations_are_valid_and_fresh(path):
         ({"noise_multiplier": None, "target": {"advantage": 1.5}}, "target.advantage: .*less than 1, got 1.5"),
         ({"noise_multiplier": None, "target": {}}, "target: exactly one of advantage, "),
         ({"noise_multiplier": None, "target": {"advantage": 0.1, "mu": 1}}, "target: exactly one of"),
-        ({"noise_multiplier": None, "target": {"epsilon": 1.0}}, "target: epsilon goes with delta"),
-        ({"noise_multiplier": None, "target": {"mu": 1.0, "delta": 0.1}}, "target: mu stands alone"),
+        ({"noise_multiplier": None, "target": {"epsilon": 1.0}}, "target: epsilon is stated with delta"),
+        ({"noise_multiplier": None, "target": {"mu": 1.0, "delta": 0.1}}, "target: mu takes no other field"),
         ({"noise_multiplier": None, "target": {"risk": 1.0}}, "unknown key 'target.risk'"),
         ({"max_grad_norm": 0}, "max_grad_norm: .*greater than 0, got 0"),
         ({"batch_size": None, "sample_rate": 1.5}, "sample_rate: .*less than or equal to 1, got 1.5"),
@@ -92,7 +92,7 @@ def test_missing_and_huge_files(tmp_path):
     with pytest.raises(ArtifactError, match="cannot be read"):
         load_config(tmp_path / "none.yaml")
     (tmp_path / "c.yaml").write_text("#" * (2 << 20))
-    with pytest.raises(ArtifactError, match="more than the 65536 that it may have"):
+    with pytest.raises(ArtifactError, match="more than the 65536 that are allowed"):
         load_config(tmp_path / "c.yaml")
 
 

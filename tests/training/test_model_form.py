@@ -281,7 +281,7 @@ class TestOneLength:
 
 
 class TestWhatTheKindsClaim:
-    """The kinds, held against what the loop really adds up for one record, over weights of every size."""
+    """The kinds, compared with what the loop really adds up for one record, over weights of every size."""
 
     @pytest.mark.parametrize("outputs", [2, 3])
     @pytest.mark.parametrize("spread", [0.0, 1.0, 20.0])

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from reticent.adversaries import Claim
-from reticent.adversaries.attribute import Scope
+from reticent.adversaries.attribute.record import Scope
 from reticent.certificates.build import certify_run, public
 from reticent.errors import ArtifactError
 from reticent.training import parse_config, train

@@ -51,8 +51,8 @@ def test_every_combination_once_and_the_base_is_left_alone():
         ({"learning_rate": []}, "mapping of keys to lists"),
         ({"learning_rate": [0.1, 0.10]}, "two cells are the same"),
         ({"lerning_rate": [0.1]}, "lerning_rate"),
-        ({"target.epsilon": [1.0]}, "target is no section"),
-        ({"learning_rate.x": [1.0]}, "learning_rate is no section"),
+        ({"target.epsilon": [1.0]}, "target is not a section"),
+        ({"learning_rate.x": [1.0]}, "learning_rate is not a section"),
         ({"seed": list(range(1001))}, "at most 1000 cells"),
     ],
 )
@@ -114,7 +114,7 @@ def test_a_run_that_was_removed_or_exchanged_is_missed(tmp_path):
     sweep([one, two], tmp_path / "s")
     runs = tmp_path / "s" / "runs"
     shutil.rmtree(runs / one.name)
-    with pytest.raises(ArtifactError, match="no run directory"):
+    with pytest.raises(ArtifactError, match="not a run directory"):
         sweep([two], tmp_path / "s", resume=True)
     shutil.copytree(runs / two.name, runs / one.name)
     with pytest.raises(ArtifactError, match="is not the run that this sweep trained"):
@@ -141,7 +141,7 @@ def test_what_diverged_is_counted_as_planned(tmp_path):
 def test_only_the_folder_of_a_sweep_is_gone_on_with(tmp_path):
     store = Store(tmp_path / "other")
     store.write_manifest({"kind": "attack"})
-    with pytest.raises(ArtifactError, match="something else than a sweep"):
+    with pytest.raises(ArtifactError, match="something other than a sweep"):
         sweep(make_grid(BASE, RATES, "x"), tmp_path / "other", resume=True)
 
 

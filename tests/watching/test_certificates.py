@@ -119,7 +119,7 @@ def test_what_is_declared_must_not_contradict_what_is_seen():
     with pytest.raises(ParameterError, match="what the loader does, shuffled"):
         loop(sampler="poisson")
     made = private()
-    with pytest.raises(ParameterError, match="that of the loader"), rt.watch(network(), None, made[2]) as seen:
+    with pytest.raises(ParameterError, match="as in the loader"), rt.watch(network(), None, made[2]) as seen:
         seen.step(noise_multiplier=1.0, sample_rate=0.5)
 
 
@@ -171,7 +171,7 @@ def test_lint_names_each_fault_with_reason_and_mend(tmp_path, capsys):
         told = fault.explanation
         assert f"{told.severity}: {fault.value}" in repr(found)
         assert told.reason in " ".join(repr(found).split())
-        assert told.mend in " ".join(repr(found).split())
+        assert told.remedy in " ".join(repr(found).split())
     seen.save(tmp_path / "ledger.json")
     assert command("lint", str(tmp_path / "ledger.json")) == 1
     assert "unrecorded-steps" in capsys.readouterr().out
@@ -187,7 +187,7 @@ def test_every_fault_is_explained():
     for fault in Fault:
         told = fault.explanation
         assert told.reason.endswith(".")
-        assert told.mend.endswith(".")
+        assert told.remedy.endswith(".")
         assert fault.voids == (told.severity is Severity.ERROR)
 
 

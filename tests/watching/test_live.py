@@ -16,7 +16,10 @@ from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import PublicWatchedRun, SamplerRecord, Segment, WatchedRun
 from reticent.watching import loggers
 from reticent.watching.live import LiveRisk, quick_advantage
+from tests.conftest import some
 from tests.watching.loops import NOISE, RATE, network, private, run
+
+pytestmark = pytest.mark.usefixtures("quick_documents")
 
 TARGET = 0.3
 
@@ -93,7 +96,7 @@ def test_a_loop_of_ones_own_stops_too(with_optimizer):
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     taken = 0
-    with rt.watch(model, optimizer if with_optimizer else None, sampler="poisson", stop_at="epsilon=1@1e-5") as seen:
+    with rt.watch(model, optimizer if with_optimizer else None, sampler="poisson", stop_at="epsilon=0.6@1e-5") as seen:
         for _ in range(2000):
             if with_optimizer:
                 for p in model.parameters():
@@ -102,9 +105,9 @@ def test_a_loop_of_ones_own_stops_too(with_optimizer):
             seen.step(noise_multiplier=2.0, sample_rate=0.1)
             taken += 1
     found = rt.assess(seen)[0].measure(rt.epsilon_at_delta, 1e-5).value
-    assert found <= 1.0
+    assert found <= 0.6
     longer = rt.assess(rt.DPSGD(2.0, 0.1, seen.ledger.steps + 1))[0].measure(rt.epsilon_at_delta, 1e-5)
-    assert longer.value > 1.0
+    assert longer.value > 0.6
     assert seen.ledger.steps == taken + (not with_optimizer)  # without an optimizer the last call itself ends it
     assert Fault.UNRECORDED_STEPS not in seen.ledger.faults
 
@@ -217,7 +220,10 @@ def test_passes_that_were_planned_count_whole(steps, passes, planned, counted):
 NOISES, RATES, STEPS = (0.4, 1.1, 8.0), (0.001, 0.05, 1.0), (1, 7, 300)
 
 
-@pytest.mark.parametrize(("noise", "rate", "steps"), list(product(NOISES, RATES, STEPS)))
+LOOKS = list(product(NOISES, RATES, STEPS))
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), some(LOOKS, 0, 4, 8, 10, 14, 15, 19, 23, 24))
 def test_a_look_agrees_with_the_proof(noise, rate, steps):
     one = rt.DPSGD(noise, rate, steps)
     for release in (one, rt.Ledger((one, rt.DPSGD(1.3 * noise, rate, steps + 1)))):

@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
-from reticent.adversaries.attribute import mask_term
+from reticent.adversaries.attribute.terms import mask_term
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.records.watch_faults import Fault
 from reticent.sensitivity import SensitiveAttribute

@@ -9,9 +9,10 @@ import torch
 from torch.utils.data import DataLoader
 
 import reticent as rt
+from reticent.errors import ParameterError
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import Drawn
-from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, records
+from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records
 
 TOKENS = 5
 
@@ -234,6 +235,39 @@ def test_one_callback_for_two_trainings_counts_both(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_a_training_that_was_broken_off_is_left(tmp_path):
+    """The Trainer tells its callbacks nothing; the next training counts the steps of both."""
+    transformers = pytest.importorskip("transformers")
+    from reticent.watching.huggingface import WatchCallback
+
+    class Breaks(transformers.TrainerCallback):
+        def on_step_end(self, args, state, control, **kwargs):
+            if state.global_step == 5:
+                raise KeyboardInterrupt
+
+    seen = WatchCallback()
+    trainer = hugging_face(tmp_path, seen)
+    breaks = Breaks()
+    trainer.add_callback(breaks)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    trainer.remove_callback(breaks)
+    trainer.train()
+    assert seen.ledger.mechanism().steps == 17
+    seen.close()  # nothing is open
+    trainer.add_callback(breaks)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    other = rt.watch(trainer.model, trainer.optimizer)
+    with pytest.raises(ParameterError, match=r"callback\.close"):
+        other.__enter__()
+    seen.close()
+    assert seen.ledger.mechanism().steps == 22
+    with pytest.raises(ParameterError, match="noisy steps"), other:
+        pass
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_the_seed_of_the_trainer_is_public(tmp_path):
     pytest.importorskip("transformers")
     from reticent.watching.huggingface import WatchCallback
@@ -302,6 +336,36 @@ def test_lightning_that_resumes_needs_the_ledger_of_before(tmp_path):
     fit(lightning, tmp_path, 4, known, classifier(lightning), tmp_path / "half.ckpt")
     assert known.ledger.mechanism().steps == 24
     assert known.ledger.mechanism().noise_multiplier == NOISE
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_callback_for_two_fits_counts_both(tmp_path):
+    lightning = pytest.importorskip("lightning")
+    from reticent.watching.lightning import WatchCallback
+
+    model, optimizer, loader, criterion = private()
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = model
+
+        def training_step(self, batch, index):
+            return criterion(self.net(batch[0]), batch[1])
+
+        def configure_optimizers(self):
+            return optimizer
+
+        def train_dataloader(self):
+            return loader
+
+    seen, module = WatchCallback(), Module()
+    for _ in range(2):
+        lightning.Trainer(
+            max_epochs=1, callbacks=[seen], accelerator="cpu", logger=False, enable_checkpointing=False,
+            enable_progress_bar=False, enable_model_summary=False, default_root_dir=tmp_path,
+        ).fit(module)  # fmt: skip
+    assert seen.ledger.mechanism().steps == 12
 
 
 @pytest.mark.filterwarnings("ignore")

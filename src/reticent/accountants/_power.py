@@ -93,7 +93,7 @@ def window_end(logs: np.ndarray, exponents: np.ndarray, tail: float) -> tuple[fl
     """(smallest y with P(S > y) <= ``tail`` by Chernoff, the exponent that shows it); infinite y where none does.
 
     Args:
-        logs: log E e^(cS) at ``exponents`` c > 0; what is not a number is no bound.
+        logs: log E e^(cS) at ``exponents`` c > 0; what is not a number is not a bound.
         exponents: of the same shape, (n,).
         tail: in (0, 1).
     """

@@ -89,7 +89,7 @@ def enclose_advantage(
     real = law.real(np.array(exponents))
     bounds = (real.excess + real.error).tolist()
     if not (all(-1.0 < bound < math.inf for bound in bounds) and real.excess[0] > -1.0):
-        raise NumericalError("certified advantage: moments out of reach")
+        raise NumericalError("certified advantage: the moments cannot be computed")
     logs = [steps * math.log1p(bound) for bound in bounds[1:]]
     log_scale = steps * math.log1p(real.excess[0])
     gaps = [abs(exponent - 0.5) for exponent in exponents[1:]]

@@ -59,6 +59,11 @@ def minus_log_affinity(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighb
     return Interval(*_by_size(noise, rate, neighbouring, 2))
 
 
+def advantage_above(minus_log: np.ndarray) -> np.ndarray:
+    """sqrt(1 - rho^2): no two laws of affinity rho = exp(-minus_log) have a larger total variation."""
+    return np.sqrt(-np.expm1(-2.0 * minus_log))
+
+
 def _by_size(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring, rows: int) -> np.ndarray:
     """The first ``rows`` numbers of each law, those with like numbers of nodes together; shape (rows, ...)."""
     replace = neighbouring is Neighbouring.REPLACE

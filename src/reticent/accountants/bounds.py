@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from reticent.accountants.affinity import advantage_above
 from reticent.accountants.route import Answer, Route
 from reticent.accountants.steps import Step, Steps, enclosed, weaker
 from reticent.curves import GaussianTradeOff, LogErrors
@@ -33,7 +34,7 @@ _LEAST_LOG_FPR = -1e6  # of a test: that it never accuses is not claimed
 _LOUD_SIZES = np.geomspace(1e-6, 1e6, 400)  # thresholds of the test of the loudest step, to either side of 0
 _GAUSSIAN_PLACES = np.linspace(-8.0, 40.0, 481)  # thresholds, in standard deviations from the mean loss
 _GAUSSIAN_ROUNDING = 1e-9  # of log delta of a Gaussian curve
-_QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a moment that overflows is no bound
+_QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a moment that overflows is not a bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,7 @@ class CheapBounds:
         down, back = self._half(self._below_zero, self._ends[1], self._over_steps(lambda grid: grid.p_below))
         forward[0] = min(forward[0], back[0])
         curves = [polygon_above(mirrored(-down, up), mirrored(back, forward))]
-        # Total variation is at most sqrt(1 - rho^2) with rho the affinity, and affinities multiply.
-        minus_log = -self._over_steps(_Grid.log_affinity)
-        distance = math.sqrt(-math.expm1(-2.0 * minus_log)) * (1.0 + _ULPS)
+        distance = float(advantage_above(-self._over_steps(_Grid.log_affinity))) * (1.0 + _ULPS)
         if distance < 1.0:
             curves.append(polygon_above(np.zeros(1), np.array([math.log(distance or TINY)])))
         return curves

@@ -33,7 +33,7 @@ class Accuracy:
         split_points: of each of the split lattices.
         split_work: steps times points of the whole lattice from which on split ones are tried.
         missed, missed_more: probability that the window of the first lattice, and of others, may miss.
-        missed_deep: the same of a lattice that keeps the digits of its tails.
+        missed_deep, depth: the same of a lattice that keeps the digits of its tails, and its ``Lattice.depth``.
     """
 
     disclosed: float = 1.0 - 1e-10
@@ -50,6 +50,7 @@ class Accuracy:
     missed: float = 1e-15
     missed_more: float = 1e-9
     missed_deep: float = 1e-24
+    depth: float = 0.6
 
     def of(self, advantage: float) -> Accuracy:
         """The same where the advantage is at most ``advantage``."""
@@ -64,9 +65,6 @@ class Accuracy:
             return points
         doublings = math.ceil(math.log(coarse.width / self.width, 4.0))
         return min(points * 2 ** max(doublings, 1), self.most_points)
-
-
-_DEPTH = 0.6  # of lattices of steps that are enclosed themselves
 
 
 CURVE = Accuracy()
@@ -140,7 +138,7 @@ def enclose(steps: Steps, *always_above: Polygon, accuracy: Accuracy = CURVE) ->
         return found
     accuracy = accuracy.of(min(float(curve.delta(0.0)) for curve in found.above))
     if enclosed(steps):  # a finer lattice would not narrow what the steps are known by
-        found.ask(Lattice(accuracy.aimed, accuracy.split_points, accuracy.missed_deep, _DEPTH))
+        found.ask(Lattice(accuracy.aimed, accuracy.split_points, accuracy.missed_deep, accuracy.depth))
         return found
     if exact is None or found.width > accuracy.width or not exact.above[0].reaches(accuracy.deepest):
         _latticed(found, accuracy)

@@ -398,7 +398,7 @@ def _planning_law(step: Step) -> tuple[np.ndarray, np.ndarray]:
     mass = step.losses(losses).connected()
     keep = mass > 0
     if not np.any(keep):
-        raise NumericalError("lattice: every loss is larger than it can follow")
+        raise NumericalError("lattice: every loss is larger than its window allows")
     return losses[keep], mass[keep]
 
 

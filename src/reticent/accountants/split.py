@@ -124,7 +124,7 @@ class Split(Route):
 
 
 def _staged(side: _Side, lattice: Lattice, small: Within, count: int) -> Polygon:
-    """``count`` small losses: some of them first, their sum so many times, and those that are left over."""
+    """``count`` small losses in stages: the sum of a few, the sum of as many stages as fit, and the rest."""
     first, one = count // _STAGE, CurvePair(small)
     if first < 2:
         return side(lattice, [Step(one, count)])

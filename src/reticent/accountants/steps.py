@@ -66,7 +66,7 @@ class Step:
             UnsupportedError: the pair knows none.
         """
         if (curve := self.pair.curve) is None:
-            raise UnsupportedError(f"no trade-off curve is known of {self.pair!r}")
+            raise UnsupportedError(f"no trade-off curve is known for {self.pair!r}")
         return curve
 
     def losses(self, grid: np.ndarray) -> LossMasses:

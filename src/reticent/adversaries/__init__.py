@@ -5,7 +5,7 @@ needs is in a folder of its own (``relaxed``, ``game``). The composition of the 
 ``reticent.accountants``; attacks that run on a trained model are in ``reticent.attacks``.
 """
 
-from reticent.adversaries.attribute import Attribute
+from reticent.adversaries.attribute.adversary import Attribute
 from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method, everybody, style_of
 from reticent.adversaries.final_model import FinalModel
 from reticent.adversaries.game.adversary import MembershipGame

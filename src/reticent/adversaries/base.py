@@ -326,7 +326,7 @@ def adversaries_named(
         if not any(p.name == name for parameters in taken.values() for p in parameters):
             takers = [who for who, parameter in adversary_parameters() if parameter.name == name]
             wanted = f"left out unless --{option} {' or '.join(takers)} is asked for"
-            raise ParameterError(name, stated[name], wanted)
+            raise ParameterError(name, stated[name], wanted, shown=False)
     return tuple(kind(**{p.name: typed(p, stated[p.name]) for p in taken[kind]}) for kind in kinds), everything
 
 

@@ -80,7 +80,7 @@ def _read(parameter: Parameter, value: Any) -> Any:
 
 
 def _measured(hint: Any, value: Any) -> Any:
-    """A field of a measurement: null is infinite where no null may stand, words are those of an enumeration."""
+    """A field of a measurement: null means infinity unless the field may be None, words name an enumeration's."""
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return hint(value)
     if hint is float and value is None:

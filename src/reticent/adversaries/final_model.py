@@ -109,7 +109,7 @@ class FinalModel(Adversary):
             UnsupportedError: another release: hidden steps are proven to protect for these only.
         """
         if not isinstance(mechanism, DPSGD) or not _is_covered(mechanism):
-            raise UnsupportedError(f"what hidden steps protect is known for {_WHERE} only: use worst-case")
+            raise UnsupportedError(f"the effect of hidden steps is known for {_WHERE} only: use worst-case")
         mu = final_mu(mechanism, neighbouring, self.factor) * (1.0 + _ROUNDING)
         proof = Proof(
             Enclosure.from_above(GaussianTradeOff(mu)),

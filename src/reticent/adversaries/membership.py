@@ -79,15 +79,15 @@ def _closed_form(mechanism: Mechanism, neighbouring: Neighbouring, method: Metho
     parts = [part for part in parts_of(mechanism) if singly_sampled(part)]
     if len(parts) < len(parts_of(mechanism)):
         needed = "Poisson-sampled DP-SGD" + (" with noise in every part" if isinstance(mechanism, Ledger) else "")
-        raise UnsupportedError(f"method {method.value} is known for {needed} only; use exact")
+        raise UnsupportedError(f"method {method.value} is known for {needed} only; use method exact")
     if any(part.noise_multiplier == 0.0 for part in parts):
-        raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use exact")
+        raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use method exact")
     runs = [(part.noise_multiplier, part.sample_rate, part.steps) for part in parts]
     if method is Method.PROVEN:
         upper = from_advantage(closed_forms.proven_upper(runs, neighbouring))
         return _formula(mechanism, upper, "RETICENT:hellinger-bracket", _LOOSE, basis=Basis.PROOF)
     if method is Method.PUBLISHED and len(parts) > 1:
-        raise UnsupportedError(f"method {method.value} is printed for equal steps only; use exact")
+        raise UnsupportedError(f"method {method.value} is published for equal steps only; use method exact")
     form, key = MU_FORMS[method]
     notes = (_UNSAFE, _SHAPE) if method is Method.PUBLISHED else (_SHAPE,)
     return _formula(mechanism, GaussianTradeOff(closed_forms.added_mu(form, runs, neighbouring)), key, *notes)

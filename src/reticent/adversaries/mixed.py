@@ -7,21 +7,21 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.accountants import compose, worst_case
-from reticent.adversaries.base import Adversary, Assessment, Method
-from reticent.adversaries.relaxed.adversary import Relaxed, in_short
-from reticent.adversaries.relaxed.reacting_gradients import fitted_fields
+from reticent.adversaries.base import Assessment, Method
+from reticent.adversaries.relaxed.adversary import Relaxed
+from reticent.adversaries.relaxed.direction_unknown import DirectionUnknown
 from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.curves import Mixture, TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.mechanisms.gradients import Gradients, GradientsRecord
+from reticent.mechanisms.gradients import Gradients
 from reticent.proofs import Proof
 from reticent.registry import described
 from reticent.styles import Style
 
 
 @dataclass(frozen=True, slots=True)
-class Mixed(Adversary):
+class Mixed(DirectionUnknown):
     """Relaxed with probability ``relaxed_probability``, else the worst case; a public coin.
 
     Knows: what the drawn type knows, and which type was drawn.
@@ -44,7 +44,7 @@ class Mixed(Adversary):
         0.1277
     """
 
-    relaxed_probability: float = field(default=0.5, metadata=described("Probability of the relaxed type."))
+    relaxed_probability: float = field(default=0.5, metadata=described("Probability that the attacker is relaxed."))
     dimension: int | None = field(
         default=None, metadata=described("Dimensions in which the direction of the record is unknown to the attacker.")
     )
@@ -54,7 +54,7 @@ class Mixed(Adversary):
     )
     known_share: float = field(
         default=0.0,
-        metadata=described("Most of a gradient's squared length in coordinates that everybody knows, such as a bias."),
+        metadata=described("Largest share of a gradient's squared length that everybody knows, such as a bias."),
     )
 
     name: ClassVar[str] = "mixed"
@@ -70,14 +70,6 @@ class Mixed(Adversary):
 
     def _relaxed(self) -> Relaxed:
         return Relaxed(self.dimension, gradients=self.gradients, known_share=self.known_share)
-
-    def fitted(self, form: GradientsRecord) -> Mixed:
-        return replace(self, **fitted_fields(self.dimension, self.gradients, self.known_share, form))
-
-    @property
-    def label(self) -> str:
-        """With the parameters of the relaxed type."""
-        return " ".join([self.name, *in_short(self.dimension, self.gradients)])
 
     knows: ClassVar[str] = "everything but this record"
 

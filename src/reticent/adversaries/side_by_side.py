@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reticent.adversaries.base import Adversary, Assessment, Method
-from reticent.adversaries.seen import Witness, assess_seen
+from reticent.adversaries.from_ledger import Witness, assess_seen
 from reticent.adversaries.worst_case import WorstCase
 from reticent.errors import DominanceError, ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
@@ -129,5 +129,5 @@ def check_dominance(result: Assessment, worst: Assessment) -> None:
     if np.max(excess) > _TOLERANCE:
         at = float(_THRESHOLDS[int(np.argmax(excess))])
         raise DominanceError(
-            f"adversary {result.adversary.name} exceeds the worst case by {np.max(excess):.3g} in delta at epsilon {at}"
+            f"attacker {result.adversary.name} exceeds the worst case by {np.max(excess):.3g} in delta at epsilon {at}"
         )

@@ -13,6 +13,8 @@ from reticent.api.noise import compare as compare
 from reticent.api.releases import dpsgd as dpsgd
 from reticent.api.risks import Assessments as Assessments
 from reticent.api.risks import assess as assess
+from reticent.api.samplers import SamplerChoices as SamplerChoices
+from reticent.api.samplers import calibrate_samplers as calibrate_samplers
 from reticent.api.table import Table as Table
 from reticent.api.watching import Linted as Linted
 from reticent.api.watching import lint as lint

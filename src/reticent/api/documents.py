@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from reticent.adversaries.seen import Witness, witness_of
-from reticent.api.names import Who, adversaries, relation
+from reticent.adversaries.from_ledger import Witness, witness_of
+from reticent.api.names import Who, adversaries
 from reticent.api.table import Cell, Table
 from reticent.api.together import released_together
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.build import certify_run, certify_watched, run_declaration
 from reticent.certificates.derive import expected_warnings
+from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import Claim
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watch_start import chained
@@ -82,7 +84,7 @@ class Certified(Table):
         """The warnings, and whether a ledger of a run supports the document."""
         named = [f"! {warning.name}: {warning.text}" for warning in self.certificate.warnings]
         if self.certificate.ledger is None:
-            named.append("The mechanism is declared: no ledger of a run stands behind it.")
+            named.append("The mechanism is declared: no ledger of a run supports it.")
         return [*self.alone, *named]
 
     def to_json(self) -> str:
@@ -178,6 +180,7 @@ def certify(
     run_signed_by: str | None = None,
     adversary: Who | Sequence[Who] | None = None,
     neighbouring: Neighbouring | str | None = None,
+    policy: Policy | Path | str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certified:
     """The certificate of a run, a ledger or a mechanism.
@@ -185,7 +188,7 @@ def certify(
     Args:
         what: what ``rt.watch`` gave, a ledger, a finished run, or a mechanism; or a path: of a run, of a file with
             a ledger, or of a DpEvent in JSON. A mechanism alone is a claim about parameters: the certificate says
-            that no run stands behind it. A list of watches or their ledgers is one chain: loops that trained one model
+            that no run supports it. A list of watches or their ledgers is one chain: loops that trained one model
             one after the other. Any other list is releases from the same records, composed: who has all of them is the
             attacker, and ``alone`` has a line about each.
         subject, issuer, purpose, expires: what you declare; the subject of a run defaults to its data set.
@@ -195,6 +198,7 @@ def certify(
         run_signed_by: id of the key that signed the run when it ended, if you checked it.
         adversary: who attacks, for a mechanism; by default everybody who needs no measurement.
         neighbouring: between which data sets, for a mechanism; None means each adversary's own ``relation``.
+        policy: path of a policy (see ``reticent gate``): the certificate says of each limit whether it is met.
         progress: called with the name of each attacker before its numbers are computed.
 
     Raises:
@@ -209,6 +213,7 @@ def certify(
     """
     said = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
     said["run_signed_by"] = run_signed_by
+    limits = load_policy(Path(policy)) if isinstance(policy, (str, Path)) else policy
     alone: list[str] = []
     if isinstance(what, (list, tuple)):
         source = _chain(what) if all(map(_is_watched, what)) else None
@@ -223,13 +228,14 @@ def certify(
         chosen = None if adversary is None else adversaries(adversary)
         with _declaring():
             declared = Declaration(**known)
-        between = relation(neighbouring)
-        return Certified(
-            certify_mechanism(source, declared, adversaries=chosen, neighbouring=between, progress=progress), alone
+        between = relation_of(neighbouring)
+        found = certify_mechanism(
+            source, declared, adversaries=chosen, neighbouring=between, policy=limits, progress=progress
         )
+        return Certified(found, alone)
     if adversary is not None or neighbouring is not None or created is not None:
         raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
-    return Certified(_of_run(source, said, tuple(publish), progress))
+    return Certified(_of_run(source, said, tuple(publish), limits, progress))
 
 
 @hinting
@@ -353,17 +359,21 @@ def _chain(ledgers: Sequence[Any]) -> WatchedRun:
 
 
 def _of_run(
-    source: Any, said: dict[str, str | None], publish: tuple[str, ...], progress: Callable[[str], None] | None
+    source: Any,
+    said: dict[str, str | None],
+    publish: tuple[str, ...],
+    policy: Policy | None,
+    progress: Callable[[str], None] | None,
 ) -> Certificate:
     ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
     if isinstance(ledger, WatchedRun):
-        return certify_watched(ledger, progress, **said)
+        return certify_watched(ledger, progress, policy, **said)
     if not isinstance(ledger, RunLedger):
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     more: dict[str, str | None] = {} if source is ledger else {"weights_sha256": _weights_of(source)}
     with _declaring():
         declared = run_declaration(ledger, publish, **more, **said)
-    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, progress)
+    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, progress, policy)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent.adversaries import WorstCase
-from reticent.api.names import relation
 from reticent.api.risks import mechanism_of
 from reticent.api.table import Cell, Table
 from reticent.auditing.report import AuditReport
@@ -20,6 +19,7 @@ from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.pairs.neighbouring import relation_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,10 +120,10 @@ def audit(
     """
     if not isinstance(scores, Scores):
         if non_member_scores is None:
-            raise ParameterError("non_member_scores", None, "given with the scores of members")
+            raise ParameterError("non_member_scores", None, "given with the scores of members", shown=False)
         scores = Scores(np.asarray(scores), np.asarray(non_member_scores))
     elif non_member_scores is not None:
-        raise ParameterError("non_member_scores", "given", "left out: the scores hold both")
+        raise ParameterError("non_member_scores", "given", "left out: the scores hold both", shown=False)
     claims = _claims(claim, neighbouring)
     return Audited(hinting(judge)(scores, claims, **options), claims)
 
@@ -151,5 +151,5 @@ def _claims(claim: Any, neighbouring: Neighbouring | str | None) -> dict[str, Tr
         return {"claim": claim}
     if isinstance(claim, Mapping):
         return dict(claim)
-    between = relation(neighbouring) or WorstCase.relation
+    between = relation_of(neighbouring) or WorstCase.relation
     return {WorstCase.name: WorstCase().assess(mechanism_of(claim), between).curve}

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reticent import _check
 from reticent.adversaries import Adversary, Relaxed, WorstCase
 from reticent.adversaries.base import ALL, adversaries_named, adversary_called
 from reticent.errors import ParameterError
-from reticent.mechanisms import Neighbouring
 
 Who = Adversary | str
 
@@ -53,8 +51,3 @@ def _meant(who: object) -> tuple[Adversary, ...]:
         hint = f"an adversary such as rt.Relaxed(), or a name such as {Relaxed.name!r}"
         raise ParameterError("adversary", who, hint)
     return (who,)
-
-
-def relation(text: Neighbouring | str | None) -> Neighbouring | None:
-    """A neighbouring relation, or None, which leaves it to each adversary."""
-    return None if text is None else _check.member(Neighbouring, neighbouring=text)

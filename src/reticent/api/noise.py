@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from reticent import _check
 from reticent.adversaries import Method
-from reticent.api.names import Who, adversaries, relation
+from reticent.api.names import Who, adversaries
 from reticent.api.names import adversary as one_adversary
 from reticent.api.risks import mechanism_of
 from reticent.api.table import Cell, Table
@@ -22,6 +22,7 @@ from reticent.calibration.unknowns import BatchSize, NoiseMultiplier, SampleRate
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
+from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
 from reticent.risk.report import strict
 from reticent.text import one_of
@@ -155,7 +156,7 @@ class Calibrations(Table, Sequence[Calibration]):
 
 
 def calibrate(
-    mechanism: Mechanism,
+    mechanism: Mechanism | None = None,
     adversary: Who | None = None,
     target: Target | str | None = None,
     *,
@@ -181,7 +182,7 @@ def calibrate(
 
     Raises:
         UnreachableError: no allowed value meets the target; it says which comes closest.
-        UnsupportedError, ParameterError: nothing is proven for this combination, or an argument is wrong.
+        UnsupportedError, ParameterError: nothing is proven for this combination, or an argument is wrong or missing.
 
     Example:
         >>> import reticent as rt
@@ -191,12 +192,12 @@ def calibrate(
     """
     adversary, target = _told_apart(adversary, target)
     goal, searched, how = target_of(target, limits), _unknown(unknown), _check.member(Method, method=method)
-    who, between = one_adversary(adversary), relation(neighbouring)
+    who, between = one_adversary(adversary), relation_of(neighbouring)
     return Calibrations(goal, [solve(mechanism_of(mechanism), searched, goal, who, between, how)])
 
 
 def compare(
-    mechanism: Mechanism,
+    mechanism: Mechanism | None = None,
     adversary: Who | Sequence[Who] = "all",
     target: Target | str | None = None,
     *,
@@ -220,11 +221,14 @@ def compare(
     """
     adversary, target = _told_apart(adversary, target)
     adversary = "all" if adversary is None else adversary
-    goal, between, how = target_of(target, limits), relation(neighbouring), _check.member(Method, method=method)
-    found, skipped = [], {}
+    goal, between, how = (
+        target_of(target, limits),
+        relation_of(neighbouring),
+        _check.member(Method, method=method),
+    )
+    release, found, skipped = mechanism_of(mechanism), [], {}
     for who in adversaries(adversary):
         try:
-            release = mechanism_of(mechanism)
             found.append(solve(release, NoiseMultiplier(), goal, who, between, how))
         except (UnsupportedError, UnreachableError, ParameterError) as error:
             skipped[who.name] = str(error)

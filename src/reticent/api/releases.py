@@ -79,7 +79,7 @@ def dpsgd(
 def _rate(sample_rate: float | None, batch_size: int | None, dataset_size: int | None) -> float:
     if batch_size is None or dataset_size is None:
         if sample_rate is None:
-            raise ParameterError("sample_rate", None, "given, or batch_size and dataset_size")
+            raise ParameterError("sample_rate", None, "given, or batch_size and dataset_size", shown=False)
         return _check.rate(sample_rate=sample_rate)
     rate = _check.count(batch_size=batch_size) / _check.count(dataset_size=dataset_size)
     if rate > 1.0:
@@ -92,8 +92,8 @@ def _rate(sample_rate: float | None, batch_size: int | None, dataset_size: int |
 def _steps(steps: int | None, epochs: float | None, rate: float, sampler: Sampler) -> int:
     if epochs is None:
         if steps is None:
-            raise ParameterError("steps", None, "given, or epochs")
+            raise ParameterError("steps", None, "given, or epochs", shown=False)
         return _check.count(steps=steps)
     if steps is not None:
-        raise ParameterError("epochs", epochs, "left out where steps are given")
+        raise ParameterError("epochs", epochs, "left out where steps are given", shown=False)
     return steps_in(epochs, rate, sampler)

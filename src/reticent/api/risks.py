@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, overload
 from reticent import _check
 from reticent.adversaries import Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_each
+from reticent.adversaries.from_ledger import Witness, witness_of
 from reticent.adversaries.report import risk_document
-from reticent.adversaries.seen import Witness, witness_of
-from reticent.api.names import Who, adversaries, asks_for_all, relation
+from reticent.api.names import Who, adversaries, asks_for_all
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.units import Unit
+from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import Claim, conditions_by_whom
 from reticent.risk.report import MEASURES, Questions, RiskDocument
 from reticent.text import by_whom, escaped, one_of
@@ -171,7 +172,7 @@ def assess(
     who = adversaries(adversary)
     how = _check.member(Method, method=method)
     release, witness = released(mechanism)
-    between = relation(neighbouring)
+    between = relation_of(neighbouring)
     asked = Questions(fprs=_several(fpr=fpr), deltas=_several(delta=delta))
     if asks_for_all(adversary):
         found, skipped = assess_answerable(release, who, between, how, witness)
@@ -211,7 +212,7 @@ def mechanism_of(what: Any) -> Mechanism:
         if callable(found):
             return mechanism_of(found())
     hint = "a mechanism such as rt.dpsgd(...), or a ledger of one"
-    raise ParameterError("mechanism", type(what).__name__, hint)
+    raise ParameterError("mechanism", None if what is None else type(what).__name__, hint)
 
 
 def _several(**given: Any) -> tuple[float, ...]:

@@ -148,7 +148,7 @@ class Linted(Table):
 
     def columns(self) -> tuple[str, ...]:
         """What is wrong, how bad, why, and what to do."""
-        return ("fault", "severity", "reason", "mend")
+        return ("fault", "severity", "reason", "remedy")
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each fault."""
@@ -162,8 +162,8 @@ class Linted(Table):
     def lines(self) -> list[str]:
         """The title; then for each fault its severity and name, the reason, and the remedy."""
         found = [self.title()]
-        for name, severity, reason, mend in self.rows():
-            found += [f"{severity}: {name}", f"  {printable(reason)}", *([f"  -> {mend}"] if mend else [])]
+        for name, severity, reason, remedy in self.rows():
+            found += [f"{severity}: {name}", f"  {printable(reason)}", *([f"  -> {remedy}"] if remedy else [])]
         return found
 
     def __repr__(self) -> str:
@@ -201,6 +201,7 @@ def _faults_of_parameters(mechanism: Mechanism) -> tuple[Fault, ...]:
         Fault.DECLARED: True,
         Fault.NO_NOISE: 0.0 in noise,
         Fault.SHUFFLED: Sampler.SHUFFLED in samplers,
+        Fault.IN_ORDER: Sampler.CYCLIC in samplers,
         Fault.FIXED_SIZE: Sampler.FIXED_SIZE in samplers,
         Fault.CHANGED_NOISE: len(drawn) > 1,
     }
@@ -209,14 +210,14 @@ def _faults_of_parameters(mechanism: Mechanism) -> tuple[Fault, ...]:
 
 def _told(fault: Fault) -> tuple[Cell, ...]:
     said = fault.explanation
-    return fault.value, said.severity.value, said.reason, said.mend
+    return fault.value, said.severity.value, said.reason, said.remedy
 
 
 def _wrong(ledger: PublicWatchedRun | RunLedger) -> list[tuple[Cell, ...]]:
     """What a ledger contradicts itself in."""
-    mend = "The ledger contradicts itself: it is not as it was written."
+    remedy = "The ledger contradicts itself: it is not as it was written."
     return [
-        (f"ledger.{where}", Severity.ERROR.value, f"{where} {problem}", mend)
+        (f"ledger.{where}", Severity.ERROR.value, f"{where} {problem}", remedy)
         for where, problem in ledger.contradictions()
     ]
 
@@ -229,8 +230,8 @@ def _warned(ledger: RunLedger) -> list[tuple[Cell, ...]]:
     known = {fault.value: fault.explanation for fault in Fault}
     for warning in expected_warnings(ledger):
         said = known.get(warning.value)
-        severity, mend = (Severity.WARNING, "") if said is None else (said.severity, said.mend)
-        rows.append((warning.value, severity.value, warning.text, mend))
+        severity, remedy = (Severity.WARNING, "") if said is None else (said.severity, said.remedy)
+        rows.append((warning.value, severity.value, warning.text, remedy))
     return rows
 
 

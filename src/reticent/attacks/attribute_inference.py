@@ -1,4 +1,4 @@
-"""Attribute inference on a trained model, beside the guess that needs no model.
+"""Attribute inference on a trained model, compared with the guess that needs no model.
 
 The attacker knows all of a record but one attribute, and the label. *With the model*: the value that makes prior
 times the model's probability of the label largest (Fredrikson et al. 2014). *Without the model*: the most probable

@@ -33,7 +33,7 @@ class PairTrace:
         distance: their distance, (steps,).
 
     Raises:
-        ParameterError: shapes differ, or a distance is none that vectors of these norms can have.
+        ParameterError: shapes differ, or no vectors of these norms have such a distance.
     """
 
     norm_a: np.ndarray

@@ -14,7 +14,6 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.auditing.scores import Scores
-from reticent.errors import ParameterError
 from reticent.registry import Registry
 from reticent.tasks import Engine, Local, Progress
 
@@ -24,16 +23,16 @@ class AttackSettings:
     """What a user may choose; an attack ignores what it has no use for.
 
     Attributes:
-        records: members and non-members to score, at most so many of each.
+        records: members and non-members to score, at most this many of each.
         models: shadow models.
         canaries: gradient canaries of a white-box audit.
         seed: of every random choice of the attack.
         engine: where shadow models are trained.
         work: directory for shadow models; by default the run's path with ``-attack`` appended.
         resume: go on with what an earlier, interrupted or smaller attack left in ``work``.
-        announce: told one line before long work begins: what it will cost.
-        progress: told how far long work is.
-        timeout: give up when no task was finished for so many seconds; None never does while workers are there.
+        announce: called with one line before long work begins: what it will cost.
+        progress: called with how far long work is.
+        timeout: give up when no task was finished for this many seconds; None never does while workers are there.
 
     Raises:
         ParameterError: a field is outside its domain.
@@ -60,8 +59,7 @@ class AttackSettings:
             _check.count(**{name: getattr(self, name)})
         if self.timeout is not None:
             _check.positive(timeout=self.timeout)
-        if self.seed < 0:
-            raise ParameterError("seed", self.seed, "a whole number >= 0")
+        _check.seed(seed=self.seed)
 
 
 class Attack(ABC):

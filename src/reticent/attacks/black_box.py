@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _BATCH = 4096
 _OFFLINE_SHARE = 0.3
-"""How far p_out is trusted to stand for p in offline RMIA; the RMIA paper fits it per data set between 0 and 1."""
+"""How far p_out is trusted as an estimate of p in offline RMIA; the RMIA paper fits it per data set between 0 and 1."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class LiraOffline(Attack):
 
 
 class Rmia(Attack):
-    """See ``shadow_scores.rmia``; half of the test records stand for the population."""
+    """See ``shadow_scores.rmia``; half of the test records serve as the population."""
 
     name: ClassVar[str] = "rmia"
     summary: ClassVar[str] = "likelihood ratio against population records, shadow models with and without the record"

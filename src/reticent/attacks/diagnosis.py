@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from reticent.attacks.participation import Check
 from reticent.attacks.replay import NAMES as _REPLAYS
+from reticent.attacks.short_gradients import NAME as _SHORT
 
 _LONGER, _FEWER, _FEW_SHORT, _SMALL, _LABELS = _REPLAYS
 _BESIDE = ("noise beside large gradients", "noise around spread gradients", "noise beside small gradients")
@@ -29,7 +30,8 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "noise and batches",
         _FEWER,
     ),
-    "what a record counts depends on the others in its batch": (_LONGER, _FEWER, _FEW_SHORT),
+    "what a record counts depends on the others in its batch": (_LONGER, _FEWER, _FEW_SHORT, _SHORT),
+    "the loss is divided by the batch's size, items or class weights before clipping": (_SHORT,),
     "gradients of other lengths count otherwise: a norm that overflows": (*_MASKS, _LONGER),
     "gradients of earlier steps come back before the noise": (
         *_COUNTS,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import torch
 
+from reticent.attacks import short_gradients
 from reticent.attacks.canaries import CanaryAudit
 from reticent.attacks.participation import NOISE, SPARE, Plan
 from reticent.attacks.replay import STEPS, Replayed, replay_checks, replay_data, same_randomness
@@ -79,6 +80,7 @@ class Observations:
         records: how many are followed in ``participation``.
         coins: scores of canaries that took part by a coin; None skips their test.
         replayed: what replays showed.
+        short: with little noise and gradients below the clip norm, (steps, weights); None skips their test.
         moves: of the chorus: how far weights moved between steps, and where they were; None if not seen.
     """
 
@@ -95,6 +97,7 @@ class Observations:
     coins: Scores | None = None
     replayed: Replayed = field(default_factory=lambda: Replayed(()))
     moves: tuple[np.ndarray, np.ndarray] | None = None
+    short: np.ndarray | None = None
 
 
 def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
@@ -111,6 +114,7 @@ def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
     layers, features, quiet, repeats = _participation(claim)
     runs += [("participation", layers, features, quiet)] * repeats
     setup = [Experiment(*parts, run) for run, parts in enumerate(runs)]
+    setup.append(_short(claim, len(setup)))
     short = replace(claim, steps=min(claim.steps, STEPS))
     for name, records in replay_data(LAYERS, claim, seed).items():
         run = Experiment(f"replay {name}", LAYERS, records.features, short, len(setup), records.labels, 1 + seed)
@@ -148,6 +152,14 @@ def _participation(claim: DPSGD) -> tuple[Layers, torch.Tensor, DPSGD, int]:
     return layers, followed, quiet, plan.runs
 
 
+def _short(claim: DPSGD, run: int) -> Experiment:
+    plan = Plan.of(claim.sample_rate, claim.steps, claim.dataset_size or 0)
+    layers, features, labels = short_gradients.short_gradients(claim, plan)
+    noise = min(short_gradients.NOISE, claim.noise_multiplier)
+    quiet = replace(claim, noise_multiplier=noise, steps=min(claim.steps, short_gradients.STEPS))
+    return Experiment("short gradients", layers, features, quiet, run, labels)
+
+
 def _coins(dataset_size: int, seed: int) -> CanaryAudit:
     """Half of the canaries take part, more or less, and there must be records for all of them."""
     return CanaryAudit(min(_COINS, max(1, dataset_size)), seed)
@@ -178,6 +190,7 @@ def observe(setup: Sequence[Experiment], runs: Sequence[Released], seed: int = 0
         coins,
         replay_checks(replays, LAYERS, claim) if replays else Replayed(()),
         named["chorus"].moves,
+        named["short gradients"].sums,
     )
 
 

@@ -1,6 +1,6 @@
 """The gradient likelihood ratio attack (GLiR): from models, or a saved trace, to membership scores.
 
-Algorithm 1 of LEEMANN2023, corrected (LEEMANN2023:G14 to LEEMANN2023:G18): likelihood ratios in place of p-values,
+Algorithm 1 of LEEMANN2023, corrected (LEEMANN2023:G14 to LEEMANN2023:G18): likelihood ratios instead of p-values,
 the right null, the distance scaled by n, Cholesky solves, and noise, clipping and random batch sizes in the model
 of the attack.
 """
@@ -288,7 +288,9 @@ def glir_audit(
     if trace is None:
         raise ArtifactError(f"{run.path}: has no trace; train with --trace")
     if run.config.augmentation is not None:
-        raise UnsupportedError("glir knows the gradient of a record, not of the views that this run drew of it")
+        raise UnsupportedError(
+            "glir computes the gradient of a record, not of its augmented views, which this run used"
+        )
     if run.config.clipping is not Clipping.FLAT:
         raise UnsupportedError("glir clips the gradient of a record; this run normalised it")
     rng = np.random.default_rng(seed)

@@ -57,7 +57,7 @@ def audit_loop(
         workers: processes in which the loop runs.
         seed: of the audit's own choices; the loop never sees it.
         progress: called with (runs done, runs planned).
-        timeout: give up when no run has ended for so many seconds; by default never.
+        timeout: give up when no run has ended for this many seconds; by default never.
 
     Returns:
         All tests with their p-values; ``report.accused`` says whether the claim is refuted.

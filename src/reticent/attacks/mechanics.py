@@ -9,6 +9,7 @@ Short runs on a :class:`~reticent.attacks.white_box.Probe` are enough:
 * *whisper*: all records have the same tiny gradient in one coordinate, so that a batch's sum is below the clip norm;
 * *coins*: canaries that each take part by a coin, scored and tested against the claimed trade-off curve;
 * *participation*, several times, a few epochs long and with little noise: who was in which batch;
+* *short gradients*, with hardly any noise: what a record counts (:mod:`~reticent.attacks.short_gradients`);
 * *replays*: other data with the same randomness (:mod:`~reticent.attacks.replay`).
 
 If the implementation does what it claims, each p-value is uniform or larger, so that with the Bonferroni
@@ -22,6 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reticent import _check
+from reticent.attacks import short_gradients
 from reticent.attacks.diagnosis import likely_fault
 from reticent.attacks.experiments import LAYERS, Observations, experiments, observe
 from reticent.attacks.noise_checks import (
@@ -168,11 +170,20 @@ def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed:
         *participation_checks(
             _double(seen.participation), seen.records, claim.sample_rate, min(NOISE, claim.noise_multiplier)
         ),
+        _short(seen, claim),
         *seen.replayed.checks,
     )
     if size < 1.0:
         checks = (*checks, Check("clipping", 1.0, f"stronger than claimed, which is safe: a record counts {size:.3g}"))
     return MechanicsReport(checks, significance)
+
+
+def _short(seen: Observations, claim: DPSGD) -> Check:
+    if seen.short is None:
+        return Check(short_gradients.NAME, 1.0, "not tested: not run")
+    return short_gradients.counts_alone(
+        _double(seen.short), seen.records, min(short_gradients.NOISE, claim.noise_multiplier)
+    )
 
 
 def _by_layer(direction: np.ndarray) -> np.ndarray:

@@ -83,7 +83,7 @@ def participation_checks(sums: np.ndarray, records: int, sample_rate: float, noi
     seen, spare = sums[..., :records], sums[..., records:]
     level = float(np.sqrt((spare**2).mean()))
     if level > 2.0 * noise:
-        finding = f"not tested: the noise is {level:.3g} clip norms where the loop was told {noise:.3g}"
+        finding = f"not tested: the noise is {level:.3g} clip norms where {noise:.3g} was declared"
         return tuple(Check(name, 1.0, finding) for name in _NAMES)
     counted = _counted_once(seen, noise)
     size = _level(seen)

@@ -68,6 +68,6 @@ def _accuracy(run: Run) -> float | None:
     if abs(found - recorded) > max(_ROUNDING, 1.0 / len(dataset.test)):
         raise ArtifactError(
             f"{run.path}/{WEIGHTS}: test accuracy {found:.4g} where the ledger has {recorded:.4g}: "
-            "not the weights of this run"
+            "these are not the weights of this run"
         )
     return found

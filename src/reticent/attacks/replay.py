@@ -7,7 +7,7 @@ the same noise again. What other data then change in a release is the difference
 * a record that falls silent moves its own coordinate, by at most one clip norm, and no other.
 
 This sees every fault that is a function of the data at once: noise or clip norms that depend on a batch, gradients that
-pass beside the clipping, weights that move by something that was not released. Nothing is left to chance, so a
+pass besides the clipped one, weights that move by something that was not released. Nothing is left to chance, so a
 correct loop is never accused. A loop whose randomness cannot be replayed is not tested (dp-recorder, arXiv 2602.17454,
 replays libraries in the same way).
 """

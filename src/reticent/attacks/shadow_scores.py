@@ -64,7 +64,7 @@ def rmia(
     Args:
         target, shadow, included: as above.
         population: positions of records that are neither a member nor a scored non-member by
-            choice, one dimension; they stand for the population.
+            choice, one dimension; they serve as the population.
         log_gamma: natural logarithm of the factor.
         offline_share: None averages over models with and without the record in equal parts (online). A number
             a in [0, 1] uses only models without it: mean = ((1 + a) p_out + 1 - a) / 2 (offline).

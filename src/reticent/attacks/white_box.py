@@ -29,7 +29,7 @@ _SATURATED = 1e6
 """So far below the other logit the cross-entropy is linear in the logit: its slope is 1 - e^-1000000."""
 
 Layers = tuple[tuple[int, int], ...]
-"""(outputs, inputs) of every weight matrix; without inputs it is a bias of so many outputs."""
+"""(outputs, inputs) of every weight matrix; without inputs it is a bias of this many outputs."""
 
 
 class Trainer(Protocol):
@@ -98,7 +98,7 @@ def sizes(layers: Layers) -> list[int]:
 
 
 def usable(layers: Layers) -> np.ndarray:
-    """The coordinates that a record may have as the only one of its gradient: all but the columns beside biases."""
+    """The coordinates that a record may have as the only one of its gradient: all but the columns next to biases."""
     starts = np.cumsum([0, *sizes(layers)])
     parts = [
         start + np.arange(outputs * inputs) if inputs else start + outputs + np.arange(outputs)
@@ -179,7 +179,7 @@ def _places(layers: Layers) -> tuple[np.ndarray, np.ndarray, int]:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What a trainer may return in place of the releases: also where the weights were.
+    """What a trainer may return instead of the releases: also where the weights were.
 
     Attributes:
         releases: as a ``Trainer`` returns them, shape (steps, parameters).

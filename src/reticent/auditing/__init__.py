@@ -28,7 +28,7 @@ from reticent.auditing.report import AuditReport, audit
 from reticent.auditing.roc import auc_interval, delong, tpr_interval
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.statistics import STATISTICS, Asked, Statistic
-from reticent.auditing.thresholds import Bonferroni, Given, Ranks, Split, ThresholdRule
+from reticent.auditing.thresholds import Bonferroni, Given, NormalScores, Ranks, Split, ThresholdRule
 from reticent.auditing.verdict import Finding, Verdict, audit_claim, audit_claim_one_run
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "Guesses",
     "LowerBound",
     "NoiseBound",
+    "NormalScores",
     "Plan",
     "Quantity",
     "Ranks",

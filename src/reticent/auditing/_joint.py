@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, ndtri
+from scipy.special import bdtr, ndtri
 
 from reticent.auditing._claims import Tested
 from reticent.auditing.intervals import lower_proportion, upper_proportion
+from reticent.curves import _binomial
 
 Ordering = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -56,7 +57,7 @@ class JointTest:
         low, high = (float(f(false_positives, non_members, half)) for f in (lower_proportion, upper_proportion))
         rates = np.sin(np.linspace(np.arcsin(low**0.5), np.arcsin(high**0.5), _CELLS + 1)) ** 2
         self._upper = rates[1:]
-        starts, mass = _blocks(rates[:-1], non_members)
+        starts, mass = _binomial.shared_blocks(rates[:-1], non_members, _BLOCKS)
         alpha = upper_proportion(np.append(starts, false_positives), non_members, 0.5 * significance)
 
         def telling(misses: np.ndarray) -> np.ndarray:
@@ -90,23 +91,3 @@ def _most_misses(telling: Callable[[np.ndarray], np.ndarray], blocks: int, membe
         open_ = high - low > 1
         low, high = np.where(open_ & enough, middle, low), np.where(open_ & ~enough, middle, high)
     return low.astype(float)
-
-
-def _blocks(rates: np.ndarray, trials: int) -> tuple[np.ndarray, np.ndarray]:
-    """(first count of each block, probability of each block for each rate); the last takes the upper tail."""
-    middle, reach = trials * rates[[0, -1]], 9.0 * np.sqrt(trials * rates[[0, -1]]) + 40.0
-    low, high = max(0, int(middle[0] - reach[0])), min(trials, int(middle[1] + reach[1]))
-    starts = np.unique(np.linspace(low, high, _BLOCKS).astype(int))
-    # The lower tail joins a block that starts at 0 errors.
-    starts = np.union1d([0], starts).astype(float)
-    last = np.append(starts[1:] - 1.0, float(trials))
-    up_to = np.where(last >= trials, 1.0, bdtr(np.minimum(last, trials - 1.0), trials, rates[:, None]))
-    beyond = bdtrc(np.maximum(starts - 1.0, 0.0), trials, rates[:, None])
-    mass = np.diff(up_to, axis=1, prepend=0.0)
-    # The tails are taken where they do not cancel.
-    return starts, np.where(starts > trials * rates[:, None], _falling(beyond, starts), mass)
-
-
-def _falling(beyond: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Block probabilities from P(count >= start)."""
-    return beyond - np.append(beyond[:, 1:], np.zeros((len(beyond), 1)), axis=1)

@@ -90,7 +90,7 @@ def import_privacy_meter(path: str | os.PathLike[str], model: int = 0) -> Scores
         raise ArtifactError(f"{root}: no report/exp/{name}")
     scores, memberships = _from_npz(file, "scores"), _from_npz(file, "memberships")
     if scores.shape != memberships.shape or memberships.dtype.kind not in "biuf":
-        raise ArtifactError(f"{file}: scores and memberships do not belong together")
+        raise ArtifactError(f"{file}: scores and memberships differ in shape")
     if not np.all((memberships == 0) | (memberships == 1)):
         raise ArtifactError(f"{file}: memberships must be 0 or 1")
     member = memberships.astype(bool).ravel()

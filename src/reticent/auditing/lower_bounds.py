@@ -17,8 +17,9 @@ import numpy as np
 from reticent import _check
 from reticent.auditing._claims import ApproximateDP, GaussianClaim, Tested, largest_rejected
 from reticent.auditing._joint import Ordering, probits
+from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Design, Scores
-from reticent.auditing.thresholds import Evidence, FixedCounts, RankCounts, Ranks, ThresholdRule
+from reticent.auditing.thresholds import Evidence, FixedCounts, NormalScores, RankCounts, Ranks, ThresholdRule
 from reticent.curves import GaussianTradeOff
 from reticent.proofs import Claim
 from reticent.proofs.references import cite
@@ -26,6 +27,8 @@ from reticent.proofs.references import cite
 _LARGEST_EPSILON = 500.0
 _LARGEST_MU = 60.0
 _NOTHING = 1e-300
+_DRAWN = 1e-3
+"""Relative width to which a bound from a drawn law is searched."""
 _SHARED_RUN = "The records share one training run; the confidence neglects the dependence this may cause."
 _ONE_RUN = "All canaries share one run; the confidence holds if their scores are independent given the data."
 
@@ -117,19 +120,19 @@ def audit_epsilon(
     """
     delta = _check.fraction(delta=delta)
     family = _Family(lambda e: ApproximateDP(e, delta), lambda a, b: _epsilon(a, b, delta), _LARGEST_EPSILON)
-    return _bound(Quantity.EPSILON, family, scores, rule, confidence, delta)
+    return _bound(Quantity.EPSILON, family, scores, rule or Ranks(), confidence, delta)
 
 
 def audit_mu(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
-    """Lower bound on mu: the release is not ``value``-GDP. Arguments as for ``audit_epsilon``."""
+    """Lower bound on mu: the release is not ``value``-GDP. ``NormalScores()`` by default; else as ``audit_epsilon``."""
     family = _Family(GaussianClaim, probits, _LARGEST_MU)
-    return _bound(Quantity.MU, family, scores, rule, confidence, None)
+    return _bound(Quantity.MU, family, scores, rule or NormalScores(), confidence, None)
 
 
 def audit_advantage(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on the largest advantage, TPR - FPR. Arguments as for ``audit_epsilon``."""
     family = _Family(lambda a: ApproximateDP(0.0, a), lambda a, b: 1.0 - a - b, 1.0)
-    return _bound(Quantity.ADVANTAGE, family, scores, rule, confidence, None)
+    return _bound(Quantity.ADVANTAGE, family, scores, rule or Ranks(), confidence, None)
 
 
 def audit_epsilon_if_gaussian(
@@ -173,24 +176,23 @@ def _bound(
     quantity: Quantity,
     family: _Family,
     scores: Scores,
-    rule: ThresholdRule | None,
+    rule: ThresholdRule,
     confidence: float,
     delta: float | None,
 ) -> LowerBound:
-    """By RETICENT:audit-thresholds."""
-    rule = Ranks() if rule is None else rule
+    """By RETICENT:audit-thresholds, RETICENT:audit-ranks or RETICENT:audit-normal-scores; a union bound over pieces."""
     significance = 1.0 - _check.open_fraction(confidence=confidence)
     evidence = rule.evidence(scores, family.of_rates)
-    share = significance / len(evidence)
+    shares = [share * significance for share in rule.shares]
     return LowerBound(
         quantity,
-        max(_at(piece, family, share) for piece in evidence),
-        max(_at(piece.perfect, family, share) for piece in evidence),
+        max(_at(piece, family, share) for piece, share in zip(evidence, shares, strict=True)),
+        max(_at(piece.perfect, family, share) for piece, share in zip(evidence, shares, strict=True)),
         confidence,
         str(rule),
         delta,
-        tuple(piece.threshold for piece in evidence),
-        _source(evidence),
+        tuple(piece.threshold for piece in evidence if not isinstance(piece, OrderCounts)),
+        cite(*dict.fromkeys(piece.theorem for piece in evidence)),
         notes_on(scores.design),
     )
 
@@ -202,10 +204,8 @@ def _at(evidence: Evidence, family: _Family, significance: float) -> float:
             return largest_rejected(lambda x: test.rejects(family.member(x)), family.limit)
         case RankCounts():
             return largest_rejected(lambda x: evidence.rejects(family.member(x), significance), family.limit)
-
-
-def _source(evidence: tuple[Evidence, ...]) -> tuple[str, ...]:
-    return cite("RETICENT:audit-ranks" if isinstance(evidence[0], RankCounts) else "RETICENT:audit-thresholds")
+        case OrderCounts():
+            return largest_rejected(lambda x: evidence.rejects(family.member(x), significance), family.limit, _DRAWN)
 
 
 def notes_on(design: Design) -> tuple[str, ...]:

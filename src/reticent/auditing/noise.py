@@ -1,4 +1,4 @@
-"""How much noise can there have been at most? A family of claimed curves as the null, in place of a Gaussian one.
+"""How much noise can there have been at most? A family of claimed curves as the null, instead of a Gaussian one.
 
 The family gives a curve for every noise multiplier, for instance the enclosed worst case of DP-SGD with the run's rate
 and steps. More noise leaks less, so the family is nested: scores that refute one noise multiplier refute every larger

@@ -7,18 +7,17 @@ before the scores are seen; choosing the best of several on the same scores make
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import bdtrc, betaincinv
+from scipy.special import bdtrc, betaincinv, ndtr
 
 from reticent import _check
 from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable, Tested, largest_rejected
 from reticent.auditing.lower_bounds import LowerBound, Quantity
-from reticent.auditing.scores import Design, Scores
+from reticent.auditing.scores import Design, Scores, coins
 from reticent.curves import GaussianTradeOff, TradeOff, symmetrised
 from reticent.errors import ParameterError
 from reticent.proofs.references import cite
@@ -106,23 +105,14 @@ def count_guesses(scores: Scores, guesses: Guesses) -> GuessCounts:
         raise ParameterError("guesses", guesses.members + guesses.non_members, f"at most the {total} canaries")
     values = np.sort(scores.member), np.sort(scores.non_member)
     included = np.arange(total) < len(scores.member)
-    order = np.lexsort((_coins(*values), -np.concatenate(values)))
+    order = np.lexsort((coins(*values), -np.concatenate(values)))
     right = np.count_nonzero(included[order[: guesses.members]])
     right += np.count_nonzero(~included[order[total - guesses.non_members :]])
     return GuessCounts(total, guesses.members + guesses.non_members, int(right))
 
 
-def _coins(member: np.ndarray, non_member: np.ndarray) -> np.ndarray:
-    """One random number for each canary, which decides among equal scores and does not know who took part.
-
-    The seed is a digest of the sorted scores: the same scores give the same bound, and no order of the file matters.
-    """
-    digest = hashlib.sha256(member.tobytes() + b"|" + non_member.tobytes()).digest()
-    return np.random.default_rng(int.from_bytes(digest, "big")).random(len(member) + len(non_member))
-
-
 def binomial_p_value(counts: GuessCounts, epsilon: float, delta: float) -> float:
-    """Probability, at most, of so many correct guesses under (epsilon, delta)-DP. By RETICENT:audit-one-run-binomial.
+    """Probability, at most, of this many correct guesses under (epsilon, delta)-DP. By RETICENT:audit-one-run-binomial.
 
     The correct guesses are at most B + F. B is Binomial(guesses, q) with q = e^epsilon / (1 + e^epsilon). F counts
     guesses that delta turned; its mean is at most canaries * delta * (1 - q), and it may depend on B in any way. The
@@ -208,18 +198,19 @@ def _binomial_epsilon(counts: GuessCounts, delta: float, significance: float) ->
 
 
 def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence: float = 0.95) -> LowerBound:
-    """Lower bound on mu from one run, by the recursion for f-DP. Arguments as for ``audit_epsilon_one_run``."""
+    """Lower bound on mu from one run, by f-DP, or by guesses where that is larger; as ``audit_epsilon_one_run``."""
     significance = 1.0 - _check.open_fraction(confidence=confidence)
     counts = count_guesses(scores, _default(guesses, scores, confidence))
 
     def value(seen: GuessCounts) -> float:
         return _mu_bound(seen, significance)
 
-    return _result(Quantity.MU, value, counts, confidence, None, "RETICENT:audit-one-run-fdp")
+    theorems = ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial")
+    return _result(Quantity.MU, value, counts, confidence, None, *theorems)
 
 
 def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
-    """Whether so many correct guesses have probability at most ``significance`` under ``claim``.
+    """Whether this many correct guesses have probability at most ``significance`` under ``claim``.
 
     The recursion of MAHLOUJIFAR2024, derived anew in docs/theory/auditing.md. ``claim`` must be its own inverse: it
     holds in both directions.
@@ -284,7 +275,15 @@ def _best_share(canaries: int, curve: TradeOff, confidence: float) -> float:
 
 
 def _mu_bound(counts: GuessCounts, significance: float, tolerance: float = 1e-6) -> float:
-    return largest_rejected(lambda mu: rejects(counts, GaussianClaim(mu), significance), _LARGEST_MU, tolerance)
+    """The larger of two: G_mu by f-DP, and by binomial guesses at epsilon 0, where its delta is its advantage."""
+
+    def by_guesses(mu: float) -> bool:
+        return binomial_p_value(counts, 0.0, float(2.0 * ndtr(0.5 * mu) - 1.0)) <= significance
+
+    def by_curve(mu: float) -> bool:
+        return rejects(counts, GaussianClaim(mu), significance)
+
+    return max(largest_rejected(test, _LARGEST_MU, tolerance) for test in (by_curve, by_guesses))
 
 
 def _default(guesses: Guesses | None, scores: Scores, confidence: float) -> Guesses:

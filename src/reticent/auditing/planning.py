@@ -97,7 +97,7 @@ def plan_audit(
     power = _check.open_fraction(power=power)
     level, excess = best_level(claimed, truth)
     if excess <= 1e-9:
-        raise UnsupportedError("the truth is nowhere below the claimed curve: no audit can tell them apart")
+        raise UnsupportedError("the truth is nowhere below the claimed curve: no audit can distinguish them")
     if unit is Unit.ONE_RUN:
         table, accuracy = TangentTable(symmetrised(claimed)), _accuracy(truth)
         needed, reached = _smallest(lambda n: _one_run_power(table, accuracy, n, significance), power, _LARGEST_ONE_RUN)
@@ -129,10 +129,7 @@ def best_level(claimed: TradeOff, truth: TradeOff) -> tuple[float, float]:
 def rank_power(
     claimed: Tested, truth: Tested, members: int, non_members: int, level: float, significance: float
 ) -> float:
-    """Probability that ``Ranks((level,))`` refutes ``claimed`` if the scores follow ``truth``.
-
-    By RETICENT:audit-ranks.
-    """
+    """Probability that ``Ranks((level,))`` refutes ``claimed`` if the scores follow ``truth``."""
     rank = rank_for(level, non_members)
     critical = _largest_count(
         lambda misses: RankCounts(0.0, rank, non_members, misses, members).rejects(claimed, significance), members

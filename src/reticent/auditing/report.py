@@ -87,7 +87,7 @@ def audit(
         claims: claimed curves by name, for instance of each adversary.
         delta: for epsilon, strictly between 0 and 1.
         fprs: false positive rates at which the true positive rate is reported.
-        rule: how thresholds are chosen; ``Ranks()`` by default.
+        rule: how thresholds are chosen; by default that of each statistic.
         guesses: for one run, fixed in advance; by default ``Guesses.planned``: from each claim for its verdict, from
             the first claim for the bounds.
         confidence: of each statement, in (0, 1).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -63,6 +64,20 @@ class Scores:
 
     def __len__(self) -> int:
         return len(self.member) + len(self.non_member)
+
+
+def digest(member: np.ndarray, non_member: np.ndarray) -> int:
+    """A number that follows from the sorted scores alone: the same scores give the same audit, in any order."""
+    return int.from_bytes(hashlib.sha256(member.tobytes() + b"|" + non_member.tobytes()).digest(), "big")
+
+
+def coins(member: np.ndarray, non_member: np.ndarray) -> np.ndarray:
+    """One random number for each score, which decides among equal ones and does not know who took part.
+
+    Args:
+        member, non_member: sorted.
+    """
+    return np.random.default_rng(digest(member, non_member)).random(len(member) + len(non_member))
 
 
 def _clean(name: str, values: ArrayLike) -> np.ndarray:

@@ -27,7 +27,7 @@ class Asked:
 
     Attributes:
         delta: for epsilon, strictly between 0 and 1.
-        rule: how thresholds are chosen; None is ``Ranks()``.
+        rule: how thresholds are chosen; None is the default of the statistic.
         guesses: for one run; None is the default of the statistic.
         confidence: of each statement, in (0, 1).
         claims: claimed curves by name.

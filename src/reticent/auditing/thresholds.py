@@ -1,14 +1,15 @@
 """Choosing the threshold of an attack without spoiling the confidence, and testing a claim at it.
 
-A threshold picked on the scores that are then counted makes an interval too short. Four valid rules,
-as types: ``Given``, ``Bonferroni``, ``Split`` and ``Ranks``. Each turns scores into evidence, one piece
-per threshold, and each piece tests a claimed curve at its own share of the significance.
+A threshold picked on the scores that are then counted makes an interval too short. Five valid rules, as types:
+``Given``, ``Bonferroni``, ``Split``, ``Ranks`` and ``NormalScores``. Each turns scores into pieces of evidence, and
+each piece tests a claimed curve at its own share of the significance.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import bdtr, betaincinv, ndtr
@@ -17,11 +18,13 @@ from reticent import _check
 from reticent.auditing._claims import Tested
 from reticent.auditing._joint import JointTest, Ordering, probits
 from reticent.auditing.intervals import upper_proportion
+from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Scores
 from reticent.errors import ParameterError
 
 _CELLS = 1024
 _REACH = 8.0
+_ALL_RANKS = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class FixedCounts:
         false_negatives, members: counts on the side of H1.
     """
 
+    theorem: ClassVar[str] = "RETICENT:audit-thresholds"
     threshold: float
     false_positives: int
     non_members: int
@@ -73,6 +77,7 @@ class RankCounts:
         false_negatives: members at or below the threshold.
     """
 
+    theorem: ClassVar[str] = "RETICENT:audit-ranks"
     threshold: float
     rank: int
     non_members: int
@@ -80,7 +85,7 @@ class RankCounts:
     members: int
 
     def p_value(self, claim: Tested) -> float:
-        """Probability, at most, of misses this few if the release satisfies ``claim``."""
+        """Probability, at most, of misses this few if the release satisfies ``claim``: by RETICENT:audit-ranks."""
         return _rank_p_value(claim, *beta_cells(self.rank, self.non_members), self.false_negatives, self.members)
 
     def rejects(self, claim: Tested, significance: float) -> bool:
@@ -93,7 +98,7 @@ class RankCounts:
         return RankCounts(self.threshold, self.rank, self.non_members, 0, self.members)
 
 
-Evidence = FixedCounts | RankCounts
+Evidence = FixedCounts | RankCounts | OrderCounts
 
 
 @lru_cache(maxsize=256)
@@ -122,6 +127,11 @@ class Given:
     def __str__(self) -> str:
         return _spelled("given", self.threshold)
 
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Of the significance, for each piece of evidence."""
+        return (1.0,)
+
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         """Errors at the one threshold; ``objective`` plays no part."""
         return (count(scores.member, scores.non_member, self.threshold),)
@@ -143,6 +153,11 @@ class Bonferroni:
 
     def __str__(self) -> str:
         return _spelled("bonferroni", *self.candidates)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Of the significance, for each piece of evidence."""
+        return _equal(self.candidates)
 
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         """Errors at each threshold; ``objective`` plays no part."""
@@ -167,6 +182,11 @@ class Split:
     def __str__(self) -> str:
         return _spelled("split", self.fraction)
 
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Of the significance, for each piece of evidence."""
+        return (1.0,)
+
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         """Errors of the unspent scores, at the threshold that is best for ``objective`` on the spent ones."""
         member = _part(scores.member, self.fraction, self.rng, "member")
@@ -179,8 +199,8 @@ class Split:
 class Ranks:
     """Thresholds at ranks of the non-member scores that are fixed before the scores are seen.
 
-    Needs no scale, spends no score on the choice and tests at the full share of the significance, so
-    it is the default. Several levels share the significance equally.
+    Needs no scale, spends no score on the choice and tests at the full share of the significance: the default for
+    epsilon and the advantage, where one threshold says most. Several levels share the significance equally.
 
     Attributes:
         levels: false positive rates to aim at, each strictly between 0 and 1.
@@ -197,18 +217,49 @@ class Ranks:
     def __str__(self) -> str:
         return _spelled("ranks", *self.levels)
 
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Of the significance, for each piece of evidence."""
+        return _equal(self.levels)
+
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         """Misses above the non-member score at each rank; ``objective`` plays no part."""
         ordered = np.sort(scores.non_member)[::-1]
         return tuple(_at_rank(scores.member, ordered, rank_for(level, len(ordered))) for level in self.levels)
 
 
-ThresholdRule = Given | Bonferroni | Split | Ranks
+@dataclass(frozen=True, slots=True)
+class NormalScores:
+    """All thresholds at once, by the ranks of all scores; a twentieth of the significance is left to ``Ranks()``.
+
+    Nearest to what known noise would allow wherever the curve is smooth, so it is the default for mu and for claims.
+    Its own p-value is at least 1/2000; ``Ranks`` finds the smaller ones.
+    """
+
+    def __str__(self) -> str:
+        return "normal-scores"
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Of the significance, for each piece of evidence."""
+        ranks = Ranks().shares
+        return (_ALL_RANKS, *((1.0 - _ALL_RANKS) * share for share in ranks))
+
+    def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
+        """The order of all scores, and the misses of ``Ranks()``; ``objective`` plays no part."""
+        return (OrderCounts.of(scores), *Ranks().evidence(scores, objective))
+
+
+ThresholdRule = Given | Bonferroni | Split | Ranks | NormalScores
 
 
 def _spelled(name: str, *values: float) -> str:
     """A rule as ``--rule`` of the command line takes it."""
     return f"{name}:{','.join(f'{float(value)!r}' for value in values)}"
+
+
+def _equal(values: tuple[float, ...]) -> tuple[float, ...]:
+    return (1.0 / len(values),) * len(values)
 
 
 def rank_for(level: float, trials: int) -> int:

@@ -14,7 +14,7 @@ from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable
 from reticent.auditing.lower_bounds import notes_on
 from reticent.auditing.one_run import SMALLEST_P, GuessCounts, Guesses, count_guesses, one_run_p_value
 from reticent.auditing.scores import Scores
-from reticent.auditing.thresholds import Evidence, FixedCounts, RankCounts, Ranks, ThresholdRule
+from reticent.auditing.thresholds import Evidence, FixedCounts, NormalScores, ThresholdRule
 from reticent.curves import TradeOff, symmetrised
 from reticent.proofs import Claim
 from reticent.proofs.references import cite
@@ -35,7 +35,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The finding and what it stands on.
+    """The finding and the evidence for it.
 
     Attributes:
         finding: see ``Finding``.
@@ -89,22 +89,22 @@ def audit_claim(
     Args:
         scores: scores, higher for members.
         curve: the claimed trade-off curve, for instance ``assessment.curve`` of a threat model.
-        rule: how thresholds are chosen; ``Ranks()`` by default.
+        rule: how thresholds are chosen; ``NormalScores()`` by default.
         confidence: in (0, 1).
 
     Raises:
         ParameterError: ``confidence`` is not in (0, 1).
     """
     table, guessing = TangentTable(curve), GaussianClaim(0.0)
-    evidence = (Ranks() if rule is None else rule).evidence(scores, lambda a, b: _excess(table, a, b))
+    rule = NormalScores() if rule is None else rule
+    evidence = rule.evidence(scores, lambda a, b: _excess(table, a, b))
     perfect = tuple(piece.perfect for piece in evidence)
-    theorem = "RETICENT:audit-ranks" if isinstance(evidence[0], RankCounts) else "RETICENT:audit-thresholds"
     return _judge(
-        _combined(evidence, table),
-        _combined(evidence, guessing),
-        _combined(perfect, table),
+        _combined(evidence, rule.shares, table),
+        _combined(evidence, rule.shares, guessing),
+        _combined(perfect, rule.shares, table),
         confidence,
-        theorem,
+        tuple(dict.fromkeys(piece.theorem for piece in evidence)),
         notes_on(scores.design),
     )
 
@@ -128,13 +128,18 @@ def audit_claim_one_run(
         one_run_p_value(counts, ApproximateDP(0.0, 0.0)),
         one_run_p_value(perfect, table),
         confidence,
-        "RETICENT:audit-one-run-fdp",
+        ("RETICENT:audit-one-run-fdp",),
         (),
     )
 
 
 def _judge(
-    p_value: float, guessing: float, perfect: float, confidence: float, theorem: str, notes: tuple[str, ...]
+    p_value: float,
+    guessing: float,
+    perfect: float,
+    confidence: float,
+    theorems: tuple[str, ...],
+    notes: tuple[str, ...],
 ) -> Verdict:
     significance = 1.0 - _check.open_fraction(confidence=confidence)
     refuted_at = None
@@ -151,20 +156,20 @@ def _judge(
     else:
         finding = Finding.CONSISTENT
         reason = "The attack works, and no better than the claim allows; a better attack may still refute it."
-    return Verdict(finding, p_value, confidence, refuted_at, guessing, perfect, reason, cite(theorem), notes)
+    return Verdict(finding, p_value, confidence, refuted_at, guessing, perfect, reason, cite(*theorems), notes)
 
 
-def _combined(evidence: tuple[Evidence, ...], claim: Tested) -> float:
-    smallest = min(_p_value(piece, claim) for piece in evidence)
-    return min(1.0, max(len(evidence) * smallest, SMALLEST_P))
+def _combined(evidence: tuple[Evidence, ...], shares: tuple[float, ...], claim: Tested) -> float:
+    smallest = min(_p_value(piece, claim) / share for piece, share in zip(evidence, shares, strict=True))
+    return min(1.0, max(smallest, SMALLEST_P))
 
 
 def _p_value(evidence: Evidence, claim: Tested) -> float:
     match evidence:
-        case RankCounts():
-            return evidence.p_value(claim)
         case FixedCounts():
             return _least(lambda a: evidence.rejects(claim, a))
+        case _:
+            return evidence.p_value(claim)
 
 
 def _least(rejects_at: Callable[[float], bool]) -> float:

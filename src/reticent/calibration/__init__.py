@@ -3,6 +3,7 @@
 A file here searches for a number of ``reticent.risk`` under an attacker. No curve is made here.
 """
 
+from reticent.calibration.samplers import Choice, LeftOut, Plan, calibrate_samplers, largest_batch
 from reticent.calibration.scale import NoiseScale
 from reticent.calibration.solve import Calibration, UnreachableError, calibrate
 from reticent.calibration.targets import (
@@ -22,10 +23,13 @@ __all__ = [
     "BatchSize",
     "BayesSecurity",
     "Calibration",
+    "Choice",
     "EpsilonAtDelta",
+    "LeftOut",
     "Mu",
     "NoiseMultiplier",
     "NoiseScale",
+    "Plan",
     "Reconstruction",
     "SampleRate",
     "Steps",
@@ -35,5 +39,7 @@ __all__ = [
     "Unknown",
     "UnreachableError",
     "calibrate",
+    "calibrate_samplers",
+    "largest_batch",
     "unknowns_of",
 ]

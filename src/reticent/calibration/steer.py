@@ -58,7 +58,9 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
         return -math.log(scale), slope
     match mechanism:
         case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise) if mechanism.records > 1:
-            one = replace(mechanism, records_per_user=1, noise_multiplier=noise / mechanism.records)
+            one = replace(
+                mechanism, records_per_user=1, draws_per_step=None, noise_multiplier=noise / mechanism.records
+            )
             u, slope = start_of(one, unknown, mu, neighbouring)
             return (u - math.log(mechanism.records) if isinstance(unknown, NoiseMultiplier) else u), slope
         case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise):
@@ -86,7 +88,7 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
 
 
 def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Attack) -> Estimate | None:
-    """A cheap stand-in for the claim, or None where there is none.
+    """A cheap substitute for the claim, or None where there is none.
 
     Args:
         mechanism: the release; its value of the unknown does not matter.

@@ -147,7 +147,9 @@ class BatchSize(Unknown):
         if not isinstance(mechanism, DPSGD):
             raise self._refuse(mechanism)
         if mechanism.dataset_size is None:
-            raise ParameterError("dataset_size", None, "given, as the batch size is the sample rate times it")
+            raise ParameterError(
+                "dataset_size", None, "given, as the batch size is the sample rate times it", shown=False
+            )
         return mechanism.dataset_size
 
 

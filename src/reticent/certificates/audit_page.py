@@ -60,7 +60,7 @@ def audit_files(path: Path) -> AuditFiles:
     refuse_folder(path)
     files = AuditFiles(path, path.with_suffix(".svg"), path.with_suffix(".png"))
     if path in (files.svg, files.png):
-        raise ArtifactError(f"{path}: is a page, whose pictures lie next to it as .svg and .png: name it .html")
+        raise ArtifactError(f"{path}: a page has its pictures next to it as .svg and .png: name it .html")
     refuse_foreign(path, _MARK)
     if not path.exists():
         for picture in (files.svg, files.png):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reticent.auditing import Design, Ranks, Scores
+from reticent.auditing import Design, NormalScores, Ranks, Scores
 from reticent.auditing._claims import TangentTable
+from reticent.auditing.normal_scores import normal_scores_power
 from reticent.auditing.planning import rank_power
 from reticent.curves import GaussianTradeOff
 from reticent.risk import advantage
@@ -34,8 +35,8 @@ class Detectable:
 def detectable(scores: Scores, confidence: float, rule: object = None) -> Detectable | None:
     """The weakest attack on a Gaussian curve that this many scores tell from guessing with probability 0.8.
 
-    Looks at the sizes and the thresholds only, not at the scores. The thresholds are those of ``Ranks``;
-    for other rules the default ranks are used.
+    Looks at the sizes and the thresholds only, not at the scores. The test is that of ``NormalScores``, the default, or
+    of the best of the levels of ``Ranks``; for other rules the default ranks are used.
 
     Args:
         scores: what was audited.
@@ -54,6 +55,9 @@ def detectable(scores: Scores, confidence: float, rule: object = None) -> Detect
 
     def power(mu: float) -> float:
         truth = TangentTable(GaussianTradeOff(mu))
+        if rule is None or isinstance(rule, NormalScores):
+            significance = NormalScores().shares[0] * (1.0 - confidence)
+            return normal_scores_power(guessing, truth, others, members, significance)
         return max(rank_power(guessing, truth, members, others, level, share) for level in levels)
 
     if power(_LARGEST_MU) < POWER:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from reticent.adversaries import Adversary, Attribute
-from reticent.adversaries.attribute import Scope, SensitivityRecord
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.base import standard_adversaries
 from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, curve_points, derive, in_public
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import refuse_contradictions
+from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Declaration, Edition
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
@@ -34,6 +35,7 @@ def certify(
     neighbouring: Neighbouring | None = None,
     questions: Questions = CERTIFICATE_QUESTIONS,
     ledger: RunLedger | WatchedRun | None = None,
+    policy: Policy | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certificate:
     """Assess ``mechanism`` under each adversary and bundle the answers.
@@ -46,6 +48,7 @@ def certify(
         neighbouring: between which data sets; None means each adversary's own ``relation``.
         questions: where the curves are read.
         ledger: what really ran, if a run is certified.
+        policy: which risks are acceptable: the document says what became of each requirement.
         progress: called with the name of each attacker before it is assessed.
 
     Raises:
@@ -70,7 +73,7 @@ def certify(
             asked.append((adversary, relation))
     if not asked:
         raise UnsupportedError("; ".join(f"{name}: {reason}" for name, reason in skipped.items()))
-    inputs = Inputs(declared, mechanism, tuple(asked), questions, skipped, ledger=ledger)
+    inputs = Inputs(declared, mechanism, tuple(asked), questions, skipped, ledger=ledger, policy=policy)
     return derive(inputs, progress=progress, found=found)
 
 
@@ -79,6 +82,7 @@ def certify_run(
     sensitivity: SensitivityRecord | None = None,
     declared: Declaration | None = None,
     progress: Callable[[str], None] | None = None,
+    policy: Policy | None = None,
 ) -> Certificate:
     """The certificate of a finished run; the same ledger always gives the same document.
 
@@ -87,7 +91,7 @@ def certify_run(
         sensitivity: what a recorder measured about one attribute: adds the attribute adversary, marked as
             depending on private data.
         declared: what the issuer says; by default the name and fingerprint of the data and the time of the run.
-        progress: as for ``certify``.
+        progress, policy: as for ``certify``.
     """
     attribute = (Attribute(gradient_change=sensitivity),) if sensitivity is not None else ()
     return certify(
@@ -95,18 +99,22 @@ def certify_run(
         declared or run_declaration(ledger),
         adversaries=(*standard_adversaries(), *attribute),
         ledger=ledger,
+        policy=policy,
         progress=progress,
     )
 
 
 def certify_watched(
-    ledger: WatchedRun, progress: Callable[[str], None] | None = None, **declared: str | None
+    ledger: WatchedRun,
+    progress: Callable[[str], None] | None = None,
+    policy: Policy | None = None,
+    **declared: str | None,
 ) -> Certificate:
     """The certificate of a training loop that was watched.
 
     Args:
         ledger: what was seen.
-        progress: as for ``certify``.
+        progress, policy: as for ``certify``.
         declared: fields of ``Declaration``; by default only the time and the fingerprint of the weights are known.
     """
     known: dict[str, str | None] = {
@@ -118,7 +126,8 @@ def certify_watched(
     measured = ledger.diagnostics.sensitivity
     attribute = () if measured is None else (Attribute(gradient_change=_record_of(measured)),)
     everybody = (*standard_adversaries(), *attribute)
-    return certify(ledger.mechanism(), said, adversaries=everybody, ledger=ledger, progress=progress)
+    mechanism = ledger.mechanism()
+    return certify(mechanism, said, adversaries=everybody, ledger=ledger, policy=policy, progress=progress)
 
 
 def _record_of(measured: MeasuredChange) -> SensitivityRecord:

@@ -43,9 +43,9 @@ class Checked:
         """What a reader must know about a document that agrees."""
         outcome = self.verification
         if not self.signed:
-            yield "No signature was checked: whoever wrote the document may have declared anything."
+            yield "No signature was checked: the author of the document may have declared anything."
         if self.document.ledger is None:
-            yield "The mechanism is declared: no ledger of a run stands behind it."
+            yield "The mechanism is declared: no ledger of a run supports it."
         elif self.document.declared.run_signed_by is None:
             yield "Nobody signed the run when it ended: its files may have been edited before they were certified."
         if outcome.private:
@@ -124,7 +124,7 @@ def check(
     problems += signature_problems(document, key, signature, threshold)
     problems += weights_problems(document, weights)
     compared = [f"Signed with the key of {one}." for one in _signers(document, key, signature)]
-    compared += [] if weights is None else [f"{weights} is the model that it speaks about."]
+    compared += [] if weights is None else [f"{weights} is the model that it is about."]
     if opening is not None:
         opened = check_opening(document, opening, data)
         problems, compared = [*problems, *opened.problems], [*compared, *opened.compared]
@@ -158,7 +158,7 @@ def read_document(path: Path) -> tuple[Certificate, list[str]]:
         raise ArtifactError(f"{path} is empty")
     if not page.is_page(text):
         if text.lstrip()[0] != "{":
-            raise ArtifactError(f"{path} is no certificate: neither its page nor its JSON")
+            raise ArtifactError(f"{path} is not a certificate: neither its page nor its JSON")
         return Certificate.load(path), []
     document = page.embedded(text, str(path))
     difference = page.first_difference(text, document)
@@ -227,7 +227,7 @@ def weights_problems(document: Certificate, weights: Path | None) -> list[str]:
     """Why ``weights`` is not the model that the document names; empty where it is, or where none is given.
 
     Raises:
-        ArtifactError: it is no file.
+        ArtifactError: it is not a file.
     """
     if weights is None:
         return []

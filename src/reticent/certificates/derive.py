@@ -15,8 +15,10 @@ import numpy as np
 from reticent import __version__
 from reticent.adversaries import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
 from reticent.adversaries.codec import parameters
+from reticent.adversaries.from_ledger import Witness, assess_seen
 from reticent.adversaries.report import assessment_record, measures
-from reticent.adversaries.seen import Witness, assess_seen
+from reticent.certificates.policy import Policy
+from reticent.certificates.requirements import judged
 from reticent.certificates.rounding import MEASURES, Path, leaves, replaced, settled
 from reticent.certificates.schema import (
     Certificate,
@@ -25,6 +27,7 @@ from reticent.certificates.schema import (
     Declaration,
     Edition,
     QuestionRecord,
+    RequirementRecord,
     TheoremRecord,
     WarningRecord,
 )
@@ -61,6 +64,7 @@ class Inputs:
         skipped: attackers that are left out, with the reason.
         edition: complete or public.
         ledger: what really ran, if a run is certified; without diagnostics in the public edition.
+        policy: which risks the issuer calls acceptable.
     """
 
     declared: Declaration
@@ -70,6 +74,7 @@ class Inputs:
     skipped: Mapping[str, str] = field(default_factory=dict)
     edition: Edition = Edition.COMPLETE
     ledger: PublicLedger | PublicWatchedRun | None = None
+    policy: Policy | None = None
 
 
 def derive(
@@ -99,26 +104,31 @@ def derive(
 
 def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certificate:
     """The sealed document around finished assessments."""
-    return Certificate.sealed(
-        edition=inputs.edition,
-        declared=inputs.declared,
-        reticent_version=__version__,
-        headline=headline(_worst(records), persons(mechanism_record(inputs.mechanism))),
-        mechanism=mechanism_record(inputs.mechanism),
-        questions=QuestionRecord(
+    fields: dict[str, Any] = {
+        "edition": inputs.edition,
+        "declared": inputs.declared,
+        "reticent_version": __version__,
+        "headline": headline(_worst(records), persons(mechanism_record(inputs.mechanism))),
+        "mechanism": mechanism_record(inputs.mechanism),
+        "questions": QuestionRecord(
             fprs=list(inputs.questions.fprs),
             deltas=list(inputs.questions.deltas),
             epsilons=list(inputs.questions.epsilons),
             priors=list(inputs.questions.priors),
         ),
-        assessments=list(records),
-        skipped=_left_out(inputs, records),
-        warnings=[WarningRecord(name=w.value, text=w.text) for w in expected_warnings(inputs.ledger)],
-        theorems=_theorems(records),
-        conditions=condition_texts(records),
-        ledger=None if inputs.ledger is None else portable(inputs.ledger.model_dump(mode="json", by_alias=True)),
-        do_not_publish=_private_paths(inputs, records),
-    )
+        "assessments": list(records),
+        "skipped": _left_out(inputs, records),
+        "warnings": [WarningRecord(name=w.value, text=w.text) for w in expected_warnings(inputs.ledger)],
+        "theorems": _theorems(records),
+        "conditions": condition_texts(records),
+        "ledger": None if inputs.ledger is None else portable(inputs.ledger.model_dump(mode="json", by_alias=True)),
+        "do_not_publish": _private_paths(inputs, records),
+    }
+    if inputs.policy is None:
+        return Certificate.sealed(**fields)
+    checks = judged(Certificate(content_sha256="", **fields), inputs.policy)
+    met = [RequirementRecord(name=one.name, passed=one.passed, detail=one.detail) for one in checks]
+    return Certificate.sealed(**fields, policy=inputs.policy, requirements=met)
 
 
 def expected_warnings(ledger: PublicLedger | PublicWatchedRun | None) -> tuple[RunWarning | Fault, ...]:

@@ -53,7 +53,7 @@ def draw_audit(linear: Axes, logarithmic: Axes, report: AuditReport, claims: Map
 
 
 def histogram_figure(report: AuditReport) -> Figure:
-    """How the scores of members and non-members are distributed: one record may be told apart in it; private."""
+    """How the scores of members and non-members are distributed: one record may be recognised in it; private."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(7.0, 3.2), layout="constrained")
         axes = figure.subplots()

@@ -40,7 +40,9 @@ def inputs_of(certificate: Certificate) -> Inputs:
     skipped = {
         name: reason for name, reason in certificate.skipped.items() if _may_be_skipped(certificate, mechanism, name)
     }
-    return Inputs(certificate.declared, mechanism, asked, questions, skipped, certificate.edition, ledger)
+    return Inputs(
+        certificate.declared, mechanism, asked, questions, skipped, certificate.edition, ledger, certificate.policy
+    )
 
 
 def _ledger(certificate: Certificate) -> PublicLedger | PublicWatchedRun | None:

@@ -102,7 +102,7 @@ def check_opening(certificate: Certificate, path: Path, data: Path | None = None
             compared.append(f"{path} opens the commitment to {_SAYS[name]}: SHA-256 {digests[name]}.")
     if data is not None:
         if opening.table_file is None or "table-file" not in found:
-            raise ArtifactError(f"{path} is about no file: compare the digest of the records in Python")
+            raise ArtifactError(f"{path} does not open a file: compare the digest of the records in Python")
         if not data.is_file():
             raise ArtifactError(f"{data} is not a file")
         if sha256_file(data) == opening.table_file:
@@ -120,7 +120,9 @@ def _commitments(certificate: Certificate) -> dict[str, str]:
     ledger = certificate.ledger or {}
     data = ledger.get("data")
     if certificate.edition is Edition.COMPLETE or not isinstance(data, dict) or "commitment" not in data:
-        raise ArtifactError("the certificate has no commitment to open: --opening goes with the public one of a run")
+        raise ArtifactError(
+            "the certificate has no commitment to open: --opening is for the public certificate of a run"
+        )
     table = _table(ledger)
     known = {
         "training-data": data["commitment"],

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from reticent.certificates.text import LONGEST, declarable
+from reticent.certificates.declared_text import LONGEST, declarable
+from reticent.certificates.policy import Policy
 from reticent.errors import ArtifactError
 from reticent.io.models import Sha256, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load
@@ -29,6 +30,7 @@ _MOST_QUESTIONS = 16
 _MOST_POINTS = 256
 _DEEPEST = 32
 _MOST_SIGNATURES = 16
+_MOST_REQUIREMENTS = 4096
 Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST), AfterValidator(declarable)]
 Points = Annotated[list[float], Field(max_length=_MOST_POINTS)]
 Asked = Annotated[list[float], Field(max_length=_MOST_QUESTIONS)]
@@ -116,6 +118,14 @@ class WarningRecord(Record):
     text: str
 
 
+class RequirementRecord(Record):
+    """One requirement of the policy that was given, and what became of it."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
 class Signature(Record):
     """An Ed25519 signature (RFC 8032) over the document without its signatures, in a DSSE envelope.
 
@@ -141,6 +151,8 @@ class Certificate(Brief, Record):
         assessments: by relation, the worst case first.
         skipped: attackers that are left out, each with the reason.
         do_not_publish: paths inside this document that depend on private data; empty in the public edition.
+        policy: what the issuer chose as acceptable, if anything.
+        requirements: what became of each requirement of the policy that the document alone can answer.
         content_sha256: SHA-256 of the canonical JSON of everything but this field and the signatures.
         signatures: embedded, one for each key.
     """
@@ -159,6 +171,8 @@ class Certificate(Brief, Record):
     conditions: dict[str, ConditionText]
     ledger: dict[str, Any] | None
     do_not_publish: list[str]
+    policy: Policy | None = None
+    requirements: Annotated[tuple[RequirementRecord, ...], Field(max_length=_MOST_REQUIREMENTS)] = ()
     content_sha256: str
     signatures: Annotated[tuple[Signature, ...], Field(max_length=_MOST_SIGNATURES)] = ()
 
@@ -181,7 +195,7 @@ class Certificate(Brief, Record):
         """From JSON data in one normal form: nothing that is shown depends on the order of keys, nor on 1 or 1.0.
 
         Raises:
-            ArtifactError: it is no certificate.
+            ArtifactError: it is not a certificate.
         """
         return validated(cls, _normal(document), where)
 
@@ -207,11 +221,11 @@ def _normal(value: Any, depth: int = 0) -> Any:
     if isinstance(value, dict):
         return {_normal(key): _normal(value[key], depth + 1) for key in sorted(value)}
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-        raise ArtifactError("a text in the document is no Unicode")
+        raise ArtifactError("a text in the document is not Unicode")
     if isinstance(value, list):
         return [_normal(item, depth + 1) for item in value]
     if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
-        raise ArtifactError("a whole number beyond 2^53 in the document, which not everybody reads alike")
+        raise ArtifactError("a whole number beyond 2^53 in the document, which not every reader of JSON can hold")
     if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_INTEGER:
         return int(value)
     return value

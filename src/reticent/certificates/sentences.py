@@ -121,10 +121,22 @@ def headline(worst: Sequence[AssessmentRecord], records: Protected = None) -> st
         worst: the records of the worst case, which are bounds: one for each neighbouring relation.
         records: as for ``sentence``.
     """
-    answers = " ".join(_answer(record, records, first=index == 0) for index, record in enumerate(worst))
+    return " ".join([*answers(worst, records), *resting(worst, records)])
+
+
+def answers(worst: Sequence[AssessmentRecord], records: Protected = None) -> list[str]:
+    """One answer for each question; the first says what guessing gives. The arguments are those of ``headline``.
+
+    An estimate, such as a first picture on a screen, is told as what an attacker does, never as what nobody can do.
+    """
+    return [_answer(record, records, first=index == 0) for index, record in enumerate(worst)]
+
+
+def resting(worst: Sequence[AssessmentRecord], records: Protected = None) -> list[str]:
+    """What the answers rest on: nothing to add where no draws are hidden, or where nothing is."""
     drawn = any(one.key == "hidden-draws" for record in worst for one in record.conditions)
     hides = any(_right(record) != "100%" for record in worst)
-    return f"{answers} {about(HIDDEN_DRAWS, records)}" if drawn and hides else answers
+    return [about(HIDDEN_DRAWS, records)] if drawn and hides else []
 
 
 HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew."
@@ -132,10 +144,12 @@ HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew
 
 def _answer(worst: AssessmentRecord, records: Protected, *, first: bool) -> str:
     question, right = _question(Neighbouring(worst.neighbouring), records), _right(worst)
-    asked = question[0].upper() + question[1:]
+    if not Claim(worst.claim).proven:
+        return f"An attacker can tell {question} about {percent(even_guess(worst))} of the time."
     if right == "100%":
-        return f"{asked}: a coin flip can become all but certainty. This release hides next to nothing."
-    return f"{asked}: {'a coin flip becomes ' if first else ''}at most {right}."
+        return f"An attacker can become all but certain {question}. This release hides next to nothing."
+    guessing = f" Guessing gives {percent(0.5)}." if first else ""
+    return f"Nobody can tell {question} more than {right} of the time.{guessing}"
 
 
 def _right(worst: AssessmentRecord) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from reticent import __version__
-from reticent.certificates.changes import VERSIONS, explanation
+from reticent.certificates.changed_numbers import VERSIONS, explanation
 from reticent.certificates.derive import derive
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import contradictions
@@ -66,8 +66,8 @@ class Verification:
     """Outcome of a check.
 
     Attributes:
-        equal: number of leaves that are exactly what was derived.
-        differences: all other derived leaves.
+        equal: number of values that are exactly what was derived.
+        differences: all other derived values.
         declared: what the issuer declares, by leaf: nobody can derive it, a signature protects it.
         private: attackers whose numbers follow from a measurement on private data that the document states.
         measured: attackers whose numbers follow from a measurement that the document states and calls public.
@@ -137,7 +137,7 @@ def verify(
     if inputs.ledger is not None:
         for leaf, problem in contradictions(inputs.ledger, inputs.declared, inputs.edition):
             comparison.add(("ledger", leaf), stated.get(("ledger", leaf), "the ledger"), problem)
-    facts = ("declared", "mechanism" if inputs.ledger is None else "ledger")
+    facts = ("declared", "policy", "mechanism" if inputs.ledger is None else "ledger")
     return Verification(
         equal=comparison.equal,
         differences=tuple(comparison.differences),
@@ -154,7 +154,7 @@ def verify(
 
 
 class _Comparison:
-    """Collects what differs between the stated leaves and the derived ones."""
+    """Collects what differs between the stated values and the derived ones."""
 
     def __init__(self, stated: dict[Path, Any], written_by: str, tolerance: float) -> None:
         self._stated, self._written_by, self._tolerance = stated, written_by, tolerance

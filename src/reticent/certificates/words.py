@@ -22,14 +22,14 @@ CLAIMS = {
     "empirical": "measured",
 }
 STATUSES = {
-    "assumed": "Assumed: nobody looked",
+    "assumed": "Assumed: nothing that was seen establishes it",
     "declared": "Declared: the issuer says so",
-    "checked": "Checked by the code that ran",
+    "checked": "Checked in the run",
 }
 
 GLOSSARY = (
     ("record", "One row of the training data. A person can have contributed several."),
-    ("attacker", "Whoever tries to learn something about one record, or one person, from the released model."),
+    ("attacker", "Someone who tries to learn something about one record, or one person, from the released model."),
     (
         "worst case",
         "An attacker who knows everything but the answer, the noise and the draws of the batches. Nobody who knows no "
@@ -122,6 +122,11 @@ def of_clients(certificate: Certificate, text: str) -> str:
 
 
 STRONGER = "The attacker may see the model after every step, not only the last one. Who sees less learns no more."
+"""What makes the result stronger than a reader may think; it is no condition."""
+ASSESS = {
+    "attribute": "Name the field as sensitive in the configuration, or watch with sensitive=, to have it assessed.",
+}
+"""How to have an attacker assessed whose numbers need a measurement."""
 
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:

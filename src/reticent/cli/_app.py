@@ -1,13 +1,12 @@
-"""The command line as click's groups, and the one place where errors become one line and exit code 2."""
+"""The command line as click's groups; bad input ends in one line and exit code 2."""
 
 from __future__ import annotations
 
 import gc
 import inspect
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ import click
 
 from reticent import __version__
 from reticent.cli._limits import own_process
+from reticent.cli._mistakes import one_line, usage
 from reticent.errors import ParameterError, ReticentError
-from reticent.keywords import MEANT
 from reticent.text import one_of, printable
 
 VERBS = {
@@ -38,9 +37,6 @@ VERBS = {
     "dashboard": ("dashboard", "The risk page in a browser, on this machine."),
 }
 """The file of each verb, and one line about it. A file is read when its verb is called."""
-
-_MEANT = {f"--{typed}".replace("_", "-"): f"--{ours}".replace("_", "-") for typed, ours in MEANT.items()}
-"""Options as other tools call them."""
 
 
 class Listing(click.Group):
@@ -211,9 +207,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo(error.format_message())
         sys.exit(2)
     except click.ClickException as error:
-        _fail(_usage(error, words), 2)
+        _fail(usage(error, app, words), 2)
     except ReticentError as error:
-        _fail(one_line(error, words), 2)
+        _fail(one_line(error, app, words), 2)
     except BrokenPipeError:
         # Who read our output has seen enough; nothing may be written to it at the end either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -224,72 +220,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(f"the numbers asked for are too extreme to compute with ({type(error).__name__}: {error})", 2)
     else:
         sys.exit(code if isinstance(code, int) else 0)
-
-
-def one_line(error: ReticentError, words: Sequence[str]) -> str:
-    """The error as one line; it names an option only if the command that was typed has it."""
-    if isinstance(error, ParameterError):
-        flag = "--" + error.name.replace("_", "-")
-        known = _options_of(words)
-        name = flag if flag in known else error.name
-        got = "" if error.value is None else error.got(printable(repr(error.value), 200))
-        return f"{name} must be {_as_options(error.allowed, known)}{got}"
-    return " ".join(str(error).split())
-
-
-def _as_options(text: str, known: set[str]) -> str:
-    """The text with the names of arguments that can only be options, such as batch_size, spelt as typed."""
-    names = {flag[2:].replace("-", "_"): flag for flag in known if "-" in flag[2:]}
-    return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text)
-
-
-def _options_of(words: Iterable[str]) -> set[str]:
-    """The options of the command that ``words`` call, those of all groups above it included."""
-    found: set[str] = set()
-    called: Any = app
-    for word in [*words, None]:
-        found.update(name for parameter in called.params for name in parameter.opts)
-        following = called.get_command(click.Context(called), word) if word and isinstance(called, Listing) else None
-        called = following or called
-    return found
-
-
-def _usage(error: click.ClickException, words: Sequence[str]) -> str:
-    """What click says, as one line in our form; an option that is not known is answered with the nearest one."""
-    message = " ".join(error.format_message().split())
-    if isinstance(error, click.NoSuchOption):
-        ours, near = _MEANT.get(error.option_name), error.possibilities
-        if ours is not None and ours in _options_of(words):
-            return f"no option {error.option_name}. Here it is {ours}"
-        return f"no option {error.option_name}" + (f" (did you mean {sorted(near)[0]}?)" if near else "")
-    parameter = error.param if isinstance(error, click.BadParameter) else None
-    if parameter is None:
-        return message
-    if isinstance(error, click.MissingParameter):
-        return f"{parameter.opts[0] if isinstance(parameter, click.Option) else parameter.metavar} must be given"
-    wanted = {click.INT: "a whole number", click.FLOAT: "a number"}.get(parameter.type)
-    return (message if wanted is None else f"{parameter.opts[0]} must be {wanted}") + _given(parameter, words)
-
-
-def _given(parameter: click.Parameter, words: Sequence[str]) -> str:
-    """What was typed for the option that could not be read; usage errors do not carry it."""
-    found = []
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        name, equals, value = word.partition("=")
-        if name in parameter.opts and (value if equals else following):
-            found.append(value if equals else following)
-    return f", got {_odd_one(found)!r}" if found else ""
-
-
-def _odd_one(texts: list[str]) -> str:
-    """Of what was typed for an option, the text that is no number, or no whole one; else the last."""
-    for kind in (float, int):
-        for text in texts:
-            try:
-                kind(text)
-            except ValueError:
-                return text
-    return texts[-1]
 
 
 def _fail(message: str, code: int) -> None:

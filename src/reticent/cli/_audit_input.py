@@ -16,6 +16,7 @@ from reticent.auditing import (
     Design,
     Given,
     Guesses,
+    NormalScores,
     Ranks,
     Scores,
     Split,
@@ -27,11 +28,12 @@ from reticent.auditing import (
 from reticent.auditing.files import check_score_path
 from reticent.certificates.audit_page import audit_files
 from reticent.cli._ledger import check_run_folder
-from reticent.cli._options import adversaries_of, method_of, neighbouring_of, told_apart
+from reticent.cli._options import adversaries_of, method_of, told_apart
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io.outputs import refuse_existing
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.pairs.neighbouring import relation_of
 from reticent.text import one_of
 
 if TYPE_CHECKING:
@@ -43,11 +45,13 @@ _LIRA_ATTACKS = ("lira", "lira-offline")
 
 
 def parse_rule(text: str, seed: int) -> ThresholdRule:
-    """``ranks:0.01,0.1``, ``given:1.5``, ``bonferroni:1,2`` or ``split:0.3`` as a type.
+    """``normal-scores``, ``ranks:0.01,0.1``, ``given:1.5``, ``bonferroni:1,2`` or ``split:0.3`` as a type.
 
     Raises:
         ParameterError: it is none of these.
     """
+    if text == "normal-scores":
+        return NormalScores()
     name, _, rest = text.partition(":")
     try:
         values = tuple(float(part) for part in rest.split(","))
@@ -71,7 +75,7 @@ def _rule(name: str, values: tuple[float, ...], text: str, seed: int) -> Thresho
             return Given(threshold)
         case "split", (fraction,):
             return Split(fraction, np.random.default_rng(seed))
-    raise ParameterError("rule", text, "ranks:FPR,.. or given:T or bonferroni:T,.. or split:FRACTION")
+    raise ParameterError("rule", text, "normal-scores or ranks:FPR,.. or given:T or bonferroni:T,.. or split:FRACTION")
 
 
 def parse_guesses(text: str) -> Guesses:
@@ -107,8 +111,7 @@ def check_before_work(
         _check.open_fraction(fpr=fpr)
     for mu in against_mu:
         _check.non_negative(against_mu=mu)
-    if seed < 0:
-        raise ParameterError("seed", seed, "a whole number >= 0")
+    _check.seed(seed=seed)
     if save is not None:
         refuse_existing(check_score_path(save))
     if page is not None:
@@ -123,11 +126,13 @@ def check_fit(kind: str, attack: str, target: int, release: Mapping[str, float |
     """
     for name, value in release.items():
         if kind == "run" and value is not None:
-            raise ParameterError(name, value, "left out for a run, whose ledger says what it released")
+            raise ParameterError(name, value, "left out for a run, whose ledger says what it released", shown=False)
     if kind in ("scores", "privacy-meter") and attack != "loss":
-        raise ParameterError("attack", attack, "left out for scores, which an attack has given already")
+        raise ParameterError("attack", attack, "left out for scores, which an attack has given already", shown=False)
     if kind in ("run", "scores") and target != 0:
-        raise ParameterError("target", target, "left out unless the source is a LiRA or Privacy Meter folder")
+        raise ParameterError(
+            "target", target, "left out unless the source is a LiRA or Privacy Meter folder", shown=False
+        )
 
 
 def check_unused(given: Mapping[str, Any], options: Sequence[click.Option]) -> None:
@@ -139,7 +144,9 @@ def check_unused(given: Mapping[str, Any], options: Sequence[click.Option]) -> N
     for one in options:
         value = given[str(one.name)]
         if value != one.default:
-            raise ParameterError(str(one.name), value, "left out for scores, which an attack has given already")
+            raise ParameterError(
+                str(one.name), value, "left out for scores, which an attack has given already", shown=False
+            )
 
 
 def kind_of(source: Path, stated: str) -> str:
@@ -201,7 +208,7 @@ def engine_of(name: str, address: str | None, workers: int) -> Engine:
         raise ParameterError("engine", name, one_of(name, _ENGINES))
     if name == "local":
         if address is not None:
-            raise ParameterError("address", address, "left out for --engine local")
+            raise ParameterError("address", address, "left out for --engine local", shown=False)
         return Local(workers)
     if name == "ray":
         return Ray(address)
@@ -226,12 +233,14 @@ def mechanism_of(
     if noise_multiplier is None:
         for name, value in {"sample_rate": sample_rate, "steps": steps, "dimension": dimension}.items():
             if value is not None:
-                raise ParameterError(name, value, "left out unless --noise-multiplier is given")
+                raise ParameterError(name, value, "left out unless --noise-multiplier is given", shown=False)
         return None
     if sample_rate is None and steps is None:
         return Gaussian(noise_multiplier, dimension=1 if dimension is None else dimension)
     if sample_rate is None or steps is None:
-        raise ParameterError("sample_rate" if sample_rate is None else "steps", None, "given together with the other")
+        raise ParameterError(
+            "sample_rate" if sample_rate is None else "steps", None, "given together with the other", shown=False
+        )
     return DPSGD(noise_multiplier, sample_rate, steps, num_parameters=dimension)
 
 
@@ -242,15 +251,15 @@ def claims_of(
     claims: dict[str, TradeOff] = {}
     against = given["against"]
     if mechanism is None and against:
-        raise ParameterError("noise_multiplier", None, "given, so that --against has a release")
+        raise ParameterError("noise_multiplier", None, "given, so that --against has a release", shown=False)
     for name, value in given.items():
         if mechanism is None and value not in (None, ()):
-            raise ParameterError(name, str(value), "left out unless --noise-multiplier is given")
+            raise ParameterError(name, str(value), "left out unless --noise-multiplier is given", shown=False)
     if mechanism is not None:
         names = against or ["worst-case"]
         _, attackers = told_apart(type(mechanism), names, given)
         adversaries, everything = adversaries_of(names, attackers, option="against")
-        relation, how = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+        relation, how = relation_of(given["neighbouring"]), method_of(given["method"])
         if everything:
             results, _ = assess_answerable(mechanism, adversaries, relation, how)
         else:

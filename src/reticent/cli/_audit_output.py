@@ -36,7 +36,7 @@ def print_audit(report: AuditReport) -> None:
 
 
 def write_page(
-    path: Path, report: AuditReport, claims: Mapping[str, TradeOff], rule: ThresholdRule, *, private: bool
+    path: Path, report: AuditReport, claims: Mapping[str, TradeOff], rule: ThresholdRule | None, *, private: bool
 ) -> None:
     """The report as a page, and where it lies on standard error."""
     from reticent.certificates.audit_page import write_audit_page  # matplotlib takes a while to import

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from reticent.adversaries import Adversary, Method
@@ -17,7 +18,7 @@ from reticent.registry import parameters_of
 from reticent.text import digits, one_of
 
 _STAND_IN = {"sample_rate": 0.5}
-__all__ = ["TARGET", "release_of", "shown", "target_of", "unknown_of", "with_status"]
+__all__ = ["TARGET", "progress_of", "release_of", "shown", "sizes_of", "target_of", "unknown_of", "with_status"]
 
 TARGET = option(
     "target",
@@ -37,7 +38,7 @@ def unknown_of(kind: type[Mechanism], text: str | None) -> tuple[str, Unknown]:
 
 
 def release_of(kind: type[Mechanism], unknown: str, given: Mapping[str, Any]) -> Mechanism:
-    """The release as far as it is known, with a stand-in for what is searched.
+    """The release as far as it is known, with a placeholder for what is searched.
 
     Raises:
         ParameterError: what is searched is given too, or something else is missing.
@@ -46,7 +47,7 @@ def release_of(kind: type[Mechanism], unknown: str, given: Mapping[str, Any]) ->
     batch = field == "batch_size"
     for name in (field, "sample_rate") if batch else (field,):
         if given.get(name) is not None:
-            raise ParameterError(name, given[name], "left out, as it is what is searched")
+            raise ParameterError(name, given[name], "left out, as it is what is searched", shown=False)
     searched = next(p for p in parameters_of(kind) if p.name == ("sample_rate" if batch else field))
     value = searched.search.high if searched.search else searched.kind(1)
     return mechanism_given(kind, given, {searched.name: _STAND_IN.get(searched.name, value)})
@@ -62,21 +63,37 @@ def with_status(
     json: bool,
 ) -> Calibration:
     """Calibrate, with a line that moves where somebody is watching."""
-    how = method or Method.EXACT
+    with progress_of(who.name, json) as progress:
+        said = None if progress is None else lambda n: progress(f"{n} evaluations")
+        return solve(mechanism, unknown, target, who, relation, method or Method.EXACT, said)
+
+
+@contextmanager
+def progress_of(name: str, json: bool) -> Iterator[Callable[[str], None] | None]:
+    """Says what is being searched, in a line that moves; None where nobody is watching."""
     if json or not is_terminal():
-        return solve(mechanism, unknown, target, who, relation, how)
+        yield None
+        return
     from rich.console import Console
 
-    with Console(stderr=True).status(f"{who.name}: searching") as status:
-        return solve(
-            mechanism,
-            unknown,
-            target,
-            who,
-            relation,
-            how,
-            progress=lambda n: status.update(f"{who.name}: {n} evaluations"),
-        )
+    with Console(stderr=True).status(f"{name}: searching") as status:
+        yield lambda text: status.update(f"{name}: {text}")
+
+
+def sizes_of(text: str) -> list[int]:
+    """A batch size, or all of a range such as 64..1024, by doubling.
+
+    Raises:
+        ParameterError: it is neither.
+    """
+    low, dots, high = text.partition("..")
+    try:
+        first, last = int(low), int(high if dots else low)
+    except ValueError:
+        first, last = 1, 0
+    if not 1 <= first <= last:
+        raise ParameterError("batch_size", text, "a whole number, or a range such as 64..1024")
+    return [first << turn for turn in range((last // first).bit_length())]
 
 
 def shown(value: float | None, target: str) -> str:

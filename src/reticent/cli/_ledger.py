@@ -29,7 +29,7 @@ def check_run_folder(path: Path) -> None:
         ArtifactError: it is that folder; the text names the run.
     """
     if (path / "run" / "manifest.json").is_file() and not (path / "manifest.json").exists():
-        raise ArtifactError(f"{path} holds a certificate; its run is {path / 'run'}")
+        raise ArtifactError(f"{path} is the folder of a certificate; its run is {path / 'run'}")
 
 
 def say_warnings(warnings: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""What a command may use while it reads a file from outside: so many seconds, and so much memory."""
+"""What a command may use while it reads a file from outside: seconds and memory."""
 
 from __future__ import annotations
 

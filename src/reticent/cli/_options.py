@@ -17,8 +17,9 @@ from reticent.errors import ParameterError
 from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring, Selection
 from reticent.mechanisms.selection import RUNS, runs_called
 from reticent.registry import Parameter, parameters_of, typed
+from reticent.text import listed
 
-TIMEOUT = option("timeout", float, "Give up after so many seconds.", SECONDS)
+TIMEOUT = option("timeout", float, "Give up after this many seconds.", SECONDS)
 
 
 def _typed(parameter: Parameter) -> type:
@@ -71,7 +72,7 @@ def adversary_options(known: Iterable[click.Parameter] = ()) -> list[click.Optio
         found[parameter.name] = parameter
     taken = {p.name for p in known}
     return [
-        _option(p, f"{p.help.rstrip('.')}, for {' and '.join(takers[name])}.")
+        _option(p, f"{p.help.rstrip('.')}, for {listed(takers[name])}.")
         for name, p in found.items()
         if name not in taken
     ]
@@ -100,7 +101,7 @@ def curve_options() -> list[click.Option]:
     for name, kind in ADVERSARIES.items():
         if kind.relation is not Neighbouring.ADD_REMOVE:
             others.setdefault(kind.relation.value, []).append(name)
-    own = "".join(f", and {relation} for {' and '.join(names)}" for relation, names in others.items())
+    own = "".join(f", and {relation} for {listed(names)}" for relation, names in others.items())
     return [
         option("neighbouring", str, f"{', '.join(Neighbouring)}. Default: add-remove{own}."),
         option("method", str, f"{', '.join(Method)}. Default: that of each attacker."),
@@ -157,13 +158,10 @@ def mechanism_given(
     fields = {**kind.resolved(stated), **stand_in}
     for name, p in parameters.items():
         if p.required and fields.get(name) is None:
-            raise ParameterError(name, None, "given, as it is not what is searched" if stand_in else "given")
+            raise ParameterError(
+                name, None, "given, as it is not what is searched" if stand_in else "given", shown=False
+            )
     return selected(kind(**fields), given)
-
-
-def neighbouring_of(text: str | None) -> Neighbouring | None:
-    """``--neighbouring`` as a type; None, where nothing was stated, leaves it to each attacker."""
-    return None if text is None else _check.member(Neighbouring, neighbouring=text)
 
 
 def method_of(text: str | None) -> Any:

@@ -90,7 +90,7 @@ def _together(found: Sweep) -> str:
 def _notes(found: Sweep) -> list[str]:
     notes = [
         "Each row is about the release of that run alone, taken without a look at the others; so is its certificate. "
-        "Whoever chooses a run by its results has used all of them: for the chosen model the bound is that of all runs "
+        "Choosing a run by its results uses all of them: for the chosen model the bound is that of all runs "
         "together.",
         "The best test accuracy of several is too high for new records, and it was chosen with the test records, "
         "which no bound here covers.",

@@ -31,7 +31,6 @@ from reticent.cli._progress import progress_bar, reporting
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
 
-_RULE = "ranks:0.01,0.1,0.3"
 _COINS = "left out unless the design is one-run"
 CONFIDENCE = option("confidence", float, "Confidence of each statement.", 0.95)
 _OF_RELEASE = (
@@ -45,11 +44,11 @@ _OF_ATTACK = (
     option("models", int, "Shadow models.", 16),
     option("canaries", int, "Gradient canaries.", 1000),
     option("engine", str, "local, dask or ray.", "local"),
-    option("address", str, "Of the Dask scheduler or the Ray head."),
+    option("address", str, "Address of the Dask scheduler or the Ray head."),
     option("workers", int, "Processes of the local engine.", 1),
-    option("timeout", float, "Give up when no task was finished for so many seconds."),
-    option("work", Path, "Folder for shadow models, new or of an attack."),
-    option("resume", bool, "Go on with what is in that folder."),
+    option("timeout", float, "Give up when no task was finished for this many seconds."),
+    option("work", Path, "Folder for shadow models: a new one, or that of an earlier attack."),
+    option("resume", bool, "Continue with what is in that folder."),
 )
 
 
@@ -64,14 +63,14 @@ def audit() -> click.Command:
         option("against_mu", float, "Gaussian curve to test; repeatable.", many=True),
         CONFIDENCE,
         option("delta", float, "delta for the bounds on epsilon.", 1e-5),
-        option("fpr", float, "False positive rate for TPR; repeatable.", many=True),
-        option("rule", str, "Thresholds: ranks:FPR,.. | given:T | bonferroni:T,.. | split:FRACTION.", _RULE),
+        option("fpr", float, "False positive rate at which the TPR is reported; repeatable.", many=True),
+        option("rule", str, "Thresholds: normal-scores | ranks:FPR,.. | given:T | bonferroni:T,.. | split:FRACTION."),
         option("guesses", str, "One run: MEMBERS,NON_MEMBERS guessed, fixed in advance."),
         option("design", str, "independent, one-run or population; default: as the scores say."),
         *_OF_RELEASE,
         option("source_format", str, "auto, run, scores, lira or privacy-meter.", "auto", flag="--format"),
         option("target", int, "Which model of a LiRA or Privacy Meter folder.", 0),
-        option("seed", int, "Of the attack and of split:.", 0),
+        option("seed", int, "Seed of the attack and of the rule split.", 0),
         *_OF_ATTACK,
         option("save", Path, "Write the scores to a .npz, .parquet or .csv file.", flag="--save-scores"),
         option("fail", bool, "Exit code 1 when a claim is refuted.", flag="--fail-if-inconsistent"),
@@ -91,7 +90,7 @@ def _audit(
     confidence: float,
     delta: float,
     fpr: tuple[float, ...],
-    rule: str,
+    rule: str | None,
     guesses: str | None,
     design: str | None,
     source_format: str,
@@ -106,7 +105,7 @@ def _audit(
 ) -> None:
     """Bound from below what the release gives away, and judge the claims made for it."""
     if private and html is None:
-        raise ParameterError("private", private, "left out unless --html is given")
+        raise ParameterError("private", private, "left out unless --html is given", shown=False)
     kind, rates = kind_of(source, source_format), fpr or (0.001, 0.01, 0.1)
     check_before_work(confidence, delta, rates, against_mu, seed, save, html)
     release, work = ({one.name: given.pop(one.name) for one in group} for group in (_OF_RELEASE, _OF_ATTACK))
@@ -114,10 +113,11 @@ def _audit(
     if kind != "run":
         check_unused(work, _OF_ATTACK)
     chosen = None if design is None else _check.member(Design, design=design)
-    thresholds, counts = parse_rule(rule, seed), None if guesses is None else parse_guesses(guesses)
+    thresholds = None if rule is None else parse_rule(rule, seed)
+    counts = None if guesses is None else parse_guesses(guesses)
     mechanism = ledger_mechanism(source) if kind == "run" else mechanism_of(**release)
     if counts is not None and kind == "run" and chosen is not Design.ONE_RUN:
-        raise ParameterError("guesses", guesses, _COINS)
+        raise ParameterError("guesses", guesses, _COINS, shown=False)
     claims = claims_of(mechanism, against_mu, {**given, "dimension": release["dimension"]})
     if kind == "run":
         scores = _attack(source, attack, seed, work, quiet=json)
@@ -126,7 +126,7 @@ def _audit(
     if chosen is not None and scores.design is not chosen:
         scores = Scores(scores.member, scores.non_member, scores.meta, chosen)
     if counts is not None and scores.design is not Design.ONE_RUN:
-        raise ParameterError("guesses", guesses, _COINS)
+        raise ParameterError("guesses", guesses, _COINS, shown=False)
     if save is not None:
         save_scores(save, scores)
     with progress_bar("audit") as bar:
@@ -157,7 +157,7 @@ def _audit(
     JSON,
 )
 def plan_audit(claimed_mu: float, true_mu: float, unit: str, power: float, confidence: float, json: bool) -> None:
-    """How many canaries or models tell a feared curve from a claimed one."""
+    """How many canaries or models it takes to distinguish a feared curve from a claimed one."""
     counted = _check.member(Unit, unit=unit)
     _check.non_negative(claimed_mu=claimed_mu)
     _check.non_negative(true_mu=true_mu)

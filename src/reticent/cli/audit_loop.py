@@ -14,7 +14,7 @@ from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._audit_output import strict_json
 from reticent.cli._progress import progress_bar
 from reticent.cli._tables import say
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.errors import ArtifactError, UnsupportedError
 from reticent.io import yaml
 from reticent.mechanisms import DPSGD
 
@@ -34,8 +34,8 @@ _WHAT = "New runs of the loop on chosen records were audited: this says nothing 
     option("claim", Path, "YAML: " + ", ".join(_KEYS) + ".", required=True),
     option("significance", float, "Probability of accusing a correct loop, at most.", 0.01),
     option("workers", int, "Processes in which the loop runs.", 2),
-    option("seed", int, "Of the audit's own choices.", 0),
-    option("timeout", float, "Give up when no run has ended for so many seconds."),
+    option("seed", int, "Seed of the audit's own choices.", 0),
+    option("timeout", float, "Give up when no run has ended for this many seconds."),
     JSON,
 )
 def audit_loop(
@@ -47,8 +47,7 @@ def audit_loop(
         from reticent.attacks.loop import audit_loop, find_loop
     except ImportError as error:
         raise UnsupportedError(f"auditing a loop needs an extra: pip install 'reticent[train]' ({error})") from None
-    if seed < 0:
-        raise ParameterError("seed", seed, "a whole number >= 0")
+    _check.seed(seed=seed)
     if timeout is not None:
         _check.positive(timeout=timeout)
     sys.path.insert(0, os.getcwd())

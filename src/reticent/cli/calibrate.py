@@ -14,7 +14,16 @@ from reticent.adversaries.base import ALL
 from reticent.adversaries.report import assessment_record
 from reticent.calibration import Calibration, NoiseScale, unknowns_of
 from reticent.cli._app import JSON, command, option
-from reticent.cli._calibration import TARGET, release_of, shown, target_of, unknown_of, with_status
+from reticent.cli._calibration import (
+    TARGET,
+    progress_of,
+    release_of,
+    shown,
+    sizes_of,
+    target_of,
+    unknown_of,
+    with_status,
+)
 from reticent.cli._ledger import LEAF, LEDGER, say_warnings, with_warnings
 from reticent.cli._options import (
     adversaries_of,
@@ -24,7 +33,6 @@ from reticent.cli._options import (
     first_line,
     mechanism_options,
     method_of,
-    neighbouring_of,
     per_mechanism,
     say_if_unused,
     selected,
@@ -33,8 +41,9 @@ from reticent.cli._options import (
 )
 from reticent.cli._tables import print_conditions, print_json, say
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Mechanism
+from reticent.mechanisms import Mechanism, Sampler
 from reticent.mechanisms.codec import mechanism_record
+from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, condition_records, strict
 from reticent.text import digits
 
@@ -85,7 +94,7 @@ def _of_file() -> click.Command:
         ):
             raise UnsupportedError(f"{file}: no factor gives noise to a release that has none; reticent lint says why")
         who = _one_attacker(given["adversary"], given)
-        relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+        relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
         answer = with_status(selected(release.mechanism, given), NoiseScale(), target, who, relation, method, json)
         document = document_of(answer, "noise-scale")
         if json:
@@ -111,8 +120,46 @@ def _of_kind(kind: type[Mechanism]) -> click.Command:
     return of_kind
 
 
+_SAMPLERS = "Which sampler gives the least noise for this data set, these epochs and this memory."
+
+
+def _of_samplers() -> click.Command:
+    who = adversary_option("worst-case", many=False)
+    plan = (
+        option("dataset_size", int, "Number of training records.", required=True),
+        option("epochs", float, "Passes over the data.", required=True),
+        option("memory", int, "Most records in one batch; truncated Poisson batches are cut there."),
+        option("batch_size", str, "A size, or a range such as 64..1024 by doubling. Default: what fits.", many=True),
+        option("sampler", str, f"{', '.join(Sampler)} or any. Default: any.", many=True),
+    )
+
+    @command("samplers", TARGET, *plan, who, *adversary_options(), *curve_options(), JSON, help=_SAMPLERS)
+    def of_samplers(json: bool, **given: Any) -> None:
+        from reticent.api.samplers import ANY, calibrate_samplers
+
+        with progress_of("samplers", json) as progress:
+            found = calibrate_samplers(
+                target_of(given["target"]),
+                dataset_size=given["dataset_size"],
+                epochs=given["epochs"],
+                memory=given["memory"],
+                batch_size=[size for text in given["batch_size"] for size in sizes_of(text)],
+                samplers=given["sampler"] or ANY,
+                adversary=_one_attacker(given["adversary"], given),
+                neighbouring=relation_of(given["neighbouring"]),
+                method=method_of(given["method"]) or Method.EXACT,
+                progress=progress,
+            )
+        click.echo(found.to_json() if json else repr(found))
+
+    return of_samplers
+
+
 calibrate = per_mechanism(
-    "calibrate", "The parameter that keeps an attacker below a target.", _of_kind, {"ledger": (_FILE, _of_file)}
+    "calibrate",
+    "The parameter that keeps an attacker below a target.",
+    _of_kind,
+    {"ledger": (_FILE, _of_file), "samplers": (_SAMPLERS, _of_samplers)},
 )
 
 
@@ -130,7 +177,7 @@ def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
     own, attackers = told_apart(kind, [given["adversary"]], given)
     release = release_of(kind, name, own)
     who = _one_attacker(given["adversary"], attackers)
-    relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+    relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
     answer = with_status(release, unknown, target, who, relation, method, json)
     document = document_of(answer, name)
     if json:

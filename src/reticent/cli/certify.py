@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
+from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Declaration
 from reticent.cli._app import JSON, argument, command, option, several
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
@@ -49,6 +50,7 @@ _PARAMETERS = (
     option("dataset_size", int, "With dpsgd: training records."),
     option("sampler", str, "With dpsgd: how batches are drawn."),
     option("uses_per_epoch", int, "With dpsgd and random-allocation: uses of a record per epoch."),
+    option("draws_per_step", int, "With dpsgd and poisson: draws summed before the noise of one step."),
     option("max_batch_size", int, "With dpsgd and truncated-poisson: size at which batches are cut."),
     option("records_per_user", int, "With dpsgd: most records of one person."),
     option("unit", str, "With dpsgd: record, or client for federated learning."),
@@ -69,7 +71,8 @@ _PARAMETERS = (
     *_DECLARED,
     option("sign", Path, "Private key of reticent keygen: sign with it; may be repeated.", many=True),
     option("run_key", Path, "Public key that signed the run; default: that of --sign."),
-    option("publish", str, "Show of your own records: names (of files and columns) or accuracy.", many=True),
+    option("policy", Path, "Limits to judge the risks by: the certificate says which of them are met."),
+    option("publish", str, "Show about your own records: names (of files and columns) or accuracy.", many=True),
     option("include_private", bool, "Show numbers that depend on private data in the page."),
     *_PARAMETERS,
     JSON,
@@ -80,12 +83,13 @@ def certify(
     out: Path | None,
     sign: tuple[Path, ...],
     run_key: Path | None,
+    policy: Path | None,
     publish: tuple[str, ...],
     include_private: bool,
     json: bool,
     **given: Any,
 ) -> None:
-    """Certify a run, a ledger, or parameters under every adversary; a configuration is trained first."""
+    """Certify a run, a ledger, or parameters under every attacker; a configuration is trained first."""
     from reticent.certificates.signature import signed
     from reticent.certificates.store import write_certificate
 
@@ -100,12 +104,15 @@ def certify(
     check_run_folder(source)
     if parameters and not alone:
         only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
-        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only)
+        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only, shown=False)
     if alone and run_key is not None:
-        raise ParameterError("run_key", str(run_key), "left out: there is no run, so nobody signed one")
+        raise ParameterError(
+            "run_key", str(run_key), "left out: there is no run that could have been signed", shown=False
+        )
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
     consents = consents_of(publish)
+    limits = None if policy is None else load_policy(policy)
     what: Mechanism | Path | Run | list[Path]
     if more:
         what, folder = [source, *more], out or Path("together-certificate")
@@ -118,7 +125,7 @@ def certify(
         run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
         what, declared["run_signed_by"] = run, signer_of_run(run.path, keys, run_key)
     with waiting("assessing") as progress:
-        certified = certify_anything(what, publish=consents, progress=progress, **declared)
+        certified = certify_anything(what, publish=consents, policy=limits, progress=progress, **declared)
         certificate = certified.certificate
     files = write_certificate(certificate, folder, include_private=include_private, key=keys)
     if json:
@@ -132,6 +139,8 @@ def certify(
         say(line, indent=2)
     if certificate.ledger is None:
         say("! parameters only: nobody saw a run, and the certificate says so", indent=2)
+    for one in certificate.requirements:
+        say(f"{'passed' if one.passed else 'FAILED'}  {one.name}: {one.detail}", indent=8)
     for warning in certificate.warnings:
         say(f"! {warning.name}: {warning.text}", indent=2)
     click.echo(f"\nopen {files.page}")
@@ -205,6 +214,6 @@ def _no_options_of_one(parameters: dict[str, Any], publish: tuple[str, ...], run
 def _mechanism(parameters: dict[str, Any]) -> Mechanism:
     """What the options say; one that is missing is named."""
     if "noise_multiplier" not in parameters:
-        raise ParameterError("noise_multiplier", None, f"given with {PARAMETERS}")
+        raise ParameterError("noise_multiplier", None, f"given with {PARAMETERS}", shown=False)
     chosen = {name: parameters.pop(name, None) for name in ("selection", "mean_runs", "shape")}
     return selected(dpsgd(**parameters), chosen)

@@ -22,7 +22,6 @@ from reticent.cli._options import (
     first_line,
     mechanism_options,
     method_of,
-    neighbouring_of,
     per_mechanism,
     say_if_unused,
     told_apart,
@@ -31,6 +30,7 @@ from reticent.cli._tables import print_conditions, print_json, print_table, say
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
+from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import ConditionRecord, Record, condition_records, strict
 from reticent.text import digits
 
@@ -143,7 +143,7 @@ def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
     names = given["adversary"] or [ALL]
     _, attackers = told_apart(type(mechanism), names, given)
     chosen, _ = adversaries_of(names, attackers)
-    relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+    relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
     document = compared(mechanism, target_of(given["target"]), chosen, relation, method, json)
     if json:
         print_json(document)

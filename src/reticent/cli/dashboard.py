@@ -14,7 +14,7 @@ from reticent.errors import ParameterError, UnsupportedError
     option("host", str, "Address to listen on. The start link carries a token that every request needs.", "127.0.0.1"),
 )
 def dashboard(port: int, host: str) -> None:
-    """Serve the page until interrupted; it computes here and asks nobody else."""
+    """Serve the page until interrupted; all computations run on this machine."""
     if not 1024 <= port <= 65535:
         raise ParameterError("port", port, "a whole number from 1024 to 65535")
     try:

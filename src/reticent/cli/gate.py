@@ -18,7 +18,7 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.io.outputs import refuse_foreign, write_output
 
 if TYPE_CHECKING:
-    from reticent.certificates.policy import Check
+    from reticent.certificates.requirements import Check
     from reticent.certificates.schema import Certificate
 
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     option("signature", Path, "A detached signature; default: the embedded one."),
     option("markdown", Path, "Write the outcome as Markdown; - prints it."),
     option("junit", Path, "Write the outcome as JUnit XML."),
-    option("weights", Path, "The file of weights: it must be the one that it names."),
+    option("weights", Path, "The file of weights: it must be the one that the certificate names."),
     option("register", Path, "The register of the data set: the release must be in it, and its budget kept."),
     option("register_key", Path, "With --register: public key that signed its lines."),
     option("tolerance", float, f"Accept numbers that differ by this factor, at most {ROUNDING:g}.", 0.0),
@@ -55,7 +55,9 @@ def gate(
     from reticent.certificates import gate_report
     from reticent.certificates.check import Checked, read_document, refuse_without_key, signature_problems
     from reticent.certificates.check import weights_problems as other_weights
-    from reticent.certificates.policy import Check, Shown, check, load_policy
+    from reticent.certificates.gate import Shown, check
+    from reticent.certificates.policy import load_policy
+    from reticent.certificates.requirements import Check
     from reticent.certificates.verify import verify
 
     printed = str(markdown) == "-"
@@ -101,7 +103,7 @@ def gate(
 
 
 def _registered(document: Certificate, register: Path, key: Path) -> list[Check]:
-    from reticent.certificates.policy import Check
+    from reticent.certificates.requirements import Check
     from reticent.certificates.register import read_register
     from reticent.signing.keys import load_public_key
 

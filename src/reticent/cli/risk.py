@@ -19,7 +19,6 @@ from reticent.cli._options import (
     mechanism_given,
     mechanism_options,
     method_of,
-    neighbouring_of,
     per_mechanism,
     say_if_unused,
     selected,
@@ -27,15 +26,16 @@ from reticent.cli._options import (
     told_apart,
 )
 from reticent.mechanisms import Mechanism
+from reticent.pairs.neighbouring import relation_of
 
 if TYPE_CHECKING:
     from reticent.api.documents import Release
 
 _QUESTIONS = (
-    option("fpr", float, "False positive rate for TPR; repeatable.", many=True),
-    option("delta", float, "delta for epsilon; repeatable.", many=True),
-    option("epsilon", float, "epsilon for delta; repeatable.", many=True),
-    option("prior", float, "Prior for the probability of a right guess; repeatable.", many=True),
+    option("fpr", float, "False positive rate at which the TPR is reported; repeatable.", many=True),
+    option("delta", float, "Delta at which epsilon is reported; repeatable.", many=True),
+    option("epsilon", float, "Epsilon at which delta is reported; repeatable.", many=True),
+    option("prior", float, "Prior at which the probability of a right guess is reported; repeatable.", many=True),
 )
 
 
@@ -87,7 +87,7 @@ def _assess(
     from reticent.risk.report import Questions  # lists of commands are shown without them
 
     adversaries, everything = adversaries_of(names, attackers)
-    relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+    relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
     witness = None if file is None else file.ledger
     questions = Questions(**{f"{one}s": given[one] for one in ("fpr", "delta", "epsilon", "prior") if given[one]})
     if everything:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reticent import _check
 from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._audit_input import engine_of
 from reticent.cli._keys import private_key
@@ -42,14 +43,14 @@ _LARGEST_TEXT = 1 << 20
     option("trace", bool, "Record weights and released gradients of each step."),
     option("trace_every", int, "Record every N-th step, from step 0.", 1),
     option("trace_masks", bool, "Record which records each step used; never publish them."),
-    option("checkpoint", Path, "Keep the run in this file now and then, and go on from it."),
+    option("checkpoint", Path, "Save the run in this file at intervals, and continue from it."),
     option("checkpoint_every", int, "Steps between two checkpoints.", 100),
     option("sweep", str, "KEY=VALUE,VALUE: one run for each value; several keys make a grid.", many=True),
-    option("engine", str, "Of a sweep: local, dask or ray.", "local"),
-    option("address", str, "Of the Dask scheduler or the Ray head."),
+    option("engine", str, "Where a sweep runs: local, dask or ray.", "local"),
+    option("address", str, "Address of the Dask scheduler or the Ray head."),
     option("workers", int, "Processes of the local engine.", 1),
-    option("timeout", float, "Give up when no cell was finished for so many seconds."),
-    option("resume", bool, "Go on with the sweep in that folder."),
+    option("timeout", float, "Give up when no cell was finished for this many seconds."),
+    option("resume", bool, "Continue with the sweep in that folder."),
     option("dry_run", bool, "Write nothing: show columns, model, cost and risk of what would run."),
     option("sign", Path, "Private key of reticent keygen: signs the run when it ends."),
     JSON,
@@ -84,17 +85,17 @@ def train(
             wanted = "given with a configuration, and without --data, --checkpoint and --sign"
             raise ParameterError("sweep", sweep, wanted)
         if dry_run:
-            raise ParameterError("dry_run", True, "left out of a sweep: it shows one run")
+            raise ParameterError("dry_run", True, "left out of a sweep: it shows one run", shown=False)
         if out is None:
             raise _no_folder(config)
         _sweep(config, sweep, traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
         return
     if resume or address is not None or timeout is not None or (engine, workers) != ("local", 1):
-        raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep")
+        raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep", shown=False)
     table = None
     for name, value in (("label", label), ("sensitive", sensitive), ("schema", schema)):
         if data is None and value is not None:
-            raise ParameterError(name, value, "left out unless --data is given")
+            raise ParameterError(name, value, "left out unless --data is given", shown=False)
     if out is not None and checkpoint is None and (out.is_symlink() or out.exists()):
         raise ArtifactError(f"{out} already exists; choose another --out, nothing is overwritten")
     if data is not None:
@@ -133,7 +134,7 @@ def _look_first(config: Path | None, data: Path | None, schema: Path | None) -> 
 
 
 def _no_folder(config: Path) -> ParameterError:
-    return ParameterError("out", None, f"given: the folder to write, such as runs/{config.stem}")
+    return ParameterError("out", None, f"given: the folder to write, such as runs/{config.stem}", shown=False)
 
 
 def _sweep(
@@ -197,7 +198,7 @@ def _own(
     from reticent.data.own import declared_columns, load_table  # whatever is wrong with a table needs no torch
 
     if label is None and data.suffix != ".npz":
-        raise ParameterError("label", None, "given with --data: the column to predict")
+        raise ParameterError("label", None, "given with --data: the column to predict", shown=False)
     with limited(data, option=""):  # before torch is loaded, which takes longer
         table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
     require_torch()
@@ -233,6 +234,4 @@ def _summary(ledger: RunLedger, path: Path) -> list[str]:
 def _with_trace(config: TrainConfig, every: int, masks: bool) -> TrainConfig:
     from reticent.training.config import TraceConfig
 
-    if every < 1:
-        raise ParameterError("trace_every", every, "a whole number >= 1")
-    return config.model_copy(update={"trace": TraceConfig(every=every, masks=masks)})
+    return config.model_copy(update={"trace": TraceConfig(every=_check.count(trace_every=every), masks=masks)})

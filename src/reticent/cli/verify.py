@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from reticent.certificates.browser_check import BROWSER_MARK, browser_checker
 from reticent.certificates.check import Checked, check
 from reticent.certificates.verify import ROUNDING, State
 from reticent.cli._app import JSON, argument, command, option
@@ -14,6 +15,7 @@ from reticent.cli._limits import limited
 from reticent.cli._options import TIMEOUT
 from reticent.cli._progress import waiting
 from reticent.cli._tables import say
+from reticent.io.outputs import refuse_foreign, write_output
 
 _MOST_LINES = 20
 
@@ -27,6 +29,7 @@ _MOST_LINES = 20
     option("opening", Path, "A certificate.opening.json: open the commitments to the data."),
     option("data", Path, "With --opening: the table that was trained on."),
     option("weights", Path, "The file of weights: compare its fingerprint."),
+    option("browser_page", Path, "Also write a page that checks certificates in a browser, offline, without Python."),
     option("tolerance", float, f"Accept numbers that differ by this factor, at most {ROUNDING:g}.", 0.0),
     TIMEOUT,
     JSON,
@@ -39,11 +42,14 @@ def verify(
     opening: Path | None,
     data: Path | None,
     weights: Path | None,
+    browser_page: Path | None,
     tolerance: float,
     timeout: float,
     json: bool,
 ) -> None:
     """Derive the whole certificate again; exit code 1 when something does not agree, 2 when it cannot be checked."""
+    if browser_page is not None:
+        refuse_foreign(browser_page, BROWSER_MARK)
     with limited(certificate, timeout), waiting("deriving") as progress:
         found = check(
             certificate,
@@ -56,6 +62,8 @@ def verify(
             tolerance=tolerance,
             progress=progress,
         )
+    if browser_page is not None:
+        write_output(browser_page, browser_checker(), BROWSER_MARK)
     if json:
         click.echo(found.to_json(), nl=False)
     else:

@@ -1,6 +1,6 @@
 """Trade-off curves, their algebra, polygons and enclosures: one file per curve. No releases, no attackers here."""
 
-from reticent.curves import ncx2, published
+from reticent.curves import ncx2
 from reticent.curves.algebra import Mixture, Subsampled, subsampled
 from reticent.curves.base import LogErrors, Reversed, TradeOff
 from reticent.curves.gaussian import GaussianTradeOff
@@ -30,7 +30,6 @@ __all__ = [
     "from_advantage",
     "ncx2",
     "no_privacy",
-    "published",
     "subsampled",
     "symmetrised",
 ]

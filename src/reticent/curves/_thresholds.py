@@ -24,7 +24,7 @@ Ends = np.ndarray | float
 
 
 def halved(before: Callable[[Any], Any], low: Ends, high: Ends, times: int) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends after so many halvings: the edge, up to which ``before`` holds, stays between them.
+    """Both ends after this many halvings: the edge, up to which ``before`` holds, stays between them.
 
     Args:
         before: whether a point lies before the edge; vectorised where the ends are arrays.

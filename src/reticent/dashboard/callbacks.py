@@ -183,7 +183,7 @@ class Callbacks:
     def open(
         self, clicks: Any, submitted: Any, contents: Any, again: Any, theme: Any, path: Any, name: Any, sent: Any
     ) -> tuple[Any, ...]:
-        """A file of a stranger, as curves and verdicts."""
+        """An untrusted file, as curves and verdicts."""
         try:
             uploaded = ctx.triggered_id == "upload"
             source = opening.source_of(contents if uploaded else None, name, path, local=self.local)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from reticent import registry
 from reticent.adversaries import Adversary, everybody
 from reticent.calibration import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
-from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism
+from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism, Sampler
 from reticent.registry import parameters_of
 
 
@@ -51,6 +51,9 @@ PARAMETERS: dict[str, Parameter] = {
         Parameter("epochs", "Epochs", "10", 0.1, 1000, hint="passes over the data"),
         Parameter("releases", "Releases", "1", 1, 10_000, whole=True),
         Parameter("flip_probability", "Flip probability", "0.25", 0.001, 0.5),
+        Parameter("max_batch_size", "Cut at", "800", 1, 100_000, whole=True, hint="most records in a batch"),
+        Parameter("uses_per_epoch", "Uses per epoch", "", 1, 100, whole=True, hint="of one record"),
+        Parameter("draws_per_step", "Draws per step", "", 1, 100, whole=True, hint="summed before the noise"),
         Parameter("records_per_user", "Records per person", "", 1, 100, whole=True, hint="protected together"),
         Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="unknown directions"),
         Parameter("relaxed_probability", "Direction unknown", "0.5", 0.0, 1.0, log=False, hint="how often"),
@@ -84,6 +87,12 @@ class Released:
     parameters: tuple[str, ...] = ()
 
 
+OF_SAMPLERS = {
+    "max_batch_size": Sampler.TRUNCATED_POISSON,
+    "uses_per_epoch": Sampler.RANDOM_ALLOCATION,
+    "draws_per_step": Sampler.POISSON,
+}
+"""Fields that one sampler has."""
 _OF_DPSGD = ("noise_multiplier", "sample_rate", "steps", "dataset_size", "batch_size", "epochs", "dimension")
 
 
@@ -95,7 +104,7 @@ def _is_shown(known: registry.Parameter) -> bool:
 
 def _released() -> dict[str, Released]:
     """DP-SGD first, then each mechanism whose parameters are numbers, and a file for all others."""
-    found = {DPSGD.name: Released("DP-SGD", DPSGD, (*_OF_DPSGD, "records_per_user"))}
+    found = {DPSGD.name: Released("DP-SGD", DPSGD, (*_OF_DPSGD, *OF_SAMPLERS, "records_per_user"))}
     for name, kind in MECHANISMS.items():
         if kind is not DPSGD and all(p.kind in (int, float) for p in parameters_of(kind)):
             label = name.replace("-", " ").capitalize()

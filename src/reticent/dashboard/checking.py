@@ -1,4 +1,4 @@
-"""Checking a certificate in a process of its own: a page must answer others while a stranger's document is derived."""
+"""Checking a certificate in a process of its own: a page must answer others while an untrusted document is derived."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from reticent.certificates.declared_text import inert
 from reticent.certificates.schema import Certificate
-from reticent.certificates.text import inert
 from reticent.errors import ArtifactError
 from reticent.io.strict import loads
 
@@ -35,7 +35,7 @@ def checked(certificate: Certificate, seconds: float = SECONDS) -> Outcome:
     """Derive a certificate again.
 
     Args:
-        certificate: of a stranger.
+        certificate: untrusted.
         seconds: after which it is given up.
 
     Raises:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from reticent.accountants.profile import advantage_map
+from reticent.accountants.advantage_map import advantage_map
 from reticent.adversaries import Assessment
 from reticent.dashboard.figures import Figure, base_layout, empty, traces
 from reticent.dashboard.looks import GROUNDS, SETTINGS

@@ -96,7 +96,7 @@ def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage |
     settings, view, whole = asked.settings, asked.settings["view"], after is None
     parts: dict[str, Any] = {
         "headline": words.answer_line(found.assessments[0]),
-        "accuracy": words.accuracy(found.assessments),
+        "accuracy": words.accuracy(found.assessments, waiting),
         "message": "",
         "table": "",
         "cards": words.cards(found.assessments, waiting),

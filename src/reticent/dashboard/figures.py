@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,8 +40,7 @@ AXES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 """Axes of each view."""
 _DECADES = [10.0**-n for n in range(6)]
-_ACROSS = {"tickvals": _DECADES, "ticktext": ["100%", "", "1%", "", "0.01%", ""]}
-_UP = {"tickvals": _DECADES, "ticktext": ["100%", "10%", "1%", "0.1%", "0.01%", "0.001%"]}
+_DECADE_TICKS = {"tickvals": _DECADES, "ticktext": ["100%", "10%", "1%", "0.1%", "0.01%", "0.001%"]}
 _GUESSING: dict[str, tuple[list[float], list[float]]] = {
     "curves": ([0.0, 1.0], [1.0, 0.0]),
     "roc": ([1e-6, 1.0], [1e-6, 1.0]),
@@ -49,10 +49,10 @@ _GUESSING: dict[str, tuple[list[float], list[float]]] = {
 }
 """What a guess without the release achieves."""
 _HOVER = {
-    "curves": "Accusing %{{x:.3~%}} of outsiders wrongly, this attacker misses {least} %{{y:.1%}} of members",
-    "roc": "Accusing %{{x:.3~%}} of outsiders wrongly, this attacker finds {most} %{{y:.3~%}} of members",
+    "curves": "Accusing %{{x:.3~%}} of outsiders wrongly,<br>this attacker misses {least} %{{y:.1%}} of members",
+    "roc": "Accusing %{{x:.3~%}} of outsiders wrongly,<br>this attacker finds {most} %{{y:.3~%}} of members",
     "profile": "At epsilon %{{x:.2f}}, delta is {most} %{{y:.2e}}",
-    "guesses": "Likely with %{{x:.0%}} beforehand: guessed right from %{{customdata:.1%}} to {most} %{{y:.1%}}",
+    "guesses": "Likely with %{{x:.0%}} beforehand:<br>guessed right from %{{customdata:.1%}} to {most} %{{y:.1%}}",
 }
 
 
@@ -70,7 +70,42 @@ def risk_figure(assessments: Sequence[Assessment], view: str, theme: str) -> Fig
         figure["data"] += traces(assessment, view, style_of(name), label, theme, width)
     if view == "profile":
         figure["layout"]["xaxis"]["range"] = [0, reach(assessments)]
+    figure["layout"]["annotations"] = _names(assessments, view, theme)
     return figure
+
+
+def _names(assessments: Sequence[Assessment], view: str, theme: str) -> list[Figure]:
+    """A name on each line; one label for all who share it, so that nobody vanishes below another."""
+    lines: dict[tuple[float, ...], list[Assessment]] = {}
+    for assessment in assessments:
+        lines.setdefault(tuple(np.round(points(assessment, view).claimed[::8], 6)), []).append(assessment)
+    found = []
+    for place, together in enumerate(lines.values()):
+        read = points(together[0], view)
+        at = int(np.argmin(np.abs(_along(read.x, view) - (0.12 + 0.11 * place))))
+        x, y = float(read.x[at]), float(read.claimed[at])
+        if view in ("roc", "profile") and y <= _LOWEST:
+            continue
+        found.append(
+            {
+                "x": math.log10(x) if view == "roc" else x,
+                "y": math.log10(y) if view in ("roc", "profile") else y,
+                "text": " = ".join(one.adversary.name for one in together),
+                "font": {"color": style_of(together[0].adversary.name).on(theme), "size": 12},
+                "showarrow": False,
+                "xanchor": "left",
+                "yanchor": "top" if view in ("roc", "guesses") else "bottom",
+                "xshift": 4,
+            }
+        )
+    return found
+
+
+def _along(x: np.ndarray, view: str) -> np.ndarray:
+    """How far along its axis each point lies, from 0 to 1."""
+    if view == "roc":
+        return 1.0 + np.log10(np.maximum(x, 1e-12)) / 5.0
+    return x / max(float(x[-1]), 1e-12)
 
 
 def reach(assessments: Sequence[Assessment]) -> float:
@@ -81,7 +116,7 @@ def reach(assessments: Sequence[Assessment]) -> float:
 
 
 _MARKS = {Claim.CONDITIONAL: "diamond-open", Claim.ESTIMATE: "circle-open", Claim.EMPIRICAL: "square-open"}
-"""On the line of a claim that is no bound."""
+"""On the line of a claim that is not a bound."""
 
 
 def traces(assessment: Assessment, view: str, look: Style, label: str, theme: str, width: float = 0.0) -> list[Figure]:
@@ -117,8 +152,8 @@ def empty(view: str, theme: str) -> Figure:
         )
         axis.update(tickfont={"size": 12})
     if view == "roc":
-        x.update(_ACROSS)
-        y.update(_UP)
+        x.update(_DECADE_TICKS)
+        y.update(_DECADE_TICKS)
     layout = {**base_layout(theme), "xaxis": x, "yaxis": y, "hovermode": "closest", "uirevision": view}
     return {"data": [_blind(view, ground.quiet)], "layout": layout}
 

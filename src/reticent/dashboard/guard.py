@@ -25,7 +25,7 @@ def protect(server: Flask, *, csp_hashes: Sequence[str], host: str, port: int, t
 
     Args:
         server: the application.
-        csp_hashes: of the scripts that stand in the page itself.
+        csp_hashes: of the scripts in the page itself.
         host: as bound.
         port: as bound.
         token: what must be known: other accounts of this machine can connect as well.
@@ -84,7 +84,7 @@ def cookie_of(port: int) -> str:
 
 
 def _token_problem(token: str, cookie: str) -> Response | None:
-    """None for who knows the token; the address that carries it leaves a cookie and goes on without it."""
+    """None where the token is known; the address that carries it sets a cookie and goes on without it."""
     if request.method == "GET" and request.path == "/" and "token" in request.args:
         if not _same(request.args["token"], token):
             return _line(_NO_TOKEN, HTTPStatus.UNAUTHORIZED)

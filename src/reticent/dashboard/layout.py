@@ -1,4 +1,4 @@
-"""What stands where on the page; every control that holds a part of the state has its name as its id."""
+"""The layout of the page; every control that holds a part of the state has its name as its id."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from typing import Any
 from dash import dcc, html
 
 from reticent.adversaries import style_of
-from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, PLACES, RELEASED, TARGETS, UNKNOWNS, Parameter
+from reticent.dashboard.catalogue import (
+    ATTACKERS,
+    OF_SAMPLERS,
+    PARAMETERS,
+    PLACES,
+    RELEASED,
+    TARGETS,
+    UNKNOWNS,
+    Parameter,
+)
 from reticent.dashboard.looks import SETTINGS as COMPARED
 from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
 from reticent.mechanisms import Neighbouring, Sampler
@@ -29,6 +38,7 @@ _RELATIONS = {
 }
 _SAMPLERS = {
     Sampler.POISSON.value: "Poisson",
+    Sampler.TRUNCATED_POISSON.value: "Poisson, cut",
     Sampler.FIXED_SIZE.value: "fixed size",
     Sampler.RANDOM_ALLOCATION.value: "random allocation",
     Sampler.ALLOCATED_ONCE.value: "allocated once",
@@ -183,6 +193,9 @@ def swatch(name: str) -> html.Span:
 def made_styles() -> str:
     """The part of the style sheet that follows from the lists: which field is seen where, and lines as in pictures."""
     rules = [f"body[data-mechanism={name}] .in-{name}{{display:grid}}" for name in RELEASED]
+    rules += [
+        f"body:not([data-sampler={of.value}]) .f-{name}{{display:none!important}}" for name, of in OF_SAMPLERS.items()
+    ]
     rules += [f"body[data-attackers~={name}] #for-{name}{{display:block}}" for name in ATTACKERS]
     for name, look in {**{name: style_of(name) for name in ATTACKERS}, **COMPARED}.items():
         stops, at = [], 0

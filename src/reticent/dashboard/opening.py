@@ -15,10 +15,11 @@ from dash import html
 from reticent.adversaries import WorstCase, style_of
 from reticent.auditing import audit, load_scores
 from reticent.certificates import page as certificate_page
+from reticent.certificates.declared_text import inert
 from reticent.certificates.ledger_rules import contradictions
 from reticent.certificates.schema import Certificate
-from reticent.certificates.text import inert
 from reticent.dashboard import opening_audit, opening_progress, words
+from reticent.dashboard.catalogue import OF_SAMPLERS
 from reticent.dashboard.checking import checked
 from reticent.dashboard.figures import Figure, empty, risk_figure
 from reticent.dashboard.readings import answer, told
@@ -179,16 +180,17 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
 
 def _settings(release: DPSGD) -> str:
     """The address of a page that is set to this release."""
-    return State.of(
-        {
-            "mechanism": "dpsgd",
-            "noise_multiplier": repr(release.noise_multiplier),
-            "sample_rate": repr(release.sample_rate),
-            "steps": str(release.steps),
-            "dimension": str(release.num_parameters or ""),
-            "sampler": release.sampler.value,
-        }
-    ).address_of("mechanism", "by", "noise_multiplier", "sample_rate", "steps", "dimension", "sampler", "panel")
+    own = {name: getattr(release, name) for name, of in OF_SAMPLERS.items() if of is release.sampler}
+    size = {"dataset_size": release.dataset_size} if "max_batch_size" in own else {}
+    counts = {"steps": release.steps, "dimension": release.num_parameters, **size, **own}
+    settings = {
+        "mechanism": "dpsgd",
+        "noise_multiplier": repr(release.noise_multiplier),
+        "sample_rate": repr(release.sample_rate),
+        "sampler": release.sampler.value,
+        **{name: str(number or "") for name, number in counts.items()},
+    }
+    return State.of(settings).address_of(*settings, "by", "panel")
 
 
 def _certificate(certificate: Certificate, difference: str | None, theme: str) -> Opened:
@@ -237,7 +239,7 @@ def _scores(source: Source, settings: State, theme: str) -> Opened:
 
 
 def _audit(document: Any, settings: State, theme: str) -> Opened:
-    """The measured curve with its band, beside the claims of the settings of this page, and the verdicts."""
+    """The measured curve with its band, with the claims of the settings of this page, and the verdicts."""
     report = opening_audit.parsed(document)
     found = answer(adversaries_of(settings), mechanism_of(settings), relation_of(settings))
     return Opened(opening_audit.page(report), opening_audit.figure(report, found.assessments, theme))

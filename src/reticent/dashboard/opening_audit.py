@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reticent.adversaries import Assessment
 from reticent.auditing.curve import EmpiricalTradeOff
-from reticent.certificates.text import inert
+from reticent.certificates.declared_text import inert
 from reticent.dashboard import words
 from reticent.dashboard.figures import Figure, risk_figure
 from reticent.dashboard.looks import GROUNDS
@@ -66,7 +66,7 @@ def parsed(document: Any) -> Report:
     except ValidationError as error:
         raise ArtifactError(inert(f"audit: {first_problem(error)}")) from None
     if len(report.curve.alpha) != len(report.curve.beta) or np.any(np.diff(report.curve.alpha) < 0):
-        raise ArtifactError("audit: the curve has as many alphas as betas, in growing order")
+        raise ArtifactError("audit: the curve must have as many alphas as betas, in increasing order")
     return report
 
 
@@ -88,7 +88,7 @@ def page(report: Report) -> list[Any]:
         *(verdicts or [html.P("No claim was tested.", className="quiet")]),
         words.pairs(facts),
         html.P(
-            "Beside the measured curve: the claims of the settings of this page. They are those of the audited model "
+            "With the measured curve: the claims of the settings of this page. They are those of the audited model "
             "only if you set them so.",
             className="quiet",
         ),

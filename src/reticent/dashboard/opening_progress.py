@@ -9,7 +9,7 @@ from typing import Any
 
 from dash import html
 
-from reticent.certificates.text import inert
+from reticent.certificates.declared_text import inert
 from reticent.dashboard import words
 from reticent.errors import ArtifactError
 from reticent.tasks.store import Store

@@ -124,7 +124,7 @@ def record(assessment: Assessment) -> AssessmentRecord:
 
 @lru_cache(maxsize=_KEPT)
 def summary(assessment: Assessment) -> AssessmentRecord:
-    """Only the advantage is read: enough for a sentence, and it costs a millisecond. The rest stands empty."""
+    """Only the advantage is read: enough for a sentence, and it costs a millisecond. The rest is empty."""
     measured = {
         "advantage": Number.of(assessment.measure(risk.advantage)),
         "bayes_security": _NOTHING,

@@ -7,6 +7,7 @@ from typing import Any
 
 from reticent.errors import ArtifactError, ParameterError
 from reticent.interop.documents import mechanism_from_event_json
+from reticent.interop.opake import is_opake, mechanism_from_opake
 from reticent.io.strict import loads
 from reticent.mechanisms import Ledger, Mechanism, Selection
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
@@ -58,6 +59,8 @@ def release_in(document: Any, name: str) -> Mechanism:
     inner = document if "kind" in document else document.get("mechanism")
     if isinstance(inner, dict):
         return mechanism_of(inner)
+    if "schema" not in document and is_opake(document):
+        return mechanism_from_opake(document, name)
     if "schema" not in document:
         raise ArtifactError(f"{name}: {_NONE}")
     return ledger_of(document, name).mechanism()

@@ -67,7 +67,7 @@ def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neig
 
 
 def _is_plain(mechanism: DPSGD) -> bool:
-    """Whether the transform speaks about this run as it stands."""
+    """Whether the transform answers for this run as it is."""
     return mechanism.records == 1 and mechanism.noise_multiplier > 0.05 and mechanism.sample_rate < 1.0
 
 

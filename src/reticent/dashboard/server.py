@@ -1,4 +1,4 @@
-"""Serving the page: to this machine alone unless told otherwise, to who knows the token, without any debug mode."""
+"""Serving the page: to this machine alone unless asked otherwise, to browsers with the token, never in debug mode."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from reticent.adversaries import Adversary
 from reticent.calibration import Advantage, BayesSecurity, EpsilonAtDelta, Mu, Success, Target, TprAtFpr, Unknown
-from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, PLACES, RELEASED, TARGETS, UNKNOWNS
+from reticent.dashboard.catalogue import ATTACKERS, OF_SAMPLERS, PARAMETERS, PLACES, RELEASED, TARGETS, UNKNOWNS
 from reticent.dashboard.released import MOST_STEPS, release_of
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
@@ -42,7 +42,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "panel": PANELS,
     "mechanism": tuple(RELEASED),
     "by": ("rate", "data"),
-    "sampler": tuple(sampler for sampler in Sampler if sampler is not Sampler.TRUNCATED_POISSON),
+    "sampler": tuple(Sampler),
     "relation": (OWN_RELATION, *Neighbouring),
     "view": VIEWS,
     "target": tuple(TARGETS),
@@ -74,7 +74,7 @@ class State:
         """From whatever a browser sent: unknown names are dropped, what cannot be chosen is the default.
 
         Raises:
-            ParameterError: something is no text, or longer than any sensible one.
+            ParameterError: something is not a text, or longer than any sensible one.
         """
         if not isinstance(given, Mapping):
             raise ParameterError("settings", type(given).__name__, "names with texts")
@@ -132,6 +132,10 @@ def mechanism_of(state: State) -> Mechanism:
         return known.kind(**{p.name: _value(state, p) for p in asked if state[p.name] or p.required})
     noise = number(state, "noise_multiplier")
     rate, steps, batch, size = sampling_of(state)
+    sampler = Sampler(state["sampler"])
+    if sampler is Sampler.TRUNCATED_POISSON:
+        size = count(state, "dataset_size")
+    own: dict[str, Any] = {name: optional_count(state, name) for name, only in OF_SAMPLERS.items() if only is sampler}
     return DPSGD(
         noise,
         rate,
@@ -139,8 +143,9 @@ def mechanism_of(state: State) -> Mechanism:
         num_parameters=_num_parameters(state),
         batch_size=batch,
         dataset_size=size,
-        sampler=Sampler(state["sampler"]),
+        sampler=sampler,
         records_per_user=optional_count(state, "records_per_user"),
+        **own,
     )
 
 
@@ -231,13 +236,24 @@ def optional_number(state: State, name: str) -> float | None:
 
 
 def _number(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = parsed(text)
     if not math.isfinite(value):
-        raise ParameterError(name, _shown(text), "a number, such as 1.5 or 1e-5")
+        raise ParameterError(name, _shown(text), "a number, such as 1.5, 1e-5, 10% or 1/100")
     return value
+
+
+def parsed(text: str) -> float:
+    """A number as people type it: 1.5 or 1,5, 10%, 1/100; NaN where it is none. The page's script reads it alike."""
+    plain = text.replace(" ", "").replace("_", "x")  # Python reads 1_000, a browser does not
+    if "." not in plain and plain.count(",") == 1:
+        plain = plain.replace(",", ".")
+    above, slash, below = plain.partition("/")
+    try:
+        if slash:
+            return float(above) / float(below)
+        return float(plain[:-1]) / 100.0 if plain.endswith("%") else float(plain)
+    except (ValueError, ZeroDivisionError):
+        return math.nan
 
 
 def _shown(value: object) -> str:

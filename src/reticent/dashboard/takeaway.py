@@ -11,14 +11,16 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
-from reticent.adversaries import Adversary
+from reticent.adversaries import Adversary, WorstCase
 from reticent.calibration import Calibration, Target, Unknown
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Declaration
+from reticent.dashboard.calibrating import search
 from reticent.dashboard.readings import Answer, points
 from reticent.dashboard.released import as_text
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
+from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
 
 _Plain = DPSGD | Gaussian | Laplace
@@ -52,8 +54,14 @@ def risk_command(state: State, answer: Answer) -> str:
     if not isinstance(release, _Plain):
         words = ["reticent", "risk", "ledger", _FILE, *_who(who), *_relation(relation_of(state))]
         return f"printf %s {shlex.quote(as_text(release))} > {_FILE}\n{_joined(words)}"
-    words = ["reticent", "risk", _kind(release), *_options(release, leave=("dataset_size", "batches_per_epoch"))]
+    words = ["reticent", "risk", _kind(release), *_options(release, leave=_implied(release))]
     return _joined([*words, *_who(who), *_relation(relation_of(state))])
+
+
+def _implied(release: Mechanism) -> tuple[str, ...]:
+    """Fields that change no number: the size of the data is one where batches are cut."""
+    cut = isinstance(release, DPSGD) and release.max_batch_size is not None
+    return ("batches_per_epoch",) if cut else ("batches_per_epoch", "dataset_size")
 
 
 def calibration_python(state: State, found: Sequence[Calibration]) -> str:
@@ -94,18 +102,26 @@ def calibration_command(state: State, found: Sequence[Calibration]) -> str:
 
 
 def certificate_page(state: State, progress: Callable[[str], None]) -> str:
-    """The page of a certificate of the settings alone; it says that nobody saw a run."""
-    declared = Declaration(
-        subject="settings of the dashboard: a plan, no run", created=datetime.now(UTC).date().isoformat()
-    )
+    """The page of a certificate of what the panel shows, settings or the answer of a search: nobody saw a run."""
+    searched = state["panel"] == "calibrate"
+    what = "the answer of a calibration" if searched else "settings of the dashboard"
+    declared = Declaration(subject=f"{what}: a plan, no run", created=datetime.now(UTC).date().isoformat())
     made = certify(
-        mechanism_of(state),
+        _answer_for_anybody(state) if searched else mechanism_of(state),
         declared,
         adversaries=adversaries_of(state),
         neighbouring=relation_of(state),
         progress=progress,
     )
     return render_html(made)
+
+
+def _answer_for_anybody(state: State) -> Mechanism:
+    """What the panel that searches found for the worst case; it is computed already where the page shows it."""
+    found = search(mechanism_of(state), unknown_of(state), target_of(state), (WorstCase(),), relation_of(state))
+    if not found.found:
+        raise UnsupportedError("; ".join(found.skipped.values()))
+    return found.found[0].mechanism
 
 
 def curves_csv(answer: Answer, view: str) -> str:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
+from urllib.parse import urlencode
 
 from dash import html
 
 from reticent.adversaries import Assessment
-from reticent.calibration import Target
+from reticent.calibration import Calibration, Target
+from reticent.certificates.declared_text import inert
 from reticent.certificates.sentences import even_guess, headline, percent
-from reticent.certificates.text import inert
 from reticent.certificates.words import CLAIMS
 from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, TARGETS
@@ -42,15 +43,18 @@ def one_line(error: BaseException) -> str:
 
 def answer_line(worst: Assessment) -> str:
     """The answer in one sentence; an estimate says *about*."""
-    read = summary(worst)
-    line, guess = headline([read]), even_guess(read)
-    if worst.claim.proven:
+    return headline([summary(worst)])
+
+
+def accuracy(assessments: Sequence[Assessment], waiting: Sequence[str] = ()) -> str:
+    """How exact the drawn curves are, the worst case first; nobody is called proven for those still ``waiting``."""
+    line = _accuracy(assessments)
+    if not waiting:
         return line
-    return line.replace(f"at most {percent(guess, up=True)}", f"about {percent(guess)}")
+    return f"The worst case is there. Still computing: {', '.join(waiting)}." if assessments[0].claim.proven else line
 
 
-def accuracy(assessments: Sequence[Assessment]) -> str:
-    """How exact the drawn curves are; the worst case comes first."""
+def _accuracy(assessments: Sequence[Assessment]) -> str:
     worst = assessments[0]
     if not worst.claim.proven:
         others = any(a.adversary.name in ROUGHER for a in assessments)
@@ -192,7 +196,7 @@ def conditions(assessments: Sequence[Assessment]) -> list[Any]:
 def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str] = ()) -> html.Table:
     """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
     reference = {c.neighbouring: c.value for c in searched.found if c.adversary.name == "worst-case"}
-    titles = ("attacker", what, "worst case there", f"achieved {target.name}", "against worst case")
+    titles = ("attacker", what, "worst case there", f"achieved {target.name}", "against worst case", "")
     head = html.Tr([html.Th(title, scope="col") for title in titles])
     body, up = [], target.grows_with_risk
     for c in searched.found:
@@ -212,13 +216,27 @@ def calibration_table(searched: Searched, target: Target, what: str, waiting: Se
                     ),
                     html.Td(digits(c.achieved.value, up=up), className="n"),
                     html.Td(ratio, className="n"),
+                    html.Td(_use(c)),
                 ]
             )
         )
     for name in waiting:
-        row = [html.Th([swatch(name), name], scope="row"), html.Td("computing …", colSpan=4, className="quiet")]
+        row = [html.Th([swatch(name), name], scope="row"), html.Td("computing …", colSpan=5, className="quiet")]
         body.append(html.Tr(row))
     return html.Table([html.Thead(head), html.Tbody(body)])
+
+
+def _use(found: Calibration) -> html.Button:
+    settings: dict[str, Any] = {"data-settings": _settings(found)}
+    return html.Button("Use this", **settings)
+
+
+def _settings(found: Calibration) -> str:
+    """The settings that an answer changes, as part of an address."""
+    name, value = found.unknown.name, found.value
+    by = {"sample_rate": "rate", "steps": "rate", "batch_size": "data", "epochs": "data"}.get(name)
+    text = str(int(value)) if value == int(value) else repr(float(value))
+    return urlencode({"panel": "explore", name: text, **({} if by is None else {"by": by})})
 
 
 def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:

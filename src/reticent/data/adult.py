@@ -153,7 +153,7 @@ def _encode_field(name: str, kind: Numeric | tuple[str, ...], column: list[str])
         try:
             return kind.encode(np.array(column, dtype=float))[:, None]
         except ValueError:
-            raise DataError(f"adult: {name} holds something that is no number") from None
+            raise DataError(f"adult: {name} holds something that is not a number") from None
     codes = _codes(name, column, {value: i for i, value in enumerate(kind)})
     return np.eye(len(kind), dtype=np.float32)[codes]
 

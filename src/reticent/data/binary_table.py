@@ -11,7 +11,7 @@ def parse_binary_table(content: bytes, columns: int, classes: int, where: str) -
     """(features float32 (records, columns), labels int64 from 0) of ``label,0,1,...`` lines.
 
     Args:
-        content: the file; labels may stand in double quotes.
+        content: the file; labels may be in double quotes.
         columns: number of binary columns.
         classes: number of classes K.
         where: names the file in the message of an error.

@@ -70,7 +70,7 @@ class Dataset:
         split_seed: seed of a random split, or None for a published one.
         notes: what a reader of results must know.
         origin: where the features were computed from other records: SHA-256 over those records and what was computed.
-            The content hash then covers it in place of the features, whose last digits depend on the machine.
+            The content hash then covers it instead of the features, whose last digits depend on the machine.
     """
 
     name: str

@@ -21,6 +21,7 @@ from reticent.text import printable
 MOST_CATEGORIES = 200
 MISSING = "(missing)"
 """The category of empty cells, with ``missing: indicator``."""
+_FEWEST_IDS = 10  # different values in fewer records are no sign of anything
 _GRID = 33
 _LARGEST = 1e100
 """Of a number in a table: differences of two are finite, and their quotients."""
@@ -42,7 +43,7 @@ class Missing(StrEnum):
     REFUSE = "refuse"
     """The table is refused."""
     CONSTANT = "constant"
-    """``fill`` stands there."""
+    """``fill`` is its value."""
     INDICATOR = "indicator"
     """A feature of its own says so, whether or not any record needs it."""
 
@@ -52,9 +53,9 @@ class Column(Strict):
 
     Attributes:
         low, high: bounds of numbers; numbers outside are clipped.
-        values: categories, as text, in place of bounds.
+        values: categories, as text, instead of bounds.
         missing: what becomes of an empty cell.
-        fill: what stands in place of an empty cell, with ``constant``.
+        fill: the value of an empty cell, with ``constant``.
         derived: read off the records, not declared.
     """
 
@@ -81,7 +82,7 @@ class Column(Strict):
     @model_validator(mode="after")
     def _fill_fits(self) -> Column:
         if (self.missing is Missing.CONSTANT) != (self.fill is not None):
-            raise ValueError("fill goes with missing: constant")
+            raise ValueError("fill is for missing: constant")
         if self.missing is Missing.INDICATOR and MISSING in (self.values or ()):
             raise ValueError(f"{MISSING} is the category that missing: indicator adds")
         if self.missing is not Missing.REFUSE and "" in (self.values or ()):
@@ -157,6 +158,8 @@ def derived_column(cells: Cells, *, label: bool) -> Column:
         low, high = float(known.min()), float(known.max())
         if max(-low, high) > _LARGEST:
             raise DataError(f"holds a number beyond {_LARGEST:g}")
+        if len(known) >= _FEWEST_IDS and np.array_equal(np.sort(known), low + np.arange(len(known))):
+            raise DataError("counts the records, as an id does: drop it, or declare its bounds")
         width = max(1.0, abs(low) * _NARROWEST)  # of a column that says one thing only
         return Column(low=low, high=high if high > low else low + width, derived=True)
     values = sorted(set(cells.categories()) - {""})
@@ -165,6 +168,11 @@ def derived_column(cells: Cells, *, label: bool) -> Column:
     if len(values) > MOST_CATEGORIES:
         what = "a label has classes: group its values" if label else "drop it, or declare its categories"
         raise DataError(f"has {len(values)} different values, more than {MOST_CATEGORIES}: {what}")
+    if not label and len(values) >= _FEWEST_IDS and 2 * len(values) > sum(text != "" for text in cells.categories()):
+        raise DataError(
+            f"has {len(values)} different texts in {len(cells)} records, as an id or a name has: drop it, or declare "
+            "its categories"
+        )
     if len(max(values, key=len)) > 200:
         raise DataError("holds a text of more than 200 characters: drop it")
     return Column(values=tuple(values), derived=True)
@@ -180,7 +188,7 @@ def check_cells(column: Column, cells: Cells, *, label: bool) -> None:
         codes(column, cells, label=label)
         return
     if len(cells.strays):
-        raise DataError(_strayed(cells) + ", or declare values in place of bounds")
+        raise DataError(_strayed(cells) + ", or declare values instead of bounds")
     _check_finite(cells)
     if column.missing is Missing.REFUSE and cells.blank.any():
         raise DataError(_emptied(cells, cells.blank, label=False))
@@ -245,7 +253,7 @@ def _strayed(cells: Cells) -> str:
     more = f", and {count - 1} more" if count > 1 else ""
     held = "holds numbers, but" if cells.of_numbers else "is declared with bounds, but holds"
     empty = f" (and empty cells: {int(cells.blank.sum())})" if cells.blank.any() else ""
-    return f"{held} {cells.shown(first)} in {cells.place(first)}{more}{empty}: mend the cell"
+    return f"{held} {cells.shown(first)} in {cells.place(first)}{more}{empty}: correct the cell"
 
 
 def _emptied(cells: Cells, blank: np.ndarray, *, label: bool) -> str:

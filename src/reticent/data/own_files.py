@@ -20,7 +20,7 @@ _MOST_CELLS = 20_000_000
 _LONGEST_CELL = 10_000
 
 NOTHING = frozenset({"", "na", "n/a", "nan", "-nan", "null", "none", "#n/a", "#na"})
-"""What stands for an empty cell among numbers. Among texts only an empty one does: NA may be a name."""
+"""What means an empty cell among numbers. Among texts only an empty one does: NA may be a name."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Cells:
     """One column.
 
     Attributes:
-        texts: the cells as they stand, without spaces around them; None where the file itself holds numbers.
+        texts: the cells as the file has them, without spaces around them; None where the file itself holds numbers.
         given: the numbers that the file itself holds; NaN where a cell is empty.
         absent: cells that the file itself says are not there.
         counted: how the file counts its records, for messages: ``line`` or ``record``.
@@ -58,7 +58,7 @@ class Cells:
 
     @cached_property
     def strays(self) -> np.ndarray:
-        """Indices of the cells that hold something which is no number."""
+        """Indices of the cells that hold something which is not a number."""
         return np.flatnonzero(np.isnan(self.numbers) & ~self.blank)
 
     @property
@@ -74,7 +74,7 @@ class Cells:
         return ["" if gone else _plain(x) for x, gone in zip(self.numbers.tolist(), self.blank.tolist(), strict=True)]
 
     def place(self, index: int) -> str:
-        """Where a record stands, as somebody who opens the file counts."""
+        """The place of a record, counted as a reader of the file would."""
         return f"line {index + 2}" if self.counted == "line" else f"record {index + 1}"
 
     def shown(self, index: int) -> str:
@@ -90,7 +90,7 @@ def read_table(content: bytes, path: Path) -> dict[str, Cells]:
         path: of the file; its ending says what it is.
 
     Raises:
-        DataError: it is no table, two columns share a name, or there are fewer than two records.
+        DataError: it is not a table, two columns share a name, or there are fewer than two records.
     """
     kinds = {".csv": _csv, ".parquet": _parquet, ".npz": _npz}
     if path.suffix.lower() not in kinds:

@@ -1,4 +1,4 @@
-"""Purchase-100 for who has the file, and a generated stand-in of its shape that is never called Purchase."""
+"""Purchase-100 for those who have the file, and a generated substitute of its shape that is never called Purchase."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that say what was released: a ledger of ours, a mechanism, or a DpEvent of dp_accounting, in JSON."""
+"""Files that say what was released: a ledger of ours, a mechanism, a DpEvent, or a process of opake, in JSON."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from reticent.errors import ArtifactError, ReticentError, UnsupportedError
+from reticent.interop.opake import is_opake, mechanism_from_opake
 from reticent.io import strict
 from reticent.mechanisms import Mechanism
 from reticent.records.any_ledger import AnyLedger, ledger_of
@@ -33,17 +34,20 @@ def read_statement(path: Path) -> Mechanism | AnyLedger:
     """What the file at ``path`` holds, whether or not a ledger agrees with itself.
 
     Raises:
-        ArtifactError: it is missing, no strict JSON, or neither a ledger nor a mechanism nor an event.
-        UnsupportedError: the event has no counterpart, or dp_accounting is not installed.
+        ArtifactError: it is missing, no strict JSON, or none of these.
+        UnsupportedError: the event or process has no counterpart, or dp_accounting is not installed.
     """
     document = strict.load(path, _LARGEST)
     if isinstance(document, dict) and "class_name" in document:
         return mechanism_from_event_json(document, str(path))
     if isinstance(document, dict) and "kind" in document:
         return mechanism_from_record(document, str(path))
+    if isinstance(document, dict) and "schema" not in document and is_opake(document):
+        return mechanism_from_opake(document, str(path))
     if not isinstance(document, dict) or "schema" not in document:
         raise ArtifactError(
-            f"{path}: no ledger (it has no schema), no mechanism (it has no kind) and no DpEvent (it has no class_name)"
+            f"{path}: no ledger (it has no schema), no mechanism (it has no kind), no DpEvent (it has no class_name) "
+            "and no process of opake (it has no type)"
         )
     return ledger_of(document, str(path))
 

@@ -15,6 +15,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation, dp_event
 
 from reticent import _check
+from reticent.curves._binomial import log_masses
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import (
     DPSGD,
@@ -31,7 +32,6 @@ from reticent.mechanisms import (
 )
 from reticent.mechanisms.dpsgd import accountable, one_record
 from reticent.pairs import Fixed, Geometric, NegativeBinomial, Poisson, Runs
-from reticent.pairs.whole_user import log_binomial
 
 _REASONS: dict[type[dp_event.DpEvent], str] = {
     dp_event.UnsupportedDpEvent: "it says itself that it has no description",
@@ -68,15 +68,15 @@ def from_dp_event(event: dp_event.DpEvent) -> Mechanism:
 def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
     """The event tree of a mechanism.
 
-    Shuffled epochs have no event, nor has random allocation; they become what is proven of an attacker who is told
+    Shuffled epochs have no event, nor has random allocation; they become what is proven of an attacker who learns
     the step of the record: one Gaussian release per started epoch.
 
     Raises:
         UnsupportedError: a fixed-size run does not state its data size and batch size.
     """
-    if isinstance(mechanism, Ledger):
-        return dp_event.ComposedDpEvent([to_dp_event(part) for part in mechanism.parts])
     match mechanism:
+        case Ledger(parts=parts):
+            return dp_event.ComposedDpEvent([to_dp_event(part) for part in parts])
         case Gaussian(noise_multiplier=noise, releases=count):
             return _repeated(dp_event.GaussianDpEvent(noise), count)
         case Laplace(noise_multiplier=noise, releases=count, sample_rate=rate):
@@ -99,7 +99,9 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
             run = accountable(mechanism)
             return _repeated(_sampled(run), run.steps)
         case _:
-            raise UnsupportedError(f"{mechanism.name} has no event in dp_accounting that is read back as the same")
+            raise UnsupportedError(
+                f"{mechanism.name} has no event in dp_accounting that gives the same mechanism when read back"
+            )
 
 
 def relation(neighbouring: Neighbouring) -> NeighboringRelation:
@@ -116,23 +118,26 @@ def _repeated(event: dp_event.DpEvent, count: int) -> dp_event.DpEvent:
 
 
 def _sampled(run: DPSGD) -> dp_event.DpEvent:
-    gaussian = dp_event.GaussianDpEvent(run.noise_multiplier)
-    if run.sampler is Sampler.TRUNCATED_POISSON:
-        one_record(run, "an event of truncated batches")
-        sizes = run.dataset_size or 1, run.sample_rate, run.max_batch_size or 1
-        return dp_event.TruncatedSubsampledGaussianDpEvent(*sizes, run.noise_multiplier)
-    if run.records > 1 and run.sampler is not Sampler.FIXED_SIZE:
-        if run.sample_rate == 1.0:
-            return dp_event.GaussianDpEvent(run.noise_multiplier / run.records)
-        weights = np.exp(log_binomial(run.records, run.sample_rate)).tolist()
-        shifts = [float(records) for records in range(run.records + 1)]
-        return dp_event.MixtureOfGaussiansDpEvent(run.noise_multiplier, shifts, weights)
-    one_record(run, "an event of fixed size")
-    if run.sampler is Sampler.FIXED_SIZE:
-        if run.dataset_size is None or run.batch_size is None:
-            raise UnsupportedError("SampledWithoutReplacementDpEvent needs dataset_size and batch_size")
-        return dp_event.SampledWithoutReplacementDpEvent(run.dataset_size, run.batch_size, gaussian)
-    return gaussian if run.sample_rate == 1.0 else dp_event.PoissonSampledDpEvent(run.sample_rate, gaussian)
+    """One step of a run whose batches are drawn anew in each step."""
+    noise, rate = run.noise_multiplier, run.sample_rate
+    match run.sampler:
+        case Sampler.TRUNCATED_POISSON:
+            one_record(run, "an event of truncated batches")
+            sizes = run.dataset_size or 1, rate, run.max_batch_size or 1
+            return dp_event.TruncatedSubsampledGaussianDpEvent(*sizes, noise)
+        case Sampler.FIXED_SIZE:
+            one_record(run, "an event of fixed size")
+            if run.dataset_size is None or run.batch_size is None:
+                raise UnsupportedError("SampledWithoutReplacementDpEvent needs dataset_size and batch_size")
+            event = dp_event.GaussianDpEvent(noise)
+            return dp_event.SampledWithoutReplacementDpEvent(run.dataset_size, run.batch_size, event)
+        case _ if rate == 1.0:
+            return dp_event.GaussianDpEvent(noise / run.records)
+        case _ if run.records == 1:
+            return dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(noise))
+        case _:
+            shifts = [float(records) for records in range(run.records + 1)]
+            return dp_event.MixtureOfGaussiansDpEvent(noise, shifts, np.exp(log_masses(run.records, rate)).tolist())
 
 
 def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
@@ -211,7 +216,7 @@ def _mixture(event: dp_event.MixtureOfGaussiansDpEvent, count: int) -> DPSGD:
         raise _unsupported(event)
     rate = -math.expm1(math.log(float(weights[0])) / records)
     even = np.allclose(shifts, shifts[1] * np.arange(records + 1), rtol=_READ, atol=0.0)
-    if not even or not np.allclose(weights, np.exp(log_binomial(records, rate)), rtol=1e3 * _READ, atol=1e-300):
+    if not even or not np.allclose(weights, np.exp(log_masses(records, rate)), rtol=1e3 * _READ, atol=1e-300):
         raise _unsupported(event)
     noise = _number(event.standard_deviation) / float(shifts[1])
     return DPSGD(noise, rate, count, records_per_user=records if records > 1 else None)
@@ -224,17 +229,16 @@ def _composed(events: list[dp_event.DpEvent], count: int) -> Iterator[Mechanism]
 
 
 def _poisson(rate: float, event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
-    if isinstance(event, dp_event.PoissonSampledDpEvent):
-        inner_rate = _check.fraction(sampling_probability=event.sampling_probability)
-        yield from _poisson(rate * inner_rate, event.event, count)
-        return
-    if isinstance(event, dp_event.LaplaceDpEvent):
-        if rate > 0.0:
-            yield Laplace(noise_multiplier=_number(event.noise_multiplier), releases=count, sample_rate=rate)
-        return
-    noise = _one_gaussian(event, "PoissonSampledDpEvent")
-    if noise is not None and rate > 0.0:
-        yield DPSGD(noise_multiplier=noise, sample_rate=rate, steps=count)
+    match event:
+        case dp_event.PoissonSampledDpEvent(sampling_probability=inner_rate, event=inner):
+            yield from _poisson(rate * _check.fraction(sampling_probability=inner_rate), inner, count)
+        case dp_event.LaplaceDpEvent(noise_multiplier=noise):
+            if rate > 0.0:
+                yield Laplace(noise_multiplier=_number(noise), releases=count, sample_rate=rate)
+        case _:
+            noise = _one_gaussian(event, "PoissonSampledDpEvent")
+            if noise is not None and rate > 0.0:
+                yield DPSGD(noise_multiplier=noise, sample_rate=rate, steps=count)
 
 
 def _without_replacement(size: int, batch: int, event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:

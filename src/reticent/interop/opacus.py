@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import opacus
@@ -21,6 +22,7 @@ from reticent.curves import TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ArtifactError, ParameterError, ReticentError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms.dpsgd import batches_per_epoch
 from reticent.mechanisms.epochs import epochs_to_steps
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import Drawn, SamplerRecord
@@ -38,6 +40,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             release of the whole data. ``look_at`` sets it.
         max_grad_norm: smallest clip norm of the optimizers that stepped, or None before the first step.
         repeats: how often one record can be in one batch; more than 1 for draws with replacement.
+        copies: how often the data list one record; they count as records of one person.
         faults: what was wrong with the inputs of convolutions. With a fault that voids the guarantee no noise counts.
         unseen_layouts: steps were taken with convolutions of a model that nobody had shown to ``look_at``.
     """
@@ -47,7 +50,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         self.history: list[tuple[float, float, int]] = []
         self.sampler: Sampler | None = None
         self.max_grad_norm: float | None = None
-        self.repeats = 1
+        self.repeats = self.copies = 1
         self.faults: set[Fault] = set()
         self.unseen_layouts = False
         self._model_seen = False
@@ -56,7 +59,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
     def look_at(self, loader: Any, model: Any = None) -> SamplerRecord:
         """See how ``loader`` draws its batches; the steps so far and to come are accounted for it.
 
-        Passes over shuffled data are taken to be complete; ``rt.watch`` also sees those that are broken off.
+        Passes over the data are taken to be complete, and drawn anew; ``rt.watch`` also sees those that are broken off.
 
         Args:
             loader: what ``make_private`` returned.
@@ -68,10 +71,10 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         if model is not None:
             self._look_at_model(model)
         seen = look_at(loader)
-        once = seen.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER) and seen.times_per_epoch == 1
-        self.sampler = Sampler.POISSON if seen.drawn is Drawn.POISSON else Sampler.SHUFFLED if once else None
-        self.repeats = seen.most_uses
-        self._batches_per_epoch = seen.batches_per_epoch if once else None
+        once = seen.times_per_epoch == 1
+        self.sampler = Sampler.POISSON if seen.drawn is Drawn.POISSON else _IN_PASSES.get(seen.drawn) if once else None
+        self.repeats, self.copies = seen.most_uses, seen.copies or 1
+        self._batches_per_epoch = seen.batches_per_epoch if self.sampler and self.sampler.in_passes else None
         return seen
 
     def _look_at_model(self, model: Any) -> None:
@@ -122,18 +125,39 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         Raises:
             ParameterError: no step was taken.
         """
-        parts = tuple(self._part(*segment) for segment in self.history)
-        return parts[0] if len(parts) == 1 else Ledger(parts)
+        begun, parts = 0, []
+        for noise, rate, steps in self.history:
+            parts.append(self._part(noise, rate, steps, begun))
+            begun += steps
+        return parts[0] if len(parts) == 1 else Ledger(tuple(parts))
 
-    def _part(self, noise: float, rate: float, steps: int) -> DPSGD:
+    def _part(self, noise: float, rate: float, steps: int, begun: int) -> DPSGD:
+        """Equal steps, ``begun`` steps after the first of the run."""
         norm = self.max_grad_norm or 1.0
         noise = 0.0 if any(fault.voids for fault in self.faults) else noise
         if self.sampler is None:
-            return DPSGD(noise / self.repeats, 1.0, steps, max_grad_norm=norm)
-        batches = self._batches_per_epoch if self.sampler is Sampler.SHUFFLED else None
+            return DPSGD(noise / (self.repeats * self.copies), 1.0, steps, max_grad_norm=norm)
+        batches = self._batches_per_epoch
         if batches is not None and not abs(rate * batches - 1.0) < 1e-9:
             batches = None
-        return DPSGD(noise, rate, steps, max_grad_norm=norm, sampler=self.sampler, batches_per_epoch=batches)
+        part = DPSGD(
+            noise,
+            rate,
+            steps,
+            max_grad_norm=norm,
+            sampler=self.sampler,
+            batches_per_epoch=batches,
+            records_per_user=self.copies if self.copies > 1 else None,
+        )
+        return part if begun == 0 or not self.sampler.in_passes else self._in_whole_passes(part, begun)
+
+    def _in_whole_passes(self, part: DPSGD, begun: int) -> DPSGD:
+        """Each pass that these steps touch counts: it may have begun with other noise, which was less or more."""
+        fewest = batches_per_epoch(part)
+        known = part.batches_per_epoch is not None and len({rate for _, rate, _ in self.history}) == 1
+        offset = begun % fewest if known else fewest - 1
+        touched = -(-(offset + part.steps) // fewest)
+        return part if touched == -(-part.steps // fewest) else replace(part, steps=touched * fewest)
 
     def bracket(self, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE) -> Enclosure:
         """Certified enclosure of the worst-case curve of all steps so far."""
@@ -180,7 +204,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         """History, name, sampler, repeats, clip norm and faults, as plain data."""
         state = super().state_dict(destination)
         state["sampler"] = None if self.sampler is None else self.sampler.value
-        state["repeats"], state["max_grad_norm"] = self.repeats, self.max_grad_norm
+        state["repeats"], state["copies"], state["max_grad_norm"] = self.repeats, self.copies, self.max_grad_norm
         state["faults"], state["unseen_layouts"] = sorted(fault.value for fault in self.faults), self.unseen_layouts
         return state
 
@@ -197,11 +221,13 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             known, norm = state_dict.get("sampler"), state_dict.get("max_grad_norm")
             sampler = None if known is None else Sampler(known)
             repeats = _check.count(repeats=state_dict.get("repeats", 1))
+            listed = _check.count(copies=state_dict.get("copies", 1))
             norm = None if norm is None else _check.positive(max_grad_norm=norm)
             faults = {Fault(name) for name in state_dict.get("faults", ())}
         except (KeyError, TypeError, ValueError, ReticentError) as error:
             raise ArtifactError(f"accountant state is damaged: {error}") from None
-        self.history, self.sampler, self.repeats, self.max_grad_norm = history, sampler, repeats, norm
+        self.history, self.sampler, self.max_grad_norm = history, sampler, norm
+        self.repeats, self.copies = repeats, listed
         self.faults, self.unseen_layouts = faults, bool(state_dict.get("unseen_layouts", False))
         self._batches_per_epoch = None
 
@@ -260,7 +286,7 @@ def get_noise_multiplier(
     from reticent.calibration.solve import calibrate
 
     if (steps is None) == (epochs is None):
-        raise ParameterError("steps", steps, "given, or epochs, and not both")
+        raise ParameterError("steps", steps, "given, or epochs, and not both", shown=steps is not None)
     rate = _check.rate(sample_rate=sample_rate)
     count = _check.count(steps=steps) if epochs is None else epochs_to_steps(epochs, rate)
     run = DPSGD(1.0, 1.0, count) if sampler is None else DPSGD(1.0, rate, count, sampler=sampler)
@@ -281,7 +307,7 @@ _UNSEEN_LAYOUTS = (
 def _drawn(loader: Any) -> Sampler | None:
     probe = ReticentAccountant()
     probe.look_at(loader)
-    if probe.repeats > 1:
+    if probe.repeats * probe.copies > 1:
         raise ParameterError("data_loader", type(loader).__name__, "one that draws no record twice into one batch")
     return probe.sampler
 
@@ -293,5 +319,11 @@ def _segment(noise_multiplier: float, sample_rate: float, steps: int) -> tuple[f
         _check.count(steps=steps),
     )
 
+
+_IN_PASSES = {
+    Drawn.SHUFFLED: Sampler.SHUFFLED,
+    Drawn.IN_ORDER: Sampler.SHUFFLED,
+    Drawn.RANDOM_ALLOCATION: Sampler.RANDOM_ALLOCATION,
+}
 
 register_accountant(NAME, ReticentAccountant, force=True)

@@ -47,7 +47,7 @@ def from_pld(distribution: PrivacyLossDistribution, rows: int = 2000) -> Enclosu
     epsilons = _epsilons(distribution, rows)
     deltas = np.asarray(distribution.get_delta_for_epsilon(epsilons), dtype=float)
     if not np.all(np.isfinite(deltas)):
-        raise NumericalError("the privacy loss distribution returns a delta that is no number")
+        raise NumericalError("the privacy loss distribution returns a delta that is not a number")
     # delta(0) of a pessimistic distribution can exceed 1: a probability cannot.
     safe = np.clip(np.maximum(deltas, 0.0) + _ROUNDING, 0.0, 1.0)
     return Enclosure(pessimistic=ProfileTradeOff(epsilons, np.log(safe)), optimistic=GaussianTradeOff(0.0))

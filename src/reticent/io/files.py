@@ -32,13 +32,13 @@ def read_bytes(path: Path, limit: int, *, follow: bool = True) -> bytes:
         with open_plain(path, follow=follow) as stream:
             size = os.fstat(stream).st_size
             if size > limit:
-                raise ArtifactError(f"{path}: {size} bytes, more than the {limit} that it may have")
+                raise ArtifactError(f"{path}: {size} bytes, more than the {limit} that are allowed")
             with os.fdopen(os.dup(stream), "rb") as file:
                 content = file.read(limit + 1)
     except OSError as error:
         raise ArtifactError(f"{path}: cannot be read ({error.strerror})") from None
     if len(content) > limit:
-        raise ArtifactError(f"{path}: more than the {limit} bytes that it may have")
+        raise ArtifactError(f"{path}: more than the {limit} bytes that are allowed")
     return content
 
 

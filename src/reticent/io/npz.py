@@ -11,6 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from reticent.errors import ArtifactError
+from reticent.text import listed
 
 _LONGEST_DIRECTORY = 1 << 16
 
@@ -35,12 +36,14 @@ def read_arrays(
         with zipfile.ZipFile(stream) as archive:
             entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             if len(entries) != len(archive.infolist()) or not set(needed) <= set(entries):
-                raise ArtifactError(f"{where}: must hold the arrays {_and(needed)}, holds {sorted(entries)[:8]}")
+                raise ArtifactError(
+                    f"{where}: must hold the arrays {listed(sorted(needed))}, holds {sorted(entries)[:8]}"
+                )
             if extra := set(entries) - {*needed, *also}:
                 raise ArtifactError(f"{where}: holds unknown entries {sorted(extra)[:8]}")
             size = sum(info.file_size for info in entries.values())
             if size > most:
-                raise ArtifactError(f"{where}: {size} bytes once unpacked, more than the {most} that it may have")
+                raise ArtifactError(f"{where}: {size} bytes once unpacked, more than the {most} that are allowed")
             return {name: read_npy(_entry(archive, info), f"{where}:{name}") for name, info in entries.items()}
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
         raise ArtifactError(f"{where}: not a readable .npz file ({type(error).__name__})") from error
@@ -77,14 +80,10 @@ def _check_directory(stream: BinaryIO) -> None:
     stream.seek(0)
     plain = tail[-22:-18] == b"PK\x05\x06" and tail[-2:] == bytes(2) and tail[:4] != b"PK\x06\x07"
     if not plain or int.from_bytes(tail[-10:-6], "little") > _LONGEST_DIRECTORY:
-        raise zipfile.BadZipFile("no short list of entries at the end")
+        raise zipfile.BadZipFile("its list of entries is not at the end, or too long")
 
 
 def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """The bytes of one entry, never more than its directory promises."""
     with archive.open(info) as stream:
         return stream.read(info.file_size + 1)
-
-
-def _and(names: Collection[str]) -> str:
-    return " and ".join(sorted(names))

@@ -50,4 +50,6 @@ def refuse_foreign(path: Path, mark: str) -> None:
         return
     before, found, _ = read_start(path, _START).partition(mark.encode())
     if not found or before.strip()[:1] not in (b"", b"<"):  # what a page of ours says first is markup
-        raise ArtifactError(f"{path}: exists and is no such report of reticent: nothing is overwritten, choose another")
+        raise ArtifactError(
+            f"{path}: exists and is not such a report of reticent: nothing is overwritten, choose another"
+        )

@@ -54,7 +54,7 @@ def load_file(path: Path, limits: Limits = USUAL) -> Any:
     """The document in a plain file, as plain Python values.
 
     Raises:
-        ArtifactError: the file cannot be read, is no plain file, or holds no YAML within ``limits``.
+        ArtifactError: the file cannot be read, is not a plain file, or holds no YAML within ``limits``.
     """
     content = read_bytes(path, limits.size)
     try:

@@ -170,7 +170,7 @@ def _dense(text: str, steps: int) -> np.ndarray:
 
 
 def bandwidth(strategy: str, bands: int | None, steps: int) -> int:
-    """Rows that one column reaches: columns at least so many steps apart are orthogonal.
+    """Rows that one column reaches: columns at least this many steps apart are orthogonal.
 
     Args:
         strategy: its name, its coefficients, or a matrix as JSON.

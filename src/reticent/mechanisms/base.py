@@ -113,7 +113,7 @@ def check_noise(noise_multiplier: float) -> None:
 
 
 def check_rate(sample_rate: float) -> None:
-    """Refuse a ``sample_rate`` that is no probability above 0 with which one can compute.
+    """Refuse a ``sample_rate`` that is not a probability above 0 with which one can compute.
 
     Raises:
         ParameterError: it is none.

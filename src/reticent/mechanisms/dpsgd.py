@@ -82,7 +82,7 @@ class DPSGD(Mechanism):
 
     name: ClassVar[str] = "dpsgd"
     extras: ClassVar[tuple[Parameter, ...]] = (
-        Parameter.in_place("epochs", float, "Passes over the data, in place of steps; with batch and dataset size."),
+        Parameter.in_place("epochs", float, "Passes over the data, instead of steps; with batch and dataset size."),
     )
 
     def __post_init__(self) -> None:
@@ -107,7 +107,7 @@ class DPSGD(Mechanism):
             raise ParameterError("unit", self.unit, one_of(self.unit, Unit))
         if self.unit is Unit.CLIENT and self.records_per_user is not None:
             hint = "left out with unit client: a client is protected with all its records"
-            raise ParameterError("records_per_user", self.records_per_user, hint)
+            raise ParameterError("records_per_user", self.records_per_user, hint, shown=False)
         if self.batches_per_epoch is not None:
             self._check_epoch(_check.count(batches_per_epoch=self.batches_per_epoch))
         self._check_own()
@@ -117,31 +117,39 @@ class DPSGD(Mechanism):
         uses, most = self.uses_per_epoch, self.max_batch_size
         if uses is not None and (self.sampler is not Sampler.RANDOM_ALLOCATION or uses > batches_per_epoch(self)):
             wanted = "left out unless the sampler is random-allocation; at most the steps of an epoch"
-            raise ParameterError("uses_per_epoch", uses, wanted)
+            raise ParameterError("uses_per_epoch", uses, wanted, shown=False)
         if self.draws_per_step is not None and self.sampler is not Sampler.POISSON:
-            raise ParameterError("draws_per_step", self.draws_per_step, "left out unless the sampler is poisson")
+            raise ParameterError(
+                "draws_per_step", self.draws_per_step, "left out unless the sampler is poisson", shown=False
+            )
         truncated = self.sampler is Sampler.TRUNCATED_POISSON
         if truncated != (most is not None):
-            raise ParameterError("max_batch_size", most, "given with the sampler truncated-poisson, and with no other")
+            raise ParameterError(
+                "max_batch_size",
+                most,
+                "given with the sampler truncated-poisson, and with no other",
+                shown=most is not None,
+            )
         if truncated and self.dataset_size is None:
-            raise ParameterError("dataset_size", None, "given with the sampler truncated-poisson")
+            raise ParameterError("dataset_size", None, "given with the sampler truncated-poisson", shown=False)
 
     def _check_epoch(self, batches: int) -> None:
         if not self.sampler.in_passes:
             wanted = "left out unless each record is in one step of each epoch"
-            raise ParameterError("batches_per_epoch", batches, wanted)
+            raise ParameterError("batches_per_epoch", batches, wanted, shown=False)
         fewest, most = math.floor((1.0 + 1e-9) / self.sample_rate), math.ceil((1.0 - 1e-9) / self.sample_rate)
         if not fewest <= batches <= max(fewest, most):
             raise ParameterError("batches_per_epoch", batches, f"1 / sample_rate, rounded ({fewest} or {most})")
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         run = accountable(self)
+        if self.sampler.allocated and self._is_followed(neighbouring):
+            batches = (most_batches if attained else batches_per_epoch)(self)
+            return allocated_parts(self, neighbouring, batches, attained=attained)
         if self.records > 1:
             return _whole_users(self, run, neighbouring, attained)
         if self.sampler is Sampler.TRUNCATED_POISSON:
             return truncated_parts(self, neighbouring, attained=attained)
-        if self.sampler.allocated and neighbouring is not Neighbouring.REPLACE and self.noise_multiplier > 0.0:
-            return allocated_parts(self, (most_batches if attained else batches_per_epoch)(self), attained=attained)
         shift = attained_shift(self, neighbouring) if attained else largest_shift(self, neighbouring)
         if shift == 0.0:
             return ()
@@ -149,6 +157,11 @@ class DPSGD(Mechanism):
             run = replace(run, steps=-(-self.steps // most_batches(self)))
         pair, key = _dominating(run, neighbouring, shift, attained)
         return (Part(pair, run.steps, (key, *epoch_theorems(self))),)
+
+    def _is_followed(self, neighbouring: Neighbouring) -> bool:
+        """Whether hidden steps of an allocation take something off; several uses in an epoch, of one record alone."""
+        alone = self.records == 1 and neighbouring is not Neighbouring.REPLACE
+        return self.noise_multiplier > 0.0 and (alone or (self.uses_per_epoch or 1) == 1)
 
     @property
     def work(self) -> float:
@@ -184,9 +197,11 @@ class DPSGD(Mechanism):
             rate = fields["sample_rate"] = ratio if rate is None else rate
         if epochs is not None:
             if fields.get("steps") is not None:
-                raise ParameterError("epochs", epochs, "left out where steps are given")
+                raise ParameterError("epochs", epochs, "left out where steps are given", shown=False)
             if rate is None:
-                raise ParameterError("epochs", epochs, "given together with the batch size and the dataset size")
+                raise ParameterError(
+                    "epochs", epochs, "given together with the batch size and the dataset size", shown=False
+                )
             batches = fields.get("batches_per_epoch")
             sampler = Sampler(fields.get("sampler") or Sampler.POISSON)
             fields["steps"] = steps_in(epochs, rate, sampler, batches)
@@ -334,7 +349,7 @@ def batches_per_epoch(run: DPSGD) -> int:
 
 
 def most_batches(run: DPSGD) -> int:
-    """Noisy updates per pass: as recorded, else the most that there can be, which lower ends stand on.
+    """Noisy updates per pass: as recorded, else the most that there can be, which lower ends rest on.
 
     Args:
         run: with one use of each record per pass.

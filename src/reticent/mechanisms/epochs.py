@@ -23,7 +23,7 @@ def epochs_to_steps(epochs: float, sample_rate: float, most: int = MOST_STEPS) -
         most: steps that are allowed.
 
     Raises:
-        ParameterError: ``epochs`` is no number > 0, or asks for more than ``most`` steps; or the rate is none.
+        ParameterError: ``epochs`` is not a number > 0, or asks for more than ``most`` steps; or the rate is not one.
 
     Example:
         >>> [epochs_to_steps(3, 1 / 75), epochs_to_steps(0.5, 1 / 75)]

@@ -91,9 +91,9 @@ class GradientsRecord(BaseModel):
     def _consistent(self) -> GradientsRecord:
         none_fits = self.kind is Gradients.ANY
         if none_fits != (self.obstacle is not None):
-            raise ValueError("obstacle goes with kind any")
+            raise ValueError("obstacle is for kind any")
         if none_fits != (self.dimension is None) or (none_fits and self.known_share):
-            raise ValueError("dimension and known_share go with kinds other than any")
+            raise ValueError("dimension and known_share are for kinds other than any")
         if self.kind is Gradients.FIXED and (not self.normalised or self.known_share):
             raise ValueError("kind fixed needs gradients that were normalised, and no bias")
         return self

@@ -34,7 +34,7 @@ class Guarantee(Mechanism):
     """
 
     stated_epsilon: float = field(metadata=described("The epsilon that somebody proved for one release."))
-    stated_delta: float = field(default=0.0, metadata=described("The delta that belongs to it; 0: pure."))
+    stated_delta: float = field(default=0.0, metadata=described("The delta that goes with it; 0 where it is pure."))
     releases: int = field(default=1, metadata=described("Number of releases with this guarantee."))
 
     name: ClassVar[str] = "guarantee"

@@ -40,7 +40,7 @@ class MatrixMechanism(Mechanism):
         strategy: C. ``identity`` (the noise of DP-SGD), ``prefix`` (all ones), ``square-root`` (the Toeplitz root of
             ``prefix``), ``tree`` (DP-FTRL), Toeplitz coefficients ("1,0.5,0.375"), or the rows of a lower triangular
             matrix ("[[1],[0.5,1]]").
-        bands: keep so many coefficients of a Toeplitz strategy; None keeps all.
+        bands: keep this many coefficients of a Toeplitz strategy; None keeps all.
         participations: the most steps in which one record takes part; 1 is a single epoch.
         separation: fewest steps from one participation to the next. Under block sampling the number of blocks.
         sample_rate: below 1 the steps draw from blocks in turn: probability of a record when it is its block's turn.
@@ -55,7 +55,7 @@ class MatrixMechanism(Mechanism):
         default="identity",
         metadata=described("identity, prefix, square-root, tree, coefficients (1,0.5) or rows [[1],[0.5,1]]."),
     )
-    bands: int | None = field(default=None, metadata=described("Keep so many coefficients of the strategy."))
+    bands: int | None = field(default=None, metadata=described("Keep this many coefficients of the strategy."))
     participations: int = field(default=1, metadata=described("Most steps in which one record takes part."))
     separation: int = field(
         default=1, metadata=described("Fewest steps from one participation to the next; with sampling, the blocks.")
@@ -64,7 +64,7 @@ class MatrixMechanism(Mechanism):
 
     name: ClassVar[str] = "matrix"
     extras: ClassVar[tuple[Parameter, ...]] = (
-        Parameter.in_place("strategy_file", str, "Lower triangular strategy as .npy or .csv, in place of a name."),
+        Parameter.in_place("strategy_file", str, "Lower triangular strategy as .npy or .csv, instead of a name."),
     )
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class MatrixMechanism(Mechanism):
         for name in ("steps", "participations", "separation"):
             _check.count(**{name: getattr(self, name)})
         if self.bands is not None and (_check.count(bands=self.bands) and self._is_dense):
-            raise ParameterError("bands", self.bands, "left out unless the strategy is Toeplitz")
+            raise ParameterError("bands", self.bands, "left out unless the strategy is Toeplitz", shown=False)
         check_rate(self.sample_rate)
         if self.steps > 10**8:
             raise ParameterError("steps", self.steps, "at most 1e8")
@@ -85,7 +85,7 @@ class MatrixMechanism(Mechanism):
         if self.sample_rate == 1.0:
             return
         if self.participations != 1:
-            raise ParameterError("participations", self.participations, "left out with block sampling")
+            raise ParameterError("participations", self.participations, "left out with block sampling", shown=False)
         width = _strategies.bandwidth(self.strategy, self.bands, self.steps)
         if width > self.separation:
             wanted = f"at least {width}, the bands of the strategy: no amplification is proven for fewer blocks"
@@ -106,7 +106,10 @@ class MatrixMechanism(Mechanism):
         return self.strategy == "tree" or self.strategy.lstrip().startswith("[")
 
     def sensitivity(self) -> Sensitivity:
-        """How far one record of norm 1 can move the release; of one participation under block sampling."""
+        """How far one record of norm 1 can move the release; of one participation under block sampling.
+
+        By RETICENT:participation-sensitivity.
+        """
         return _strategies.sensitivity(self.strategy, self.bands, self.steps, *self._pattern)
 
     def equivalent(self, *, attained: bool = False) -> Gaussian | DPSGD:
@@ -161,7 +164,7 @@ class MatrixMechanism(Mechanism):
         file = fields.pop("strategy_file", None)
         if file is not None:
             if fields.get("strategy") not in (None, "identity"):
-                raise ParameterError("strategy_file", file, "left out where a strategy is given")
+                raise ParameterError("strategy_file", file, "left out where a strategy is given", shown=False)
             fields["strategy"] = read_strategy(Path(file))
         return fields
 

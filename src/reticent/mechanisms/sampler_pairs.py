@@ -13,16 +13,17 @@ if TYPE_CHECKING:
     from reticent.mechanisms.dpsgd import DPSGD
 
 
-def allocated_parts(run: DPSGD, batches: int, *, attained: bool) -> tuple[Part, ...]:
-    """Under add/remove and zero-out: epochs of one hidden step, of one record, with noise.
+def allocated_parts(run: DPSGD, neighbouring: Neighbouring, batches: int, *, attained: bool) -> tuple[Part, ...]:
+    """Epochs of one hidden step for each record, with noise.
 
     Args:
         run: with random allocation.
+        neighbouring: between which data sets.
         batches: steps per epoch.
         attained: see ``Mechanism.parts_under``: an epoch that was broken off, and several uses in an epoch, only
-            dominate.
+            dominate. All records but one may have gradients 0.
     """
-    noise, uses = run.noise_multiplier, run.uses_per_epoch or 1
+    noise, uses, replaced = run.noise_multiplier, run.uses_per_epoch or 1, neighbouring is Neighbouring.REPLACE
     epochs = run.steps // batches if attained else -(-run.steps // batches)
     if epochs == 0 or (attained and uses > 1):
         return ()
@@ -31,9 +32,18 @@ def allocated_parts(run: DPSGD, batches: int, *, attained: bool) -> tuple[Part, 
         keys = (*keys, "FELDMAN2025:Lemma 3.2")
     if run.sampler is Sampler.ALLOCATED_ONCE:
         keys, noise, epochs = (*keys, "RETICENT:kept-allocation"), noise / math.sqrt(epochs), 1
-    bins = batches // uses
-    pair: pairs.Pair = pairs.AllocatedGaussianPair(noise, bins) if bins > 1 else pairs.GaussianPair(noise, 1.0, 1.0)
+    pair = _allocated(noise, batches // uses, run.records, replaced, attained)
+    if isinstance(pair, pairs.AllocatedPersonPair):
+        keys = (*keys, "RETICENT:allocation-chain")
     return (Part(pair, epochs * uses, keys),)
+
+
+def _allocated(noise: float, bins: int, records: int, replaced: bool, attained: bool) -> pairs.Pair:
+    if bins == 1:
+        return pairs.GaussianPair(noise, 1.0, records * (2.0 if replaced else 1.0))
+    if attained or (records == 1 and not replaced):
+        return pairs.AllocatedGaussianPair(noise, bins)
+    return pairs.AllocatedPersonPair(noise, bins, records, replaced)
 
 
 def truncated_parts(run: DPSGD, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 MU_NOTE = (
-    "mu speaks about every error rate, and sampling cannot lower it: at the smallest false positive rates the curve "
+    "mu covers every error rate, and sampling cannot lower it: at the smallest false positive rates the curve "
     "is as close as one likes to that of a run in which every step uses the record."
 )
 FIXED_SIZE_NOTE = (
@@ -18,9 +18,8 @@ TRUNCATED_NOTE = (
 )
 ALLOCATED_NOTE = (
     "Random allocation: {} steps per epoch. An epoch that was started counts in full, and fewer steps per epoch are "
-    "the "
-    "safe side where their number was not stated. Under replacement, and for several records of one person, the steps "
-    "count as known to the attacker."
+    "the safe side where their number was not stated. Data sets that differ by a replaced record, or by several "
+    "records of one person, count as a chain of neighbours."
 )
 
 
@@ -30,7 +29,7 @@ class Sampler(StrEnum):
     POISSON = "poisson"
     """Each record independently with probability ``sample_rate``; batch sizes vary."""
     TRUNCATED_POISSON = "truncated-poisson"
-    """The same; of a batch with more than ``max_batch_size`` records, so many are kept, drawn uniformly."""
+    """The same; of a batch with more than ``max_batch_size`` records, this many are kept, drawn uniformly."""
     FIXED_SIZE = "fixed-size"
     """Exactly ``batch_size`` records uniformly without replacement, anew in each step."""
     RANDOM_ALLOCATION = "random-allocation"

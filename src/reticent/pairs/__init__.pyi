@@ -14,6 +14,7 @@ from reticent.pairs.neighbouring import Neighbouring as Neighbouring
 from reticent.pairs.part import Part as Part
 from reticent.pairs.poisson import poisson_gaussian as poisson_gaussian
 from reticent.pairs.random_allocation import AllocatedGaussianPair as AllocatedGaussianPair
+from reticent.pairs.random_allocation import AllocatedPersonPair as AllocatedPersonPair
 from reticent.pairs.selected import Fixed as Fixed
 from reticent.pairs.selected import Geometric as Geometric
 from reticent.pairs.selected import NegativeBinomial as NegativeBinomial

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from reticent import _check
+
 
 class Neighbouring(StrEnum):
     """The neighbouring relation.
@@ -24,3 +26,12 @@ class Neighbouring(StrEnum):
     def sensitivity(self) -> float:
         """How far a sum of contributions of norm at most 1 can move."""
         return 2.0 if self is Neighbouring.REPLACE else 1.0
+
+
+def relation_of(stated: Neighbouring | str | None) -> Neighbouring | None:
+    """The relation that was stated, by its name or as it is; None leaves it to each attacker.
+
+    Raises:
+        ParameterError: no relation has this name.
+    """
+    return None if stated is None else _check.member(Neighbouring, neighbouring=stated)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves._logs import EPS, TINY, log_of
-from reticent.curves.polygon import Polygon, polygon_above, polygon_through
-from reticent.pairs.allocated_sum import COARSE, FINE, Law, Window, sum_of
+from reticent.curves.moves import chained
+from reticent.curves.polygon import Polygon, polygon_above, polygon_through, strictest
+from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, Effort, Law, Window, sum_of
 from reticent.pairs.base import Pair
 
+_FEW = 1024  # bins whose sums take few doublings, so that each may err by more
 _LEAST_NOISE, _MOST = 0.05, 2**20  # below the first and above the second nothing is computed on grids
+_LONGEST = 32  # records of one person that are followed one by one
 _LEAST = 1e-60  # added to what is an error rate of a test, or a delta: products of masses may underflow
 
 
@@ -55,6 +58,59 @@ class AllocatedGaussianPair(Pair):
         return 1.0 / self.noise_multiplier
 
 
+@dataclass(frozen=True)
+class AllocatedPersonPair(Pair):
+    """The same for several records of one person, each in a step of its own, or for records that are replaced.
+
+    Data sets that differ by several records are a chain of neighbours. An attacker who sees the steps bounds the
+    curve as well; both bounds are kept.
+
+    Attributes:
+        noise_multiplier: standard deviation of the noise over the clip norm, > 0.
+        bins: steps of the epoch, at least 2.
+        records: of the person.
+        replaced: the other data set has as many other records; else none of them.
+    """
+
+    noise_multiplier: float
+    bins: int
+    records: int
+    replaced: bool
+
+    @cached_property
+    def curve(self) -> TradeOff:
+        """On the safe side."""
+        return _chain(self.noise_multiplier, self.bins, self.records, self.replaced)
+
+    @property
+    def log_absent(self) -> float:
+        """Each record takes part in every epoch."""
+        return -math.inf
+
+    @property
+    def unsampled_mu(self) -> float:
+        """Of an attacker who sees the steps, all records in one of them."""
+        return (2.0 if self.replaced else 1.0) * self.records / self.noise_multiplier
+
+    @property
+    def tail_mu(self) -> float:
+        """That of one record."""
+        return 1.0 / self.noise_multiplier
+
+
+@lru_cache(maxsize=32)
+def _chain(noise_multiplier: float, bins: int, records: int, replaced: bool) -> TradeOff:
+    """By RETICENT:allocation-chain."""
+    told = GaussianTradeOff((2.0 if replaced else 1.0) * records / noise_multiplier)
+    one = random_allocation(noise_multiplier, bins)[0]
+    if records > _LONGEST or not isinstance(one, Polygon):
+        return told
+    found = one
+    for _ in range(records - 1):
+        found = chained(found, one)
+    return strictest([chained(found.reversed, found) if replaced else found, told])
+
+
 @lru_cache(maxsize=32)  # many numbers are read off one release
 def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, TradeOff]:
     """The curves of one epoch, H0 = absent: of a stronger attacker, and of a weaker one.
@@ -72,11 +128,22 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
         return GaussianTradeOff(1.0 / noise_multiplier), _loudest(noise_multiplier, bins)
     if bins > _MOST:
         return random_allocation(noise_multiplier, _MOST)[0], _loudest(noise_multiplier, bins)
+    return enclosed(noise_multiplier, bins, MEDIUM if bins <= _FEW else FINE)
+
+
+def enclosed(noise_multiplier: float, bins: int, effort: Effort) -> tuple[Polygon, Polygon]:
+    """Both curves on grids.
+
+    Args:
+        noise_multiplier: s > 0, in clip norms.
+        bins: t >= 2, steps of one epoch.
+        effort: how fine the grids are.
+    """
     windows: list[Window] = []
     with np.errstate(under="ignore"):
         sum_of(1.0 / noise_multiplier, bins, windows, COARSE, above=True)
-        above = sum_of(1.0 / noise_multiplier, bins, windows, FINE, above=True)
-        below = sum_of(1.0 / noise_multiplier, bins, windows, FINE, above=False)
+        above = sum_of(1.0 / noise_multiplier, bins, windows, effort, above=True)
+        below = sum_of(1.0 / noise_multiplier, bins, windows, effort, above=False)
     return _curve_above(above, bins), _curve_below(below, bins)
 
 

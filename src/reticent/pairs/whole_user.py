@@ -12,6 +12,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from reticent import _check
 from reticent.curves import LogErrors, TradeOff
+from reticent.curves._binomial import log_masses
 from reticent.curves._logs import HUGE, log_sub
 from reticent.pairs.base import Pair
 from reticent.stopping import checkpoint
@@ -50,7 +51,7 @@ class WholeUserGaussianPair(Pair, TradeOff):
 
     @cached_property
     def _log_weights(self) -> np.ndarray:
-        return log_binomial(self.records, self.rate)
+        return log_masses(self.records, self.rate)
 
     @property
     def curve(self) -> TradeOff:
@@ -159,12 +160,3 @@ class WholeUserGaussianPair(Pair, TradeOff):
             if np.all(settled):
                 break
         return np.sign(ratio) * at
-
-
-def log_binomial(count: int, rate: float) -> np.ndarray:
-    """log of Binomial(count, rate) at 0, ..., count."""
-    from scipy.stats import binom  # takes a second to import, and only several records of a person ask for it
-
-    weights = binom.logpmf(np.arange(count + 1), count, rate)
-    weights[0] = count * np.log1p(-rate)  # the loss of a step without the user, to all digits
-    return np.asarray(weights)

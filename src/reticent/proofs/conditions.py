@@ -21,7 +21,7 @@ class Status(StrEnum):
     DECLARED = "declared"
     """Somebody says so."""
     ASSUMED = "assumed"
-    """Nobody looked."""
+    """Nobody looked, or what was seen does not establish it."""
 
 
 class Bearing(StrEnum):
@@ -92,10 +92,10 @@ class Condition:
 
 CONDITIONS: Mapping[str, Kind] = {
     "hidden-draws": Kind(
-        "Nobody learns which records were drawn in which step. Whoever does is not covered.", Bearing.GENERAL
+        "Nobody learns which records were drawn in which step. An attacker who does is not covered.", Bearing.GENERAL
     ),
     "unpredictable-noise": Kind(
-        "Nobody can predict or repeat the noise. Whoever knows its seed can take it away.", Bearing.GENERAL
+        "Nobody can predict or repeat the noise. Anyone who knows its seed can take it away.", Bearing.GENERAL
     ),
     "real-numbers": Kind(
         "The noise is taken as real numbers. What the rounding of computers may reveal is not covered.",
@@ -218,7 +218,7 @@ def condition(key: str, status: Status = Status.ASSUMED) -> Condition:
 
     Args:
         key: of ``CONDITIONS``.
-        status: who vouches for it; by default nobody looked.
+        status: who vouches for it; by default nobody.
 
     Raises:
         ParameterError: the key is not listed.

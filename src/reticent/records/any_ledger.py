@@ -46,4 +46,4 @@ def ledger_of(document: Any, where: str) -> AnyLedger:
         kind: type[PublicWatchedRun] = WatchedRun if "diagnostics" in document else PublicWatchedRun
         return validated(kind, document, where)
     shown = printable(repr(schema), 100)
-    raise ArtifactError(f"{where}: no ledger: schema is {shown}, expected {LEDGER_SCHEMA} or {WATCH_SCHEMA}")
+    raise ArtifactError(f"{where}: not a ledger: schema is {shown}, expected {LEDGER_SCHEMA} or {WATCH_SCHEMA}")

@@ -9,16 +9,14 @@ the training records), so no guarantee covers it; do not publish it with the mod
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_serializer, model_validator
+from pydantic import Field, model_serializer, model_validator
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent.errors import UnsupportedError
-from reticent.io import strict
-from reticent.io.models import Closed, Count, NonNegative, Positive, Rate, validated
+from reticent.io.models import Count, NonNegative, Positive, Rate
 from reticent.io.times import Date
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
@@ -27,7 +25,7 @@ from reticent.mechanisms.sampling import Sampler
 from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.publication import published
-from reticent.records.rules import Digest, Versions, Word, contradictions, digest_of
+from reticent.records.rules import Digest, Versions, Word
 from reticent.records.run_parts import (
     MOST_STAGES,
     OF_A_STAGE,
@@ -41,14 +39,12 @@ from reticent.records.run_parts import (
 )
 from reticent.records.run_rules import RUN_RULES
 from reticent.records.run_warnings import Randomness, RunWarning
-from reticent.text import Brief
+from reticent.records.sealed import Sealed, facts_of
 
 LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"
 
-_READABLE_STEPS = 10_000
 
-
-class PublicLedger(Brief, Closed):
+class PublicLedger(Sealed):
     """What one DP-SGD run did, without what no guarantee covers.
 
     Where noise, rate or clip norm changed along the run, ``noise_multiplier``, ``max_grad_norm``, ``sample_rate``,
@@ -107,7 +103,7 @@ class PublicLedger(Brief, Closed):
     gradients: GradientsRecord | None = None
     digest: Digest = ""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    rules = RUN_RULES
 
     @model_serializer(mode="wrap")
     def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -156,16 +152,7 @@ class PublicLedger(Brief, Closed):
 
     def published(self, **changes: Any) -> PublicLedger:
         """The facts that a public ledger has, with ``changes``, sealed anew; what it leaves out, others decide."""
-        facts = {name: getattr(self, name) for name in PublicLedger.model_fields}
-        return PublicLedger(**facts | changes | {"digest": ""}).sealed()
-
-    def sealed(self) -> Self:
-        """The same ledger with the digest of its facts, without which nobody accepts it."""
-        return self.model_copy(update={"digest": digest_of(self)})
-
-    def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Pairs of a fact and what is wrong there; see ``run_rules``."""
-        return contradictions(RUN_RULES, self)
+        return facts_of(PublicLedger, self, changes)
 
     @property
     def noisy(self) -> bool:
@@ -265,23 +252,6 @@ class RunLedger(PublicLedger):
             raise ValueError("diagnostics.batch_sizes must have one entry per step")
         return self
 
-    def to_json(self) -> str:
-        """Strict JSON text."""
-        return strict.dumps(self.model_dump(mode="json", by_alias=True), indent=self.steps <= _READABLE_STEPS)
-
     def public(self) -> dict[str, Any]:
         """The ledger as JSON data as anybody may see it; see ``reticent.records.publication``."""
         return published(self).model_dump(mode="json", by_alias=True)
-
-    @classmethod
-    def from_json(cls, text: str | bytes, where: str = "ledger.json") -> RunLedger:
-        """Read a ledger back.
-
-        Args:
-            text: JSON.
-            where: what errors call it.
-
-        Raises:
-            ArtifactError: the text is not strict JSON or not a ledger of this version.
-        """
-        return validated(cls, strict.loads(text, where), where)

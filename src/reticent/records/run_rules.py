@@ -143,7 +143,7 @@ def _steps_of_epochs(ledger: PublicLedger) -> Found:
         return
     passes, batch, records = _number(epochs), _number(ledger.config.get("batch_size")), ledger.data.dataset_size
     if passes is None or passes <= 0.0:
-        yield "config.epochs", "is no number of epochs"
+        yield "config.epochs", "is not a number of epochs"
         return
     kept = ledger.sampler.in_passes and batch is not None and records is not None  # the last batch of a pass
     rate = 1.0 / math.ceil((records or 1) / (batch or 1)) if kept else ledger.sample_rate
@@ -179,7 +179,7 @@ def _model(ledger: PublicLedger) -> Found:
     model = ledger.config.get("model")
     kind = model.get("kind", "custom") if isinstance(model, dict) else model
     if kind is not None and kind not in (_ONE_LAYER, *_OTHER_MODELS, _CUSTOM):
-        yield "config.model", "is none that a configuration has"
+        yield "config.model", "is not a model of a configuration"
     if kind != _ONE_LAYER or not isinstance(model, dict):
         return
     inputs, outputs = math.prod(ledger.data.feature_shape), ledger.data.classes
@@ -235,7 +235,7 @@ def _warnings(ledger: PublicLedger) -> Found:
 
 
 _Whole = Annotated[int, Field(ge=1, le=2**53, strict=True)]
-_Finite = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]  # a text is no number to the mechanism
+_Finite = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]  # a text is not a number to the mechanism
 
 
 class _Asked(BaseModel):
@@ -343,7 +343,7 @@ def _batches_were_drawn_so(ledger: PublicLedger) -> Found:
 
 
 def poisson_is_impossible(drawn: int, expected: float, rate: float) -> bool:
-    """Whether independent coins show so many records with probability below 2 e^-60, by Bernstein's inequality.
+    """Whether independent coins show this many records with probability below 2 e^-60, by Bernstein's inequality.
 
     Args:
         drawn: records in all batches.

@@ -36,11 +36,11 @@ _WARNING_TEXTS = {
     "who was in which batch, so the numbers take no credit for it.",
     RunWarning.FIXED_SIZE_NOT_POISSON: "Every batch had the same size. The numbers use the proof for such batches, "
     "which protects less than random batch sizes.",
-    RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Whoever knows the seed can take the noise away, and "
-    "no guarantee holds against them.",
+    RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Whoever knows the seed can take the noise away: no "
+    "number here holds against them.",
     RunWarning.NO_NOISE: "No noise was added: there is no differential privacy guarantee.",
-    RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is not hidden: the training used it "
-    "as if everybody knew it.",
+    RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is treated as public. If that number "
+    "itself tells something about a person, the answer to whether a record was used does not cover it.",
     RunWarning.STOPPED_EARLY: "Training stopped before the planned number of steps. The moment may depend on what "
     "was released, so all planned steps are counted.",
     RunWarning.SCHEMA_FROM_RECORDS: "Bounds or categories of some columns were read off the records. They may show "

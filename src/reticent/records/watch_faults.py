@@ -24,12 +24,12 @@ class Explanation:
     Attributes:
         severity: how bad it is.
         reason: what was seen and what the numbers make of it.
-        mend: what to do about it.
+        remedy: what to do about it.
     """
 
     severity: Severity
     reason: str
-    mend: str
+    remedy: str
 
 
 class Fault(StrEnum):
@@ -48,6 +48,7 @@ class Fault(StrEnum):
     TOO_LITTLE_NOISE = "noise-not-added"
     BUFFERS_LEARNT = "buffers-changed"
     TRAINED_OUTSIDE = "trained-outside-the-model"
+    LARGER_BATCH = "batches-larger-than-drawn"
     NO_NOISE = "no-noise"
     SHUFFLED = "shuffled-not-poisson"
     IN_ORDER = "in-order-not-poisson"
@@ -78,14 +79,14 @@ class Fault(StrEnum):
 
     @property
     def explanation(self) -> Explanation:
-        """Severity, reason and mend."""
+        """Severity, reason and remedy."""
         return _EXPLANATIONS[self]
 
     @property
     def text(self) -> str:
-        """Reason and mend as sentences for people."""
+        """Reason and remedy as sentences for people."""
         explained = self.explanation
-        return f"{explained.reason} {explained.mend}"
+        return f"{explained.reason} {explained.remedy}"
 
     @property
     def voids(self) -> bool:
@@ -94,6 +95,10 @@ class Fault(StrEnum):
 
 
 _POISSON = "Use Opacus's make_private with poisson_sampling=True, or a batch sampler that draws each record by a coin."
+_HIDDEN = (
+    "Hand the loader to rt.random_allocation, which hides in which batch a record is. Or draw each record by a coin: "
+    "Opacus's make_private with poisson_sampling=True does."
+)
 _PLAIN_ORDER = "Call .contiguous() on the input of each nn.Conv2d, or use grad_sample_mode='functorch'."
 
 _EXPLANATIONS = {
@@ -138,7 +143,7 @@ _EXPLANATIONS = {
     ),
     Fault.PUBLIC_SEED: Explanation(
         Severity.ERROR,
-        "The generator of the noise has a seed that anybody can guess or read in the program. Whoever repeats the "
+        "The generator of the noise has a seed that anybody can guess or read in the program. Anyone who repeats the "
         "noise takes it away, so no noise counts.",
         "Call torch.seed() after everything that seeds, such as a Trainer or seed_everything, or "
         "rt.secure_noise(optimizer).",
@@ -168,9 +173,16 @@ _EXPLANATIONS = {
     ),
     Fault.TRAINED_OUTSIDE: Explanation(
         Severity.ERROR,
-        "The inputs of the model come out of parameters that are trained beside it. Nobody saw noise there, so no "
-        "noise counts.",
+        "The inputs of the model come out of parameters that are trained together with it. Nobody saw noise there, so "
+        "no noise counts.",
         "Put all that is trained into one module, and make it private as a whole.",
+    ),
+    Fault.LARGER_BATCH: Explanation(
+        Severity.ERROR,
+        "A step clipped more gradients than the loader drew records for it. One record may be in it several times, as "
+        "several views of it are, each clipped alone; then clipping does not bound what it moves. No noise counts.",
+        "Average the views of a record before its gradient is clipped, and take one step for each batch of the loader "
+        "that is watched.",
     ),
     Fault.NO_NOISE: Explanation(
         Severity.WARNING, "Some steps were taken without noise: there is no guarantee.", "Set a noise multiplier."
@@ -179,13 +191,13 @@ _EXPLANATIONS = {
         Severity.WARNING,
         "The records were shuffled and cut into batches. No proof says that this hides who was in which batch, so each "
         "pass over the data counts as one release that contains the record.",
-        _POISSON,
+        _HIDDEN,
     ),
     Fault.IN_ORDER: Explanation(
         Severity.WARNING,
         "The batches were cut in the order of the data. Each pass over the data counts as one release that contains "
         "the record.",
-        _POISSON,
+        _HIDDEN,
     ),
     Fault.WEIGHTED: Explanation(
         Severity.WARNING,
@@ -247,8 +259,8 @@ _EXPLANATIONS = {
     ),
     Fault.SEEDED_NOISE: Explanation(
         Severity.WARNING,
-        "The noise came from a generator that the program made. Whoever knows its seed can take the noise away, and no "
-        "guarantee holds against them.",
+        "The noise came from a generator that the program made. Anyone who knows its seed can take the noise away, and "
+        "no guarantee covers them.",
         "Give the private optimizer no generator, or keep its seed from everybody.",
     ),
     Fault.PUBLIC_DRAWS: Explanation(
@@ -282,7 +294,8 @@ _EXPLANATIONS = {
     ),
     Fault.SIZE_PUBLIC: Explanation(
         Severity.WARNING,
-        "The number of records is not hidden: the training used it as if everybody knew it.",
+        "The number of records is treated as public. If that number itself tells something about a person, the answer "
+        "to whether a record was used does not cover it.",
         "Nothing is to be done if the number may be known.",
     ),
     Fault.ENDED_EARLY: Explanation(
@@ -292,8 +305,8 @@ _EXPLANATIONS = {
     ),
     Fault.STOPPED_BEFORE_PLAN: Explanation(
         Severity.WARNING,
-        "The loop stopped before the planned number of steps. Whoever stopped it may have looked at its results, so "
-        "all planned steps count.",
+        "The loop stopped before the planned number of steps. The person who stopped it may have looked at its "
+        "results, so all planned steps count.",
         "Plan no more steps than you need. What a shorter plan would have cost is not claimed afterwards.",
     ),
     Fault.MORE_THAN_PLANNED: Explanation(

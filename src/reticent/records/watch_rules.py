@@ -40,6 +40,7 @@ _ONLY_SEEN = {
     Fault.TOO_LITTLE_NOISE,
     Fault.BUFFERS_LEARNT,
     Fault.TRAINED_OUTSIDE,
+    Fault.LARGER_BATCH,
     Fault.PUBLIC_DRAWS,
     Fault.OTHER_MODEL,
     Fault.METRIC_SCHEDULE,

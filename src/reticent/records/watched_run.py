@@ -7,17 +7,14 @@ one without noise.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_serializer, model_validator
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
-from reticent.io import files, strict
-from reticent.io.models import Closed, Count, Finite, Sha256, Whole, validated
+from reticent.io import files
+from reticent.io.models import Closed, Count, Finite, Sha256, Whole
 from reticent.io.times import Date
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.mechanisms.gradients import GradientsRecord
@@ -25,22 +22,21 @@ from reticent.mechanisms.sampling import Sampler
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Status
 from reticent.records import vouched
+from reticent.records.merged import coarse, merged
 from reticent.records.planned import PlannedSteps, charged
-from reticent.records.rules import Digest, Versions, Word, contradictions, digest_of
+from reticent.records.rules import Digest, Versions, Word
 from reticent.records.run_parts import MOST_STEPS
+from reticent.records.sealed import Sealed, facts_of
 from reticent.records.watch_faults import Fault
 from reticent.records.watch_rules import WATCH_RULES, demanded_faults, only_seen
 from reticent.records.watch_source import Drawn as Drawn
 from reticent.records.watch_source import Randomness as Randomness
 from reticent.records.watch_source import Source as Source
 from reticent.records.watch_start import MOST_EARLIER, StartRecord
-from reticent.text import Brief
 
 WATCH_SCHEMA: Literal["reticent.watch/1"] = "reticent.watch/1"
 
 _MOST_SEGMENTS = 4096
-_MOST_PARTS = 32
-_READABLE_STEPS = 10_000
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Noise = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -160,7 +156,7 @@ class Tally(Closed):
 
 
 class MeasuredChange(Closed):
-    """What a recorder accumulated about one attribute: the fields of ``adversaries.attribute.SensitivityRecord``.
+    """What a recorder accumulated about one attribute: the fields of its ``SensitivityRecord``.
 
     Attributes:
         steps: noisy updates seen.
@@ -210,7 +206,7 @@ class WatchDiagnostics(Closed):
         return sum(c for c, _ in pairs) / sum(b for _, b in pairs) if pairs else None
 
 
-class PublicWatchedRun(Brief, Closed):
+class PublicWatchedRun(Sealed):
     """What one watched loop did, without what no guarantee covers.
 
     Attributes:
@@ -262,7 +258,7 @@ class PublicWatchedRun(Brief, Closed):
     tally: Tally | None = None
     digest: Digest = ""
 
-    model_config = Closed.model_config | {"populate_by_name": True}
+    rules = WATCH_RULES
 
     @model_serializer(mode="wrap")
     def _stated_only(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -319,25 +315,16 @@ class PublicWatchedRun(Brief, Closed):
         runs = [*self.earlier, self]
         if any(fault.voids for run in runs for fault in run.faults):
             return self._part(0.0, 1.0, sum(run.steps for run in runs))
-        parts = _merged([run._of(segment) for run in runs for segment in charged(run)])
-        return parts[0] if len(parts) == 1 else Ledger(tuple(_coarse(parts)))
+        parts = merged([run._of(segment) for run in runs for segment in charged(run)])
+        return parts[0] if len(parts) == 1 else Ledger(tuple(coarse(parts)))
 
     def demanded(self) -> tuple[Fault, ...]:
         """The faults that follow from the other facts."""
         return demanded_faults(self)
 
-    def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Pairs of a fact and what is wrong there; see ``watch_rules``."""
-        return contradictions(WATCH_RULES, self)
-
     def published(self, **changes: Any) -> PublicWatchedRun:
         """Without diagnostics, with ``changes``, sealed anew."""
-        facts = {name: getattr(self, name) for name in PublicWatchedRun.model_fields}
-        return PublicWatchedRun(**facts | changes | {"digest": ""}).sealed()
-
-    def sealed(self) -> Self:
-        """The same ledger with the digest of its facts, without which nobody accepts it."""
-        return self.model_copy(update={"digest": digest_of(self)})
+        return facts_of(PublicWatchedRun, self, changes)
 
     def _of(self, segment: Segment) -> DPSGD:
         """The release that a segment amounts to."""
@@ -414,10 +401,6 @@ class WatchedRun(PublicWatchedRun):
         """The ledger as JSON data without diagnostics."""
         return self.published().model_dump(mode="json", by_alias=True)
 
-    def to_json(self) -> str:
-        """Strict JSON text."""
-        return strict.dumps(self.model_dump(mode="json", by_alias=True), indent=self.steps <= _READABLE_STEPS)
-
     def save(self, path: Path | str) -> None:
         """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
 
@@ -426,19 +409,6 @@ class WatchedRun(PublicWatchedRun):
         """
         with files.writing(Path(path)):
             files.write_atomic(Path(path), self.to_json().encode())
-
-    @classmethod
-    def from_json(cls, text: str | bytes, where: str = "ledger.json") -> WatchedRun:
-        """Read a ledger back.
-
-        Args:
-            text: JSON.
-            where: what errors call it.
-
-        Raises:
-            ArtifactError: the text is not strict JSON or not a ledger of this version.
-        """
-        return validated(cls, strict.loads(text, where), where)
 
 
 def _without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -449,36 +419,3 @@ def _without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:
 def _times(records: int | None, copies: int | None) -> int | None:
     """Positions of the data that one person may hold: copies of a record count as further records of that person."""
     return records if copies in (None, 1) else (records or 1) * (copies or 1)
-
-
-def _merged(parts: list[DPSGD]) -> list[DPSGD]:
-    """Equal releases as one: the curve of independent releases does not depend on their order."""
-    found: dict[DPSGD, list[DPSGD]] = {}
-    for part in parts:
-        found.setdefault(replace(part, steps=1, batches_per_epoch=None), []).append(part)
-    merged = []
-    for same in found.values():
-        together = [same] if same[0].sampler is Sampler.POISSON else [[part] for part in same]
-        merged += [_longer(group[0], sum(part.steps for part in group)) for group in together]
-    return merged
-
-
-def _longer(part: DPSGD, steps: int) -> DPSGD:
-    return replace(part, steps=steps)
-
-
-def _coarse(parts: list[DPSGD]) -> list[DPSGD]:
-    """At most 32 releases: noise is rounded down to a grid where there are more, which adds risk and never hides it."""
-    step = 0.001
-    while len(parts) > _MOST_PARTS and step < 1.0:
-        parts = _merged([_quieter(part, step) for part in parts])
-        step *= 2.0
-    return parts
-
-
-def _quieter(part: DPSGD, step: float) -> DPSGD:
-    if part.noise_multiplier == 0.0:
-        return part
-    grid = math.exp(step * math.floor(math.log(part.noise_multiplier) / step))
-    noise = min(grid, part.noise_multiplier)
-    return replace(part, noise_multiplier=noise)

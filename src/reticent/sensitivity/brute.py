@@ -1,7 +1,7 @@
 """Brute force: one backward pass per completion, on the trained module itself.
 
 It is slow, and it knows nothing about layers: the other ways are compared with it. The module is borrowed:
-its weights and buffers stand in another precision for a moment, Opacus's hooks are off, and everything is put
+its weights and buffers are in another precision for a moment, Opacus's hooks are off, and everything is put
 back afterwards. The random state of torch, numpy and Python is put back as well.
 """
 
@@ -30,10 +30,14 @@ def cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         ParameterError: the model returns something else.
     """
     if not isinstance(outputs, torch.Tensor):
-        raise ParameterError("loss", None, f"given: the model returns a {type(outputs).__name__}, not one tensor")
+        raise ParameterError(
+            "loss", None, f"given: the model returns a {type(outputs).__name__}, not one tensor", shown=False
+        )
     if outputs.dim() != 2 or targets.dim() != 1:
         shapes = f"outputs {tuple(outputs.shape)} for labels {tuple(targets.shape)}"
-        raise ParameterError("loss", None, f"given: the model returns {shapes}, not one row of logits per label")
+        raise ParameterError(
+            "loss", None, f"given: the model returns {shapes}, not one row of logits per label", shown=False
+        )
     labels_fit(targets, outputs.shape[1])
     return nn.functional.cross_entropy(outputs, targets, reduction="none")
 

@@ -87,7 +87,7 @@ def centred_products(
 ) -> Products:
     """Products of f_i x_i - f_0 x_0; see ``moves``. The large one lies in the buffer ``name``."""
     rows = moves(x, factors, work.take("moves", *x.shape), reference)
-    # The row of the reference is 0, so the reference itself can stand there: one product gives all three.
+    # The row of the reference is 0, so the reference itself can be used: one product gives all three.
     rows[:, reference] = x[:, reference] if factors is None else x[:, reference] * factors[:, reference]
     gram = torch.bmm(rows, rows.transpose(1, 2), out=work.take(name, *_square_shape(x)))
     cross = gram[:, :, reference : reference + 1].clone()

@@ -173,7 +173,7 @@ class GradientSensitivity:
             self._examined = None
             raise UnsupportedError(
                 f"the gradients of {type(self._model).__name__} no longer agree with one backward pass per record: "
-                "what was measured before is not to be trusted either"
+                "earlier measurements cannot be trusted either"
             )
         with torch.no_grad():
             self._engine.refresh()

@@ -22,7 +22,8 @@ import torch
 from torch import nn
 
 from reticent import _check
-from reticent.adversaries.attribute import LARGEST_CHANGE, Scope, SensitivityRecord, worst_mask_term
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
+from reticent.adversaries.attribute.terms import LARGEST_CHANGE, worst_mask_term
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.sensitivity.attribute import SensitiveAttribute
 from reticent.sensitivity.brute import Loss
@@ -105,7 +106,7 @@ class AttributeRecorder:
         if budget is not None:
             _check.positive(budget=budget)
             if audit is None:
-                raise ParameterError("budget", budget, "given together with an audit set")
+                raise ParameterError("budget", budget, "given together with an audit set", shown=False)
         self._meter = GradientSensitivity(
             model, attribute, max_grad_norm=max_grad_norm, loss=loss, precision=precision, memory=memory
         )
@@ -157,12 +158,12 @@ class AttributeRecorder:
 
         Raises:
             ParameterError: no step was observed, or the budget did not allow the first.
-            UnsupportedError: a step was refused: the model is none that can be measured.
+            UnsupportedError: a step was refused: the model cannot be measured.
         """
         if self._spoiled is not None:
             raise UnsupportedError(f"the record is not complete: {self._spoiled}")
         if self._refused and self.steps == 0:
-            raise ParameterError("budget", self._budget, "larger: the first step alone would exceed it")
+            raise ParameterError("budget", self._budget, "larger: the first step alone exceeds it")
         if self.steps == 0:
             raise ParameterError("steps", 0, "at least 1: call observe before each step")
         # Both sums are squared lengths over steps and space, so lengths add: a slack per step costs

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from reticent.adversaries.attribute import worst_mask_term
+from reticent.adversaries.attribute.terms import worst_mask_term
 from reticent.sensitivity.diameter import Diameter, diameters
 from reticent.sensitivity.meter import Distances
 
@@ -84,7 +84,7 @@ class PairSums:
         Raises:
             TypeError: always.
         """
-        raise TypeError("pairs need records that are known")
+        raise TypeError("pairs need known records")
 
     def take_for_granted(self, rows: torch.Tensor, change: float, term: float) -> None:
         self._changes[rows] += change**2
@@ -197,7 +197,7 @@ class RecordSums:
 
 
 def pair_mask_terms(block: Distances, noise: float) -> torch.Tensor:
-    """F of every pair, (records, n, n) in double on the CPU; see ``reticent.adversaries.attribute.mask_term``.
+    """F of every pair, (records, n, n) in double on the CPU; see ``reticent.adversaries.attribute.terms.mask_term``.
 
     (x_a - x_b)^2 + 2 x_a x_b (1 - e^{-s D^2/2}) with x = e^{s |g|^2/2}: the same expression, with an
     exponential per completion instead of two per pair.

@@ -105,7 +105,7 @@ class Examiner:
     def choose(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[Route, torch.dtype]:
         """The fastest route that agrees, and the precision in which the model runs.
 
-        The comparison is in double, at the weights of now and at weights a little beside them. Where the model
+        The comparison is in double, at the weights of now and at weights close to them. Where the model
         casts to its own precision inside, it is in that.
 
         Raises:
@@ -137,7 +137,7 @@ class Examiner:
 
     def _choose(self, features: torch.Tensor, labels: torch.Tensor, dtype: torch.dtype) -> tuple[Route, torch.dtype]:
         exams = [self._exam(features, labels, dtype, _RECORDS, shaken=False)]
-        # Weights beside those of now may be none that the model can have.
+        # Weights close to those of now may be impossible for the model.
         with contextlib.suppress(ReticentError, _CannotRunError):
             exams.append(self._exam(features, labels, dtype, _RECORDS, shaken=True))
         values = self._values.to(dtype)

@@ -92,11 +92,6 @@ def seal(payload: bytes, kind: str, keys: Sequence[Ed25519PrivateKey]) -> Envelo
     return Envelope(payload, kind, tuple(signed))
 
 
-def is_envelope(document: object) -> bool:
-    """Whether JSON data may be an envelope."""
-    return isinstance(document, dict) and "payloadType" in document
-
-
 def parse(document: object, kind: str, where: str) -> Envelope:
     """The envelope that JSON data is.
 
@@ -123,7 +118,7 @@ def _decoded(text: str) -> bytes:
     try:
         found = base64.b64decode(text, validate=True)
     except binascii.Error:
-        raise ArtifactError("no base 64 in the envelope") from None
+        raise ArtifactError("the envelope is not base 64") from None
     if base64.b64encode(found).decode() != text:
-        raise ArtifactError("base 64 of the envelope has a second spelling")
+        raise ArtifactError("the base 64 of the envelope is not canonical")
     return found

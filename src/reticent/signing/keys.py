@@ -76,7 +76,7 @@ def load_private_key(path: Path, passphrase: str | None = None) -> Ed25519Privat
     text = read_bytes(path, _LARGEST)
     with open_plain(path) as descriptor:
         if os.fstat(descriptor).st_mode & 0o077:
-            raise ArtifactError(f"{path} can be read by others: chmod 600 it, and make a new key if anybody may have")
+            raise ArtifactError(f"{path} can be read by others: chmod 600 it, and make a new key if someone may have")
     encrypted = text.lstrip().startswith(_ENCRYPTED)
     said = (os.environ.get(PASSPHRASE) if passphrase is None else passphrase) if encrypted else None
     if encrypted and not said:

@@ -64,5 +64,5 @@ def signer(
         raise ArtifactError(f"{record} was changed after it was signed: {place.name} has another")
     signed = found.signers(key_text(key) for key in keys)
     if not signed:
-        raise ArtifactError(f"{place} is signed by none of the keys given: say --run-key with that of the run")
+        raise ArtifactError(f"{place} is not signed by any of the keys given: give the key of the run with --run-key")
     return key_id(signed[0])

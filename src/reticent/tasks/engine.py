@@ -86,7 +86,7 @@ def execute(
         plan: recorded in the store's manifest once it is held.
         prepare: called with what is to be done and the number of workers, once the store is held: writes what the
             tasks read.
-        timeout: give up when no task was finished for so many seconds; by default never while workers are there.
+        timeout: give up when no task was finished for this many seconds; by default never while workers are there.
 
     Raises:
         ArtifactError: another process is handing out work in the same store, or a task failed.

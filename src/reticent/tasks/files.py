@@ -76,11 +76,11 @@ def read_tensors(path: Path) -> dict[str, np.ndarray]:
 
     data = read_bytes(path, DATA_LIMIT, follow=False)
     if not 2 <= int.from_bytes(data[:8], "little") <= min(HEADER_LIMIT, len(data) - 8):
-        raise ArtifactError(f"{path}: is truncated or no safetensors file")
+        raise ArtifactError(f"{path}: is truncated, or not a safetensors file")
     try:
         arrays = {name: np.array(array) for name, array in load(data).items()}
     except (SafetensorError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise ArtifactError(f"{path}: is no safetensors file: {' '.join(str(error).split())[:200]}") from None
+        raise ArtifactError(f"{path}: is not a safetensors file: {' '.join(str(error).split())[:200]}") from None
     _require_finite(arrays, f"{path}: ")
     return arrays
 

@@ -243,7 +243,7 @@ class Store:
         return total.hexdigest()
 
     def _remove_partial(self) -> None:
-        """Leftovers of a kill, told by their names; nothing else is touched."""
+        """Leftovers of a kill, recognised by their names; nothing else is touched."""
         for entry in inside(self.root, "partial").glob("task-*"):
             if entry.is_dir() and not entry.is_symlink() and all(map(_of_a_task, entry.iterdir())):
                 shutil.rmtree(entry, ignore_errors=True)

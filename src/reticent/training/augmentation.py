@@ -44,7 +44,7 @@ class Augmentation:
         """Raises ParameterError unless these are images of shape (records, channels, h, w), larger than the crop."""
         if features.ndim != 4 or min(features.shape[2:]) <= self.crop:
             allowed = f"left out: it is for images, more than {self.crop} pixels wide and high"
-            raise ParameterError("augmentation", tuple(features.shape[1:]), allowed)
+            raise ParameterError("augmentation", tuple(features.shape[1:]), allowed, shown=False)
 
     def draw(self, source: Source, records: int) -> torch.Tensor:
         """What makes the views of a step: float64 (records, times, 3) in [0, 1)."""

@@ -80,7 +80,7 @@ class Checkpoint:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if not lock.exists() or not os.path.samestat(lock.stat(), os.fstat(descriptor)):
-                    raise BlockingIOError  # whoever held it has just removed it
+                    raise BlockingIOError  # its owner has just removed it
             except BlockingIOError:
                 raise ArtifactError(f"{self.path}: another process is training with this checkpoint") from None
             try:

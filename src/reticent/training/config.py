@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from reticent.adversaries import everybody
-from reticent.adversaries.attribute import Scope
+from reticent.adversaries.attribute.record import Scope
 from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.io.models import validated
@@ -66,7 +66,7 @@ class AugmentationConfig(Strict):
     Attributes:
         times: views of each record in each step.
         flips: mirror each view with probability 1/2.
-        crop: move each view by up to so many pixels.
+        crop: move each view by up to this many pixels.
     """
 
     times: Annotated[int, Field(ge=1, le=1024)]
@@ -80,10 +80,10 @@ class SensitiveConfig(Strict):
     Attributes:
         group: the attribute, as ``Dataset.group`` finds it.
         scope: whose gradients are compared: the sampled records (a diagnostic), an audit set, or all.
-        records: for ``audit-set``: the first so many training records.
+        records: for ``audit-set``: this many training records, the first ones.
         budget: stop before the recorded mask term exceeds this; fixed before training, it makes the
             result a guarantee.
-        every: measure one step in so many; the others count with the most that clipping allows.
+        every: measure one step in this many; the others count with the most that clipping allows.
     """
 
     group: str
@@ -95,9 +95,9 @@ class SensitiveConfig(Strict):
     @model_validator(mode="after")
     def _audit_set_has_a_size(self) -> SensitiveConfig:
         if (self.scope is Scope.AUDIT_SET) != (self.records is not None):
-            raise ValueError("records goes with scope audit-set")
+            raise ValueError("records is for scope audit-set")
         if self.budget is not None and self.scope is Scope.SAMPLED_BATCH:
-            raise ValueError("budget goes with scope audit-set or whole-data")
+            raise ValueError("budget is for scope audit-set or whole-data")
         return self
 
 
@@ -121,7 +121,7 @@ class StageConfig(Strict):
     Attributes:
         at: number of the first step that it holds for, counted from 0.
         noise_multiplier: noise standard deviation over the clip norm of this stage, on the sum.
-        noise_factor: in place of it, times the noise of the first step; with a ``target`` the only way.
+        noise_factor: instead of it, times the noise of the first step; with a ``target`` the only way.
         max_grad_norm: clip norm (L2).
         sample_rate, batch_size: whichever of the two the configuration gives.
     """
@@ -206,7 +206,7 @@ class TargetConfig(Strict):
         (name,) = targets
         partner = _PARTNERS[name]
         if given != {name} | ({partner} if partner else set()):
-            raise ValueError(f"{name} goes with {partner}" if partner else f"{name} stands alone")
+            raise ValueError(f"{name} is stated with {partner}" if partner else f"{name} takes no other field")
         return self
 
 
@@ -228,7 +228,7 @@ class TrainConfig(Strict):
         randomness: ``fresh`` (operating system, kept nowhere) or ``reproducible`` (from the seed, and
             then no guarantee against who knows the seed).
         learning_rate_schedule: how the learning rate changes; by default it does not.
-        average_last: release the mean of the weights over this share of the last steps, in place of the last
+        average_last: release the mean of the weights over this share of the last steps, instead of the last
             weights; post-processing too.
         physical_batch_size: most records in one pass; memory only, the result does not depend on it
             beyond rounding.
@@ -288,7 +288,7 @@ class TrainConfig(Strict):
             if self.model.kind not in ("logistic", "custom"):
                 raise ValueError("clipping: normalise is for one linear layer: model logistic")
             if self.augmentation is not None or self.sensitive is not None:
-                raise ValueError("clipping: normalise goes with neither augmentation nor sensitive")
+                raise ValueError("clipping: normalise cannot be combined with augmentation or sensitive")
         return self
 
     @model_validator(mode="after")

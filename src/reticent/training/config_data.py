@@ -20,7 +20,7 @@ class TableConfig(Strict):
     Attributes:
         file: name of the file, without a folder: a run looks for it only where the user keeps data.
         file_sha256: of its bytes.
-        schema_sha256: of the schema that the run keeps beside its weights.
+        schema_sha256: of the schema that the run keeps next to its weights.
         derived: columns whose bounds or categories were read off the records.
     """
 
@@ -43,7 +43,7 @@ class ScatteringConfig(Strict):
     Attributes:
         scales, angles: octaves and directions of the wavelets.
         cells: the result has ``cells`` by ``cells`` values in each channel.
-        groups: channels are normalised, record by record, in so many groups.
+        groups: channels are normalised, record by record, in this many groups.
     """
 
     kind: Literal["scattering"]
@@ -96,11 +96,11 @@ class DataConfig(Strict):
     Attributes:
         name: a name of ``reticent.data.NAMES``, or ``own`` for records that the user brings.
         table: with ``own``: the table, if the records come from a file.
-        path: nothing. A configuration, which may come with a stranger's run, opens no file of its choice;
+        path: nothing. A configuration, which may come with an untrusted run, opens no file of its choice;
             data lie under ``$RETICENT_DATA`` or ``--data``, and a run finds its own by their fingerprint.
         train_fraction: split the pool at random instead of the default split.
         split_seed: of that split.
-        train_size: keep only the first so many training records.
+        train_size: keep this many training records, the first ones.
         features: what is computed from each record before training; fixed, so no data shape it.
         normalise_features: bring the features of every record to this length (L2) at last; ``true`` is 1.
     """
@@ -135,5 +135,5 @@ class DataConfig(Strict):
     @model_validator(mode="after")
     def _tables_are_own(self) -> DataConfig:
         if self.table is not None and self.name != OWN:
-            raise ValueError(f"table goes with name {OWN}")
+            raise ValueError(f"table is for name {OWN}")
         return self

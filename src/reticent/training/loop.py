@@ -49,7 +49,7 @@ class Settings:
         physical_batch_size: most records in one forward and backward pass.
         stages: what changes later in the run.
         augmentation: views of each record, whose mean gradient is clipped.
-        normalise: bring every gradient to the clip norm, in place of those that are longer.
+        normalise: bring every gradient to the clip norm, not only those that are longer.
     """
 
     noise_multiplier: float
@@ -129,9 +129,9 @@ def fit(
     if len(context.train_features) == 0:
         raise ParameterError("train_features", 0, "at least one record")
     if settings.augmentation != context.augmentation:
-        raise ParameterError("augmentation", context.augmentation, f"that of the settings, {settings.augmentation}")
+        raise ParameterError("augmentation", context.augmentation, f"as in the settings, {settings.augmentation}")
     if settings.normalise != context.normalise:
-        raise ParameterError("normalise", context.normalise, f"that of the settings, {settings.normalise}")
+        raise ParameterError("normalise", context.normalise, f"as in the settings, {settings.normalise}")
     if settings.augmentation is not None:
         settings.augmentation.check(context.train_features)
     check_private_model(context.model, context.train_features)

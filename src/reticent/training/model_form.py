@@ -185,7 +185,7 @@ def _only_looks(hook: object) -> bool:
 
 
 def _places(model: nn.Module, layer: nn.Module) -> int:
-    """How often the layer stands in a model of layers that follow each other."""
+    """How often the layer occurs in a model of layers that follow each other."""
     if model is layer:
         return 1
     return sum(_places(part, layer) for part in model) if isinstance(model, nn.Sequential) else 0

@@ -69,7 +69,7 @@ def _measurable(table: OwnTable, sensitive: str) -> str:
 
 @dataclass
 class SchemaHook(StepHook):
-    """Keeps the schema beside the weights, so that the run can encode its table again."""
+    """Keeps the schema next to the weights, so that the run can encode its table again."""
 
     table: OwnTable
 

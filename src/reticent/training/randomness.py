@@ -50,13 +50,13 @@ class SystemSource:
 
 
 class SeededSource:
-    """Reproducible draws: whoever knows ``seed`` knows them all."""
+    """Reproducible draws: anyone who knows ``seed`` knows them all."""
 
     def __init__(self, seed: int, stream: Stream) -> None:
         self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(stream),)))
 
     def state(self) -> dict[str, Any]:
-        """Where the stream stands; as public as the seed."""
+        """The position in the stream; as public as the seed."""
         return dict(self._rng.bit_generator.state)
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -78,7 +78,7 @@ def train(
         checkpoint: a file in which the run is kept now and then; if it exists, the run goes on from there. It is
             private, and deleted when the run is complete. Not with a trace, a sensitive attribute or shuffled epochs.
         checkpoint_every: steps between two writes.
-        sign: a private key that signs the run when it ends: whoever edits its folder later cannot.
+        sign: a private key that signs the run when it ends: later edits of its folder are found.
 
     Raises:
         ArtifactError: ``out`` exists or cannot be written.
@@ -148,9 +148,7 @@ def _as_named(dataset: Dataset, config: TrainConfig) -> Dataset:
         raise ParameterError("dataset", dataset.name, "one whose features were computed as data.features says")
     length = config.data.normalise_features
     if length is not None and not has_length(dataset, length):
-        raise ParameterError(
-            "dataset", dataset.name, "one whose features data.normalise_features brought to one length"
-        )
+        raise ParameterError("dataset", dataset.name, "one whose features data.normalise_features scaled to one length")
     return dataset
 
 

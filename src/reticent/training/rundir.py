@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from safetensors.torch import save as save_tensors
 from torch import nn
 
-from reticent.adversaries.attribute import SensitivityRecord
+from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.data import Dataset
 from reticent.data.own import SCHEMA_FILE, Schema, find_table
 from reticent.errors import ArtifactError, DataError
@@ -104,7 +104,7 @@ class Run:
 
         Args:
             build: the class of a model of your own, which is called as in training. The name in the run is not
-                imported: the run may be a stranger's.
+                imported: the run may be untrusted.
 
         Raises:
             ArtifactError: configuration and weights do not fit each other, or the model is somebody's own.
@@ -129,7 +129,7 @@ class Run:
     def dataset(self, mine: Dataset | None = None) -> Dataset:
         """The data set with the split of the run.
 
-        A table of one's own is looked for by its name under ``$RETICENT_DATA``, in the current folder and beside the
+        A table of one's own is looked for by its name under ``$RETICENT_DATA``, in the current folder and next to the
         run, and must have the fingerprint of the run.
 
         Args:
@@ -148,7 +148,9 @@ class Run:
     def _own(self) -> Dataset:
         table = self.config.data.table
         if table is None:
-            raise DataError("the records were handed to train(dataset=mine) and lie in no file: call run.dataset(mine)")
+            raise DataError(
+                "the records were given to train(dataset=mine) and are not in a file: call run.dataset(mine)"
+            )
         content = self._read(SCHEMA_FILE, _LARGEST_SCHEMA)
         if hashlib.sha256(content).hexdigest() != table.schema_sha256:
             raise ArtifactError(f"{self.path}/{SCHEMA_FILE}: is not the schema of the configuration")
@@ -190,7 +192,7 @@ class Run:
         if record is None:
             raise ArtifactError(f"{self.path}: has no file {name}")
         if record.bytes > limit:
-            raise ArtifactError(f"{self.path}/{name}: {record.bytes} bytes, more than the {limit} that it may have")
+            raise ArtifactError(f"{self.path}/{name}: {record.bytes} bytes, more than the {limit} that are allowed")
         return _checked(self.path, name, record)
 
 
@@ -309,16 +311,16 @@ def _write_manifest(directory: Path) -> None:
 def _load_manifest(path: Path) -> Manifest:
     file = path / MANIFEST
     if not path.is_dir():
-        raise ArtifactError(f"{path}: no run directory")
+        raise ArtifactError(f"{path}: not a run directory")
     if not file.is_file() or file.is_symlink():
-        raise ArtifactError(f"{path}: half written or no run: it has no {MANIFEST}")
+        raise ArtifactError(f"{path}: half written, or not a run: it has no {MANIFEST}")
     content = read_bytes(file, _LARGEST_MANIFEST, follow=False)
     document = strict.loads(content, str(file), keys=_MOST_FILES, objects=_MOST_FILES + 2)
     return validated(Manifest, document, str(file))
 
 
 def _refuse_links(path: Path) -> None:
-    """Not even one that the manifest does not list: whoever copies or archives the folder would follow it."""
+    """Not even one that the manifest does not list: a copy or an archive of the folder would follow it."""
     for folder, folders, files in os.walk(path):
         for name in (*folders, *files):
             if os.path.islink(os.path.join(folder, name)):
@@ -327,7 +329,7 @@ def _refuse_links(path: Path) -> None:
 
 def _check_entry(path: Path, name: str, record: FileRecord) -> None:
     if not _NAME.fullmatch(name) or ".." in name:
-        raise ArtifactError(f"{path}/{MANIFEST}: {name!r} is no allowed file name")
+        raise ArtifactError(f"{path}/{MANIFEST}: {name!r} is not an allowed file name")
     current = path
     for part in name.split("/"):
         current = current / part

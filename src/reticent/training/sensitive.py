@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from reticent.adversaries.attribute import Scope, SensitivityRecord
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io import strict
 from reticent.sensitivity import Diameter, Precision, SensitiveAttribute

@@ -123,7 +123,7 @@ def _steps(config: TrainConfig, rate: float, dataset_size: int) -> int:
     if config.steps is not None:
         return config.steps
     if config.epochs is None:
-        raise ParameterError("epochs", None, "given, or steps")
+        raise ParameterError("epochs", None, "given, or steps", shown=False)
     if config.sampler.in_passes and config.batch_size is not None:
         rate = 1.0 / -(-dataset_size // config.batch_size)  # the last batch of a pass is kept
     return epochs_to_steps(config.epochs, rate, MOST_STEPS)

@@ -52,7 +52,7 @@ class WeightAverage(StepHook):
         self.begin([p for p in context.model.parameters() if p.requires_grad], context.planned_steps)
 
     def begin(self, weights: Sequence[torch.Tensor], steps: int) -> None:
-        """Remember the weights of a run of so many steps; nothing is averaged yet."""
+        """Remember the weights of a run of this many steps; nothing is averaged yet."""
         self._weights = list(weights)
         self._sums = [torch.zeros_like(p, dtype=torch.float64) for p in self._weights]
         self._first = steps - max(1, round(self._share * steps))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Settings that hold from one step on, in place of those before.
+    """Settings that hold from one step on, instead of those before.
 
     Attributes:
         at: number of the first step, from 0.

@@ -1,6 +1,6 @@
 """Several runs over a grid of settings, each a run folder of its own, and what all of them together give away.
 
-Whoever trains ten models on the same records and releases the best has used all ten. The certificate of the chosen run
+Training ten models on the same records and releasing the best uses all ten. The certificate of the chosen run
 covers that run alone; a bound for the choice is the composition of all runs, which is what ``Sweep.together`` holds.
 
     OUT/                   a folder of tasks, as of an attack: ``reticent.tasks``
@@ -23,6 +23,7 @@ from reticent.adversaries import Interval, WorstCase
 from reticent.errors import ArtifactError, NumericalError, ParameterError, ReticentError
 from reticent.io import yaml
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
+from reticent.mechanisms.ledger import parts_of
 from reticent.records.run_warnings import Randomness
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import Engine, Progress, Store, Task, execute
@@ -133,8 +134,8 @@ def make_grid(document: Any, axes: Mapping[str, Any], where: str) -> tuple[Cell,
         where: names the document in messages.
 
     Raises:
-        ArtifactError: an axis is no list of values, a cell is no valid configuration, two cells are the same, or there
-            are more than 1,000.
+        ArtifactError: an axis is not a list of values, a cell is not a valid configuration, two cells are the same, or
+            there are more than 1,000.
     """
     if not axes or not all(isinstance(key, str) and isinstance(v, list) and v for key, v in axes.items()):
         raise ArtifactError(f"{where}: sweep: must be a mapping of keys to lists of values")
@@ -168,7 +169,7 @@ def sweep(
         out: a new folder, or with ``resume`` that of an earlier sweep, whose grid may have been another.
         engine: where to train; by default in this process.
         resume: go on with what is in the folder.
-        timeout: give up when no cell was finished for so many seconds.
+        timeout: give up when no cell was finished for this many seconds.
         progress: called after each cell.
 
     Raises:
@@ -216,7 +217,7 @@ def _check_folder(store: Store, resume: bool) -> None:
     if plan is None:
         return
     if plan.get("kind") != "sweep":
-        raise ArtifactError(f"{store.root}: holds something else than a sweep: name another folder")
+        raise ArtifactError(f"{store.root}: holds something other than a sweep: name another folder")
     if not resume:
         raise ArtifactError(f"{store.root}: holds an earlier sweep: --resume goes on with it, --out names another one")
 
@@ -246,7 +247,7 @@ def _assessed(cells: Sequence[Cell], store: Store) -> Sweep:
     outcomes = tuple(Outcome(cell, by_name[cell.name].run, risks(by_name[cell.name].release)) for cell in cells)
     together, why_not = None, _shared_noise(trained)
     if why_not is None:
-        parts = [part for one in trained for part in _parts(one.release)]
+        parts = [part for one in trained for part in parts_of(one.release)]
         try:
             together = risks(Ledger(tuple(parts)) if len(parts) > 1 else parts[0])
         except ReticentError as error:
@@ -276,15 +277,11 @@ class _Trained:
 
 
 def _shared_noise(trained: Sequence[_Trained]) -> str | None:
-    """Noise that two runs share is no noise for who sees both."""
+    """Noise that two runs share hides nothing from an attacker who sees both."""
     seeds = [one.config.seed for one in trained if one.config.randomness is Randomness.REPRODUCIBLE]
     if len(set(seeds)) < len(seeds):
         return "two cells drew their noise from the same seed, so their releases are not independent"
     return None
-
-
-def _parts(release: Mechanism) -> tuple[Mechanism, ...]:
-    return release.parts if isinstance(release, Ledger) else (release,)
 
 
 def _name(key: str) -> str:
@@ -296,5 +293,5 @@ def _put(document: Any, key: str, value: Any, where: str) -> None:
     for section in sections:
         document = document.get(section) if isinstance(document, dict) else None
     if not isinstance(document, dict):
-        raise ArtifactError(f"{where}: sweep: {key}: {'.'.join(sections) or 'the configuration'} is no section")
+        raise ArtifactError(f"{where}: sweep: {key}: {'.'.join(sections) or 'the configuration'} is not a section")
     document[last] = value

@@ -30,10 +30,10 @@ class RandomAllocation(Sampler[list[int]]):
     """
 
     def __init__(self, dataset_size: int, batches: int) -> None:
-        """A sampler for so many records and batches.
+        """A sampler for this many records and batches.
 
         Raises:
-            ParameterError: one of them is no whole number from 1 on.
+            ParameterError: one of them is not a whole number from 1 on.
         """
         self._dataset_size = _check.count(dataset_size=dataset_size)
         self._batches = _check.count(batches=batches)

@@ -34,7 +34,6 @@ class AloneInFirstStep:
         self._inside = False
         self._output: torch.Tensor | None = None
         self._handles: list[Any] = []
-        self._own_backward: Any = None
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it, if it has not ended by itself."""
@@ -42,28 +41,29 @@ class AloneInFirstStep:
         for module in (self._model, *self._model.children()):  # Lightning calls a child, not the module itself
             self._handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
             self._handles.append(module.register_forward_hook(after))
-        own: Any = torch.Tensor.backward
-        self._own_backward, watch = own, self
-
-        def backward(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            if watch._output is not None and tensor.requires_grad:
-                watch._try(lambda: watch._mixes_in_loss(tensor))
-                watch.close()
-                with warnings.catch_warnings():  # Opacus's hooks say it again at the loop's own line
-                    warnings.filterwarnings("ignore", message="Full backward hook is firing")
-                    return own(tensor, *args, **kwargs)
-            return own(tensor, *args, **kwargs)
-
-        torch.Tensor.backward = backward  # type: ignore[method-assign, assignment]
+        if not _LOOKING:
+            _OWN.append(torch.Tensor.backward)
+            torch.Tensor.backward = _backward  # type: ignore[method-assign, assignment]
+        _LOOKING.append(self)
         return self.close
 
     def close(self) -> None:
         """Put everything back."""
         while self._handles:
             self._handles.pop().remove()
-        if self._own_backward is not None:
-            torch.Tensor.backward, self._own_backward = self._own_backward, None  # type: ignore[method-assign]
+        if self in _LOOKING:
+            _LOOKING.remove(self)
+            if not _LOOKING:
+                torch.Tensor.backward = _OWN.pop()  # type: ignore[method-assign]
         self._output = None
+
+    def before_backward(self, loss: torch.Tensor) -> bool:
+        """A backward pass begins from here: whether it was looked at."""
+        if self._output is None or not loss.requires_grad:
+            return False
+        self._try(lambda: self._mixes_in_loss(loss))
+        self.close()
+        return True
 
     def given(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
         """A module is about to read these."""
@@ -92,7 +92,7 @@ class AloneInFirstStep:
             with torch.random.fork_rng(devices=devices), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 mixed = mixes()
-        except Exception:  # whatever strangers' layers raise here, the loop must go on
+        except Exception:  # unknown layers may raise anything; the loop must go on
             return
         if mixed:
             self._found(Fault.MIXES_RECORDS)
@@ -103,6 +103,21 @@ class AloneInFirstStep:
             return False
         with _silent(self._model):
             return _mixes_in_loss(loss, output)
+
+
+_LOOKING: list[AloneInFirstStep] = []
+"""Who waits for a backward pass; several loops may be watched."""
+
+_OWN: list[Any] = []
+
+
+def _backward(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    own, looked = _OWN[0], [one.before_backward(tensor) for one in [*_LOOKING]]
+    if not any(looked):
+        return own(tensor, *args, **kwargs)
+    with warnings.catch_warnings():  # Opacus's hooks say it again at the loop's own line
+        warnings.filterwarnings("ignore", message="Full backward hook is firing")
+        return own(tensor, *args, **kwargs)
 
 
 def _mixes_in_loss(loss: torch.Tensor, output: torch.Tensor) -> bool:

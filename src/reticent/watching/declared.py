@@ -1,4 +1,4 @@
-"""What a program declares to ``watch``, held against what is seen."""
+"""What a program declares to ``watch``, compared with what is seen."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from reticent.records.watched_run import Drawn, SamplerRecord, Source
 from reticent.text import one_of
 from reticent.watching import models, optimisers
 
+_DECLARED = "poisson, fixed-size or shuffled, or left out: other draws are seen, as those of rt.random_allocation are"
 _CLIPPINGS = ("flat", "per-layer", "adaptive", "automatic")
 
 
@@ -75,7 +76,7 @@ def sampler(said: str | None, seen: SamplerRecord) -> Drawn | None:
     if said is None:
         return None
     if said not in (Drawn.POISSON, Drawn.SHUFFLED, Drawn.FIXED_SIZE):
-        raise ParameterError("sampler", said, "poisson, fixed-size or shuffled, or left out")
+        raise ParameterError("sampler", said, _DECLARED)
     if seen.drawn not in (Drawn.UNKNOWN, said):
         raise ParameterError("sampler", said, f"what the loader does, {seen.drawn}, or left out")
     return Drawn(said)

@@ -30,6 +30,11 @@ class Draw:
     coins: Coins | None
 
 
+Fresh = tuple[list[Draw | None], int, int]
+"""What a loader drew since somebody asked last: batches, None where a pass began; the passes that had begun; and
+records of batches that are too many to remember."""
+
+
 @dataclass(frozen=True, slots=True)
 class Used:
     """The draws that one step used; no draws where they could not be told.
@@ -62,6 +67,8 @@ class Draws:
         drawn: Callable[[], Coins] | None = None,
     ) -> None:
         self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
+        self._fresh: list[Draw | None] = []
+        self._dropped = 0
         self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
         self.passes = passes
         """Passes over the data that have begun."""
@@ -73,6 +80,7 @@ class Draws:
         """Whether one batch held a record more than once."""
         self.coins: tuple[Coins, ...] = ()
         """Of the draws that were taken last."""
+        self._taken, self._lost = 0, 0
         self._alone = (0, 0, Used(1, 1, ()))  # for each pass one object
         self._positions: deque[int] | None = None
         if sampler is not None:
@@ -99,12 +107,23 @@ class Draws:
             return None
         return np.array([self._positions.popleft() for _ in range(count)], dtype=np.int64)
 
-    def take(self, size: int | None) -> Used | None:
-        """The draws of the step that was just taken, or None where they cannot be told.
+    def fresh(self) -> Fresh:
+        """What was drawn since this was asked last."""
+        found, self._fresh = (self._fresh, self.passes, self._dropped), []
+        self._dropped = 0
+        return found
+
+    def take(self, size: int | None, fresh: Fresh) -> Used | None:
+        """The draws of a step, or None where they cannot be told.
 
         Args:
             size: realised number of records, if it is known: draws that add up to it are those of the step.
+            fresh: what was drawn between the step before and this one.
         """
+        drawn, passes, dropped = fresh
+        self._lost += dropped
+        for draw in drawn:
+            self._wait(draw)
         self.coins = ()
         if size is None and not self._exact:
             return None
@@ -114,9 +133,10 @@ class Draws:
                 self.skipped += len(self._waiting)
                 self._waiting.clear()
             self.coins = () if draw.coins is None else (draw.coins,)
-            if self._alone[:2] != (draw.number, self.passes):
-                alone = Used(1, 1, tuple(range(draw.number, self.passes + 1)))
-                self._alone = (draw.number, self.passes, alone)
+            self._taken, self._lost = draw.size, 0
+            if self._alone[:2] != (draw.number, passes):
+                alone = Used(1, 1, tuple(range(draw.number, passes + 1)))
+                self._alone = (draw.number, passes, alone)
             return self._alone[2]
         waiting = list(self._waiting)
         count, end = (len(waiting), len(waiting)) if size is None else self._matching(waiting, size)
@@ -126,9 +146,29 @@ class Draws:
         for _ in range(end):
             self._waiting.popleft()
         used = waiting[end - count : end]
+        self._taken, self._lost = sum(draw.size for draw in used), 0
         numbers = [draw.number for draw in used]
         self.coins = tuple([draw.coins for draw in used if draw.coins is not None])
-        return Used(count, len(set(numbers)), tuple(range(min(numbers), self.passes + 1)))
+        return Used(count, len(set(numbers)), tuple(range(min(numbers), passes + 1)))
+
+    def _wait(self, draw: Draw | None) -> None:
+        """A batch was drawn, or a pass began: what a loader drew ahead in the pass before is lost."""
+        if draw is None:
+            if not self._exact:
+                self._lost += sum(draw.size for draw in self._waiting)
+                self._waiting.clear()
+            return
+        if len(self._waiting) == _LONGEST_WAIT:
+            self._lost += self._waiting[0].size
+        self._waiting.append(draw)
+
+    def fewer_than(self, size: int) -> bool:
+        """Whether fewer records were drawn for the step that was just taken, whose draws could not be told.
+
+        A step for which nothing was drawn may use the batch of the one before once more.
+        """
+        drawn = self._lost + sum(draw.size for draw in self._waiting)
+        return 0 < (drawn or self._taken) < size
 
     def _matching(self, waiting: list[Draw], size: int) -> tuple[int, int]:
         """(how many draws, where they end) of neighbours that hold ``size`` records together; (0, 0) if there are none.
@@ -156,12 +196,11 @@ class Draws:
             self._sampler = None
 
     def _begin(self) -> int:
-        """A pass over the data begins; what a loader drew ahead in the pass before is lost."""
+        """A pass over the data begins."""
         self.passes += 1
         if self._positions is not None:
             self._positions.clear()
-        if not self._exact:
-            self._waiting.clear()
+        self._fresh.append(None)
         return self.passes
 
     def _remember(self, batch: Any, number: int) -> None:
@@ -170,7 +209,10 @@ class Draws:
         self.repeats = self.repeats or (coins is None and len(set(positions)) < len(positions))
         if self._positions is not None:
             self._positions.extend(map(int, positions))
-        self._waiting.append(Draw(len(positions), number, coins))
+        if len(self._fresh) >= _LONGEST_WAIT:
+            oldest = self._fresh.pop(0)
+            self._dropped += 0 if oldest is None else oldest.size
+        self._fresh.append(Draw(len(positions), number, coins))
 
 
 def _adding_up(draws: list[Draw], size: int) -> int:

@@ -1,10 +1,10 @@
 """Where the generators of torch are put while a loop is watched, and what was drawn from there before.
 
-A draw remembers the draw before it. Whoever puts a generator back to a state goes back to the draw before that state
+A draw remembers the draw before it. Putting a generator back to a state goes back to the draw before that state
 was read. So two draws share random numbers only where neither comes after the other. A state that nobody saw being read
 is taken for the first state of its seed: then everything drawn with that seed comes again.
 
-``torch.Generator`` is a type of C: its methods cannot be assigned, but they stand in a dictionary like those of any
+``torch.Generator`` is a type of C: its methods cannot be assigned, but they are in a dictionary like those of any
 type. They are exchanged there while at least one loop is watched.
 """
 
@@ -60,11 +60,6 @@ class Track:
         """What ``seeds`` saw there last."""
         self.at = self._end()
         """The draw before the place at which the generator is now."""
-
-    def drawn(self) -> Draw:
-        """It draws from where it is now."""
-        self.at = draw = Draw(self.at.stream, self.at)
-        return draw
 
     def go_on(self) -> None:
         """Nobody looked for a while: with the seed that it has now it is where it was left."""

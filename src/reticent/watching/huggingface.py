@@ -36,6 +36,7 @@ class WatchCallback(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Begin to watch; in the Trainer model, optimizer and loader are ready now."""
+        self.close()
         loader = kwargs.get("train_dataloader")
         options = {"draws_ahead": True, "trainer_step": int(state.global_step), **self._options}
         self._watch = Watch(kwargs["model"], kwargs["optimizer"], loader, **options)
@@ -55,3 +56,8 @@ class WatchCallback(TrainerCallback):
         """Write the ledger."""
         if self._watch is not None:
             self._watch.__exit__(None, None, None)
+
+    def close(self) -> None:
+        """Write down what was seen of a training that was broken off, which the Trainer tells nobody."""
+        if self._watch is not None and self._watch.entered:
+            self._watch.__exit__(InterruptedError, None, None)

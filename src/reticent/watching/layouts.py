@@ -33,7 +33,7 @@ def look_at_layouts(model: Any, *, ghost: bool, found: Callable[[Fault], None]) 
     Args:
         model: the wrapped module, or Opacus's hooks around one.
         ghost: whether it clips in the backward pass.
-        found: told about each fault, as often as it is seen.
+        found: called with each fault, as often as it is seen.
     """
     if getattr(model, "force_functorch", False) or not _misreads():
         return []

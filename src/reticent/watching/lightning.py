@@ -22,6 +22,7 @@ class WatchCallback(Callback):
         """Args: ``options`` are keywords of ``rt.watch``."""
         self._options = options
         self._watch: Watch | None = None
+        self._begun = False
         self._restore: Callable[[], Any] = lambda: None
 
     @property
@@ -43,6 +44,7 @@ class WatchCallback(Callback):
         """
         if len(trainer.optimizers) != 1:
             raise ParameterError("optimizers", len(trainer.optimizers), "one: each further one is another release")
+        self._begun = False
         source: Any = getattr(trainer.fit_loop, "_data_source", None)
         ask = getattr(source, "dataloader", None)
         if ask is None:
@@ -50,7 +52,7 @@ class WatchCallback(Callback):
 
         def loader_of() -> Any:
             loader = ask()
-            if self._watch is None:
+            if not self._begun:
                 self._begin(trainer, pl_module, loader)
             return loader
 
@@ -59,13 +61,14 @@ class WatchCallback(Callback):
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Begin now if the loader could not be seen before: then it stays unknown."""
-        if self._watch is None:
+        if not self._begun:
             self._begin(trainer, pl_module, None)
 
     def _begin(self, trainer: Any, pl_module: Any, loader: Any) -> None:
         options = {"draws_ahead": True, "trainer_step": int(trainer.global_step), **self._options}
         self._watch = Watch(pl_module, trainer.optimizers[0], loader, **options)
         self._watch.__enter__()
+        self._begun = True
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *args: Any, **kwargs: Any) -> None:
         """Log the risk so far with the loss, now and then; end training where a step more would exceed ``stop_at``."""

@@ -17,7 +17,8 @@ from scipy.special import erf
 
 from reticent import _check
 from reticent.accountants.compose import Composed
-from reticent.accountants.profile import QUICK, WorstCaseProfile
+from reticent.accountants.profile import WorstCaseProfile
+from reticent.accountants.step_losses import QUICK
 from reticent.adversaries import WorstCase
 from reticent.calibration.spelling import target_of
 from reticent.calibration.targets import Target
@@ -127,6 +128,8 @@ class Live:
         self._logs = () if log is None else tuple(log) if isinstance(log, Sequence) else (log,)
         if not all(callable(one) for one in self._logs):
             raise ParameterError("log", type(log).__name__, "a function of the risk, or a list of such functions")
+        self.listens = self._target is not None or bool(self._logs)
+        """Whether each step must be told at once."""
         self._steps, self._changes = 0, 0
         self._stop: int | None = None
         self._kind: tuple[float, float | None] | None = None
@@ -165,7 +168,9 @@ class Live:
         if self._target is not None and kind != self._kind:
             self._changes += 1
             if self._changes > _MOST_CHANGES:
-                raise ParameterError("stop_at", str(self._target), "left out where noise or rate change all the time")
+                raise ParameterError(
+                    "stop_at", str(self._target), "left out where noise or rate change all the time", shown=False
+                )
             most = steps_within(self._target, self._seen())
             if most < self._steps:
                 hint = "a risk that 1 step keeps to" if self._steps == 1 else f"a risk that {self._steps} steps keep to"

@@ -1,4 +1,4 @@
-"""The risk of a training loop in TensorBoard, Weights & Biases, MLflow, a logger of Python, or beside the loss.
+"""The risk of a training loop in TensorBoard, Weights & Biases, MLflow, a logger of Python, or a progress bar.
 
 Each function gives what ``rt.watch(..., log=...)`` takes. No library is imported before it is asked for.
 """

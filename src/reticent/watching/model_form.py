@@ -37,6 +37,8 @@ class FormWatch:
         self._form: Head | Obstacle = Obstacle.CLIPPING if _other_clipping(optimizer) else head_of(self._bare)
         if isinstance(self._form, Head) and not (_layer_by_layer(self._form.layer) and _trains(optimizer, self._form)):
             self._form = Obstacle.CLIPPING
+        self.follows = isinstance(self._form, Head)
+        """Whether a form was possible at the start."""
         known = isinstance(self._form, Head) and self._form.known
         self._rows = _Rows.of(loader) if known else None
         self._calls, self._steps, self._same = 0, 0, self._rows is not None
@@ -49,7 +51,7 @@ class FormWatch:
         return [module.register_forward_pre_hook(look).remove for module, look in looks]
 
     def clipped(self, batches: int) -> None:
-        """Gradients of so many batches are about to be clipped."""
+        """Gradients of this many batches are about to be clipped."""
         if isinstance(self._form, Head) and self._calls > batches:
             self._form = Obstacle.SHARED_FORM
         self._calls = 0

@@ -53,7 +53,7 @@ def device_of(model: Any) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of Python, reticent and the packages that a training loop may stand on."""
+    """Of Python, reticent and the packages that a training loop may use."""
     found = {"python": platform.python_version(), "reticent": reticent.__version__}
     for name in _PACKAGES:
         try:

@@ -30,10 +30,11 @@ class Moves:
 
     def __init__(self, optimizer: Any, found: Callable[[Fault], None]) -> None:
         self._optimizer, self._found = optimizer, found
-        self._inner = getattr(optimizer, "original_optimizer", optimizer)
+        self._inner = _inside(optimizer)
         self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
         self.taken, self._armed = 0, False
         self._usual: tuple[tuple[int, bool], ...] = ()
+        self._steered: list[Any] = []
 
     def attach(self, model: Any) -> list[Callable[[], None]]:
         """Begin to follow; what is returned puts everything back."""
@@ -45,21 +46,32 @@ class Moves:
             register_optimizer_step_pre_hook(self._before_any),
             register_optimizer_step_post_hook(self._after_any),
         ]
-        undo = [self._weights.model.register_forward_pre_hook(_Given(self)).remove]
-        if self._inner is not None:
-            self._before = self._inner.register_step_pre_hook(self._just_before)
-            self._after = self._inner.register_step_post_hook(self._just_after)
-            self._inner._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
-            handles += [self._before, self._after]
-            undo += [watch_schedules([self._optimizer, self._inner], lambda: self._found(Fault.METRIC_SCHEDULE))]
+        model = self._weights.model
+        undo = [model.register_forward_pre_hook(_Given(self)).remove, model.register_forward_hook(_Gave(self)).remove]
+        if self._optimizer is not None:
+            self._hold()
+            undo += [self._let_go, watch_schedules(self._steered, lambda: self._found(Fault.METRIC_SCHEDULE))]
         return undo + [handle.remove for handle in handles]
+
+    def _hold(self) -> None:
+        """Follow the optimizer that moves the weights: of a private one that which is inside it now."""
+        self._inner = inner = _inside(self._optimizer)
+        self._before = inner.register_step_pre_hook(self._just_before)
+        self._after = inner.register_step_post_hook(self._just_after)
+        inner._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
+        self._steered[:] = [self._optimizer, inner]
+
+    def _let_go(self) -> None:
+        self._before.remove()
+        self._after.remove()
 
     def noise_added(self, measure: bool) -> None:
         """The private optimizer added its noise."""
         self._armed = True
-        deviation = float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
-        if measure and self.noisy is not None and not self.noisy.enough(deviation):
-            self._found(Fault.TOO_LITTLE_NOISE)
+        if measure and self.noisy is not None:
+            deviation = float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
+            if not self.noisy.enough(deviation):
+                self._found(Fault.TOO_LITTLE_NOISE)
 
     def borrowed(self, look: Callable[[], None]) -> None:
         """Weights that ``look`` borrows for a moment are not weights that somebody wrote."""
@@ -112,17 +124,20 @@ class Moves:
             self._weights.keep()
 
     def given(self, model: Any) -> None:
-        """Gradients are about to be taken at weights that must be those of the last step, one batch after the other.
+        """Gradients are about to be taken of one batch after the other.
 
         Opacus counts the forward passes that wait for their backward pass. Where two wait, it adds the gradients of
         two records and clips the pair.
         """
-        if self._inner is None or not model.training or not torch.is_grad_enabled():
-            return
-        if self._weights.others():
+        if self._inner is not None and model.training and torch.is_grad_enabled():
+            for p in self._ends:
+                if getattr(p, "_forward_counter", 0):
+                    self._found(Fault.MIXES_RECORDS)
+
+    def gave(self, model: Any) -> None:
+        """Gradients are taken at weights that must be those of the last step. They were just read: a look is cheap."""
+        if self._inner is not None and model.training and torch.is_grad_enabled() and self._weights.others():
             self._found(Fault.WEIGHTS_CHANGED)
-        if any(getattr(p, "_forward_counter", 0) for p in self._ends):
-            self._found(Fault.MIXES_RECORDS)
 
     def _compare(self, fault: Fault) -> None:
         if self._weights.written():
@@ -130,6 +145,9 @@ class Moves:
 
     def _before_any(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Be the last to look before the optimizer moves the weights, and the first to look after."""
+        if optimizer is not self._inner and optimizer is _inside(self._optimizer):
+            self._let_go()  # the program exchanged it
+            self._hold()
         if optimizer is self._inner:
             before, after = optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks
             if next(reversed(before)) != self._before.id:
@@ -158,6 +176,11 @@ class Moves:
             self._weights.keep()
 
 
+def _inside(optimizer: Any) -> Any:
+    """The optimizer inside a private one, or the optimizer itself."""
+    return getattr(optimizer, "original_optimizer", optimizer)
+
+
 class _Given:
     """The hook: a class, because models are copied with their hooks."""
 
@@ -169,5 +192,10 @@ class _Given:
     def __call__(self, model: Any, inputs: Any) -> None:
         self._moves.given(model)
 
-    def __deepcopy__(self, _memo: Any) -> _Given:
+    def __deepcopy__(self, _memo: Any) -> Any:
         return self
+
+
+class _Gave(_Given):
+    def __call__(self, model: Any, inputs: Any, output: Any) -> None:  # type: ignore[override]
+        self._moves.gave(model)

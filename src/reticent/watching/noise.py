@@ -1,6 +1,6 @@
 """Whether the noise that an optimizer states was added, and is what moved the weights.
 
-Each step: nobody put other gradients in place of the noisy ones, by torch's count of writes. In the first step and in
+Each step: the noisy gradients were not replaced by others, by torch's count of writes. In the first step and in
 each that is measured: as much noise as is stated lies between the sum and what is released, and no value was changed.
 """
 
@@ -44,10 +44,12 @@ class NoisyGradients:
         Args:
             values: compare them one by one before the step, as well as the counts of writes.
         """
-        groups = self._optimizer.param_groups
-        seen = [(p, p.grad) for group in groups for p in group["params"] if p.requires_grad]
-        self._kept = [(p, grad, grad._version) for p, grad in seen if grad is not None]
-        self._values = [grad.detach().clone() for _, grad, _ in self._kept] if values else []
+        self._kept = kept = []
+        for group in self._optimizer.param_groups:
+            for p in group["params"]:
+                if p.requires_grad and (grad := p.grad) is not None:
+                    kept.append((p, grad, grad._version))
+        self._values = [grad.detach().clone() for _, grad, _ in kept] if values else []
 
     def changed(self) -> bool:
         """Whether they are others now; the optimizer is about to step."""

@@ -67,7 +67,7 @@ _DECISIVE = ("clip_and_accumulate", "accumulate", "add_noise", "scale_grad", "pr
 
 
 def _replaced(optimizer: Any) -> bool:
-    """Whether somebody put another function in place of a method, on this object only."""
+    """Whether a method was replaced by another function, on this object only."""
     own = [vars(optimizer)[name] for name in _DECISIVE if name in vars(optimizer)]
     return any(not hasattr(method, "reticent_watches") for method in own)
 
@@ -161,7 +161,7 @@ def _noise(optimizer: Any, size: int | None) -> float:
     """Noise multiplier of gradient and count together.
 
     Adaptive ghost clipping sets its own noise for gradients and releases the number of unclipped records with noise
-    ``size / 20`` beside it (ANDREW2021, Theorem 1).
+    ``size / 20`` for it (ANDREW2021, Theorem 1).
     """
     adjusted = vars(optimizer).get("_adjusted_noise_multiplier")
     if not adjusted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from reticent.records.watch_faults import Fault
 from reticent.watching import optimisers, seeds
-from reticent.watching.draws import Used
+from reticent.watching.draws import Fresh, Used
 from reticent.watching.layouts import look_at_layouts
 from reticent.watching.model_form import FormWatch
 from reticent.watching.moves import Moves
@@ -25,6 +26,9 @@ _NOISE_FIRST = 8
 
 _PICK, _LOOKED_AT = random.Random(), 0.125  # noqa: S311  (of its own: nobody's noise comes from it)
 """In which later steps the state of the generator is looked at, so that nobody can tell before."""
+
+_AT_ONCE = 16
+"""Steps that wait at most until they are written down."""
 
 _Piece = tuple[int | None, int, int | None, float]
 """A batch that was clipped: records, batches, how many were clipped if that was counted, and the clip norm."""
@@ -44,15 +48,23 @@ class PrivateLoop:
         self._generator, self._first = optimizer.generator, optimisers.first_of(optimizer)
         self.noise_seeds = seeds.Seeds(seeds.of_noise(optimizer))
         self._pieces: list[_Piece] = []
+        self._carried = 0
         self._facts: tuple[Any, ...] = ()
-        self._noise, self._known = 0.0, _NOISE_FIRST
+        self._release, self._norm, self._batches = optimisers.Release(0.0, False, 1.0), 1.0, 1
+        self._used: Used | tuple[()] | None = ()
+        self._late: list[tuple[int | None, int | None, int, Fresh]] = []
+        self._steps, self._known = 0, _NOISE_FIRST
         self._measures = self._looks = False
+        self._until_look = 0
+        recorder.catch_up = self.catch_up
 
     def attach(self) -> list[Callable[[], None]]:
         """Begin to look; what is returned puts everything back."""
-        self._known = len(self._recorder.steps) + _NOISE_FIRST  # whoever was here since may have replaced the noise
+        self._known = self._steps + _NOISE_FIRST  # whoever was here since may have replaced the noise
+        self._draws, self._coins = self._recorder.draws, self._recorder.coins
         waits = optimisers.is_pending(self._optimizer)
         self._pieces = _WAITING.pop(self._optimizer, []) if waits else []
+        self._carried = sum(piece[0] or 0 for piece in self._pieces)
         if waits and not self._pieces:
             self._recorder.found(Fault.STEPS_BEFORE)
         noisy = self._moves.noisy
@@ -72,38 +84,47 @@ class PrivateLoop:
 
     def on_clip(self) -> None:
         """Gradients of a batch are about to be clipped."""
-        if not self._pieces:
-            self._recorder.live.before_step()
-        optimizer = self._optimizer
+        optimizer, recorder = self._optimizer, self._recorder
+        if recorder.live.listens and not self._pieces:
+            recorder.live.before_step()
         if not self._first.requires_grad:
             self._first = optimisers.first_of(optimizer)
         size, batches = optimisers.waiting(self._first, self._ghost)
         norm = optimisers.clip_norm(optimizer, self._model, self._ghost)
-        measure = len(self._recorder.steps) % _MEASURE_EVERY == 0 and size != 0
+        measure = self._steps % _MEASURE_EVERY == 0 and size != 0
         clipped = optimisers.count_clipped(optimizer, norm) if measure else None if size else 0
         self._pieces.append((size, batches, clipped, norm))
-        self._form.clipped(batches)
+        if self._form.follows:
+            self._form.clipped(batches)
         if self.sensitive is not None:
             self._looking(lambda watch: watch.clipped(size))
 
     def on_noise(self) -> None:
         """The last moment before noise: what was clipped since the last step is what is released now."""
         pieces, self._pieces = self._pieces, []
-        optimizer, recorder, steps = self._optimizer, self._recorder, len(self._recorder.steps)
-        self._measures = steps < self._known or steps % _MEASURE_EVERY == 0
-        self._looks = self._measures or _PICK.random() < _LOOKED_AT
+        optimizer, recorder = self._optimizer, self._recorder
+        self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
+        self._until_look -= 1
+        self._looks = self._measures or self._until_look < 0
+        if self._until_look < 0:
+            self._until_look = int(math.log(1.0 - _PICK.random()) / math.log(1.0 - _LOOKED_AT))
         size, batches, clipped, norm = pieces[0] if len(pieces) == 1 else _together(pieces)
-        added = pieces[-1][1] if pieces else 1
-        used = recorder.used(size)
+        adjusted, added = vars(optimizer).get("_adjusted_noise_multiplier"), pieces[-1][1] if pieces else 1
+        rate = None if self._coins is None else float(self._coins.sample_rate)
         facts = (
-            *(optimizer.noise_multiplier, optimizer.max_grad_norm, vars(optimizer).get("_adjusted_noise_multiplier")),
-            *(optimizer.expected_batch_size, optimizer.loss_reduction, norm, batches, added, used, recorder.rate(None)),
+            *(optimizer.noise_multiplier, optimizer.max_grad_norm, adjusted, optimizer.expected_batch_size),
+            *(optimizer.loss_reduction, norm, batches, added, rate),
         )
-        if facts == self._facts and not facts[2] and self.sensitive is None:  # as nearly always
-            recorder.again(size, clipped)
-        else:
-            self._release((size, batches, clipped, norm), added, used)
-            self._facts = facts
+        usual = facts == self._facts and not adjusted and self.sensitive is None  # as nearly always
+        if not usual:
+            self.catch_up()
+            self._release = optimisers.release_of(optimizer, norm, size, added)
+            self._facts, self._norm, self._batches = facts, norm, batches
+            self._used = ()
+        self._late.append((size, clipped, self._carried, self._draws.fresh()))
+        self._steps, self._carried = self._steps + 1, 0
+        if not usual or len(self._late) == _AT_ONCE or recorder.live.listens:
+            self.catch_up()
         self._look_at_seeds()
 
     def after_noise(self) -> None:
@@ -112,14 +133,23 @@ class PrivateLoop:
             self.noise_seeds.arrive()
         self._moves.noise_added(self._measures)
 
-    def _release(self, piece: _Piece, added: int, used: Used | None) -> None:
+    def catch_up(self) -> None:
+        """Write down the steps that wait. They are alike but for their draws, and many at once take less time."""
+        late, self._late = self._late, []
+        recorder = self._recorder
+        for size, clipped, carried, fresh in late:
+            used = recorder.used(size, fresh, carried)
+            if used == self._used:
+                recorder.again(size, clipped)
+            else:
+                self._add(size, clipped, used)
+
+    def _add(self, size: int | None, clipped: int | None, used: Used | None) -> None:
         """A step that is not like the last one."""
-        size, batches, clipped, norm = piece
-        release = optimisers.release_of(self._optimizer, norm, size, added)
+        release, norm, batches = self._release, self._norm, self._batches
         if release.differ:
             self._recorder.found(Fault.CLIP_AND_NOISE_DIFFER)
-        self._noise = noise = release.noise_multiplier
-        rate = self._recorder.rate(None)
+        noise, rate, self._used = release.noise_multiplier, self._facts[-1], used
         self._recorder.add(SeenStep(noise, norm, release.divisor, rate, size, clipped, batches, used))
         drawn = batches if used is None else used.batches
         self._looking(lambda watch: watch.noisy(noise, norm, release.differ, drawn))
@@ -128,9 +158,13 @@ class PrivateLoop:
         if self._optimizer.generator is not self._generator:
             self._generator = self._optimizer.generator
             self.noise_seeds.exchange(seeds.of_noise(self._optimizer))
-        if self.noise_seeds.public():
+        if self._release.noise_multiplier > 0.0:
+            public, back = self.noise_seeds.drawn(look=self._looks)
+        else:
+            public, back = self.noise_seeds.public(), False
+        if public:
             self._recorder.found(Fault.PUBLIC_SEED)
-        if self._noise > 0.0 and self.noise_seeds.repeated(look=self._looks):
+        if back:
             self._recorder.found(Fault.REPEATED_NOISE)
 
     def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +25,7 @@ from reticent.records.watched_run import (
     WatchedRun,
 )
 from reticent.watching import declared, models, optimisers, seeds
-from reticent.watching.draws import Draws, Used
+from reticent.watching.draws import Draws, Fresh, Used
 from reticent.watching.live import Live
 from reticent.watching.model_form import FormWatch
 from reticent.watching.repeats import copies
@@ -40,10 +41,11 @@ class Recorder:
 
     Attributes:
         steps: noisy updates so far.
-        live: their risk, and the plan; whoever makes the recorder sets it.
+        live: their risk, and the plan; set by the maker of the recorder.
         draw_seeds: of the generator of a Poisson sampler.
         form, sensitive, start: what others look at, where they do.
         seconds: wall time so far.
+        catch_up: writes down steps that wait for it.
     """
 
     live: Live
@@ -76,6 +78,7 @@ class Recorder:
         self._faults = set[Fault]()
         self.found = self._faults.add
         self.steps, self.seconds = Steps(), 0.0
+        self.catch_up: Callable[[], None] = lambda: None
         self._draws: Draws | None = None
 
     def begin(self) -> None:
@@ -109,13 +112,21 @@ class Recorder:
             raise ParameterError("step", "called", "inside the with block")
         return self._draws
 
-    def used(self, size: int | None) -> Used | None:
-        """The draws of the step that was just taken. Coins from where others that a step used came are the same."""
+    def used(self, size: int | None, fresh: Fresh | None = None, carried: int = 0) -> Used | None:
+        """The draws of a step. Coins from where others that a step used came are the same.
+
+        Args:
+            size: records in it, if known.
+            fresh: what was drawn between the step before and this one; None for what was drawn until now.
+            carried: how many of the records another watch saw drawn.
+        """
         draws = self.draws
-        used = draws.take(size)
+        used = draws.take(size, draws.fresh() if fresh is None else fresh)
         for coins in draws.coins:
             if self.draw_seeds.shown(coins):
-                self._faults.add(Fault.PUBLIC_DRAWS)
+                self.found(Fault.PUBLIC_DRAWS)
+        if used is None and size is not None and draws.fewer_than(size - carried):
+            self.found(Fault.LARGER_BATCH)
         return used
 
     def add(self, step: SeenStep) -> None:
@@ -131,17 +142,22 @@ class Recorder:
         self.steps.again(size, clipped)
         self.live.after_step(self._kind)
 
+    @property
+    def coins(self) -> Any:
+        """What draws each record by a coin, at its ``sample_rate`` now; None where nothing does."""
+        return self._batches if self.sampler.drawn is Drawn.POISSON else None
+
     def rate(self, said: float | None) -> float | None:
         """The sample rate of the step that was just taken, if batches are Poisson.
 
         Raises:
             ParameterError: ``said`` is not that of the loader.
         """
-        if self.sampler.drawn is not Drawn.POISSON:
+        if self.coins is None:
             return said if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) else None
-        seen = float(self._batches.sample_rate)
+        seen = float(self.coins.sample_rate)
         if said is not None and abs(said - seen) > 1e-9 * seen:
-            raise ParameterError("sample_rate", said, f"that of the loader, {seen:g}, or left out")
+            raise ParameterError("sample_rate", said, f"as in the loader, {seen:g}, or left out")
         return seen
 
     def written(self, ended: bool) -> WatchedRun:
@@ -206,6 +222,7 @@ class Recorder:
         Raises:
             ParameterError: there was no noisy step yet.
         """
+        self.catch_up()
         if not len(self.steps):
             raise ParameterError("noisy steps", 0, "at least one before its risk is asked for")
         return PublicWatchedRun(

@@ -26,7 +26,7 @@ _NO_LOADER = "no loader was given"
 def look_at(loader: Any) -> SamplerRecord:
     """What a loader's sampler is.
 
-    Only classes that are known line by line count, and only while nobody has overridden how they draw. A stranger's
+    Only classes that are known line by line count, and only while nobody has overridden how they draw. An unknown
     class is unknown, whatever it is called.
     """
     seen = _in_all_processes(_look_at(loader), _processes())

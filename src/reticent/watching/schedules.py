@@ -7,19 +7,26 @@ from typing import Any
 
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
+_WATCHED: list[tuple[list[Any], Callable[[], None]]] = []
+_OWN = ReduceLROnPlateau.step
+
 
 def watch_schedules(optimizers: list[Any], found: Callable[[], None]) -> Callable[[], None]:
     """Call ``found`` when the learning rate of one of ``optimizers`` is set by a metric; what is returned ends that."""
-    own = ReduceLROnPlateau.step
-
-    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if any(self.optimizer is one for one in optimizers):
-            found()
-        return own(self, *args, **kwargs)
-
-    ReduceLROnPlateau.step = step  # type: ignore[method-assign]
+    one = (optimizers, found)
+    _WATCHED.append(one)
+    ReduceLROnPlateau.step = _step  # type: ignore[method-assign]
 
     def undo() -> None:
-        ReduceLROnPlateau.step = own  # type: ignore[method-assign]
+        _WATCHED.remove(one)
+        if not _WATCHED:
+            ReduceLROnPlateau.step = _OWN  # type: ignore[method-assign]
 
     return undo
+
+
+def _step(self: Any, *args: Any, **kwargs: Any) -> Any:
+    for optimizers, found in _WATCHED:
+        if any(self.optimizer is one for one in optimizers):
+            found()
+    return _OWN(self, *args, **kwargs)

@@ -48,7 +48,7 @@ def secure_noise(optimizer: Any) -> Any:
     if hasattr(own, "reticent_noise"):
         return optimizer
     if hasattr(optimizer, "target_unclipped_quantile"):
-        raise UnsupportedError("secure_noise: adaptive clipping draws the noise of its count by itself")
+        raise UnsupportedError("secure_noise: adaptive clipping draws the noise of its count elsewhere")
 
     def add_noise(self: Any) -> None:
         with _Generating(own):

@@ -3,7 +3,7 @@
 The generator that torch begins with has a seed from the operating system. A seed below 2^32 can be tried out, and most
 are written in the program anyway; that of a new ``torch.Generator()`` is in torch's source. A seed that was set while
 the loop ran was known to the program, unless ``torch.seed()`` asked the operating system. A generator that goes back to
-where it was gives the same noise again, whichever watch saw it there: ``generators`` follows whoever puts it back, and
+where it was gives the same noise again, whichever watch saw it there: ``generators`` sees it put back, and
 here a look is taken at where it is, before and after noise.
 """
 
@@ -63,20 +63,23 @@ class _Look:
     def public(self) -> bool:
         """Whether the seed can be guessed, or was set while this was watched."""
         now = self.generator.initial_seed()
-        if now == self._secret:
-            return False
+        return now != self._secret and self._known(now)
+
+    def _known(self, now: int) -> bool:
         if guessable(now) or (now != self._first and not generators.from_the_system(now)):
             return True
         self._secret = now
         return False
 
-    def drawn(self) -> Draw:
-        """It draws from where it is now."""
+    def drawn(self) -> tuple[Draw, bool]:
+        """It draws from where it is now; and whether its seed is public."""
         now = self.generator.initial_seed()
         if now != self._seed:
             self._seed = now
             self.track.go_on()
-        return self.track.drawn()
+        track = self.track
+        track.at = draw = Draw(track.at.stream, track.at)
+        return draw, now != self._secret and self._known(now)
 
     def arrive(self) -> None:
         """Remember where the generator is, at the beginning and after noise."""
@@ -123,7 +126,10 @@ class Seeds:
 
     def public(self) -> bool:
         """Whether a seed can be guessed, or was set while this was watched."""
-        return True in [look.public() for look in self._looks]
+        found = False
+        for look in self._looks:
+            found |= look.public()
+        return found
 
     def arrive(self) -> None:
         """Remember where the generators are, at the beginning and after noise."""
@@ -131,25 +137,39 @@ class Seeds:
         for look in self._looks:
             look.arrive()
 
-    def repeated(self, look: bool = True) -> bool:
-        """Noise is about to be drawn: whether numbers come that came before in this process.
+    def drawn(self, look: bool = True) -> tuple[bool, bool]:
+        """Noise is about to be drawn: whether a seed is public, and whether numbers come that came before.
 
         Args:
             look: at the states of the generators, as well as at what the program did to them.
         """
-        return True in [one.went_back(one.drawn()) | (look and one.passed()) for one in self._looks]
+        public = back = False
+        for one in self._looks:
+            draw, known = one.drawn()
+            public |= known
+            back |= one.went_back(draw)
+            if look:
+                back |= one.passed()
+        return public, back
 
     def coins(self) -> Coins:
         """A batch was drawn just now."""
         self._batches += 1
-        see = self._batches <= _LOOKED_AT
-        draws = [(look, look.drawn(), _where(look.generator) if see else None) for look in self._looks]
-        return Coins(self.public(), draws)
+        see, public, draws = self._batches <= _LOOKED_AT, False, []
+        for look in self._looks:
+            draw, known = look.drawn()
+            public |= known
+            draws.append((look, draw, _where(look.generator) if see else None))
+        return Coins(public, draws)
 
     def shown(self, coins: Coins) -> bool:
         """Whether somebody can repeat the draw of a batch that a step uses."""
-        back = [one.went_back(draw) | (where is not None and one.passed(where)) for one, draw, where in coins.draws]
-        return True in back or coins.public
+        back = coins.public
+        for one, draw, where in coins.draws:
+            back |= one.went_back(draw)
+            if where is not None:
+                back |= one.passed(where)
+        return back
 
 
 def _where(generator: Any) -> _Where:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import distributed, nn
 
-from reticent.adversaries.attribute import SensitivityRecord
+from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
 from reticent.sensitivity import Loss, Precision, SensitiveAttribute
 from reticent.sensitivity.brute import borrowed, cross_entropy, gradients
@@ -39,7 +39,7 @@ class Sensitive:
         loss: each record's own loss, or None for cross-entropy; it is compared with the gradients of the loop.
         audit: records to measure in every step, drawn or not; None for the drawn batches, a diagnostic.
         precision: of the distances.
-        every: measure one step in so many; the others count with the most that clipping allows, so that the
+        every: measure one step in this many; the others count with the most that clipping allows, so that the
             record stays an upper bound.
     """
 
@@ -81,11 +81,11 @@ class SensitiveWatch:
             )
         kind = optimisers.clipping_of(optimizer)
         if kind != "flat":
-            raise UnsupportedError(f"sensitive is known for flat clipping only, and this optimizer clips {kind}")
+            raise UnsupportedError(f"sensitive needs flat clipping, and this optimizer clips {kind}")
         if not hasattr(loader, "collate_fn") or getattr(loader, "num_workers", None) != 0:
             raise UnsupportedError("sensitive reads labels from the loader: give a DataLoader with num_workers=0")
         if distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
-            raise UnsupportedError("sensitive sees one process, and several train together")
+            raise UnsupportedError("sensitive works in one process, and several train together")
         self._wanted, self._model, self._optimizer, self._loader = wanted, model, optimizer, loader
         self._bare = models.bare(model)
         self._loss = wanted.loss or cross_entropy
@@ -214,7 +214,7 @@ class SensitiveWatch:
 
     def _measure(self, pieces: list[_Batch], noise: float, norm: float, differ: bool, batches: int) -> None:
         if differ:
-            raise UnsupportedError("gradients were clipped to another norm than that of the noise")
+            raise UnsupportedError("gradients were clipped to a norm that is not that of the noise")
         if batches > 1:
             raise UnsupportedError("several batches were added up in one step, and a record may be in more than one")
         if self._settings is None:

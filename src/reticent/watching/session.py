@@ -13,7 +13,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from reticent import _check
-from reticent.adversaries.attribute import SensitivityRecord
+from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io import files
 from reticent.mechanisms import Mechanism
@@ -23,7 +23,7 @@ from reticent.records.watched_run import WatchedRun
 from reticent.signing.envelope import LEDGER
 from reticent.signing.provenance import sealed, signature_of
 from reticent.text import Brief
-from reticent.watching import declared, generators, models, optimisers, seeds
+from reticent.watching import declared, generators, models, one_at_a_time, optimisers, seeds
 from reticent.watching.alone import AloneInFirstStep
 from reticent.watching.live import BudgetSpent, Live, LiveRisk, Log
 from reticent.watching.model_form import FormWatch
@@ -76,7 +76,7 @@ class Watch(Brief):
             sensitive: an attribute whose effect on the clipped gradients is recorded, privately: a
                 ``SensitiveAttribute``, or ``reticent.watching.sensitive.Sensitive`` with a loss of its own.
             records_per_user: the most records that one person contributed: the numbers then cover all of them
-                together. Nobody can see it in a loop, so None states nothing, and they speak about one record.
+                together. Nobody can see it in a loop, so None states nothing, and numbers are about one record.
             start: ``"declared"`` states that the weights at the start do not depend on these records, whatever was
                 trained before.
             continues: the ledger of the loop that ended at these weights, where another process kept it: a watch, a
@@ -129,6 +129,15 @@ class Watch(Brief):
     def __enter__(self) -> Watch:
         if self._undo:
             raise ParameterError("watch", "entered twice", "left before it is entered again")
+        self._undo.append(one_at_a_time.enter(self._model, self._optimizer, self._loader))
+        try:
+            self._look()
+        except BaseException:
+            self._look_away()
+            raise
+        return self
+
+    def _look(self) -> None:
         self._started = time.perf_counter()
         if self._recorder.start is None:
             self._begin_first()
@@ -149,7 +158,15 @@ class Watch(Brief):
         self._undo.append(AloneInFirstStep(models.bare(self._model), self._recorder.found).attach())
         if self._private is not None:
             self._undo += self._private.attach()
-        return self
+
+    def _look_away(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    @property
+    def entered(self) -> bool:
+        """Whether the loop is being watched now."""
+        return bool(self._undo)
 
     def _begin_first(self) -> None:
         start = self._recorder.start = Start(self._model, self._optimizer, *self._begin)
@@ -172,8 +189,7 @@ class Watch(Brief):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        while self._undo:
-            self._undo.pop()()
+        self._look_away()
         self._recorder.seconds += time.perf_counter() - self._started
         stopped = kind is BudgetSpent
         kind = None if stopped else kind
@@ -222,7 +238,9 @@ class Watch(Brief):
                 sampler.
         """
         if self._private is not None:
-            raise ParameterError("step", "called", "left out: Opacus's optimizer is watched and counts by itself")
+            raise ParameterError(
+                "step", "called", "left out: Opacus's optimizer is watched and counts by itself", shown=False
+            )
         noise = _check.non_negative(noise_multiplier=noise_multiplier)
         rate = None if sample_rate is None else _check.rate(sample_rate=sample_rate)
         size = None if batch_size is None else batch_size and _check.count(batch_size=batch_size)
@@ -271,6 +289,7 @@ class Watch(Brief):
 
     def __len__(self) -> int:
         """Noisy steps so far."""
+        self._recorder.catch_up()
         return len(self._recorder.steps)
 
     def __bool__(self) -> bool:
@@ -294,13 +313,13 @@ class Watch(Brief):
             UnsupportedError: the loop could not be measured; the text says why.
         """
         if self._recorder.sensitive is None:
-            raise ParameterError("sensitive", None, "given to watch")
+            raise ParameterError("sensitive", None, "given to watch", shown=False)
         return self._recorder.sensitive.record()
 
     def save(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
 
-        With ``sign`` its signature lies beside it, in ``NAME.dsse.json``.
+        With ``sign`` its signature is written next to it, in ``NAME.dsse.json``.
 
         Raises:
             ArtifactError: something lies there, and ``overwrite`` is not said; or it cannot be written.
@@ -323,5 +342,5 @@ class Watch(Brief):
 
     def _lines(self) -> list[str]:
         if self._ledger is None:
-            return [f"watched loop: {len(self._recorder.steps)} noisy steps so far"]
+            return [f"watched loop: {len(self)} noisy steps so far"]
         return self._ledger._lines()

@@ -49,7 +49,7 @@ def fresh(model: Any) -> Any:
                     tensor.fill_(float("nan")) if tensor.is_floating_point() else tensor.zero_()
             reset()
     if any(bool(p.isnan().any()) for p in bare(model).parameters()):
-        raise UnsupportedError("reset_parameters of a layer leaves weights as they were")
+        raise UnsupportedError("reset_parameters of a layer does not change its weights")
     _FRESH[bare(model)] = fingerprint(model)
     _LAST.pop(bare(model), None)
     return model
@@ -62,7 +62,7 @@ class Start:
         """Look; nothing is changed.
 
         Raises:
-            ParameterError: ``said`` is unknown, or ``continues`` is no ledger, or one that ended at other weights.
+            ParameterError: ``said`` is unknown, or ``continues`` is not a ledger, or one that ended at other weights.
         """
         if said not in (None, "declared"):
             raise ParameterError("start", said, "declared, or left out")
@@ -87,7 +87,7 @@ class Start:
 
         Args:
             run: this loop.
-            left: the weights that its last step left, also where an error ended it after that; None if others stand.
+            left: the weights that its last step left, also where an error ended it after that; None if they changed.
         """
         whole = continued(self.before, run) if self.before is not None and follows(run, self.before) else run
         _LAST[self._model] = whole

@@ -21,7 +21,7 @@ class SeenStep:
         batch_size: realised records, if known.
         clipped: how many of them were clipped, if measured.
         batches: how many batches were added up, as far as the optimizer knows.
-        used: the draws of the step, if they could be told.
+        used: the draws of the step, if they are known.
     """
 
     noise_multiplier: float
@@ -43,13 +43,13 @@ class _Open:
     passes: set[int] = field(default_factory=set)
 
     def closed(self, usual_rate: float | None) -> Segment:
-        noise, rate, batches, mixed, told = self.key
+        noise, rate, batches, mixed, known = self.key
         return Segment(
             noise_multiplier=noise,
             steps=self.steps,
             sample_rate=None if rate == usual_rate else rate,
             batches=batches,
-            passes=len(self.passes) if told and self.passes else None,
+            passes=len(self.passes) if known and self.passes else None,
             mixed_passes=mixed,
         )
 

@@ -25,5 +25,5 @@ def unit_of(said: str, *, private: bool, records_per_user: int | None) -> Unit:
         raise ParameterError("unit", said, "record: Opacus's optimizer clips records, and not the updates of clients")
     if unit is Unit.CLIENT and records_per_user is not None:
         hint = "left out with unit client: a client is protected with all its records"
-        raise ParameterError("records_per_user", records_per_user, hint)
+        raise ParameterError("records_per_user", records_per_user, hint, shown=False)
     return unit

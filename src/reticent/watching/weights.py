@@ -32,6 +32,7 @@ class Weights:
         self._slots = list(_slots(self.model))
         self.parameters = [p for _, _, p in self._slots]
         self._turn, self._places = 0, list[int]()
+        self._kept: list[tuple[nn.Parameter, int, int, bool, Any, bytes]] = []
         self.keep()
 
     def keep(self) -> None:
@@ -39,26 +40,29 @@ class Weights:
         places = [p.data_ptr() for p in self.parameters]
         if places != self._places:
             self._places, self._windows = places, [_window(p) for p in self.parameters]
-        self._turn += 1
-        self._versions, self._values = [p._version for p in self.parameters], self._seen()
+        self._turn = turn = self._turn + 1
+        self._kept = kept = []
+        for p, place, (values, stride) in zip(self.parameters, places, self._windows, strict=True):
+            part = values[turn % stride :: stride]
+            kept.append((p, place, p._version, stride > 1, part, part.tobytes()))
 
     def written(self) -> bool:
         """Whether they are others now; a write that torch does not count, to few values, may be missed."""
-        return self.others() or True in [where.get(name) is not p for where, name, p in self._slots]
+        for where, name, p in self._slots:
+            if where.get(name) is not p:
+                return True
+        return self.others()
 
     def others(self) -> bool:
-        """The same of the parameters themselves, whatever stands in their place: ``functional_call`` exchanges them."""
-        moved = [p.data_ptr() for p in self.parameters] != self._places
-        return moved or self._seen() != self._values or self.counted()
+        """The same of the parameters themselves, whatever stands in their place: ``functional_call`` exchanges them.
 
-    def counted(self) -> bool:
-        """Whether torch counted writes since; where all values of a tensor can be seen to be back, it is as it was."""
-        now = [p._version for p in self.parameters]
-        if now == self._versions:
-            return False
-        wrote = [at for at, (version, before) in enumerate(zip(now, self._versions, strict=True)) if version != before]
-        seen = self._seen()
-        return any(self._windows[at][1] > 1 or seen[at] != self._values[at] for at in wrote)
+        Where all values of a tensor can be seen to be back, it is as it was, however often torch counted a write. One
+        walk over the parameters: after a batch most of what is touched here has left the caches.
+        """
+        for p, place, version, large, part, was in self._kept:
+            if p.data_ptr() != place or part.tobytes() != was or (large and p._version != version):
+                return True
+        return False
 
     def exchanged(self) -> bool:
         """Whether the model has other parameters than at the start."""
@@ -66,12 +70,7 @@ class Weights:
 
     def writes(self) -> tuple[tuple[int, bool], ...]:
         """For each parameter how often torch counted a write since ``keep``, and whether it moved in memory."""
-        kept = zip(self.parameters, self._versions, self._places, strict=True)
-        return tuple((p._version - version, p.data_ptr() != place) for p, version, place in kept)
-
-    def _seen(self) -> list[bytes]:
-        turn = self._turn
-        return [values[turn % stride :: stride].tobytes() for values, stride in self._windows]
+        return tuple((p._version - version, p.data_ptr() != place) for p, place, version, *_ in self._kept)
 
 
 class Buffers:
@@ -112,14 +111,18 @@ def _window(p: torch.Tensor) -> tuple[Any, int]:
 
 
 class _Copied:
-    """A tensor that numpy cannot look at in place: some values are copied each time."""
+    """A tensor, or places in it, that numpy cannot look at where they lie: values are copied each time."""
 
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self._tensor = tensor
+    def __init__(self, tensor: torch.Tensor, which: slice = slice(None)) -> None:
+        self._tensor, self._which = tensor, which
 
-    def __getitem__(self, which: slice) -> np.ndarray:
-        plain = self._tensor.detach().reshape(-1)[which].cpu().contiguous()
-        return np.asarray(plain.view(torch.uint8))
+    def __getitem__(self, which: slice) -> _Copied:
+        return _Copied(self._tensor, which)
+
+    def tobytes(self) -> bytes:
+        """The values as they are now."""
+        plain = self._tensor.detach().reshape(-1)[self._which].cpu().contiguous()
+        return np.asarray(plain.view(torch.uint8)).tobytes()
 
 
 def _stride(p: torch.Tensor) -> int:

@@ -1,4 +1,7 @@
-"""Formulas of membership inference privacy against reference values and mpmath."""
+"""Formulas of membership inference privacy against reference values and mpmath.
+
+Theorems: RETICENT:harmonic-rule, LEEMANN2023:Corollary 5.1, LEEMANN2023:Lemma 5.1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The membership game: what is claimed where, never beyond the worst case, and the paper's unsound steps."""
+"""The membership game: what is claimed where, never beyond the worst case, and the paper's unsound steps.
+
+Theorem: LEEMANN2023:Theorem 4.2.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Stochastic composition against naive tables, mpmath and reference values."""
+"""Stochastic composition against naive tables, mpmath and reference values.
+
+Theorems: RETICENT:distribution-free, LEEMANN2023:Definition 4.1.
+"""
 
 from __future__ import annotations
 

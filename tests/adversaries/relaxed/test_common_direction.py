@@ -1,4 +1,7 @@
-"""Plain Gaussian releases with optimal weights, against decimal goldens; KAISSIS2023:R1."""
+"""Plain Gaussian releases with optimal weights, against decimal goldens; KAISSIS2023:R1.
+
+Theorem: KAISSIS2022:Theorem 2.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The common-sign adversary: decimal goldens, Monte Carlo, a plain lattice, and the ordering of adversaries."""
+"""The common-sign adversary: decimal goldens, Monte Carlo, a plain lattice, and the ordering of adversaries.
+
+Theorem: RETICENT:common-sign.
+"""
 
 from __future__ import annotations
 
@@ -206,9 +209,10 @@ def test_one_step_is_exact_and_below_the_worst_case(noise: float) -> None:
 
 
 def test_what_is_not_supported_is_refused() -> None:
-    for run in (DPSGD(1.0, 0.1, 10, sampler=Sampler.SHUFFLED), DPSGD(0.0, 0.1, 10)):
-        with pytest.raises(UnsupportedError):
-            common_sign(run)
+    with pytest.raises(UnsupportedError, match="known for Poisson sampling only"):
+        common_sign(DPSGD(1.0, 0.1, 10, sampler=Sampler.SHUFFLED))
+    with pytest.raises(UnsupportedError, match="without noise the sign is seen"):
+        common_sign(DPSGD(0.0, 0.1, 10))
 
 
 def test_where_no_route_fits_the_answer_is_wide_and_says_why(monkeypatch) -> None:

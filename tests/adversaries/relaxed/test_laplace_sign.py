@@ -1,4 +1,7 @@
-"""Scalar Laplace releases against one unknown sign: against brute force for one and two releases."""
+"""Scalar Laplace releases against one unknown sign: against brute force for one and two releases.
+
+Theorem: RETICENT:laplace-sign.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +102,7 @@ def test_what_the_attacker_answers() -> None:
     assert "RETICENT:laplace-sign" in sampled.theorems
     once = Relaxed().assess(Laplace(2.0), REPLACE)
     assert once.curve.delta(0.1) == pytest.approx(float(symmetrised(RelaxedLaplaceTradeOff(1.0)).delta(0.1)))
-    with pytest.raises(UnsupportedError):
+    with pytest.raises(UnsupportedError, match="one unknown sign under replacement is not proven"):
         laplace_sign(Laplace(2.0, 3, 0.2), REPLACE)
 
 

@@ -51,7 +51,7 @@ def test_without_sampling_it_contradicts_the_common_direction() -> None:
 
 
 def test_what_is_not_supported_is_refused() -> None:
-    with pytest.raises(UnsupportedError):
+    with pytest.raises(UnsupportedError, match="amplified under Poisson sampling only"):
         norm_only(DPSGD(1.0, 0.1, 10, sampler=Sampler.SHUFFLED))
-    with pytest.raises(UnsupportedError):
+    with pytest.raises(UnsupportedError, match="needs noise_multiplier > 0"):
         norm_only(DPSGD(0.0, 0.1, 10))

@@ -1,4 +1,7 @@
-"""Likelihood ratios of Gaussian mixtures are convex functions of one normal variable: bounds that use it."""
+"""Likelihood ratios of Gaussian mixtures are convex functions of one normal variable: bounds that use it.
+
+Theorem: RETICENT:one-normal.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The relaxed adversary of sampled runs in d dimensions, against oracles that share no code with it.
 
-Theorems: RETICENT:chain.
+Theorems: RETICENT:second-moment, RETICENT:hypercontractive, RETICENT:chain.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.adversaries import WorstCase
+from reticent.adversaries.relaxed.dimension import attacks_from_below as attacks
 from reticent.adversaries.relaxed.dimension import (
-    _binomial,
     enclose,
     relaxed_advantage,
     relaxed_in,
     revealed_mask,
     second_moment,
 )
-from reticent.adversaries.relaxed.dimension import tests_from_below as attacks
 from reticent.adversaries.relaxed.sign import relaxed_dpsgd
-from reticent.curves import RelaxedGaussianTradeOff, Subsampled, symmetrised
+from reticent.curves import RelaxedGaussianTradeOff, Subsampled, _binomial, symmetrised
 from reticent.curves import ncx2 as ncx2
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Neighbouring, Sampler

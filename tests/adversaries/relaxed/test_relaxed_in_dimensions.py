@@ -52,7 +52,7 @@ def test_a_stated_dimension_lowers_the_number_and_says_so() -> None:
     assert stated.measure(advantage).value < 0.3 * silent.measure(advantage).value
     assert stated.measure(advantage).upper <= 1.5 * stated.measure(advantage).lower
     notes = " ".join(stated.notes)
-    assert "Dimension 100: whoever asked states" in notes
+    assert "Dimension 100: setting it states" in notes
     assert "log 2" not in notes
     assert "trained parameters" not in notes
     assert "500 was given as the number of trained parameters, too" in " ".join(
@@ -187,7 +187,7 @@ def test_an_estimate_says_that_it_is_one_and_whose_it_is() -> None:
     assert private.claim is Claim.ESTIMATE
     assert (private.data_dependent, public.data_dependent) == (True, False)
     assert "effective dimension" in " ".join(private.notes)
-    with pytest.raises(ParameterError, match="left out"):
+    with pytest.raises(ParameterError, match="left out where a law of directions is given"):
         Relaxed(dimension=3, directions=law)
     for mechanism, relation in ((Gaussian(1.0), Neighbouring.ADD_REMOVE), (RUN, Neighbouring.REPLACE)):
         with pytest.raises(UnsupportedError, match="law of directions"):

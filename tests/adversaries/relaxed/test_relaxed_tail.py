@@ -1,4 +1,7 @@
-"""The enclosure in d dimensions where delta is 1e-4 to 1e-10: importance sampling of the likelihood ratio."""
+"""The enclosure in d dimensions where delta is 1e-4 to 1e-10: importance sampling of the likelihood ratio.
+
+Theorem: RETICENT:told-mask.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""All records of one person in d dimensions: whatever their directions, against oracles that share no code with it."""
+"""All records of one person in d dimensions: whatever their directions, against oracles that share no code with it.
+
+Theorem: RETICENT:whole-user-directions.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ from scipy.stats import binom, norm
 
 from reticent.accountants import compose
 from reticent.adversaries import Relaxed
+from reticent.adversaries.relaxed.dimension import attacks_from_below as attacks
 from reticent.adversaries.relaxed.dimension import relaxed_in, relaxed_replace, second_moment, whole_user
-from reticent.adversaries.relaxed.dimension import tests_from_below as attacks
 from reticent.adversaries.relaxed.sign import relaxed_dpsgd
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.risk import advantage

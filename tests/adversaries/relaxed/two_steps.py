@@ -34,7 +34,7 @@ def exact_deltas(
     lr = np.zeros(())
     for j, k in itertools.product(range(records + 1), repeat=2):
         share = binom.pmf(j, records, rate) * binom.pmf(k, records, rate)
-        square = (j * one) ** 2 + (k * other) ** 2 + 2.0 * j * k * one * other * cosine
+        square = (j * one) ** 2 + (k * other) ** 2 + (2.0 * j * k * one * other * cosine if j * k else 0.0)
         lr = lr + share * ratio(np.sqrt(np.maximum(square, 0.0)), j * j + k * k)
     mass = weight[:, None, None] * weight[None, :, None] * turn
     add = [np.sum(mass * np.maximum(lr - np.exp(t), 0.0)) for t in thresholds]

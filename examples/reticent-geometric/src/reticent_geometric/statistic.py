@@ -6,7 +6,7 @@ from reticent.auditing import Asked, Given, LowerBound, Scores, Statistic, audit
 
 
 class AdvantageAtZero(Statistic):
-    """The advantage of whoever accuses at a score above 0: for scores that are log likelihood ratios."""
+    """The advantage of accusing at a score above 0: for scores that are log likelihood ratios."""
 
     name = "advantage-at-zero"
 

@@ -31,7 +31,7 @@ _CLT = (
 
 
 _AS_STRONG = (
-    "Whoever cannot tell any two neighbouring data sets apart cannot win this game either. "
+    "An attacker who cannot tell any two neighbouring data sets apart cannot win this game either. "
     "The susceptibility K (K = d is a typical record, not the worst) plays no part in this answer. How much "
     "less this attacker reaches is not known."
 )
@@ -146,7 +146,7 @@ class MembershipGame(Adversary):
 
     def _published(self, mechanism: Mechanism) -> Assessment:
         if not isinstance(mechanism, DPSGD):
-            raise UnsupportedError("LEEMANN2023 publishes a formula for DP-SGD only; use exact")
+            raise UnsupportedError("LEEMANN2023 publishes a formula for DP-SGD only; use method exact")
         batch, dimension = self._batch_size(mechanism), _dimension(mechanism)
         k = self._susceptibility(mechanism)
         typical = _mean_susceptibility(k)
@@ -175,12 +175,16 @@ class MembershipGame(Adversary):
             return float(mechanism.batch_size)
         if mechanism.dataset_size is not None:
             return mechanism.sample_rate * mechanism.dataset_size
-        raise ParameterError("batch_size", None, "known for the membership game: the (expected) records per batch")
+        raise ParameterError(
+            "batch_size", None, "known for the membership game: the (expected) records per batch", shown=False
+        )
 
 
 def _dimension(mechanism: DPSGD) -> int:
     if mechanism.num_parameters is None:
-        raise ParameterError("dimension", None, "known for the membership game: the number of trained parameters")
+        raise ParameterError(
+            "dimension", None, "known for the membership game: the number of trained parameters", shown=False
+        )
     return mechanism.num_parameters
 
 

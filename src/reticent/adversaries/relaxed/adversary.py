@@ -7,16 +7,17 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.accountants import mu_limits
-from reticent.adversaries.base import Adversary, Assessment, Method
+from reticent.adversaries.base import Assessment, Method
 from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_under
+from reticent.adversaries.relaxed.direction_unknown import DirectionUnknown
 from reticent.adversaries.relaxed.fixed_length import as_one_run, fixed_length, released_coordinates
 from reticent.adversaries.relaxed.question import Question
-from reticent.adversaries.relaxed.reacting_gradients import check_reaction, fitted_fields, reacting
+from reticent.adversaries.relaxed.reacting_gradients import check_reaction, reacting
 from reticent.adversaries.worst_case import worst_case_proof
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.dpsgd import epoch_theorems
-from reticent.mechanisms.gradients import Gradients, GradientsRecord
+from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Formula, Proof, Status, best
 from reticent.registry import described
@@ -28,9 +29,9 @@ _NOT_PROVEN = (
 )
 _ANY = "Gradients that react in any way may show their direction: the answer is the worst case."
 _STATED = (
-    "Dimension {}: whoever asked states that the attacker knows nothing about the direction of this record's gradient "
-    "within a space of so many dimensions. What records share (a mean gradient, related records) makes that space "
-    "smaller."
+    "Dimension {}: setting it states that the attacker knows nothing about the direction of this record's "
+    "gradient within a space of this many dimensions. What records share (a mean gradient, related records) makes "
+    "that space smaller."
 )
 _PARAMETERS = (
     "{} was given as the number of trained parameters, too. Gradients of records share directions, so the dimension "
@@ -43,7 +44,7 @@ _DRAWN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Relaxed(Adversary):
+class Relaxed(DirectionUnknown):
     """Knows the training data and the size of the target's effect, not its direction (GLRT, maximin).
 
     By RETICENT:relaxed-meaning.
@@ -83,7 +84,7 @@ class Relaxed(Adversary):
         default=None, metadata=described("Dimensions in which the direction of the record is unknown to the attacker.")
     )
     directions: DirectionLaw | None = field(
-        default=None, metadata=described("Directions of gradients of other records, in place of a dimension.")
+        default=None, metadata=described("Directions of gradients of other records, instead of a dimension.")
     )
     gradients: Gradients | None = field(
         default=None,
@@ -91,7 +92,7 @@ class Relaxed(Adversary):
     )
     known_share: float = field(
         default=0.0,
-        metadata=described("Most of a gradient's squared length in coordinates that everybody knows, such as a bias."),
+        metadata=described("Largest share of a gradient's squared length that everybody knows, such as a bias."),
     )
 
     name: ClassVar[str] = "relaxed"
@@ -108,27 +109,23 @@ class Relaxed(Adversary):
         return self.gradients not in (None, Gradients.FIXED)
 
     @property
-    def label(self) -> str:
-        """With the stated dimension."""
-        return " ".join([self.name, *in_short(self.dimension, self.gradients)])
-
-    @property
     def lacks(self) -> str:
         """With the stated dimension in words."""
         within = "" if self.dimension is None else f" in a space of {self.dimension} dimensions"
         return f"which way this record moves the result{within}"
 
-    def fitted(self, form: GradientsRecord) -> Relaxed:
-        return replace(self, **fitted_fields(self.dimension, self.gradients, self.known_share, form))
-
     def __post_init__(self) -> None:
         check_reaction(self.gradients, self.known_share)
         if self.directions is not None and self.gradients is not None:
-            raise ParameterError("gradients", self.gradients, "left out where a law of directions is given")
+            raise ParameterError(
+                "gradients", self.gradients, "left out where a law of directions is given", shown=False
+            )
         if self.dimension is not None:
             _check.count(dimension=self.dimension)
             if self.directions is not None:
-                raise ParameterError("dimension", self.dimension, "left out where a law of directions is given")
+                raise ParameterError(
+                    "dimension", self.dimension, "left out where a law of directions is given", shown=False
+                )
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
@@ -204,15 +201,6 @@ def _within(dimension: int | None, mechanism: Mechanism) -> None:
     most = released_coordinates(mechanism)
     if dimension is not None and most is not None and dimension > most:
         raise ParameterError("dimension", dimension, f"at most {most}, the number of released coordinates")
-
-
-_SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.LINEAR_HEAD: "head"}
-
-
-def in_short(dimension: int | None, gradients: Gradients | None) -> list[str]:
-    """The parameters that tell one relaxed attacker from another, as a table has room for them."""
-    form = [] if gradients is None else [_SHORT.get(gradients, gradients.value)]
-    return form if dimension is None else [*form, f"d={dimension}"]
 
 
 def _stated(dimension: int | None, mechanism: Mechanism) -> tuple[str, ...]:

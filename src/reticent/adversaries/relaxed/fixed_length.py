@@ -22,7 +22,7 @@ _LOG_2 = "In one dimension the epsilon of showing that the record was used falls
 _SUBSAMPLED = "The attacker lacks one sign, the same in all steps. The number holds for any number of parameters."
 _TOGETHER = (
     "All records of one person are taken to move the result in one and the same direction, each by the full clip norm. "
-    "The attacker does not know this direction; whoever knows how one of them moves it knows how all do."
+    "The attacker does not know this direction; knowing how one of them moves it is knowing how all do."
 )
 _DIFFERENT = (
     "The runs differ in noise or sample rate: the answer is that of one unknown sign, the same in all of them, "
@@ -31,13 +31,13 @@ _DIFFERENT = (
 )
 _APART = (
     "The attacker does not know in which direction any single record of the person moves the result, in any step. "
-    "These directions may differ and depend on each other in any way. The number is an average over them. Whoever "
+    "These directions may differ and depend on each other in any way. The number is an average over them. Someone who "
     "knows one of them is not covered."
 )
 _SAME_DIRECTION = "All participations of the record are taken to move the result in one and the same direction."
 _DIFFERENCE = (
-    "Replacement: the attacker knows nothing about the direction of the difference of both records; whoever knows one "
-    "of the two knows a part of it."
+    "Replacement: the attacker knows nothing about the direction of the difference of both records; someone who knows "
+    "one of the two knows a part of it."
 )
 _ONE_QUERY = (
     "One fixed query: given how far the record moves its answer, every direction is equally likely for this attacker."

@@ -5,22 +5,21 @@ docs/theory/relaxed/reacting.md has the theorems with their proofs, and the trai
 
 from __future__ import annotations
 
-from typing import Any
-
 from reticent import _check
 from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.reacting import reacting_in, reacting_replace
 from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
-from reticent.mechanisms.gradients import Gradients, GradientsRecord
+from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Proof
 
 _KEYS = ("RETICENT:reacting-second-moment", "RETICENT:reacting-information", "RETICENT:relaxed-meaning")
 _REACTS = "How far the record moves a step may react to everything that was released before, and to its direction."
 _SHARE = "Everybody may know up to {:.4g} of the squared length of each gradient (a bias); the rest has the direction."
-_FORMS = {Gradients.ONE_DIRECTION: "one-direction", Gradients.LINEAR_HEAD: "linear-head"}
+FORMS = {Gradients.ONE_DIRECTION: "one-direction", Gradients.LINEAR_HEAD: "linear-head"}
+"""Gradients that react in a way that a theorem covers, with the key of the condition."""
 
 
 def reacting(asked: Question, kind: Gradients | None, known_share: float) -> Proof | None:
@@ -32,11 +31,11 @@ def reacting(asked: Question, kind: Gradients | None, known_share: float) -> Pro
         known_share: see ``Relaxed``.
     """
     runs = _as_training(asked.mechanism)
-    if runs is None or kind not in _FORMS:
+    if runs is None or kind not in FORMS:
         return None
     share = (_SHARE.format(known_share),) if known_share > 0.0 else ()
     person = any(part.records > 1 for part in parts_of(runs) if isinstance(part, DPSGD))
-    needs = [_FORMS[kind], "same-features"]
+    needs = [FORMS[kind], "same-features"]
     needs += ["known-share"] if share else []
     needs += ["independent-directions"] if person else []
     replaced = asked.neighbouring is Neighbouring.REPLACE
@@ -76,34 +75,7 @@ def check_reaction(gradients: Gradients | None, known_share: float) -> None:
     """
     if gradients is not None and not isinstance(gradients, Gradients):
         raise ParameterError("gradients", gradients, f"one of {', '.join(Gradients)}")
-    if _check.fraction(known_share=known_share) > 0.0 and gradients not in _FORMS:
-        raise ParameterError("known_share", known_share, "left out unless gradients is one-direction or linear-head")
-
-
-def fitted_fields(
-    dimension: int | None, gradients: Gradients | None, known_share: float, form: GradientsRecord
-) -> dict[str, Any]:
-    """Fields of a relaxed attacker that follow from what was seen of a model.
-
-    Args:
-        dimension, gradients, known_share: as the attacker has them.
-        form: what was seen.
-
-    Raises:
-        ParameterError: they contradict what was seen.
-    """
-    if form.dimension is not None and dimension is not None and dimension > form.dimension:
+    if _check.fraction(known_share=known_share) > 0.0 and gradients not in FORMS:
         raise ParameterError(
-            "dimension", dimension, f"at most {form.dimension}, the features of the model that was run"
+            "known_share", known_share, "left out unless gradients is one-direction or linear-head", shown=False
         )
-    if gradients is None:
-        if not form.settled:
-            return {}
-        share = 0.0 if form.kind is Gradients.FIXED else form.known_share
-        return {"gradients": form.kind, "known_share": share}
-    if gradients in _FORMS and gradients not in form.ensured:
-        why = "" if form.obstacle is None else f": {form.obstacle.text}"
-        raise ParameterError("gradients", gradients.value, f"one that the model of the run has{why}")
-    if gradients in _FORMS and known_share < form.known_share:
-        raise ParameterError("known_share", known_share, f"at least {form.known_share!r}, as the run has it")
-    return {}

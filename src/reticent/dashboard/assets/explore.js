@@ -47,7 +47,7 @@
       const response = await fetch("explore", { method: "POST", headers: { "Content-Type": "application/json" }, body: sent, signal });
       return response.ok ? await response.json() : { parts: { message: await response.text() } };
     } catch (stopped) {
-      return signal.aborted ? null : { parts: { message: "The server does not answer. Start reticent dashboard again." } };
+      return signal.aborted ? null : { stale: true, parts: { message: "The server does not answer. Start reticent dashboard again.", accuracy: "The numbers below are of earlier settings." } };
     }
   }
   async function ask(stage) {
@@ -56,6 +56,7 @@
     const answer = await answered(stage, stop.signal);
     if (running !== mine) return;
     running = null;
+    document.body.classList.toggle("stale", Boolean(answer.stale));
     if (answer.figure) { last = answer; draw(answer); }
     if (answer.parts) write(answer.parts);
     if (newest !== question) ask("first");

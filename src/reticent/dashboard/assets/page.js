@@ -4,7 +4,7 @@
   const session = Array.from(crypto.getRandomValues(new Uint32Array(3)), (n) => n.toString(36)).join("");
   const past = [];
   const typing = {};  // fields whose text is not taken over yet
-  let turn = 0, now = null, known = null, asked = null, changedBy = null, changedAt = 0, handed = null, settling = 0;
+  let turn = 0, now = null, known = null, asked = null, changedBy = null, changedAt = 0, handed = null, settling = 0, fresh = false, back = false;
 
   const shortest = (x, whole) => whole ? String(Math.round(x)) : String(Number(x.toPrecision(3)));
   function fromSlider(place, fact) {
@@ -12,9 +12,20 @@
     const x = fact.log ? fact.low * Math.pow(fact.high / fact.low, share) : fact.low + (fact.high - fact.low) * share;
     return shortest(x, fact.whole);
   }
+  // A number as people type it: 1.5 or 1,5, 10%, 1/100; NaN where it is none. The server reads it alike.
+  function parsed(text) {
+    let plain = text.replaceAll(" ", "");
+    if (!plain.includes(".") && plain.split(",").length === 2) plain = plain.replace(",", ".");
+    const [above, below, more] = plain.split("/");
+    if (above === "" || more !== undefined || below === "") return NaN;
+    if (below !== undefined) return Number(above) / Number(below);
+    return plain.endsWith("%") ? Number(plain.slice(0, -1)) / 100 : Number(plain);
+  }
+  // Where the slider lies; null where the text is no number: then it stays.
   function toSlider(text, fact) {
-    const x = Number(text);
-    if (text === "" || !Number.isFinite(x) || (fact.log && x <= 0)) return 0;
+    const x = parsed(text);
+    if (text === "") return 0;
+    if (!Number.isFinite(x) || (fact.log && x <= 0)) return null;
     const share = fact.log ? Math.log(x / fact.low) / Math.log(fact.high / fact.low) : (x - fact.low) / (fact.high - fact.low);
     return Math.round(fact.steps * Math.min(1, Math.max(0, share)));
   }
@@ -25,7 +36,7 @@
   function remember(before, by) {
     const soon = by === changedBy && Date.now() - changedAt < 900;
     changedBy = by; changedAt = Date.now();
-    if (!soon && before) { past.push(before); if (past.length > 100) past.shift(); }
+    if (!soon && before) { fresh = true; past.push(before); if (past.length > 100) past.shift(); }
   }
   function address(settings, defaults) {
     const query = new URLSearchParams();
@@ -39,12 +50,13 @@
   }
   function mark(settings) {
     const data = document.body.dataset;
-    for (const name of ["panel", "mechanism", "by", "view", "target"]) data[name] = settings[name];
+    for (const name of ["panel", "mechanism", "by", "view", "target", "sampler"]) data[name] = settings[name];
     data.attackers = settings.attackers.split(",").join(" ");
     for (const name of known.sliders) {
       const range = document.getElementById(name + "-slider"), field = document.getElementById(name), text = settings[name];
       if (!typing[name] && field.value !== text) field.value = text;
-      if (toSlider(text, known.fields[name]) !== Number(range.value)) range.value = toSlider(text, known.fields[name]);
+      const place = toSlider(text, known.fields[name]);
+      if (place !== null && place !== Number(range.value)) range.value = place;
       range.setAttribute("aria-valuetext", text === "" ? "empty" : text);
     }
     const goal = document.getElementById("goal-label"), place = document.getElementById("place-label");
@@ -139,6 +151,7 @@
         if (past.length) next = past.pop();
         changedBy = null;
       } else {
+        if (by.includes("swap") && !next.pinned) told("Keep settings as A first");
         for (const name of by) {
           if (name === "pin") next.pinned = plain(next);
           else if (name === "swap" && next.pinned) {
@@ -153,14 +166,16 @@
           } else if (controls.includes(name)) next[name] = asText(given[controls.indexOf(name)]);
         }
         if (by.includes("target") && next.target !== now.target) { next.goal = known.goals[next.target]; next.place = known.places[next.target] || ""; }
-        if (!same(next, now) && !by.includes("undo")) remember(now, by.join());
+        if (!same(next, now) && !by.includes("undo") && !back) remember(now, by.join());
+        back = false;
       }
       if (!same(next, now)) adopt(next);
       const out = controls.map((name, k) => { const v = asValue(name, now[name]); return same(given[k], v) ? keep : v; });
       if (handed === now) return [...out, keep, keep, keep, keep];
       handed = now;
       const query = address(now, defaults);
-      window.history.replaceState(null, "", query ? "?" + query : window.location.pathname);
+      window.history[fresh ? "pushState" : "replaceState"](null, "", query ? "?" + query : window.location.pathname);
+      fresh = false;
       const question = { settings: now, session, turn };
       const asks = ["calibrate", "compare"].map((panel) => panel === now.panel ? question : keep);
       return [...out, question, past.length === 0, ...asks];
@@ -199,6 +214,19 @@
       window.dash_clientside.set_props("shared", { data: Date.now() });
     }
   });
+  // Back and forward go through the settings; the address holds them all.
+  window.addEventListener("popstate", () => {
+    if (!known) return;
+    const query = Object.fromEntries([...new URLSearchParams(window.location.search)].filter(([k]) => k in known.defaults));
+    asked = Object.assign({}, known.defaults, query);
+    if (!asked.place) asked.place = known.places[asked.target] || "";
+    back = true;
+    window.dash_clientside.set_props("shared", { data: Date.now() });
+  });
+  // A sheet of paper is narrower than most windows.
+  const pictures = () => [...document.querySelectorAll(".js-plotly-plot")].filter((plot) => plot.offsetParent);
+  window.addEventListener("beforeprint", () => pictures().forEach((plot) => window.Plotly.relayout(plot, { width: Math.min(plot.clientWidth, 660), autosize: false })));
+  window.addEventListener("afterprint", () => pictures().forEach((plot) => window.Plotly.relayout(plot, { width: null, autosize: true })));
   document.addEventListener("keydown", (event) => {
     const typing = event.target.matches("input[type=text], textarea");
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.shiftKey && !typing) {

@@ -16,11 +16,11 @@ import numpy as np
 from reticent import _check
 from reticent.accountants.compose import certified_advantage, compose
 from reticent.adversaries.relaxed.dimension import (
+    attacks_from_below,
     one_normal,
     overlaps,
     revealed_mask,
     second_moment,
-    tests_from_below,
     whole_user,
 )
 from reticent.adversaries.relaxed.dimension.norms import composed_norms
@@ -44,7 +44,7 @@ _UNDERFLOW = -700.0  # log of delta: what is smaller counts as this, so that no 
 _LARGE = 0.1  # advantage from which the worst case is asked as well
 _LITTLE_NOISE, _WIDE = 1.0, 1.3  # noise below which, and ratio of both ends above which, moments are cut
 _SEEN = 0.5  # advantage that attackers reach from which cutting moments has nothing to offer
-_STRIDE, _AROUND = 7, 4  # an estimate asks for the revealed mask at every so many thresholds, and around the best
+_STRIDE, _AROUND = 7, 4  # an estimate asks for the revealed mask at one threshold in this many, and around the best
 _ROUGH = 1e-6  # relative error of tails that only steer or choose
 _CLOSE = 0.05  # in log delta: by so much the revealed mask may seem the larger bound and is asked all the same
 _LARGEST_EXPONENT = 600.0  # of what is only bounded: more counts as this
@@ -112,7 +112,7 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
         log_x = second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension))
         moment = one_normal.log_deltas({2.0: log_x}, np.zeros(1))[0][0]
         revealed = revealed_mask.log_deltas(noise, rate, steps, dimension, np.zeros(1))[0][0]
-        fpr, power = tests_from_below.error_rates(noise, rate, steps, dimension, _FEW_LEVELS, _FEW_GROUPS)
+        fpr, power = attacks_from_below.error_rates(noise, rate, steps, dimension, _FEW_LEVELS, _FEW_GROUPS)
         lower = max(float(np.nanmax(power - fpr)), 0.0)
         upper = min([1.0, *(math.exp(min(log, 0.0)) for log in (moment, revealed) if not math.isnan(log))])
         if _may_be_cut(run, upper, lower):
@@ -175,7 +175,7 @@ def _of_person(run: DPSGD, dimension: int) -> Enclosure:
         norms = {q: whole_user.log_chi_square(*case, dimension, run.records, q) for q in second_moment.ORDERS}
         thresholds = grid(norms)
         moments = both_directions(thresholds, *one_normal.log_deltas(norms, thresholds))
-        below = _reached(tests_from_below.error_rates(*case, dimension, records=run.records))
+        below = _reached(attacks_from_below.error_rates(*case, dimension, records=run.records))
         return Enclosure.checked(strictest([moments, worst.pessimistic]), below, worst.notes)
 
 
@@ -324,7 +324,7 @@ def both_directions(thresholds: np.ndarray, add: np.ndarray, remove: np.ndarray)
 
 def _below(run: DPSGD, dimension: int) -> Polygon:
     """What simple attackers reach, in both directions."""
-    return _reached(tests_from_below.error_rates(run.noise_multiplier, run.sample_rate, run.steps, dimension))
+    return _reached(attacks_from_below.error_rates(run.noise_multiplier, run.sample_rate, run.steps, dimension))
 
 
 def _reached(rates: tuple[np.ndarray, np.ndarray]) -> Polygon:

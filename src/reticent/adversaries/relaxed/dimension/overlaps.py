@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr, bdtrc
 
-from reticent.adversaries.relaxed.dimension import _binomial, second_moment
-from reticent.curves import ncx2
+from reticent.adversaries.relaxed.dimension import second_moment
+from reticent.curves import _binomial, ncx2
 from reticent.curves._bessel import log_mean_exponential
 from reticent.curves._logs import cell_masses, log_expm1, log_of
 
@@ -66,9 +66,7 @@ class Kept:
 
 
 def over_absent(noise: float, rate: float, steps: int, dimension: int) -> Kept:
-    """With "absent" as the reference.
-
-    By RETICENT:cut-moments.
+    """The moments that are kept, with "absent" as the reference: by RETICENT:cut-moments.
 
     Args:
         noise: noise over the clip norm, > 0.

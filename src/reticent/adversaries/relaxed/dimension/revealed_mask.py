@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.adversaries.relaxed.dimension import _binomial
-from reticent.curves import ncx2
+from reticent.curves import _binomial, ncx2
 from reticent.curves._bessel import inverse_log_mean_exponential
 from reticent.curves._logs import log_of
 

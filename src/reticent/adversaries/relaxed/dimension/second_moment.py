@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import logsumexp
 
-from reticent.adversaries.relaxed.dimension import _binomial
+from reticent.curves import _binomial
 from reticent.curves._bessel import log_mean_exponential
 from reticent.curves._logs import log_expm1, log_of
 

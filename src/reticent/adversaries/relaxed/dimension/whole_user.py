@@ -18,7 +18,7 @@ import math
 import numpy as np
 from scipy.special import betainc, betaincc, logsumexp
 
-from reticent.adversaries.relaxed.dimension import _binomial
+from reticent.curves import _binomial
 from reticent.curves._logs import cell_masses, log_expm1, log_of
 
 _CELLS = 2500  # of <u, u'>^2

@@ -16,7 +16,7 @@ import numpy as np
 
 from reticent import _check
 from reticent.accountants.compose import certified_advantage, compose
-from reticent.adversaries.relaxed.dimension import _binomial, second_moment, tests_from_below, whole_user
+from reticent.adversaries.relaxed.dimension import attacks_from_below, second_moment, whole_user
 from reticent.adversaries.relaxed.dimension.chain import chained
 from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
 from reticent.adversaries.relaxed.reacting import frozen
@@ -24,7 +24,7 @@ from reticent.adversaries.relaxed.reacting import information as reacting_inform
 from reticent.adversaries.relaxed.reacting.information import Setting
 from reticent.adversaries.relaxed.reacting.overlap_law import overlap_law
 from reticent.adversaries.relaxed.reacting.step_information import Steps
-from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff
+from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, _binomial
 from reticent.curves._logs import LOG_2, log_expm1
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
@@ -40,7 +40,7 @@ Release = DPSGD | Ledger
 _FIXED_BATCHES = (
     "Batches of fixed size, batches that are cut and random allocation: nothing below the worst case is proven."
 )
-_OTHER_RELEASES = "Beside DP-SGD something else was released: its direction may be known."
+_OTHER_RELEASES = "Something else than DP-SGD was released as well: its direction may be known."
 _LEAST_LOG = -600.0  # of chi-square
 _FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS = 24, 60, 10  # of the attacks that are tried for the advantage alone
 _LARGE, _FEW_DIMENSIONS = 0.1, 4  # advantage from which, and dimensions up to which, the worst case is asked as well
@@ -66,8 +66,6 @@ def reacting_in(
 
     Several records of one person: each direction is uniform for the attacker, and all of them together are independent
     of noise and coins; how they depend on each other is arbitrary.
-
-    By RETICENT:reacting-second-moment.
 
     Args:
         release: DP-SGD with noise_multiplier > 0, or several such runs of one model.
@@ -177,7 +175,7 @@ class _Case:
         return reacting_information.divergence(self.parts, self.setting)
 
     def log_chi_square(self) -> float:
-        """log of an upper bound on E (LR - 1)^2 under "absent"."""
+        """log of an upper bound on E (LR - 1)^2 under "absent": by RETICENT:reacting-second-moment."""
         law, known = overlap_law(self.setting.dimension), self.setting.known_share
         log_x = float(law.log_excess(self._exponents(known + (1.0 - known) * law.nodes)))
         if self.setting.agrees:  # half of all pairs of directions are opposite
@@ -220,7 +218,7 @@ class _Case:
         run, signed = (part.noise, part.rate, part.count, d), not self.setting.agrees
         reacting = frozen.error_rates(*run, part.records, signed=signed, levels=levels, cells=cells)
         if part.rate < 1.0:
-            constant = _log_errors(*tests_from_below.error_rates(*run, levels // 4, groups, part.records))
+            constant = _log_errors(*attacks_from_below.error_rates(*run, levels // 4, groups, part.records))
         else:
             strength = part.count * (part.records / part.noise) ** 2
             constant = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)

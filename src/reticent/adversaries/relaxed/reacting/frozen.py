@@ -13,7 +13,7 @@ import math
 import numpy as np
 from scipy.special import betainc, betaincc, ndtr
 
-from reticent.adversaries.relaxed.dimension import _binomial
+from reticent.curves import _binomial
 from reticent.curves._logs import cell_masses
 
 _LEVELS, _CELLS, _GROUPS = 100, 300, 40  # thresholds; cells of a; groups of counts

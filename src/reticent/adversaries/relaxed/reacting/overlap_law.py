@@ -16,7 +16,7 @@ from scipy.special import betainc, betaincc, logsumexp
 
 from reticent.curves._logs import cell_masses, log_expm1, log_of
 
-_NEAR, _FAR, _WIDTH = 700, 300, 9.0  # cells up to so many standard deviations, and beyond, in proportion
+_NEAR, _FAR, _WIDTH = 700, 300, 9.0  # cells up to this many standard deviations, and beyond, in proportion
 _MASS = 1e-11  # relative error of a beta tail
 _GONE = 1e-250  # tails below are bounded in logarithms
 _SHARE = 1e-6  # of a cell's mass that is moved to its worse end, for what cancels in the mean inside a cell

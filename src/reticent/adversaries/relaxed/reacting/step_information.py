@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
-from reticent.adversaries.relaxed.dimension import _binomial
+from reticent.curves import _binomial
 from reticent.curves._logs import HALF_LOG_TWO_PI, OVERFLOW, cell_masses, log_of
 
 _SMALL = 1e-2  # |z| below which h is a series

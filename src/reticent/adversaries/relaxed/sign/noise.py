@@ -13,11 +13,11 @@ from typing import Protocol
 
 import numpy as np
 
+from reticent.curves._binomial import log_masses
 from reticent.curves._logs import HALF_LOG_TWO_PI
 from reticent.errors import NumericalError
 from reticent.pairs import GaussianPair, Pair, WholeUserGaussianPair
 from reticent.pairs.gaussian_mixture import log_mixture
-from reticent.pairs.whole_user import log_binomial
 
 _REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
 _GAUSS = np.polynomial.legendre.leggauss(5)  # nodes and weights of one cell
@@ -101,7 +101,7 @@ class GaussianSign:
                     return np.log1p(self.rate * np.expm1(exponent))
             return log_mixture([self.rate], [exponent])
         shifts = self.slope * np.arange(1, self.records + 1)
-        weights = np.exp(log_binomial(self.records, self.rate)[1:])
+        weights = np.exp(log_masses(self.records, self.rate)[1:])
         return log_mixture(weights.tolist(), [shift * y - 0.5 * shift**2 for shift in shifts.tolist()])
 
     def planned(self) -> tuple[np.ndarray, np.ndarray]:

@@ -28,7 +28,7 @@ _MOST_WORK = 2e8  # cells times nodes of one proof: about a fifth of a second
 _SLACK = 1e-5  # error of moduli on coarse nodes
 _LEAST_DEVIATION = 1e-150  # instead of 0
 _FIRST_CELL, _GROWTH = 0.02, 1.06  # of a net: times the mean absolute deviation; from one cell to the next
-_WIDEST, _WIDEST_MANY, _MANY = 12.0, 30.0, 1000  # cells over the first: of few steps, and from so many steps on
+_WIDEST, _WIDEST_MANY, _MANY = 12.0, 30.0, 1000  # cells over the first: of few steps, and from this many steps on
 
 
 class FoldedNodes(NamedTuple):

@@ -9,6 +9,9 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import GradientsRecord
 from reticent.proofs import Status, condition
 
+_OF_THE_FORM = ("fixed-length", "one-direction", "linear-head", "independent-directions")
+_LOOKED = "The form of the model was looked at, and ensures nothing about how gradients react. {}"
+
 
 class Witness(Protocol):
     """A ledger: what it saw of the model, and for which conditions it vouches."""
@@ -41,7 +44,10 @@ def assess_seen(
         return adversary.assess(mechanism, neighbouring, method)
     fitted = adversary if witness.gradients is None else adversary.fitted(witness.gradients)
     found = fitted.assess(mechanism, neighbouring, method)
-    return found.under(condition("start-weights")).vouched(witness.vouches())
+    found = found.under(condition("start-weights")).vouched(witness.vouches())
+    obstacle = None if witness.gradients is None else witness.gradients.obstacle
+    assumed = any(one.key in _OF_THE_FORM and one.status is Status.ASSUMED for one in found.conditions)
+    return found.prefaced(_LOOKED.format(obstacle.text)) if obstacle is not None and assumed else found
 
 
 def witness_of(what: object) -> Witness | None:

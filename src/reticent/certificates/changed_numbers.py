@@ -1,4 +1,4 @@
-"""*Changed numbers* of the changelog as data: which stated leaves a newer version states differently, and why."""
+"""*Changed numbers* of the changelog as data: which stated values a newer version states differently, and why."""
 
 from __future__ import annotations
 

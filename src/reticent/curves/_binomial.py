@@ -1,4 +1,4 @@
-"""Binomial counts in blocks, with bounds on the mass of each block and on what lies outside the window."""
+"""Binomial counts: masses, Chernoff tails, and blocks of counts with bounds on the mass inside and outside."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import bdtr, bdtrc, gammaln
 
 from reticent.curves._logs import EPS, HALF_LOG_TWO_PI, log_of
 
@@ -87,12 +87,39 @@ def grouped(count: int, rate: float, most: int, least: float, window: float = 1.
     return Blocks(fine.low[starts], fine.high[ends], sums[0], sums[1], float(below), float(above))
 
 
+def shared_blocks(rates: np.ndarray, trials: int, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """One grouping of the counts for many rates of success, in plain numbers: no rounding is added.
+
+    Args:
+        rates: probabilities of success, in increasing order.
+        trials: number of trials, >= 1.
+        most: number of blocks.
+
+    Returns:
+        First count of each block, and the probability of each block (columns) at each rate (rows). The first block
+        begins at 0, the last one takes the upper tail.
+    """
+    middle, reach = trials * rates[[0, -1]], 9.0 * np.sqrt(trials * rates[[0, -1]]) + 40.0
+    low, high = max(0, int(middle[0] - reach[0])), min(trials, int(middle[1] + reach[1]))
+    starts = np.union1d([0], np.linspace(low, high, most).astype(int)).astype(float)
+    last = np.append(starts[1:] - 1.0, float(trials))
+    up_to = np.where(last >= trials, 1.0, bdtr(np.minimum(last, trials - 1.0), trials, rates[:, None]))
+    beyond = bdtrc(np.maximum(starts - 1.0, 0.0), trials, rates[:, None])
+    rising, falling = np.diff(up_to, axis=1, prepend=0.0), -np.diff(beyond, axis=1, append=0.0)
+    return starts, np.where(starts > trials * rates[:, None], falling, rising)  # each tail where it does not cancel
+
+
 def _inside(low: np.ndarray, high: np.ndarray, count: int, rate: float) -> np.ndarray | None:
     """log of the mass of each block, term by term; None where these are too many terms."""
     if high[-1] - low[0] > _TERMS:
         return None
     mass = np.exp(log_mass(np.arange(low[0], high[-1] + 1), count, rate))
     return log_of(np.add.reduceat(mass, low - low[0]))
+
+
+def log_masses(count: int, rate: float) -> np.ndarray:
+    """log P(Binomial(count, rate) = k) at k = 0, ..., count; ``rate`` below 1."""
+    return log_mass(np.arange(count + 1), count, rate)
 
 
 def log_mass(k: np.ndarray, count: int, rate: float) -> np.ndarray:

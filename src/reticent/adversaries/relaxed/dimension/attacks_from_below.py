@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.adversaries.relaxed.dimension import _binomial
-from reticent.curves import ncx2
+from reticent.curves import _binomial, ncx2
 from reticent.curves._logs import EPS, cell_masses
 
 _GROUPS = 40  # of counts

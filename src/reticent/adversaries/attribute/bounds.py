@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from reticent import _check
-from reticent.curves import TradeOff
+from reticent.curves import TradeOff, _binomial
 from reticent.curves._logs import log1mexp, log_of
 from reticent.curves.base import LogErrors
 from reticent.curves.polygon import Polygon, strictest, symmetric_above
@@ -26,8 +26,8 @@ LogDelta = Callable[[np.ndarray], np.ndarray]
 _ROUNDING = 1e-15  # of a logarithm, in units of what it was made from
 _LARGEST_MU = 60.0  # beyond, nothing is private
 _HELPS = 1e-9  # in log delta: by which another bound is below the worst case
-_GROUPS = 80  # of the counts of a revealed mask
-_TAIL = 1e-15  # probability of the counts beyond the last group
+_GROUPS = 100  # of the counts of a revealed mask
+_RARE = 1e-18  # counts with less probability count as no privacy
 _VALUES = 120  # of the sum of squared changes that are tried
 _SIZES = np.concatenate(  # thresholds, in nats: ratio 1.018 below 1, steps of 0.02 up to 40
     [[0.0], np.geomspace(1e-7, 1.0, 900), np.arange(1.02, 40.0, 0.02), np.geomspace(40, 600, 60)]
@@ -148,33 +148,23 @@ def gaussian_log_delta(mu: float) -> LogDelta:
 def revealed_mask_log_delta(unit: float, steps: int, rate: float) -> LogDelta:
     """E_K of the Gaussian delta with mu = unit sqrt(K), K ~ Binomial(steps, rate): the mask is revealed.
 
-    Counts are grouped and each group takes its largest count, mass beyond the last group counts as no
-    privacy: the value is never below the expectation.
+    Each group of counts takes its largest, counts outside of all groups count as no privacy, and probabilities are
+    rounded up: the value is never below the expectation.
 
     By RETICENT:attribute-mask.
     """
-    counts, weights, lost = _grouped_binomial(steps, rate)
+    law = _binomial.grouped(steps, rate, _GROUPS, _RARE)
+    some = law.high > 0  # who is never drawn shows nothing
+    counts, weights = law.high[some].tolist(), np.exp(law.log_most[some])
+    lost = math.exp(law.log_above) + math.exp(law.log_below)
 
     def bound(sizes: np.ndarray) -> np.ndarray:
         total = np.full(sizes.shape, lost)
         for count, weight in zip(counts, weights, strict=True):
             total = total + weight * np.exp(gaussian_log_delta(unit * math.sqrt(count))(sizes))
-        return log_of(total)
+        return log_of(np.minimum(total, 1.0))
 
     return bound
-
-
-def _grouped_binomial(steps: int, rate: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """(largest count of each group >= 1, probability of the group, probability left out)."""
-    from scipy.stats import binom  # takes a second to import, and few questions need it
-
-    law = binom(steps, rate)
-    low, high = max(int(law.ppf(_TAIL)), 1), max(int(law.isf(_TAIL)), 1)
-    tops = np.unique(np.linspace(low, high, min(_GROUPS, high - low + 1)).astype(int))
-    tops[-1] = high
-    cumulative = law.cdf(tops)
-    weights = np.diff(cumulative, prepend=law.cdf(0))
-    return tops, np.maximum(weights, 0.0), float(law.sf(high))
 
 
 def total_square_log_delta(unit: float, total: float, rate: float) -> LogDelta:

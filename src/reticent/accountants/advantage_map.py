@@ -1,0 +1,100 @@
+"""Estimates of the worst-case advantage on a grid of noise multipliers and sample rates."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from reticent import _check
+from reticent.accountants.compose import certified_advantage
+from reticent.accountants.step_losses import (
+    CLOSER,
+    DOUBT,
+    FINE,
+    LEAST_NOISE,
+    LOUDEST,
+    QUICK,
+    StepLosses,
+    frequencies_needed,
+    last_size,
+)
+from reticent.pairs import Neighbouring
+from reticent.pairs.gaussian_mixture import GaussianMixture
+
+_BLOCK = 500_000  # elements of one array
+
+
+def advantage_map(
+    noise_multipliers: np.ndarray, sample_rates: np.ndarray, steps: int, neighbouring: Neighbouring
+) -> np.ndarray:
+    """``advantage`` on a grid; shape (noise multipliers, sample rates): estimates as good as there.
+
+    Nodes are shared by a row of the grid. Where that rule does not vouch for itself (few sampled steps, little noise)
+    the upper end of a certified enclosure is given: slower, and safe.
+
+    Args:
+        noise_multipliers: one-dimensional, > 0.
+        sample_rates: one-dimensional, in (0, 1].
+        steps: noisy updates.
+        neighbouring: between which data sets.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
+    rates = _check.probabilities(sample_rates=sample_rates)
+    rows = []
+    for noise in np.asarray(noise_multipliers, dtype=float):
+        row = np.full(len(rates), np.nan)
+        inside = (rates > 0.0) & (rates < 1.0)
+        if noise > LEAST_NOISE:
+            with np.errstate(all="ignore"):
+                row[inside] = _row(_check.positive(noise_multiplier=noise), rates[inside], steps, neighbouring)
+        for k in np.flatnonzero(np.isnan(row)):
+            row[k] = certified_advantage(float(noise), float(rates[k]), steps, neighbouring)[1]
+        rows.append(row)
+    return np.array(rows)
+
+
+def _row(noise: float, rates: np.ndarray, steps: int, neighbouring: Neighbouring) -> np.ndarray:
+    """Advantages for one noise multiplier; NaN where they are in doubt, as in ``WorstCaseProfile.sure``.
+
+    Those in doubt are asked again with a window that holds every loss, closer nodes and more frequencies.
+    """
+    result = np.full(len(rates), np.nan)
+    for closer, share in ((1, 8), (CLOSER, 2)):
+        todo = np.flatnonzero(np.isnan(result))
+        if len(todo) == 0:
+            break
+        pair = GaussianMixture(noise, (rates[todo, None],), antipodal=neighbouring is Neighbouring.REPLACE)
+        law = StepLosses.of(pair, steps, QUICK, closer)
+        if closer > 1:
+            law = law._replace(window=law.holding(law.window))
+        needed = (
+            closer * 8.0 / 7.0 * frequencies_needed(QUICK.decay, law.kurtosis) * law.window / (2.0 * np.pi * law.spread)
+            + 2.0
+        )
+        counts = np.exp2(np.ceil(2.0 * np.log2(needed)) / 2.0).astype(int)  # few different ones
+        fits = (law.spread > 0.0) & (law.spread < LOUDEST) & (needed < FINE.frequencies)
+        for count in np.unique(counts[fits]):
+            same = np.flatnonzero(fits & (counts == count))
+            blocks = len(same) * int(count) * law.loss.shape[-1] // _BLOCK
+            for part in np.array_split(same, min(max(1, blocks), len(same))):
+                parts = {name: getattr(law, name)[part] for name in ("weight", "loss", "missing", "window")}
+                result[todo[part]] = _advantages(law._replace(**parts), int(count), share)
+    return result
+
+
+def _advantages(law: StepLosses, count: int, share: int) -> np.ndarray:
+    """Advantages of several laws with ``count`` frequencies each; NaN where these are not enough."""
+    spacing = 2.0 * np.pi / law.window
+    t = spacing[:, None] * np.arange(count)
+    log_size, phase = law.transform(spacing, 0, count)
+    kernel = spacing[:, None] / np.pi / (t * t + 0.25)
+    kernel[:, 0] *= 0.5
+    total = 1.0 + 2.0 / np.expm1(0.5 * law.window) - np.sum(kernel * np.exp(log_size) * np.cos(phase), axis=1)
+    truncated = last_size(log_size, share) - np.log(
+        np.pi * spacing * count
+    )  # |psi|^steps / (pi t) bounds what is left out
+    sure = (truncated < math.log(DOUBT)) & (law.beyond(law.window) < DOUBT)
+    return np.where(sure, np.clip(total, 0.0, 1.0), np.nan)

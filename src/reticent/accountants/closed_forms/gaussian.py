@@ -1,0 +1,192 @@
+"""Forms of Gaussian type: each proposes a mu, and the advantage is that of the Gaussian curve of this mu.
+
+``advantage_at`` and ``bayes_security_at`` turn mu into numbers without cancellation. Where steps differ, the squares of
+mu add up: ``added_mu``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import erf, erfc, erfinv
+
+from reticent.accountants.affinity import minus_log_affinity
+from reticent.accountants.closed_forms.elementwise import Kernel, Run, arguments, elementwise
+from reticent.errors import ParameterError
+from reticent.pairs import Neighbouring
+
+_SQRT_8 = 2.8284271247461903
+
+MuForm = Callable[[ArrayLike, ArrayLike, ArrayLike, Neighbouring], np.ndarray]
+"""A closed form of equal steps: noise, rate, steps, relation -> mu, whose square is additive in the steps."""
+
+
+def advantage_at(mu: ArrayLike) -> np.ndarray:
+    """Total variation of N(0, 1) and N(mu, 1): erf(mu / sqrt 8)."""
+    return erf(np.asarray(mu, dtype=float) / _SQRT_8)
+
+
+def bayes_security_at(mu: ArrayLike) -> np.ndarray:
+    """1 - advantage at ``mu``, accurate however small: erfc(mu / sqrt 8)."""
+    return erfc(np.asarray(mu, dtype=float) / _SQRT_8)
+
+
+def mu_at(advantage: ArrayLike) -> np.ndarray:
+    """The mu whose total variation is ``advantage``: the inverse of ``advantage_at``.
+
+    Raises:
+        ParameterError: an advantage outside [0, 1].
+    """
+    advantage = np.asarray(advantage, dtype=float)
+    if not np.all((advantage >= 0.0) & (advantage <= 1.0)):
+        raise ParameterError("advantage", advantage.tolist(), "numbers in [0, 1]")
+    return _SQRT_8 * erfinv(advantage)
+
+
+def published_mu(
+    noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
+) -> np.ndarray:
+    """The mu behind ``published``: sensitivity * p sqrt(T) / noise.
+
+    By CHERUBIN2024:Corollary 7.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the package.
+    """
+    return elementwise(_published, noise_multiplier, sample_rate, steps, neighbouring)
+
+
+def published(
+    noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
+) -> np.ndarray:
+    """Main term of Corollary 7 of CHERUBIN2024, as printed; for reproduction only.
+
+    Status: not a bound. The error term that the paper drops is of order sqrt(p (1-p) T)/noise, which is
+    above 1 in practice (CHERUBIN2024:B1). Exact for p = 1.
+    Direction: unsafe iff roughly p < s/6 and T exceeds a small crossover, by up to 0.42 (replace) and 0.65 (add).
+    Within 1e-3, for every T on the grid: add/remove noise >= 1.5 at p = 1e-5, >= 4 at 1e-4, >= 10 from 1e-3 on;
+    replace noise >= 1 at p = 1e-5, >= 1.5 at 1e-4, >= 4 up to p = 0.05, >= 10 at 0.2.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the package.
+    """
+    return elementwise(_advantage_of(_published), noise_multiplier, sample_rate, steps, neighbouring)
+
+
+def published_sample_rate(
+    advantage: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
+) -> np.ndarray:
+    """Largest p with ``published`` at most ``advantage``: Equation 4 of CHERUBIN2024; for reproduction only.
+
+    Unsafe like the form that it inverts (CHERUBIN2024:B3): its example, p = 0.00035 noise for Bayes security
+    0.98 after 5,000 steps, really gives 0.97834 at noise 1 and 0.95393 at noise 0.5. At most 1.
+
+    Args:
+        advantage: that is allowed, in [0, 1]; broadcasts with the next two.
+        noise_multiplier, steps, neighbouring: see the package.
+    """
+    noise, _, count = arguments(noise_multiplier, 1.0, steps)
+    return np.minimum(mu_at(advantage) * noise / np.sqrt(count) / neighbouring.sensitivity, 1.0)
+
+
+def clt_mu(
+    noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
+) -> np.ndarray:
+    """The mu behind ``clt``: p sqrt(T (e^s - 1)); for ``REPLACE`` 2 p sqrt(T sinh s).
+
+    By RETICENT:clt.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the package.
+    """
+    return elementwise(_clt, noise_multiplier, sample_rate, steps, neighbouring)
+
+
+def clt(
+    noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
+) -> np.ndarray:
+    """Central limit theorem: the limit of the whole curve as p -> 0 with p sqrt(T) fixed.
+
+    Status: asymptotic. Direction: safe for the advantage on the whole grid (measured, not proven); very
+    conservative where p e^{2s} is not small. No statement for false positive rates far below p.
+    Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3, >= 4 up to 0.05
+    (2 at 0.01 under replace), >= 10 at 0.2.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the package.
+    """
+    return elementwise(_advantage_of(_clt), noise_multiplier, sample_rate, steps, neighbouring)
+
+
+def clt_sample_rate(
+    advantage: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
+) -> np.ndarray:
+    """Largest p with ``clt`` at most ``advantage``; at most 1. Safe wherever ``clt`` is.
+
+    Args:
+        advantage: that is allowed, in [0, 1]; broadcasts with the next two.
+        noise_multiplier, steps, neighbouring: see the package.
+    """
+    unit = clt_mu(noise_multiplier, 1.0, steps, neighbouring)
+    return np.minimum(mu_at(advantage) / unit, 1.0)
+
+
+def rho_form_mu(
+    noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
+) -> np.ndarray:
+    """The mu behind ``rho_form``: sqrt(-8 T log rho).
+
+    By RETICENT:rho-form.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the package.
+    """
+    noise, rate, count = arguments(noise_multiplier, sample_rate, steps)
+    return np.sqrt(8.0 * count * minus_log_affinity(noise, rate, neighbouring).upper)
+
+
+def rho_form(
+    noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
+) -> np.ndarray:
+    """erf(sqrt(-T log rho)) with rho the Bhattacharyya affinity of one step; the recommended closed form.
+
+    Status: exact for a Gaussian loss, not a theorem otherwise (docs/theory/closed-forms.md shows when it is one).
+    Direction: safe for ``REPLACE`` with p <= 1/2 on the whole grid; for ``ADD_REMOVE`` unsafe by at most 0.0015
+    on the grid; for ``REPLACE`` with p > 1/2 unsafe by at most 0.015.
+    Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3 (0.7 under
+    add/remove), >= 1.5 up to 0.05, >= 2 at 0.2.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the package.
+    """
+    return advantage_at(rho_form_mu(noise_multiplier, sample_rate, steps, neighbouring))
+
+
+def added_mu(form: MuForm, parts: Sequence[Run], neighbouring: Neighbouring) -> float:
+    """mu of all parts by a form in which squares add up: ``clt_mu`` or ``rho_form_mu``.
+
+    Args:
+        form: see ``MuForm``.
+        parts: noise, rate and steps of each Poisson-sampled run; with noise.
+        neighbouring: between which data sets.
+    """
+    squares = (float(form(noise, rate, float(steps), neighbouring)) ** 2 for noise, rate, steps in parts)
+    return math.sqrt(math.fsum(squares))
+
+
+def _published(noise: np.ndarray, rate: np.ndarray, steps: np.ndarray, neighbouring: Neighbouring) -> np.ndarray:
+    return neighbouring.sensitivity * rate * np.sqrt(steps) / noise
+
+
+def _clt(noise: np.ndarray, rate: np.ndarray, steps: np.ndarray, neighbouring: Neighbouring) -> np.ndarray:
+    energy = 1.0 / (noise * noise)
+    if neighbouring is Neighbouring.REPLACE:
+        return 2.0 * rate * np.sqrt(steps * np.sinh(energy))
+    return rate * np.sqrt(steps * np.expm1(energy))
+
+
+def _advantage_of(mu: Kernel) -> Kernel:
+    return lambda *given: advantage_at(mu(*given))

@@ -1,0 +1,119 @@
+"""Attribute inference: one field of one record, bounded by how far it can move a clipped gradient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from reticent import _check
+from reticent.accountants import compose, mu_limits
+from reticent.adversaries.attribute.cases import case_of
+from reticent.adversaries.attribute.record import SensitivityRecord
+from reticent.adversaries.base import Adversary, Assessment, Method
+from reticent.adversaries.worst_case import worst_case_theorems
+from reticent.curves.enclosure import Enclosure
+from reticent.errors import ParameterError
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.dpsgd import one_record
+from reticent.mechanisms.ledger import parts_of
+from reticent.proofs import Basis, Formula, Proof
+from reticent.registry import described
+from reticent.styles import Style
+
+_PRIVATE = "This number depends on private data: do not publish it, or anything it was computed from."
+_RELATION = "Compares two values of one field of one record (a replacement), whatever relation was asked for."
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute(Adversary):
+    """Knows a record but for one field, and wants that field.
+
+    Knows: every other record, the rest of the target, all values the field can have, every noisy sum.
+    Does not know: which records were sampled, and the noise.
+    Claim: a bound for a constant change, or for a record whose filter fixed a budget in advance; an
+    estimate for a record measured afterwards.
+
+    Attributes:
+        gradient_change: largest distance between the clipped gradients of two completions of the target
+            in one step, in the units of ``max_grad_norm``; or what a recorder accumulated.
+
+    Raises:
+        ParameterError: ``gradient_change`` is negative or NaN.
+    """
+
+    gradient_change: float | SensitivityRecord | None = field(
+        default=None, metadata=described("Largest change R of a clipped gradient.")
+    )
+
+    name: ClassVar[str] = "attribute"
+    title: ClassVar[str] = "Attacker who wants one field"
+    short: ClassVar[str] = "wants one field"
+    style: ClassVar[Style] = Style("#9c7a1a", (14, 4), "#7a5600", "#e0b34d")
+    methods: ClassVar[tuple[Method, ...]] = (Method.PROVEN, Method.CLT, Method.PUBLISHED)
+    unmeasured: ClassVar[str | None] = "nobody measured how far the field can move the model"
+    relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
+    knows: ClassVar[str] = "all other records, all of this one but one field, and every noisy result"
+    lacks: ClassVar[str] = "the field"
+    infers: ClassVar[str] = "which of two values the field has"
+
+    def __post_init__(self) -> None:
+        if self.gradient_change is not None and not isinstance(self.gradient_change, SensitivityRecord):
+            _check.non_negative(gradient_change=self.gradient_change)
+
+    def assess(
+        self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.REPLACE, method: Method = Method.PROVEN
+    ) -> Assessment:
+        """Assess under the replacement of one field; ``exact`` and ``closed-form`` answer with ``proven``.
+
+        ``proven``: the best of the affinity route (RETICENT:attribute-affinity), the revealed mask
+        (RETICENT:attribute-mask) and the worst case under replacement. ``clt``: the Gaussian limit with the
+        worst mask term. ``published``: Corollary 10 of CHERUBIN2024, which does not hold.
+
+        Args:
+            mechanism: what was released, one record per person.
+            neighbouring: any; the answer is that of ``replace``.
+            method: ``proven``, ``clt`` or ``published``.
+
+        Raises:
+            ParameterError: ``gradient_change`` is missing, or belongs to another run.
+            UnsupportedError: a release has other than Gaussian noise, or a record meets a ledger.
+        """
+        if self.gradient_change is None:
+            raise ParameterError(
+                "gradient_change", None, "given (a number >= 0) for the attribute attacker", shown=False
+            )
+        for part in parts_of(mechanism):
+            one_record(part, "attribute inference")
+        case = case_of(self.gradient_change, mechanism)
+        worst = compose(mechanism, Neighbouring.REPLACE)
+        bound = case.proven(worst.pessimistic)
+        conditions = (*mechanism.conditions, *case.conditions)
+        notes = (*case.said, _PRIVATE, _RELATION, *mechanism.notes)
+        proof = Proof(
+            Enclosure(pessimistic=bound, optimistic=case.attained()),
+            theorems=(
+                "RETICENT:attribute-affinity",
+                "RETICENT:attribute-mask",
+                *worst_case_theorems(mechanism, Neighbouring.REPLACE),
+            ),
+            conditions=conditions,
+            notes=notes,
+            mu=(0.0, min(case.unsampled_mu(), mu_limits(mechanism, Neighbouring.REPLACE)[1])),
+        )
+        formula = None if case.basis is Basis.PROOF else proof.as_estimate()
+        if method is Method.CLT:
+            key, note = "RETICENT:attribute-clt", _CLT
+            formula = Formula(case.clt(), theorems=(key,), conditions=conditions, notes=(note, *notes))
+        elif method is Method.PUBLISHED:
+            key, note = "CHERUBIN2024:Corollary 10", _PUBLISHED
+            formula = Formula(case.published(), theorems=(key,), conditions=conditions, notes=(note, *notes))
+        else:
+            method = Method.PROVEN
+        return Assessment(self, Neighbouring.REPLACE, method, (proof,), formula, data_dependent=True)
+
+
+_CLT = "The Gaussian limit for small sample rates, with the worst mask term for this change; an estimate."
+_PUBLISHED = (
+    "Corollary 10 mixes a maximum over the batch with the factor p and forgets what a shared component of "
+    "the completions says about the sampling: it can state less risk than there is (CHERUBIN2024:B4, CHERUBIN2024:B5)."
+)

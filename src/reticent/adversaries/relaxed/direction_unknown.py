@@ -1,0 +1,43 @@
+"""Attackers who may not know the direction of a record's gradient: what all of them have in common."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Self
+
+from reticent.adversaries.base import Adversary
+from reticent.adversaries.relaxed.reacting_gradients import FORMS
+from reticent.errors import ParameterError
+from reticent.mechanisms.gradients import Gradients, GradientsRecord
+
+_SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.LINEAR_HEAD: "head"}
+
+
+class DirectionUnknown(Adversary):
+    """Base of a frozen dataclass with the fields ``dimension``, ``gradients`` and ``known_share`` of ``Relaxed``."""
+
+    __slots__ = ()
+
+    dimension: int | None
+    gradients: Gradients | None
+    known_share: float
+
+    @property
+    def label(self) -> str:
+        """With the stated dimension and form of the gradients, as a table has room for them."""
+        form = [] if self.gradients is None else [_SHORT.get(self.gradients, self.gradients.value)]
+        return " ".join([self.name, *form, *([] if self.dimension is None else [f"d={self.dimension}"])])
+
+    def fitted(self, form: GradientsRecord) -> Self:
+        if form.dimension is not None and self.dimension is not None and self.dimension > form.dimension:
+            wanted = f"at most {form.dimension}, the features of the model that was run"
+            raise ParameterError("dimension", self.dimension, wanted)
+        if self.gradients is None:
+            share = 0.0 if form.kind is Gradients.FIXED else form.known_share
+            return replace(self, gradients=form.kind, known_share=share) if form.settled else self  # type: ignore[type-var]
+        if self.gradients in FORMS and self.gradients not in form.ensured:
+            why = "" if form.obstacle is None else f": {form.obstacle.text}"
+            raise ParameterError("gradients", self.gradients.value, f"one that the model of the run has{why}")
+        if self.gradients in FORMS and self.known_share < form.known_share:
+            raise ParameterError("known_share", self.known_share, f"at least {form.known_share!r}, as the run has it")
+        return self

@@ -1,0 +1,157 @@
+"""``calibrate_samplers``: which sampler gives the least noise, as a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from reticent import _check
+from reticent.adversaries import Method
+from reticent.api.names import Who
+from reticent.api.names import adversary as one_adversary
+from reticent.api.noise import target_of
+from reticent.api.table import Cell, Table
+from reticent.calibration.samplers import Choice, LeftOut, Plan
+from reticent.calibration.samplers import calibrate_samplers as solve
+from reticent.calibration.targets import Target
+from reticent.errors import ParameterError
+from reticent.mechanisms import Neighbouring, Sampler
+from reticent.mechanisms.codec import mechanism_record
+from reticent.pairs.neighbouring import relation_of
+from reticent.proofs import conditions_by_whom
+from reticent.risk.report import strict
+
+ANY = "any"
+SCHEMA = "reticent.samplers/1"
+
+
+class SamplerChoices(Table):
+    """The least noise of each sampler and batch size, the least noise of the mean gradient first.
+
+    Attributes:
+        target: what had to be reached.
+        choices: with an answer.
+        skipped: without one, with the reason.
+    """
+
+    _leading = 2
+
+    def __init__(self, target: Target, choices: Sequence[Choice], skipped: Sequence[LeftOut] = ()) -> None:
+        self.target, self.choices, self.skipped = target, tuple(choices), tuple(skipped)
+
+    @property
+    def best(self) -> Choice:
+        """The choice with the least noise of the mean gradient.
+
+        Raises:
+            ParameterError: there is none.
+        """
+        if not self.choices:
+            raise ParameterError("sampler", None, "one with an answer; `skipped` has the reasons")
+        return self.choices[0]
+
+    def title(self) -> str:
+        """The target."""
+        return f"least noise for {self.target}"
+
+    def columns(self) -> tuple[str, ...]:
+        """How batches are drawn, the noise, what that is on the mean gradient, and what must fit the memory."""
+        return ("sampler", "batch_size", "noise_multiplier", "noise_of_mean", "steps", "largest_batch", "achieved")
+
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """One row for each choice."""
+        return [
+            (
+                one.sampler.value,
+                one.batch_size,
+                one.answer.value,
+                one.noise_of_mean,
+                getattr(one.answer.mechanism, "steps", None),
+                one.largest_batch,
+                one.answer.achieved.value,
+            )
+            for one in self.choices
+        ]
+
+    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
+        """Noise is rounded up; what is achieved, on the safe side."""
+        return [None, None, True, True, None, None, self.target.grows_with_risk]
+
+    def notes(self) -> list[str]:
+        """What each sampler's number rests on, and which samplers were left out and why."""
+        owned = ((one.sampler.value, one.answer.assessment().conditions) for one in self.choices)
+        rests = conditions_by_whom(dict(owned).items())
+        return [*(["What the numbers rest on:"] if rests else []), *rests, *self._left_out()]
+
+    def _left_out(self) -> list[str]:
+        sizes = ((one, f" at batches of {one.batch_size}" if one.batch_size else "") for one in self.skipped)
+        return [f"{one.sampler.value}{size} left out: {one.reason}" for one, size in sizes]
+
+    def to_json(self) -> str:
+        """Strict JSON text; null is an infinite number."""
+        rows = [
+            {
+                "sampler": one.sampler.value,
+                "batch_size": one.batch_size,
+                "largest_batch": one.largest_batch,
+                "noise_multiplier": one.answer.value,
+                "noise_of_mean": one.noise_of_mean,
+                "achieved": strict(one.answer.achieved.value),
+                "adversary": one.answer.adversary.name,
+                "neighbouring": one.answer.neighbouring.value,
+                "claim": one.answer.assessment().claim.value,
+                "mechanism": mechanism_record(one.answer.mechanism),
+            }
+            for one in self.choices
+        ]
+        skipped = [
+            {"sampler": one.sampler.value, "batch_size": one.batch_size, "reason": one.reason} for one in self.skipped
+        ]
+        document = {"schema": SCHEMA, "target": str(self.target), "rows": rows, "skipped": skipped}
+        return json.dumps(document, indent=2, allow_nan=False)
+
+
+def calibrate_samplers(
+    target: Target | str | None = None,
+    *,
+    dataset_size: int,
+    epochs: float,
+    batch_size: int | Sequence[int] = (),
+    memory: int | None = None,
+    samplers: str | Sampler | Sequence[str | Sampler] = ANY,
+    adversary: Who | None = None,
+    neighbouring: Neighbouring | str | None = None,
+    method: Method | str = Method.EXACT,
+    progress: Callable[[str], None] | None = None,
+    **limits: float,
+) -> SamplerChoices:
+    """Which sampler gives the least noise for this data set, these epochs and this memory?
+
+    Args:
+        target, limits, adversary, neighbouring, method: as for ``calibrate``.
+        dataset_size: number of training records.
+        epochs: passes over the data.
+        batch_size: one or several; left out, each sampler gets the largest that fits the memory.
+        memory: most records in one batch; truncated Poisson batches are cut there.
+        samplers: one or several, or ``"any"``.
+        progress: called with a few words before each search.
+
+    Raises:
+        ParameterError: an argument is missing or wrong.
+
+    Example:
+        >>> import reticent as rt
+        >>> found = rt.calibrate_samplers(
+        ...     advantage=0.1, dataset_size=6400, epochs=10, batch_size=64, samplers=["poisson", "shuffled"]
+        ... )
+        >>> found.best.sampler.value
+        'poisson'
+    """
+    asked = [samplers] if isinstance(samplers, str) else list(samplers)
+    chosen = tuple(Sampler) if ANY in asked else tuple(_check.member(Sampler, sampler=one) for one in asked)
+    sizes = (batch_size,) if isinstance(batch_size, int) else tuple(batch_size)
+    goal = target_of(target, limits)
+    plan = Plan(dataset_size, epochs, memory)
+    who, how = one_adversary(adversary), _check.member(Method, method=method)
+    found, skipped = solve(plan, goal, chosen, sizes, who, relation_of(neighbouring), how, progress)
+    return SamplerChoices(goal, found, skipped)

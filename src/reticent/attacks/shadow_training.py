@@ -1,0 +1,246 @@
+"""One block of shadow models, trained as stacked tensors.
+
+Same pipeline by construction: the architecture comes from ``reticent.training.build_model``, batches from
+``draw_batches``, randomness from ``SeededSource``, the optimiser is torch's own on stacked tensors, and the step
+is that of DP-SGD with the target's configuration; a test compares a shadow model with ``reticent.training`` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import torch
+from torch import nn
+
+from reticent.attacks.signals import scaled_confidence
+from reticent.attacks.stacked import Buffers, Stacked, stack
+from reticent.tasks import Store, Task
+from reticent.training.batches import draw_batches
+from reticent.training.config import Optimiser, TrainConfig, parse_config
+from reticent.training.hooks import RunContext
+from reticent.training.loop import fit
+from reticent.training.models import build_model
+from reticent.training.randomness import SeededSource, Stream, torch_seed
+from reticent.training.setup import make_settings
+from reticent.training.smoothing import WeightAverage, follow
+
+BLOCK = 16
+"""Models per task."""
+
+_MODEL_STREAM, _MEMBERSHIP_STREAM = 0, 1
+_EVALUATION_BATCH = 4096
+
+
+def model_seed(seed: int, number: int) -> int:
+    """The seed of shadow model ``number``, whatever the number of models."""
+    return int(
+        np.random.SeedSequence(seed, spawn_key=(_MODEL_STREAM, number)).generate_state(1, np.uint64)[0] >> np.uint64(1)
+    )
+
+
+def members_of(seed: int, number: int, pool: int, size: int) -> np.ndarray:
+    """Increasing positions of the training records of shadow model ``number``.
+
+    Sixteen consecutive models share one random circle of the pool; each leaves out an arc, and the arcs start at
+    equal distances. So every record is left out by as many of the sixteen as every other, up to one,
+    whatever share of the pool a model is trained on.
+    """
+    group, place = divmod(number, BLOCK)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_MEMBERSHIP_STREAM, group)))
+    circle = np.roll(rng.permutation(pool), -(place * pool // BLOCK))
+    return np.sort(circle[:size])
+
+
+@dataclass(frozen=True)
+class ShadowBlock:
+    """The models of one task, and the pool that they are trained on."""
+
+    config: TrainConfig
+    features: torch.Tensor
+    labels: torch.Tensor
+    classes: int
+    seeds: list[int]
+    members: list[np.ndarray]
+
+    @classmethod
+    def of(cls, task: Task, store: Store) -> ShadowBlock:
+        """The block that a task describes."""
+        given = task.inputs
+        pool = store.get(given["pool"])
+        # A configuration must name a data set; what is trained on is the pool.
+        config = parse_config({**given["config"], "data": {"name": "digits"}}, "shadow task")
+        numbers = range(given["number"] * given["size"], (given["number"] + 1) * given["size"])
+        seeds = [model_seed(given["seed"], number) for number in numbers]
+        members = [members_of(given["seed"], n, len(pool["labels"]), given["train_size"]) for n in numbers]
+        features = torch.from_numpy(pool["features"]).to(config.device)
+        return cls(
+            config, features, torch.from_numpy(pool["labels"]).to(config.device), given["classes"], seeds, members
+        )
+
+    @property
+    def steps(self) -> int:
+        """Of each model."""
+        return make_settings(self.config, len(self.members[0])).steps
+
+    def train(self, steps: int) -> Stacked:
+        """The block's models after ``steps`` steps; a model alone is trained by ``reticent.training.fit`` itself."""
+        modules = [self._module(seed) for seed in self.seeds]
+        with _one_thread():
+            if len(modules) == 1:
+                self._fit(modules[0], steps)
+                return stack(modules)
+            models = stack(modules)
+            train_stacked(models, self.config, self.features, self.labels, self.members, self.seeds, steps)
+        return models
+
+    def _module(self, seed: int) -> nn.Module:
+        start = torch_seed(seed, Stream.INITIALISATION)
+        return build_model(self.config.model, tuple(self.features.shape[1:]), self.classes, start).to(
+            self.config.device
+        )
+
+    def _fit(self, module: nn.Module, steps: int) -> None:
+        chosen = torch.from_numpy(self.members[0]).to(self.features.device)
+        settings = replace(make_settings(self.config, len(chosen)), steps=steps)
+        context = RunContext(
+            model=module,
+            dataset=None,
+            train_features=self.features[chosen],
+            train_labels=self.labels[chosen],
+            max_grad_norm=settings.max_grad_norm,
+            noise_multiplier=settings.noise_multiplier,
+            sample_rate=settings.sample_rate,
+            divisor=settings.divisor,
+            planned_steps=steps,
+            directory=None,
+        )
+        sampling = SeededSource(self.seeds[0], Stream.SAMPLING)
+        averages = _averages(self.config)
+        make = partial(_optimiser, self.config, steps)
+        fit(context, settings, make, sampling, SeededSource(self.seeds[0], Stream.NOISE), hooks=averages)
+        for mean in averages:
+            mean.install()
+
+    def result(self) -> dict[str, np.ndarray]:
+        """Confidences of the trained models in the pool, and what they were trained on."""
+        models = self.train(self.steps)
+        labels = self.labels.cpu().numpy()
+        parts = []
+        with _one_thread():
+            for start in range(0, len(labels), _EVALUATION_BATCH):
+                stop = start + _EVALUATION_BATCH
+                logits = models.logits(self.features[start:stop]).cpu().numpy()
+                parts.append(scaled_confidence(logits, labels[start:stop]).astype(np.float32))
+        included = np.zeros((len(self.seeds), len(labels)), dtype=bool)
+        for row, chosen in zip(included, self.members, strict=True):
+            row[chosen] = True
+        return {"confidence": np.concatenate(parts, axis=1), "included": included}
+
+
+def train_stacked(
+    models: Stacked,
+    config: TrainConfig,
+    features: torch.Tensor,
+    labels: torch.Tensor,
+    members: Sequence[np.ndarray],
+    seeds: Sequence[int],
+    steps: int,
+) -> None:
+    """DP-SGD of ``config`` on K models at once, in place.
+
+    Args:
+        models: K models with their initial weights.
+        config: the target's configuration.
+        features, labels: the pool, on the models' device.
+        members: K arrays of equal length: positions in the pool of each model's training records.
+        seeds: K seeds of masks and noise.
+        steps: how many.
+    """
+    settings = make_settings(config, len(members[0]))
+    streams = [
+        draw_batches(
+            settings.sampler,
+            SeededSource(seed, Stream.SAMPLING),
+            len(chosen),
+            settings.sample_rate,
+            settings.batch_size,
+        )
+        for seed, chosen in zip(seeds, members, strict=True)
+    ]
+    noise = [SeededSource(seed, Stream.NOISE) for seed in seeds]
+    optimiser, buffers, averages = _optimiser(config, steps, models.parameters), Buffers(), _averages(config)
+    for mean in averages:
+        mean.begin(models.parameters, steps)
+    for step in range(steps):
+        index, weights = _pad([chosen[next(stream)] for chosen, stream in zip(members, streams, strict=True)])
+        where = torch.from_numpy(index).to(features.device)
+        models.add_gradients(
+            buffers.rows("x", features, where),
+            buffers.rows("y", labels, where),
+            torch.from_numpy(weights).to(features.device),
+            config.max_grad_norm,
+        )
+        _add_noise(models.parameters, noise, settings.noise_multiplier * settings.max_grad_norm)
+        for gradient in _gradients(models.parameters):
+            gradient.div_(settings.divisor)
+        optimiser.step()
+        for mean in averages:
+            mean.add(step)
+    for mean in averages:
+        mean.install()
+
+
+def _optimiser(config: TrainConfig, steps: int, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
+    """torch's own: its updates work on each number alone, so stacking changes nothing."""
+    optimiser: torch.optim.Optimizer
+    if config.optimiser is Optimiser.ADAM:
+        optimiser = torch.optim.Adam(parameters, lr=config.learning_rate)
+    else:
+        optimiser = torch.optim.SGD(parameters, lr=config.learning_rate, momentum=config.momentum)
+    if config.learning_rate_schedule is not None:
+        follow(optimiser, config.learning_rate_schedule, steps)
+    return optimiser
+
+
+def _averages(config: TrainConfig) -> list[WeightAverage]:
+    return [] if config.average_last is None else [WeightAverage(config.average_last)]
+
+
+def _pad(batches: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Batches of different sizes as a rectangle, and weights that blank what was added."""
+    longest = max(1, *(len(batch) for batch in batches))
+    index = np.zeros((len(batches), longest), dtype=np.int64)
+    weights = np.zeros((len(batches), longest), dtype=np.float32)
+    for row, batch in enumerate(batches):
+        index[row, : len(batch)] = batch
+        weights[row, : len(batch)] = 1.0
+    return index, weights
+
+
+def _add_noise(parameters: list[torch.Tensor], noise: Sequence[SeededSource], deviation: float) -> None:
+    if deviation == 0.0:
+        return
+    sizes = [p[0].numel() for p in parameters]
+    drawn = np.stack([source.normal(sum(sizes)) for source in noise]) * deviation
+    flat = torch.from_numpy(drawn).to(parameters[0])
+    for gradient, part in zip(_gradients(parameters), flat.split(sizes, dim=1), strict=True):
+        gradient.add_(part.reshape(gradient.shape))
+
+
+def _gradients(parameters: list[torch.Tensor]) -> list[torch.Tensor]:
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Sums over threads depend on their number; one thread gives the same bits everywhere."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

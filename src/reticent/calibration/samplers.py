@@ -1,0 +1,202 @@
+"""The least noise under each sampler, for one data set, a number of epochs and a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from reticent import _check
+from reticent.adversaries import Adversary, Method
+from reticent.calibration.solve import Calibration, UnreachableError, calibrate
+from reticent.calibration.targets import Target
+from reticent.calibration.unknowns import NoiseMultiplier
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.mechanisms.dpsgd import batches_per_epoch, steps_in
+
+_RARE = 1e-6  # probability that some batch of the run is larger than what is called the largest
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The least noise of one sampler at one batch size.
+
+    Attributes:
+        sampler: how batches are drawn.
+        batch_size: records per batch, on average.
+        largest_batch: records that no batch exceeds, but in one run of a million.
+        answer: the least noise multiplier.
+    """
+
+    sampler: Sampler
+    batch_size: int
+    largest_batch: int
+    answer: Calibration
+
+    @property
+    def noise_of_mean(self) -> float:
+        """Noise of the mean gradient, in clip norms: the noise multiplier over the batch size."""
+        return self.answer.value / self.batch_size
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A sampler without an answer.
+
+    Attributes:
+        sampler: how batches would be drawn.
+        batch_size: records per batch, on average; None where no size fits the memory.
+        reason: why there is none.
+    """
+
+    sampler: Sampler
+    batch_size: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is trained, whatever the sampler.
+
+    Attributes:
+        dataset_size: number of training records.
+        epochs: passes over the data.
+        memory: most records in one batch, or None.
+
+    Raises:
+        ParameterError: a number is outside its domain.
+    """
+
+    dataset_size: int
+    epochs: float
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        _check.count(dataset_size=self.dataset_size)
+        _check.positive(epochs=self.epochs)
+        if self.memory is not None:
+            _check.count(memory=self.memory)
+
+    def run(self, sampler: Sampler, batch_size: int) -> DPSGD:
+        """The run, with any noise. A loader that makes passes keeps its last batch, as that of torch does.
+
+        Args:
+            sampler: how batches are drawn.
+            batch_size: records per batch, on average.
+
+        Raises:
+            ParameterError: the batch is larger than the data.
+            UnsupportedError: batches are to be cut, and nothing says where.
+        """
+        cut = self.memory if sampler is Sampler.TRUNCATED_POISSON else None
+        if sampler is Sampler.TRUNCATED_POISSON and cut is None:
+            raise UnsupportedError("batches are cut at the memory, which is not stated")
+        if not batch_size <= self.dataset_size:
+            raise ParameterError("batch_size", batch_size, f"at most the dataset size, {self.dataset_size}")
+        rate = _check.count(batch_size=batch_size) / self.dataset_size
+        batches = -(-self.dataset_size // batch_size) if sampler.in_passes else None
+        return DPSGD(
+            noise_multiplier=1.0,
+            sample_rate=rate,
+            steps=steps_in(self.epochs, rate, sampler, batches),
+            batch_size=batch_size,
+            dataset_size=self.dataset_size,
+            sampler=sampler,
+            batches_per_epoch=batches,
+            max_batch_size=cut,
+        )
+
+    def fits(self, sampler: Sampler, batch_size: int) -> bool:
+        """Whether the batches fit the memory; those that are cut do where a cut is as rare.
+
+        Args:
+            sampler, batch_size: as for ``run``.
+        """
+        drawn = Sampler.POISSON if sampler is Sampler.TRUNCATED_POISSON else sampler
+        return self.memory is None or largest_batch(self.run(drawn, batch_size)) <= self.memory
+
+    def largest_that_fits(self, sampler: Sampler) -> int | None:
+        """The largest batch size that fits the memory; None where not even single records do.
+
+        Args:
+            sampler: how batches are drawn.
+        """
+        fitting, beyond = 0, min(self.memory or self.dataset_size, self.dataset_size) + 1
+        while beyond - fitting > 1:
+            middle = (fitting + beyond) // 2
+            fitting, beyond = (middle, beyond) if self.fits(sampler, middle) else (fitting, middle)
+        return fitting or None
+
+
+def largest_batch(run: DPSGD) -> int:
+    """Records that no batch of the run exceeds, but with a probability of a millionth.
+
+    Args:
+        run: with a batch size and a number of records.
+    """
+    from scipy.special import bdtrc  # lists of verbs are read without it
+
+    records = run.dataset_size or 1
+    if run.max_batch_size is not None:
+        return min(run.max_batch_size, records)
+    if run.sampler is not Sampler.POISSON and not run.sampler.allocated:
+        return run.batch_size or 1
+    share = 1.0 / batches_per_epoch(run) if run.sampler.allocated else run.sample_rate
+    low, high = 0, records
+    while low < high:
+        middle = (low + high) // 2
+        rare = run.steps * float(bdtrc(middle, records, share)) <= _RARE
+        low, high = (low, middle) if rare else (middle + 1, high)
+    return low
+
+
+def calibrate_samplers(
+    plan: Plan,
+    target: Target,
+    samplers: Sequence[Sampler] = tuple(Sampler),
+    batch_sizes: Sequence[int] = (),
+    adversary: Adversary | None = None,
+    neighbouring: Neighbouring | None = None,
+    method: Method = Method.EXACT,
+    progress: Callable[[str], None] | None = None,
+) -> tuple[tuple[Choice, ...], tuple[LeftOut, ...]]:
+    """The least noise of each sampler at each batch size; first those with the least noise of the mean gradient.
+
+    Args:
+        plan: the data, the epochs and the memory.
+        target: what has to be reached.
+        samplers: which are looked at.
+        batch_sizes: which; none are the largest that fits the memory, for each sampler.
+        adversary, neighbouring, method: as for ``calibrate``.
+        progress: called with a few words before each search.
+
+    Raises:
+        ParameterError: neither batch sizes nor a memory are given, or a batch is larger than the data.
+    """
+    if not batch_sizes and plan.memory is None:
+        raise ParameterError("batch_size", None, "given, or a memory")
+    found: list[Choice] = []
+    left_out: list[LeftOut] = []
+    for sampler in dict.fromkeys(samplers):
+        sizes: Sequence[int | None] = batch_sizes or [plan.largest_that_fits(sampler)]
+        for size in dict.fromkeys(sizes):
+            if progress is not None:
+                progress(f"{sampler.value}, batches of {size}")
+            try:
+                run, most = _fitting(plan, sampler, size)
+                answer = calibrate(run, NoiseMultiplier(), target, adversary, neighbouring, method)
+                found.append(Choice(sampler, run.batch_size or 1, most, answer))
+            except (UnsupportedError, UnreachableError) as error:
+                left_out.append(LeftOut(sampler, size, str(error)))
+    return tuple(sorted(found, key=lambda one: one.noise_of_mean)), tuple(left_out)
+
+
+def _fitting(plan: Plan, sampler: Sampler, size: int | None) -> tuple[DPSGD, int]:
+    """The run and its largest batch, which fits the memory."""
+    if size is None:
+        raise UnsupportedError(f"no batch size keeps all batches within {plan.memory} records")
+    run = plan.run(sampler, size)
+    most = largest_batch(run)
+    if plan.memory is not None and max(most, size) > plan.memory:
+        raise UnsupportedError(f"a batch may have {max(most, size)} records, and {plan.memory} fit the memory")
+    return run, most

@@ -1,0 +1,113 @@
+"""The rows of the answer: each attacker of the document, with the guess before and after.
+
+An attacker who repeats another goes to the appendix: the page has a row for each different answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reticent.adversaries import ADVERSARIES
+from reticent.adversaries.mixed import Mixed
+from reticent.adversaries.relaxed.adversary import Relaxed
+from reticent.certificates import words
+from reticent.certificates.schema import Certificate, CertifiedAssessment
+from reticent.certificates.sentences import even_guess, found_at, percent, persons, right_guess
+from reticent.mechanisms import Neighbouring
+from reticent.proofs import Claim
+
+SCALE = 192.0
+_INDENT = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the answer: an attacker, and from where to where the guess goes.
+
+    Attributes:
+        record: the assessment; its attacker has the same name in every table, picture and note.
+        title: that attacker in people's words.
+        guesses: pairs (blind guess, with the model), in the order of the columns.
+        dot: place of the best guess on the drawing from 50% to 100%.
+        like: the attacker whose answer this one repeats, who has the row of both; None for a row of its own.
+    """
+
+    record: CertifiedAssessment
+    title: str
+    guesses: tuple[tuple[str, str], ...]
+    dot: float
+    like: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The rows under one neighbouring relation.
+
+    Attributes:
+        question: what every attacker here wants to know.
+        relation: its name.
+        rows: the worst case first, each with an answer of its own.
+        apart: those who repeat another, or lie between two rows: they go to the appendix.
+    """
+
+    question: str
+    relation: str
+    rows: tuple[Row, ...]
+    apart: tuple[Row, ...]
+
+
+def place(share: float) -> float:
+    """Where a share of right answers lies on the drawing: 50% at its left end, 100% at its right."""
+    return round(_INDENT + SCALE * (2.0 * share - 1.0), 1)
+
+
+def columns(certificate: Certificate) -> list[tuple[str, str]]:
+    """Heading and explanation of each column of the answer."""
+    q = certificate.questions
+    found = [("Coin flip", "both answers equally likely")]
+    found += [(f"1 in {1 / p:.3g}", f"the secret holds with {percent(p)}") for p in q.priors if p < 0.5][:1]
+    found += [(f"{percent(f)} false alarms", "share of insiders found") for f in q.fprs if f == 0.01]
+    return found
+
+
+def groups(certificate: Certificate) -> list[Group]:
+    """All attackers, by relation."""
+    records = persons(certificate.mechanism)
+    found: dict[str, list[CertifiedAssessment]] = {}
+    for record in certificate.assessments:
+        found.setdefault(record.neighbouring, []).append(record)
+    return [
+        _group(words.relation(Neighbouring(name), records), name, [_row(certificate, one, same) for one in same])
+        for name, same in found.items()
+    ]
+
+
+def _group(question: str, relation: str, rows: Sequence[Row]) -> Group:
+    own, apart = (tuple(row for row in rows if (row.like is None) is wanted) for wanted in (True, False))
+    return Group(question, relation, own, apart)
+
+
+def _row(certificate: Certificate, record: CertifiedAssessment, same: Sequence[CertifiedAssessment]) -> Row:
+    title = ADVERSARIES[record.adversary].title
+    return Row(record, title, _guesses(certificate, record), place(even_guess(record)), _like(record, same))
+
+
+def _like(record: CertifiedAssessment, same: Sequence[CertifiedAssessment]) -> str | None:
+    """Who has the row of this attacker: the first with the same curve and claim, or both ends of a mixture."""
+    for other in same:
+        if other is record:
+            break
+        if (other.curve, other.claim) == (record.curve, record.claim):
+            return f"the same numbers as {other.label}"
+    between = record.adversary == Mixed.name and any(other.adversary == Relaxed.name for other in same)
+    return f"between {Relaxed.name} and worst-case" if between else None
+
+
+def _guesses(certificate: Certificate, record: CertifiedAssessment) -> tuple[tuple[str, str], ...]:
+    q = certificate.questions
+    claim = Claim(record.claim)
+    strength = "at most" if claim.proven else "about" if claim is Claim.ESTIMATE else "measured"
+    even = (percent(0.5), f"{strength} {percent(even_guess(record), up=claim.proven)}")
+    rare = [right_guess(record, p) for p in q.priors if p < 0.5][:1]
+    return (even, *rare, *(found_at(record, f) for f in q.fprs if f == 0.01))

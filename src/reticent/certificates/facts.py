@@ -1,0 +1,106 @@
+"""What was run and what the issuer declares, as labelled lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reticent.certificates import words
+from reticent.certificates.schema import Certificate
+from reticent.certificates.sentences import parts_in
+from reticent.mechanisms import MECHANISMS
+from reticent.records.watched_run import WATCH_SCHEMA
+from reticent.registry import parameters_of
+
+_FACTS = {
+    "kind": "mechanism",
+    "noise_multiplier": "noise multiplier (noise over clip norm, on the sum)",
+    "sample_rate": "sample rate",
+    "steps": "noisy steps",
+    "max_grad_norm": "clip norm",
+    "num_parameters": "trained parameters",
+    "batch_size": "expected records per step",
+    "dataset_size": "training records",
+    "sampler": "how records were drawn",
+    "releases": "releases",
+    "dimension": "released coordinates",
+}
+
+
+def facts(certificate: Certificate) -> list[tuple[str, str]]:
+    """What was run, as labelled lines; the ledger's words where there is one."""
+    parts = parts_in(certificate.mechanism)
+    found = list(_selections(certificate.mechanism))
+    for place, part in enumerate(parts, 1):
+        before = f"{place}: " if len(parts) > 1 else ""
+        for key, label in _labels(part):
+            if part.get(key) is not None:
+                found.append((before + words.of_clients(certificate, label), _plain(part[key])))
+    if certificate.ledger is not None:
+        ledger = certificate.ledger
+        if ledger.get("schema") == WATCH_SCHEMA:
+            return found + _seen(ledger)
+        found.append(("data set", str(ledger["data"]["name"] or "not named")))
+        found.append(("source of randomness", str(ledger["randomness"])))
+        found.append(("versions", ", ".join(f"{key} {ledger['versions'][key]}" for key in sorted(ledger["versions"]))))
+    known = accuracy(certificate)
+    return found if known is None else [*found, ("accuracy on test records", f"{known:.0%}")]
+
+
+def declarations(certificate: Certificate) -> list[tuple[str, str | None]]:
+    """What the issuer says in words of their own, None where nothing is said: shown as theirs, never as ours."""
+    said = certificate.declared
+    return [("Subject", said.subject), ("Issuer", said.issuer), ("Purpose", said.purpose)]
+
+
+def commitment(certificate: Certificate) -> str | None:
+    """The salted commitment to the data, if the ledger has one."""
+    data = (certificate.ledger or {}).get("data")
+    found = data.get("commitment") if isinstance(data, dict) else None
+    return None if found is None else str(found)
+
+
+def accuracy(certificate: Certificate) -> float | None:
+    """Accuracy on test records, if it may be shown."""
+    utility = (certificate.ledger or {}).get("utility")
+    found = utility.get("test_accuracy") if isinstance(utility, dict) else None
+    return None if found is None else float(found)
+
+
+def _selections(mechanism: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """How many runs each selection chose from; what follows is one of these runs."""
+    for part in mechanism.get("parts", [mechanism]):
+        if "runs" in part:
+            law, mean = part["runs"]["kind"].replace("-", " "), _plain(float(part["runs"]["mean"]))
+            yield "released", f"the best of several runs: {law}, {mean} on average"
+
+
+def _labels(part: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What to call the facts of one mechanism: our words, or the help text of the parameter."""
+    own = [(p.name, p.help.rstrip(".")) for p in parameters_of(MECHANISMS[part["kind"]]) if p.name not in _FACTS]
+    return [*_FACTS.items(), *own]
+
+
+def _seen(ledger: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was seen of a watched loop, as labelled lines."""
+    sampler, clipping = ledger["sampler"], ledger["clipping"]
+    norms = dict.fromkeys(_plain(x) for x in (clipping["smallest"], clipping["largest"]) if x is not None)
+    return [
+        ("batches", f"{sampler['drawn']} ({sampler['source']}: {sampler['name']})"),
+        ("clipping", f"{clipping['kind']} ({clipping['source']}), norm {' to '.join(norms) or 'unknown'}"),
+        *([] if ledger.get("planned") is None else [("planned steps", _plan(ledger["planned"]))]),
+        ("divisor of the noisy sum", "unknown" if ledger["divisor"] is None else _plain(ledger["divisor"])),
+        ("optimizer", " around ".join(ledger["optimiser"]) or "unknown"),
+        ("source of randomness", str(ledger["randomness"])),
+        ("device", str(ledger["device"])),
+        ("versions", ", ".join(f"{key} {ledger['versions'][key]}" for key in sorted(ledger["versions"]))),
+    ]
+
+
+def _plan(planned: dict[str, Any]) -> str:
+    stop = planned.get("stop_at")
+    return f"at most {planned['steps']}" + ("" if stop is None else f", where the watch stops at {stop}")
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

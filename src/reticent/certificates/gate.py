@@ -1,0 +1,84 @@
+"""Whether a model may go out: the certificate verifies, is of today and signed, and meets its policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reticent.certificates.policy import Policy
+from reticent.certificates.requirements import Check, judged
+from reticent.certificates.schema import Certificate
+from reticent.certificates.verify import Verification
+from reticent.io.times import moment
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What was compared besides the numbers; None where nothing was given to compare with.
+
+    Attributes:
+        signed: the signature is that of the key given.
+        weights: the file of weights is the one that the certificate names.
+    """
+
+    signed: bool | None = None
+    weights: bool | None = None
+
+
+def check(
+    certificate: Certificate, outcome: Verification, policy: Policy, shown: Shown, *, now: datetime
+) -> list[Check]:
+    """Every requirement of ``policy``, in order: the document itself first.
+
+    Args:
+        certificate: the document.
+        outcome: what ``verify`` found; numbers of a document that is not accepted count for nothing.
+        policy: what is required.
+        shown: what else was compared.
+        now: for age and expiry.
+    """
+    around = [_verified(outcome), *_shown(certificate, policy, shown), *_dates(certificate, policy, now)]
+    return [*around, *judged(certificate, policy)]
+
+
+def _verified(outcome: Verification) -> Check:
+    refused = [difference for difference in outcome.differences if outcome.refuses(difference)]
+    if not refused:
+        return Check("the certificate verifies", True, f"{outcome.equal} numbers and sentences derived again")
+    first = refused[0].leaf
+    return Check("the certificate verifies", False, f"{len(refused)} numbers or sentences differ, first {first}")
+
+
+def _shown(certificate: Certificate, policy: Policy, shown: Shown) -> Iterator[Check]:
+    """The signature and the model."""
+    if policy.signature or shown.signed is not None:
+        says = {True: "by the key given", False: "missing, or by another key", None: "no key was given to check it"}
+        yield Check("the certificate is signed", shown.signed is True, says[shown.signed])
+    if policy.weights or shown.weights is not None:
+        says = {True: "it is", False: "it is another, or none is named", None: "no file of weights was given"}
+        yield Check("the model is the one that it names", shown.weights is True, says[shown.weights])
+    if policy.weights_sha256 is not None:
+        named = certificate.declared.weights_sha256
+        detail = "no model is named" if named is None else f"SHA-256 {named}"
+        yield Check("the model is one that may go out", named in policy.weights_sha256, detail)
+
+
+def _dates(certificate: Certificate, policy: Policy, now: datetime) -> list[Check]:
+    found = []
+    created, expires = moment(certificate.declared.created), certificate.declared.expires
+    if expires is not None:
+        found.append(Check("the certificate has not expired", now < moment(expires), f"expires {expires}"))
+    if policy.max_age_days is not None:
+        age = now - created
+        fresh = timedelta(days=-1) <= age <= timedelta(days=policy.max_age_days)
+        detail = f"created {certificate.declared.created}, {_days(age)}"
+        found.append(Check(f"at most {policy.max_age_days:g} days old", fresh, detail))
+    return found
+
+
+def _days(age: timedelta) -> str:
+    """Whole days: a public certificate states the day on which it was made, and no hour."""
+    if age < timedelta(0):
+        return "in the future"
+    return {0: "today", 1: "1 day ago"}.get(age.days, f"{age.days} days ago")

@@ -1,0 +1,122 @@
+"""Whether a certificate meets a policy: one line for each requirement, with what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reticent.certificates.policy import MEASURED, Limit, Policy, parameters_wanted
+from reticent.certificates.schema import Certificate, CertifiedAssessment
+from reticent.proofs import CONDITIONS, Claim
+from reticent.risk.report import MEASURES, Number
+from reticent.text import digits
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One requirement and what became of it.
+
+    Attributes:
+        name: the requirement, in words.
+        passed: whether the certificate meets it.
+        detail: what was found.
+    """
+
+    name: str
+    passed: bool
+    detail: str
+
+
+def judged(certificate: Certificate, policy: Policy) -> list[Check]:
+    """The requirements that the document alone can answer: relations, ledger, warnings and limits.
+
+    Args:
+        certificate: the document; whether it is true, signed and of today is not asked here.
+        policy: what is required.
+    """
+    found = []
+    worst = {record.neighbouring for record in certificate.assessments if record.adversary == "worst-case"}
+    for relation in policy.demanded:
+        detail = "there" if relation in worst else f"there for {', '.join(sorted(worst)) or 'no relation'}"
+        found.append(Check(f"the worst case under {relation.value}", relation in worst, detail))
+    if policy.ledger:
+        present = certificate.ledger is not None
+        found.append(Check("the ledger of a run supports it", present, "yes" if present else "no ledger"))
+    listed = {warning.name for warning in certificate.warnings}
+    for name in policy.forbid_warnings:
+        found.append(Check(f"no warning {name}", name not in listed, "found" if name in listed else "none"))
+    for limit in policy.limits:
+        found += _limit(certificate, policy, limit)
+    return found
+
+
+def _limit(certificate: Certificate, policy: Policy, limit: Limit) -> list[Check]:
+    """One answer for each relation: that of the limit, or all that must be there and all that are."""
+    name, found = _name(limit), []
+    every = [record for record in certificate.assessments if record.adversary == limit.adversary]
+    fits = [record for record in every if _is_meant(record, limit)]
+    if limit.neighbouring is not None:
+        relations = [limit.neighbouring.value]
+    else:
+        relations = [relation.value for relation in policy.demanded]
+        relations += [record.neighbouring for record in fits if record.neighbouring not in relations]
+    for relation in dict.fromkeys(relations):
+        records = [record for record in fits if record.neighbouring == relation]
+        if not records:
+            others = ", only with other parameters" if any(r.neighbouring == relation for r in every) else ""
+            detail = f"the certificate has no such assessment of {limit.adversary}{others}"
+            found.append(Check(f"{name} ({relation})", False, detail))
+        found += [_against(record, limit, policy, f"{name} ({relation})") for record in records]
+    return found
+
+
+def _is_meant(record: CertifiedAssessment, limit: Limit) -> bool:
+    """Whether the attacker of an assessment has the parameters of the limit, and defaults in all others."""
+    wanted = {parameter.name: parameter.default for parameter in parameters_wanted(limit.adversary)} | limit.parameters
+    return wanted.keys() == record.parameters.keys() and all(
+        isinstance(record.parameters[name], dict) if value == MEASURED else record.parameters[name] == value
+        for name, value in wanted.items()
+    )
+
+
+def _against(record: CertifiedAssessment, limit: Limit, policy: Policy, where: str) -> Check:
+    if not _strong_enough(record, limit):
+        return Check(where, False, f"the claim is {record.claim}, the policy wants {limit.claim}")
+    unaccepted = [f"{key} ({status})" for key, status in _open(record) if key not in policy.accept_conditions]
+    if unaccepted:
+        return Check(where, False, f"it rests on {', '.join(unaccepted)}: the policy does not accept that")
+    number = _read(record, limit)
+    if number is None:
+        return Check(where, False, f"the certificate does not state it at {limit.at:g}")
+    if number.value is None:
+        return Check(where, False, "there is no finite value")
+    if limit.at_least is not None:
+        return Check(where, number.value >= limit.at_least, f"is {digits(number.value, 6, up=False)}")
+    assert limit.at_most is not None  # noqa: S101 (Limit checks that one of both is given)
+    return Check(where, number.value <= limit.at_most, f"is {digits(number.value, 6, up=True)}")
+
+
+def _strong_enough(record: CertifiedAssessment, limit: Limit) -> bool:
+    """A conditional bound counts as a bound: its conditions are checked by themselves."""
+    return limit.claim in ("any", record.claim) or (Claim(limit.claim).proven and Claim(record.claim).proven)
+
+
+def _open(record: CertifiedAssessment) -> Iterator[tuple[str, str]]:
+    """What nobody checked, and who says so. What this version does not know, nobody checked."""
+    for found in record.conditions:
+        if found.key not in CONDITIONS or found.known.open:
+            yield found.key, found.status.value
+
+
+def _read(record: CertifiedAssessment, limit: Limit) -> Number | None:
+    try:
+        return MEASURES[limit.measure].of(record, limit.at)
+    except KeyError:
+        return None
+
+
+def _name(limit: Limit) -> str:
+    who = ", ".join(f"{name} {'none' if value is None else value}" for name, value in limit.parameters.items())
+    place = "" if limit.at is None else f" at {MEASURES[limit.measure].place} {limit.at:g}"
+    bound = f"at least {limit.at_least:g}" if limit.at_least is not None else f"at most {limit.at_most:g}"
+    return f"{limit.adversary}{f' ({who})' if who else ''}: {limit.measure}{place} {bound}"

@@ -1,0 +1,96 @@
+"""Mistakes on the command line: what was wrong with what was typed, in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from reticent.errors import ParameterError, ReticentError
+from reticent.keywords import MEANT
+from reticent.text import printable
+
+_MEANT = {f"--{typed}".replace("_", "-"): f"--{ours}".replace("_", "-") for typed, ours in MEANT.items()}
+"""Options as other tools call them."""
+
+
+def one_line(error: ReticentError, app: click.Command, words: Sequence[str]) -> str:
+    """An error of ours as one line; it names an option only if the command that was typed has it.
+
+    Args:
+        error: as raised.
+        app: the whole command line.
+        words: as typed.
+    """
+    if isinstance(error, ParameterError):
+        flag = "--" + error.name.replace("_", "-")
+        known = _options_of(app, words)
+        name = flag if flag in known else error.name
+        got = f", got {printable(repr(error.value), 200)}" if error.shown and error.value is not None else ""
+        return f"{name} must be {_as_options(error.allowed, known)}{got}"
+    return " ".join(str(error).split())
+
+
+def _as_options(text: str, known: set[str]) -> str:
+    """The text with the names of arguments that can only be options, such as batch_size, spelt as typed."""
+    names = {flag[2:].replace("-", "_"): flag for flag in known if "-" in flag[2:]}
+    return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text)
+
+
+def _options_of(app: click.Command, words: Iterable[str]) -> set[str]:
+    """The options of the command that ``words`` call, those of all groups above it included."""
+    found: set[str] = set()
+    called: Any = app
+    for word in [*words, None]:
+        found.update(name for parameter in called.params for name in parameter.opts)
+        following = (
+            called.get_command(click.Context(called), word) if word and isinstance(called, click.Group) else None
+        )
+        called = following or called
+    return found
+
+
+def usage(error: click.ClickException, app: click.Command, words: Sequence[str]) -> str:
+    """What click says, as one line in our form; an option that is not known is answered with the nearest one.
+
+    Args:
+        error: as raised.
+        app: the whole command line.
+        words: as typed.
+    """
+    message = " ".join(error.format_message().split())
+    if isinstance(error, click.NoSuchOption):
+        ours, near = _MEANT.get(error.option_name), error.possibilities
+        if ours is not None and ours in _options_of(app, words):
+            return f"no option {error.option_name}. Here it is {ours}"
+        return f"no option {error.option_name}" + (f" (did you mean {sorted(near)[0]}?)" if near else "")
+    parameter = error.param if isinstance(error, click.BadParameter) else None
+    if parameter is None:
+        return message
+    if isinstance(error, click.MissingParameter):
+        return f"{parameter.opts[0] if isinstance(parameter, click.Option) else parameter.metavar} must be given"
+    wanted = {click.INT: "a whole number", click.FLOAT: "a number"}.get(parameter.type)
+    return (message if wanted is None else f"{parameter.opts[0]} must be {wanted}") + _given(parameter, words)
+
+
+def _given(parameter: click.Parameter, words: Sequence[str]) -> str:
+    """What was typed for the option that could not be read; usage errors do not carry it."""
+    found = []
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name in parameter.opts and (value if equals else following):
+            found.append(value if equals else following)
+    return f", got {_odd_one(found)!r}" if found else ""
+
+
+def _odd_one(texts: list[str]) -> str:
+    """Of what was typed for an option, the text that is not a number, or not a whole one; else the last."""
+    for kind in (float, int):
+        for text in texts:
+            try:
+                kind(text)
+            except ValueError:
+                return text
+    return texts[-1]

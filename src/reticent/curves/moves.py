@@ -1,0 +1,48 @@
+"""Data sets that are several moves apart: the trade-off curve of a chain of neighbours (group privacy)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reticent.curves._logs import LOG_HALF, log1mexp
+from reticent.curves.base import LogErrors
+from reticent.curves.piecewise import PolygonTradeOff
+from reticent.curves.polygon import Polygon, polygon_above, polygon_through
+
+_ROUNDING = 1e-12  # relative: what error rates are lowered by
+_MOST = 4000  # edges of a chain
+
+
+def chained(first: PolygonTradeOff, second: PolygonTradeOff) -> Polygon:
+    """beta = second(1 - first(alpha)): from the first data set to the third, by one that lies between.
+
+    A test at level alpha of the first has at most the power 1 - first(alpha) at the middle. That is its level there, so
+    its power at the third is at most 1 - second(1 - first(alpha)). Of two polygons it is the polygon of both sets of
+    vertices, read at the middle. Rounding lowers it. By RETICENT:allocation-chain.
+
+    Args:
+        first: H0 = the first data set, H1 = the middle.
+        second: H0 = the middle, H1 = the third.
+    """
+    rejected = np.concatenate([first.vertices.tpr, second.vertices.fpr])  # probability under the middle
+    accepted = np.concatenate([first.vertices.fnr, second.vertices.tnr])
+    fpr, tnr = first.reversed._at(accepted)
+    fnr, tpr = second._at(rejected)
+    found = polygon_through(LogErrors(*_lowered(fpr, tnr), *_lowered(fnr, tpr)))
+    return found if len(found.log_slopes) <= _MOST else _with_fewer_edges(found)
+
+
+def _lowered(rate: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """log of a rate and of its complement, the rate a little lower: the safe side."""
+    few = rate < LOG_HALF
+    less, more = rate - _ROUNDING, np.minimum(rest + _ROUNDING, 0.0)
+    return np.where(few, less, log1mexp(more)), np.where(few, log1mexp(np.minimum(less, 0.0)), more)
+
+
+def _with_fewer_edges(curve: Polygon) -> Polygon:
+    """Tangents at some of the slopes: on or below."""
+    slopes = curve.log_slopes[np.isfinite(curve.log_slopes)]
+    kept = np.unique(np.append(slopes[:: len(slopes) // _MOST + 1], 0.0))
+    forward, back = kept[kept >= 0.0], -kept[kept < 0.0]
+    log_delta = np.concatenate([curve.reversed.log_delta(back), curve.log_delta(forward)])
+    return polygon_above(kept, np.minimum(log_delta, 0.0))

@@ -1,0 +1,183 @@
+"""Random allocation under replacement and for several records of one person: chains of data sets.
+
+Theorem: RETICENT:allocation-chain.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from reticent.accountants.compose import compose
+from reticent.adversaries import Attribute, WorstCase
+from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
+from reticent.curves.moves import chained
+from reticent.curves.polygon import Polygon, polygon_above, polygon_through
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler
+from reticent.pairs import AllocatedGaussianPair, AllocatedPersonPair, GaussianPair
+from reticent.pairs.random_allocation import random_allocation
+from reticent.risk import advantage, epsilon_at_delta
+
+ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
+
+
+def allocated(noise: float = 2.0, steps: int = 20, **more: object) -> DPSGD:
+    return DPSGD(noise, 0.1, steps, sampler=Sampler.RANDOM_ALLOCATION, **more)
+
+
+def gaussian(mu: float) -> Polygon:
+    thresholds = np.linspace(-12.0, 12.0, 4801)
+    curve = GaussianTradeOff(mu)
+    return polygon_above(thresholds, curve.log_delta(np.abs(thresholds)))
+
+
+def drawn(rng: np.random.Generator) -> Polygon:
+    """A curve through a few random tests, with atoms at both ends."""
+    alpha, gain = np.sort(rng.uniform(0.0, 0.8, 4)), rng.uniform(0.0, 0.5, 4)
+    with np.errstate(divide="ignore"):
+        return polygon_through(LogErrors.of(np.log(alpha), np.log((1.0 - alpha) * (1.0 - gain))))
+
+
+class TestChain:
+    @pytest.mark.parametrize("seed", range(6))
+    def test_it_is_the_map_of_one_curve_by_the_other(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        first, second = drawn(rng), drawn(rng)
+        alpha = np.concatenate([np.geomspace(1e-9, 1e-2, 50), np.linspace(0.01, 1.0, 500)])
+        truth = second.beta(first.power(alpha))
+        found = chained(first, second).beta(alpha)
+        assert np.all(found <= truth + 1e-15)
+        assert np.all(found >= truth - 1e-9)
+
+    def test_two_gaussian_moves_are_one_of_twice_the_size(self) -> None:
+        found = chained(gaussian(0.7), gaussian(0.4))
+        for epsilon in (0.0, 0.5, 2.0, 5.0):
+            truth = float(GaussianTradeOff(1.1).delta(epsilon))
+            for curve in (found, found.reversed):
+                assert truth <= float(curve.delta(epsilon)) < truth * 1.01
+
+    def test_many_edges_are_thinned_to_the_safe_side(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        whole = chained(gaussian(0.7), gaussian(0.4))
+        monkeypatch.setattr("reticent.curves.moves._MOST", 300)
+        few = chained(gaussian(0.7), gaussian(0.4))
+        assert len(few.log_slopes) <= 302 < len(whole.log_slopes)
+        for epsilon in (0.0, 0.51, 2.3):
+            assert float(whole.delta(epsilon)) <= float(few.delta(epsilon)) * (1.0 + 1e-12)
+        assert advantage(few) < 1.01 * advantage(whole)
+
+
+def ratios(x: np.ndarray, noise: float, members: list[float]) -> np.ndarray:
+    """log of the density over that of noise alone; each member adds so much to a step of its own."""
+    # Steps are drawn independently, but their sums may meet in one: every assignment is a component.
+    total, bins = np.zeros(len(x)), x.shape[1]
+    for places in product(range(bins), repeat=len(members)):
+        moved = np.bincount(places, members, bins) if members else np.zeros(bins)
+        total += np.exp((x @ moved) / noise**2 - (moved @ moved) / (2 * noise**2))
+    return np.log(total / bins ** len(members))
+
+
+def games(rng: np.random.Generator, count: int, bins: int, noise: float, members: list[float]) -> np.ndarray:
+    x = rng.normal(scale=noise, size=(count, bins))
+    for size in members:
+        x[np.arange(count), rng.integers(bins, size=count)] += size
+    return x
+
+
+@pytest.mark.parametrize(
+    ("noise", "bins", "theirs", "others", "records", "relation"),
+    [
+        (1.0, 8, [1.0], [-1.0], 1, REPLACE),
+        (0.8, 3, [1.0], [-1.0], 1, REPLACE),
+        (1.5, 6, [1.0, 1.0], [], 2, ADD),
+        (1.5, 4, [1.0, 1.0], [-1.0, -1.0], 2, REPLACE),
+    ],
+)
+def test_the_game_itself(
+    noise: float, bins: int, theirs: list[float], others: list[float], records: int, relation: Neighbouring
+) -> None:
+    """Draw the steps, draw the noise, compute the ratio: no game is above the bound, and the bound is not far off."""
+    rng, count = np.random.default_rng(3), 40_000
+    present, absent = (games(rng, count, bins, noise, members) for members in (theirs, others))
+    high, low = (ratios(x, noise, theirs) - ratios(x, noise, others) for x in (present, absent))
+    run = DPSGD(noise, 1 / bins, bins, sampler=Sampler.RANDOM_ALLOCATION, records_per_user=records)
+    bracket = compose(run, relation)
+    for epsilon in (0.0, 0.3, 1.0):
+        seen = [
+            np.mean(high > epsilon) - math.exp(epsilon) * np.mean(low > epsilon),
+            np.mean(low < -epsilon) - math.exp(epsilon) * np.mean(high < -epsilon),
+        ]
+        room = 5.0 * (1.0 + math.exp(epsilon)) * math.sqrt(0.25 / count)
+        assert max(seen) <= float(bracket.pessimistic.delta(epsilon)) + room
+        assert float(bracket.optimistic.delta(epsilon)) <= max(seen) + room
+    gain = float(np.mean(high > 0.0) - np.mean(low > 0.0))
+    assert advantage(bracket.pessimistic) < 1.25 * gain + 0.02
+
+
+class TestRuns:
+    def test_the_pairs(self) -> None:
+        assert allocated().parts_under(REPLACE)[0].pair == AllocatedPersonPair(2.0, 10, 1, True)
+        person = allocated(records_per_user=3)
+        for relation in (ADD, ZERO):
+            (part,) = person.parts_under(relation)
+            assert (part.pair, part.count) == (AllocatedPersonPair(2.0, 10, 3, False), 2)
+            assert "RETICENT:allocation-chain" in part.theorems
+        kept = DPSGD(2.0, 0.1, 40, sampler=Sampler.ALLOCATED_ONCE)
+        assert kept.parts_under(REPLACE)[0].pair == AllocatedPersonPair(1.0, 10, 1, True)
+
+    def test_what_is_not_followed_is_told_the_step(self) -> None:
+        often = allocated(uses_per_epoch=2)
+        assert [(part.pair, part.count) for part in often.parts_under(REPLACE)] == [(GaussianPair(2.0, 1.0, 2.0), 4)]
+        person = allocated(uses_per_epoch=2, records_per_user=3)
+        assert person.parts_under(ADD)[0].pair == GaussianPair(2.0, 1.0, 3.0)
+        whole = DPSGD(2.0, 1.0, 3, sampler=Sampler.RANDOM_ALLOCATION, records_per_user=2)
+        assert whole.parts_under(REPLACE)[0].pair == GaussianPair(2.0, 1.0, 4.0)
+
+    @pytest.mark.parametrize("pair", [AllocatedPersonPair(2.0, 10, 40, False), AllocatedPersonPair(0.02, 10, 2, True)])
+    def test_beyond_what_is_followed_the_steps_are_told(self, pair: AllocatedPersonPair) -> None:
+        assert pair.curve == GaussianTradeOff(pair.unsampled_mu)
+
+    def test_lower_ends_are_those_of_one_record(self) -> None:
+        one = advantage(compose(allocated(), ADD).optimistic)
+        for run, relation in ((allocated(), REPLACE), (allocated(records_per_user=3), ADD)):
+            bracket = compose(run, relation)
+            assert advantage(bracket.optimistic) == pytest.approx(one, rel=1e-9, abs=0)
+            assert one < advantage(bracket.pessimistic)
+
+    @pytest.mark.parametrize(("records", "relation"), [(1, REPLACE), (2, ADD), (2, REPLACE), (5, ADD)])
+    def test_never_worse_than_an_attacker_who_is_told_the_step(self, records: int, relation: Neighbouring) -> None:
+        pair = AllocatedPersonPair(0.3, 4, records, relation is REPLACE)
+        told = GaussianTradeOff(pair.unsampled_mu)
+        epsilon = np.array([0.0, 0.1, 1.0, 5.0, 20.0])
+        assert np.all(pair.curve.delta(epsilon) <= told.delta(epsilon) * (1.0 + 1e-9) + 1e-15)
+
+    def test_epochs_and_other_releases_compose(self) -> None:
+        """Epsilon of ten epochs at noise 1 with 64 steps: 49.3 if the step is told."""
+        run = DPSGD(1.0, 1 / 64, 640, sampler=Sampler.RANDOM_ALLOCATION)
+        found = compose(run, REPLACE)
+        assert epsilon_at_delta(found.pessimistic, 1e-6) < 5.2
+        mixed = Ledger((run, DPSGD(4.0, 0.01, 100)))
+        both = compose(mixed, REPLACE)
+        assert advantage(found.pessimistic) < advantage(both.pessimistic) < advantage(found.pessimistic) + 0.2
+
+    @pytest.mark.parametrize("change", [0.1, 1.9])
+    def test_one_field_of_a_record_is_no_more_than_the_record(self, change: float) -> None:
+        """A Gaussian curve if the step is told: above the worst case where the field moves nearly all."""
+        run = allocated(noise=1.0, steps=30)
+        field = Attribute(gradient_change=change).assess(run)
+        worst = WorstCase().assess(run, REPLACE)
+        told = GaussianTradeOff(change * math.sqrt(3.0))
+        assert field.measure(advantage).upper <= min(worst.measure(advantage).upper, advantage(told)) * (1.0 + 1e-6)
+
+    def test_more_records_are_more_risk(self) -> None:
+        found: list[float] = []
+        curve: TradeOff = random_allocation(2.0, 10)[0]
+        assert AllocatedGaussianPair(2.0, 10).curve is curve
+        for records in (1, 2, 3, 6):
+            pair = AllocatedPersonPair(2.0, 10, records, False)
+            found.append(advantage(pair.curve))
+        assert found[0] == pytest.approx(advantage(curve), rel=1e-9, abs=0)
+        assert found == sorted(found)
+        assert found[-1] < 6.0 * found[0]

@@ -1,0 +1,166 @@
+"""Normal scores against enumeration and integrals; the level for claims that are exactly true.
+
+Theorems: RETICENT:audit-normal-scores.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from reticent.auditing import Design, NormalScores, Ranks, Scores, audit_claim, audit_mu, normal_scores
+from reticent.auditing._claims import ApproximateDP, GaussianClaim
+from reticent.auditing.normal_scores import OrderCounts
+from reticent.curves import GaussianTradeOff
+
+DRAWS = 1999
+
+
+def near(p_value: float, exact: float) -> bool:
+    """Whether a drawn p-value is within five deviations of the exact one."""
+    return abs(p_value - exact) <= 1 / DRAWS + 5 * math.sqrt(exact * (1 - exact) / DRAWS)
+
+
+def piece(member, other) -> OrderCounts:
+    return OrderCounts.of(Scores(np.array(member, float), np.array(other, float), design=Design.INDEPENDENT))
+
+
+@pytest.mark.parametrize("ranks", [(0, 1, 2), (4, 5, 6), (1, 4, 6), (2, 3, 5)])
+def test_without_leakage_all_orders_are_equally_likely(ranks) -> None:
+    size, weights = 7, norm.ppf((np.arange(7) + 0.5) / 7)
+    seen = weights[list(ranks)].sum()
+    sums = np.array([weights[list(c)].sum() for c in itertools.combinations(range(size), 3)])
+    exact = np.mean(sums >= seen - 1e-12)
+    others = [r for r in range(size) if r not in ranks]
+    assert near(piece(ranks, others).p_value(GaussianClaim(0.0)), float(exact))
+
+
+@pytest.mark.parametrize("mu", [0.4, 1.5])
+def test_two_against_one_is_an_integral(mu: float) -> None:
+    # Two non-members x < z and one member on top: P(member above both) = E[F(y)^2] with y normal around mu.
+    exact = norm.expect(lambda y: norm.cdf(y) ** 2, loc=mu)
+    assert near(piece([5.0], [1.0, 2.0]).p_value(GaussianClaim(mu)), exact)
+    # In the middle or above: 1 - P(below both).
+    below = norm.expect(lambda y: norm.sf(y) ** 2, loc=mu)
+    assert near(piece([1.5], [1.0, 2.0]).p_value(GaussianClaim(mu)), 1 - below)
+
+
+def test_pure_privacy_of_one_pair_is_the_area_under_its_curve() -> None:
+    # P(member above non-member) under (e, 0): 1 - integral of f.
+    claim, grid = ApproximateDP(1.0, 0.0), np.linspace(0, 1, 200_001)
+    exact = 1 - np.trapezoid(claim.beta(grid), grid)
+    assert near(piece([1.0], [0.0]).p_value(claim), float(exact))
+
+
+def test_a_larger_claim_explains_more_and_the_order_of_the_file_does_not_matter() -> None:
+    rng = np.random.default_rng(1)
+    member, other = rng.normal(1, 1, 300), rng.normal(0, 1, 400)
+    one, again = piece(member, other), piece(member[::-1], rng.permutation(other))
+    assert one == again
+    found = [one.p_value(GaussianClaim(mu)) for mu in np.linspace(0.0, 2.0, 21)]
+    assert found == sorted(found)
+    assert found[0] == 1 / (DRAWS + 1)
+    assert found[-1] == 1.0
+    # Raising one member never hurts; scales do not matter.
+    higher = member.copy()
+    higher[7] += 3.0
+    assert piece(higher, other).statistic >= one.statistic
+    assert piece(np.exp(member), np.exp(other)).statistic == one.statistic
+    assert one.perfect.statistic >= one.statistic
+
+
+def test_ties_are_decided_by_coins_that_do_not_know_who_took_part() -> None:
+    sides = [np.repeat([0.0, 1.0], [k, 60 - k]) for k in range(5, 55)]
+    signs = np.sign([piece(side, side).statistic for side in sides])
+    # Members first would make all of them negative, members last all positive.
+    assert abs(signs.mean()) < 0.6
+
+
+def response(rng, size: int, bit: int, epsilon: float = 1.0):
+    return 1.0 * (bit ^ (rng.random(size) < 1 / (1 + math.exp(epsilon))))
+
+
+@pytest.mark.parametrize("audits", [200, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("gaussian", (50, 60)),
+        ("gaussian", (300, 90)),
+        ("response", (60, 50)),
+        *(
+            pytest.param(*c, marks=pytest.mark.slow)
+            for c in [("nothing", (50, 60)), ("sampled", (300, 300)), ("gaussian", (7, 2000))]
+        ),
+    ],
+)
+def test_the_level_holds_where_the_claim_is_exactly_true(name, sizes, audits) -> None:
+    rng = np.random.default_rng([len(name), *sizes])
+    refused = 0
+    claim = {"gaussian": GaussianClaim(1.0), "response": ApproximateDP(1.0, 0.0), "nothing": GaussianClaim(0.0)}
+    sampled = Sampled(2.0, 0.3)
+    for _ in range(audits):
+        if name == "response":
+            # Another scale each time: counts come again, and with them the coins, which are a digest of the scores.
+            scale = 1.0 + rng.random()
+            member, other = scale * response(rng, sizes[0], 1), scale * response(rng, sizes[1], 0)
+        else:
+            shift = {"gaussian": 1.0, "nothing": 0.0, "sampled": 2.0 * (rng.random(sizes[0]) < 0.3)}[name]
+            member, other = rng.normal(size=sizes[0]) + shift, rng.normal(size=sizes[1])
+        refused += piece(member, other).rejects(claim.get(name, sampled), 0.05)
+    assert refused <= binom.ppf(0.99, audits, 0.05)
+    if name == "gaussian":
+        assert refused >= binom.ppf(0.01, audits, 0.05)
+
+
+class Sampled:
+    """One Gaussian release of a record that takes part with probability ``q``."""
+
+    def __init__(self, mu: float, q: float) -> None:
+        self.mu, self.q = mu, q
+
+    def beta(self, alpha):
+        return (1 - self.q) * (1 - alpha) + self.q * norm.cdf(-norm.ppf(alpha) - self.mu)
+
+
+def test_bounds_reach_what_known_noise_would_give() -> None:
+    rng, share = np.random.default_rng(5), []
+    for _ in range(12):
+        member, other = rng.normal(0.5, 1, 500), rng.normal(0, 1, 500)
+        known = member.mean() - other.mean() - norm.ppf(0.95) * math.sqrt(2 / 500)
+        scores = Scores(member, other, design=Design.INDEPENDENT)
+        share.append((audit_mu(scores).value, audit_mu(scores, Ranks()).value, known))
+    ours, ranks, known = np.mean(share, axis=0)
+    assert ours > 0.95 * known
+    assert ours > 1.02 * ranks
+
+
+def test_what_is_beyond_the_drawn_law_is_left_to_ranks() -> None:
+    rng = np.random.default_rng(6)
+    scores = Scores(rng.normal(3, 1, 500), rng.normal(0, 1, 500), design=Design.INDEPENDENT)
+    verdict = audit_claim(scores, GaussianTradeOff(1.0))
+    assert verdict.p_value < 1e-9
+    assert verdict.theorems[:2] == ("RETICENT:audit-normal-scores", "RETICENT:audit-ranks")
+    assert sum(NormalScores().shares) == pytest.approx(1.0, rel=1e-12, abs=0)
+    assert audit_mu(scores).thresholds == audit_mu(scores, Ranks()).thresholds
+
+
+@pytest.mark.parametrize("size", [1, 2, 64, 65, 100, 1001])
+def test_the_ranks_that_are_kept_mirror_themselves(size: int) -> None:
+    kept = normal_scores._kept(size)
+    assert len(kept) == min(size, 64)
+    assert kept[0] >= 1
+    assert np.all(np.diff(kept) >= 1)
+    np.testing.assert_array_equal(kept, size + 1 - kept[::-1])
+
+
+def test_kept_order_statistics_have_their_beta_laws() -> None:
+    drawn = normal_scores._order_statistics(np.random.default_rng(7), 200)
+    kept = normal_scores._kept(200)
+    expected, deviation = kept / 201, np.sqrt(kept * (201 - kept) / (201**2 * 202))
+    assert np.all(np.abs(drawn.mean(axis=0) - expected) <= 5 * deviation / math.sqrt(DRAWS))
+    np.testing.assert_allclose(drawn.std(axis=0), deviation, rtol=0.1)
+    assert np.all(np.diff(drawn, axis=1) > 0)

@@ -1,0 +1,128 @@
+"""The page that checks certificates without Python, in a real browser; ``pytest -m browser`` (see ``test_browser``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reticent.certificates.browser_check import BROWSER_MARK, browser_checker
+from reticent.certificates.schema import Certificate
+from reticent.certificates.signature import write_key_pair
+from reticent.certificates.store import write_certificate
+from reticent.signing.curve25519 import why_not
+from reticent.signing.keys import load_private_key
+from tests.certificates.test_browser import CHROMIUM, browser
+
+__all__ = ["browser"]
+
+
+@pytest.fixture(scope="module")
+def written(certificate: Certificate, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("written")
+    for name in ("key", "other"):
+        write_key_pair(folder / name, folder / f"{name}.pub")
+    write_certificate(certificate, folder, key=load_private_key(folder / "key"))
+    write_certificate(certificate, folder / "unsigned")
+    (folder / "verify.html").write_bytes(browser_checker())
+    return folder
+
+
+@pytest.fixture
+def checked(browser: Any, written: Path) -> Iterator[Callable[..., tuple[str, list[str]]]]:
+    context = browser.new_context()
+    asked: list[str] = []
+
+    def check(path: Path, key: Path | None = None) -> tuple[str, list[str]]:
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((written / "verify.html").as_uri())
+        if key is not None:
+            page.set_input_files("#key", key)
+        page.set_input_files("#certificate", path)
+        page.locator("#result").wait_for(state="visible")
+        return page.inner_text("#verdict"), page.locator("#checks li").all_inner_texts()
+
+    yield check
+    context.close()
+    assert all(url.startswith("file:") for url in asked)
+
+
+needs_chromium = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
+]
+
+
+def in_browser(test: Any) -> Any:
+    for mark in needs_chromium:
+        test = mark(test)
+    return test
+
+
+def test_the_page_is_shipped_and_lists_every_key_of_small_order() -> None:
+    page = browser_checker().decode()
+    assert BROWSER_MARK in page
+    assert TYPE in page
+    lines = page.split("const WEAK = [")[1].split("];")[0]
+    listed = re.findall(r'"([0-9a-f]{64})"', lines)
+    small = [key for key in listed if "small order" in str(why_not(bytes.fromhex(key)))]
+    assert len(small) == 8  # the group has eight such points
+    assert all(why_not(bytes.fromhex(key)) is not None for key in listed)
+
+
+TYPE = "application/vnd.reticent.certificate+json"
+
+
+@in_browser
+@pytest.mark.parametrize("name", ["certificate.html", "certificate.public.json", "certificate.json"])
+def test_what_was_written_agrees_and_the_issuer_is_recognised(checked: Any, written: Path, name: str) -> None:
+    verdict, lines = checked(written / name, written / "key.pub")
+    assert verdict.startswith("It agrees with itself.")
+    assert any("The issuer signed it" in line for line in lines)
+    assert not [line for line in lines if line.startswith("FAILED")]
+
+
+@in_browser
+def test_another_key_and_a_missing_signature_are_said(checked: Any, written: Path) -> None:
+    verdict, lines = checked(written / "certificate.html", written / "other.pub")
+    assert verdict.startswith("Do not rely on it")
+    assert any("The key that you gave did not sign" in line for line in lines)
+    assert checked(written / "unsigned/certificate.html", written / "key.pub")[0].startswith("Do not rely on it")
+    verdict, lines = checked(written / "unsigned/certificate.html")
+    assert verdict.startswith("It agrees with itself.")
+    assert any("not signed: nobody vouches" in line for line in lines)
+
+
+@in_browser
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("more than 55.8% of the time", "more than 51.8% of the time"),
+        (">at most 55.8%", ">at most 51.8%"),
+        ("&quot;sampler&quot;:&quot;poisson&quot;", "&quot;sampler&quot;:&quot;shuffle&quot;"),
+        ("<main>", "<main><script>1</script>"),
+        ('<a class="small" href="#size-treated-as-public"><code>size-treated-as-public</code></a>', ""),
+    ],
+)
+def test_a_page_that_was_changed_is_found(checked: Any, written: Path, tmp_path: Path, old: str, new: str) -> None:
+    page = (written / "certificate.html").read_text()
+    visible, mark, data = page.partition("<template")
+    assert old in page
+    changed = visible.replace(old, new, 1) + mark + data if old in visible else page.replace(old, new, 1)
+    if "size-treated" in old:
+        changed = re.sub(r"<p class=.warning. id=.size-treated.*?</p>", "", visible) + mark + data
+    (tmp_path / "page.html").write_text(changed)
+    assert checked(tmp_path / "page.html", written / "key.pub")[0].startswith("Do not rely on it")
+
+
+@in_browser
+def test_what_is_no_certificate_is_one_line(checked: Any, written: Path, tmp_path: Path) -> None:
+    for text in ("", "{", "[]", "<html></html>", '{"schema": "reticent.certificate/2"}'):
+        (tmp_path / "file.json").write_text(text)
+        verdict, lines = checked(tmp_path / "file.json")
+        assert verdict == "Do not rely on it: 1 check failed."
+        assert len(lines) == 1

@@ -1,0 +1,104 @@
+"""What an officer looks for first: who vouches, whether it is acceptable, whether anybody saw a run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from reticent.adversaries import Membership, Mixed, Relaxed, WorstCase
+from reticent.certificates.answers import groups, place
+from reticent.certificates.build import certify, public
+from reticent.certificates.page import render_html
+from reticent.certificates.policy import Policy
+from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.verify import verify
+from reticent.mechanisms import DPSGD, Gaussian
+
+DECLARED = Declaration(subject="s", created="2026-01-01")
+DECLARED_OF_A_PLAN = ["public-divisor", "poisson-draws", "clipped", "planned-steps"]
+POLICY = Policy.model_validate(
+    {
+        "schema": "reticent.policy/1",
+        "accept_conditions": DECLARED_OF_A_PLAN,
+        "limits": [{"measure": "advantage", "at_most": 0.3}, {"measure": "tpr", "at": 0.01, "at_most": 0.011}],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def judged() -> Certificate:
+    who = (WorstCase(), Relaxed(5), Mixed(0.5, 5), Membership())
+    return certify(DPSGD(2.0, 0.25, 10, batch_size=5), DECLARED, adversaries=who, policy=POLICY)
+
+
+def test_each_limit_is_judged_and_the_public_page_says_so(judged: Certificate) -> None:
+    assert [one.passed for one in judged.requirements] == [True, True, False]
+    page = render_html(public(judged))
+    assert "The issuer’s policy says: no" in page
+    assert page.count("<strong>Passed</strong>") == 2
+    assert page.count("<strong>FAILED</strong>") == 1
+
+
+def test_a_verdict_that_was_turned_or_a_limit_that_was_moved_is_found(judged: Certificate) -> None:
+    document = judged.model_dump(mode="json", by_alias=True)
+    document["requirements"][2]["passed"] = True
+    turned = verify(Certificate.parse(document))
+    assert "requirements.2.passed" in [one.leaf for one in turned.differences]
+    document["policy"]["limits"][1]["at_most"] = 0.9
+    moved = verify(Certificate.parse(document))
+    assert not moved.accepted
+    assert "policy.limits.1.at_most" in moved.declared
+
+
+def test_without_a_policy_nobody_is_said_to_have_decided() -> None:
+    page = render_html(certify(Gaussian(2.0), DECLARED, adversaries=(WorstCase(),)))
+    assert "No threshold was set" in page
+    assert "policy says" not in page
+
+
+def test_a_plan_carries_a_band_and_nobody_vouches(judged: Certificate) -> None:
+    page = render_html(judged)
+    assert "Plan: nobody saw a run." in page
+    assert "Nobody: the document is not signed" in page
+
+
+def test_a_person_with_unknown_rows_is_a_stop_sign_before_the_table(judged: Certificate) -> None:
+    page = render_html(judged)
+    assert page.index("Stop: can one person have several records?") < page.index("<table")
+    known = certify(DPSGD(4.0, 0.25, 10, records_per_user=1), DECLARED, adversaries=(WorstCase(),))
+    assert "Stop:" not in render_html(known)
+
+
+def test_who_repeats_another_has_no_row_and_keeps_an_entry(judged: Certificate) -> None:
+    (group,) = groups(judged)
+    assert [row.record.adversary for row in group.rows] == ["worst-case", "relaxed"]
+    assert [row.like for row in group.apart] == ["between relaxed and worst-case", "the same numbers as worst-case"]
+    page = render_html(judged)
+    for row in group.apart:
+        assert f"<dt>{row.record.label}</dt>" in page
+
+
+def test_dots_lie_between_half_and_certainty_and_estimates_differ_in_shape(judged: Certificate) -> None:
+    assert place(0.5) < place(0.618) < place(1.0)
+    page = render_html(judged)
+    ends = [float(x) for x in re.findall(r'class="full" cx="([\d.]+)"', page)]
+    assert ends == [groups(judged)[0].rows[0].dot]
+    assert page.count('class="open" d="M') == 1  # the relaxed attacker: a condition that nobody checked
+
+
+def test_the_command_writes_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from reticent.cli import main
+
+    accepted = f"accept_conditions: [{', '.join(DECLARED_OF_A_PLAN)}]\n"
+    limits = "schema: reticent.policy/1\nlimits: [{measure: advantage, at_most: 0.5}]\n"
+    (tmp_path / "policy.yaml").write_text(limits + accepted)
+    given = ["dpsgd", "--noise-multiplier", "4", "--sample-rate", "0.1", "--steps", "5"]
+    with pytest.raises(SystemExit) as ended:
+        main(["certify", *given, "--policy", str(tmp_path / "policy.yaml"), "--out", str(tmp_path / "out")])
+    assert not ended.value.code
+    assert "passed  worst-case: advantage at most 0.5" in capsys.readouterr().out
+    (tmp_path / "policy.yaml").write_text("limits: 3\n")
+    with pytest.raises(SystemExit, match="2"):
+        main(["certify", *given, "--policy", str(tmp_path / "policy.yaml"), "--out", str(tmp_path / "two")])

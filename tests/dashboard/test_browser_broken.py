@@ -1,0 +1,126 @@
+"""What was broken once, in a real browser: one test for each; ``pytest -m browser`` (see ``test_browser``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reticent.certificates.page import embedded
+from reticent.io.files import read_text
+from tests.dashboard.test_browser import CHROMIUM, PLAIN, browser, opened, settle
+
+__all__ = ["browser", "opened"]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
+]
+
+
+def typed(page: Any, name: str, text: str) -> None:
+    page.fill(f"#{name}", text)
+    page.press(f"#{name}", "Enter")
+
+
+@pytest.mark.parametrize("noise", ["0.8", "0.9", "0.95"])
+def test_settings_that_differ_little_are_compared(opened: Callable[..., Any], noise: str) -> None:
+    page = opened(f"panel=compare&noise_multiplier={noise}&pinned=noise_multiplier%3D{noise}")
+    assert page.inner_text("#compared") == "A and B are alike for the worst case."
+    assert page.inner_text("#compare-message") == ""
+
+
+def test_the_certificate_of_a_search_is_that_of_its_answer(opened: Callable[..., Any]) -> None:
+    page = opened("panel=calibrate&" + PLAIN)
+    with page.expect_download() as caught:
+        page.click("#certificate")
+    certified = embedded(read_text(Path(caught.value.path()), 1 << 26), "page")
+    answer = float(page.inner_text("#calibrate-table tbody tr:first-child td:nth-child(2)"))
+    assert certified.mechanism["noise_multiplier"] == pytest.approx(answer, rel=1e-5, abs=0)
+    page.click("#calibrate-table tbody tr:first-child button")
+    page.wait_for_selector("body[data-panel=explore]")
+    assert float(page.input_value("#noise_multiplier")) == certified.mechanism["noise_multiplier"]
+
+
+def test_nothing_old_is_called_proven_when_the_server_is_gone(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN)
+    page.route("**/explore", lambda route: route.fulfill(status=204, body=""))  # an answer that is none
+    typed(page, "noise_multiplier", "3")
+    page.wait_for_selector("body.stale")
+    assert "does not answer" in page.inner_text("#message")
+    assert "proven" not in page.inner_text("#accuracy")
+    assert not page.is_visible("#cards .claim")
+    page.unroute("**/explore")
+    typed(page, "noise_multiplier", "4")
+    page.wait_for_selector("body:not(.stale)")
+    assert page.is_visible("#cards .claim")
+
+
+def test_back_goes_through_the_settings(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN)
+    typed(page, "noise_multiplier", "3")
+    page.wait_for_url("**noise_multiplier=3**")
+    page.wait_for_timeout(1000)
+    page.click("#panel label:has(input[value=compare])")
+    page.wait_for_selector("body[data-panel=compare]")
+    page.go_back()
+    page.wait_for_selector("body[data-panel=explore]")
+    page.go_back()
+    page.wait_for_url("**noise_multiplier=2**")
+    assert page.input_value("#noise_multiplier") == "2"
+
+
+def test_a_number_that_is_typed_wrong_leaves_the_slider(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN)
+    before = page.input_value("#noise_multiplier-slider")
+    typed(page, "noise_multiplier", "2x")
+    page.wait_for_selector("#message:not(:empty)")
+    assert page.input_value("#noise_multiplier-slider") == before
+
+
+@pytest.mark.parametrize(("text", "value"), [("2,5", "2.5"), ("250%", "2.5"), ("5/2", "2.5")])
+def test_numbers_as_people_type_them(opened: Callable[..., Any], text: str, value: str) -> None:
+    page = opened(PLAIN.replace("noise_multiplier=2", f"noise_multiplier={value}"))
+    wanted, slider = page.inner_text("#headline"), page.input_value("#noise_multiplier-slider")
+    typed(page, "noise_multiplier", "9")
+    page.wait_for_selector(f"#headline:not(:has-text('{wanted[:75]}'))")
+    typed(page, "noise_multiplier", text)
+    page.wait_for_selector(f"#headline:has-text('{wanted[:75]}')")
+    assert page.input_value("#noise_multiplier-slider") == slider
+
+
+def test_a_button_that_cannot_act_says_why(opened: Callable[..., Any]) -> None:
+    page = opened("panel=compare&" + PLAIN)
+    page.click("#swap")
+    page.wait_for_selector("#told:has-text('Keep settings as A first')")
+
+
+def test_the_chart_fits_the_printed_sheet(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN)
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_timeout(300)
+    assert page.evaluate("document.querySelector('#figure .main-svg').getBoundingClientRect().width") <= 660
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    page.wait_for_timeout(300)
+    assert page.evaluate("document.querySelector('#figure .main-svg').getBoundingClientRect().width") > 660
+
+
+def test_on_a_phone_the_number_stays_and_settings_are_below_the_chart(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN, 360)
+    top = "e => document.querySelector(e).getBoundingClientRect().top + scrollY"
+    chart, settings, cards = (page.evaluate(f"({top})('{name}')") for name in ("#picture", "#settings", "#cards"))
+    assert chart < settings < cards
+    page.evaluate("document.getElementById('noise_multiplier-slider').scrollIntoView({block: 'center'})")
+    page.wait_for_timeout(200)
+    assert 0 <= page.evaluate("document.getElementById('headline').getBoundingClientRect().top") < 60
+    small = """() => [...document.querySelectorAll('button, input[type=range], input[type=text], fieldset label')]
+      .filter(e => e.offsetParent && e.getBoundingClientRect().height < 43.5).map(e => e.outerHTML.slice(0, 90))"""
+    assert page.evaluate(small) == []
+
+
+def test_lines_that_coincide_share_a_name(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN)
+    settle(page)
+    assert "worst-case = membership" in (page.text_content("#figure .annotation") or "")

@@ -1,0 +1,132 @@
+"""What opake's accountants save. The first document was written by opake-accounting and opake-dpsgd 0.16.1."""
+
+from __future__ import annotations
+
+import json
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reticent.cli import main
+from reticent.errors import ArtifactError, ReticentError, UnsupportedError
+from reticent.interop.opake import is_opake, mechanism_from_opake
+from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Ledger, Sampler
+
+EACH: dict[str, Any] = {"type": "Gaussian", "noise_multiplier": 1.1}
+POISSON: dict[str, Any] = {
+    "type": "Poisson",
+    "inner": EACH,
+    "sample_rate": 0.01,
+    "truncated_batch_size": None,
+    "dataset_size": None,
+}
+PARTS: list[dict[str, Any]] = [
+    {"type": "EpsDelta", "epsilon": 1.0, "delta": 1e-06},
+    {"type": "Repeated", "inner": {"type": "EpsDelta", "epsilon": 0.5, "delta": 0.0}, "count": 3},
+    {"type": "Repeated", "inner": POISSON, "count": 100},
+    {"type": "Repeated", "inner": {"type": "ParallelPoisson", "inner": POISSON, "num_workers": 4}, "count": 10},
+    {**POISSON, "sample_rate": 0.5, "truncated_batch_size": 3, "dataset_size": 4},
+]
+SAVED = {"process": reduce(lambda left, right: {"type": "Composed", "left": left, "right": right}, PARTS)}
+GAUSSIAN: dict[str, Any] = {"type": "Gaussian", "noise_multiplier": 1.5}
+
+
+def kept(strategy: str = "IdentityStrategy", **more: Any) -> dict[str, Any]:
+    inner = {
+        "type": "MfGaussian",
+        "noise_multiplier": 1.5,
+        "strategy": {"type": strategy},
+        "n_steps": None,
+        "min_sep": 1,
+        "max_participations": None,
+    }
+    return {"type": "BallsInBins", "inner": inner, "num_bins": 10, "n_steps": 30, **more}
+
+
+def blocks(**more: Any) -> dict[str, Any]:
+    return {"type": "KOutOfT", "inner": GAUSSIAN, "k": 3, "n_steps": 10, "allocation": "block", **more}
+
+
+def allocated(bins: int, steps: int, **more: Any) -> DPSGD:
+    return DPSGD(1.5, 1 / bins, steps, **{"sampler": Sampler.RANDOM_ALLOCATION, "batches_per_epoch": bins, **more})
+
+
+def test_an_accountant() -> None:
+    assert is_opake(SAVED)
+    assert mechanism_from_opake(SAVED, "a.json") == Ledger(
+        (
+            Guarantee(1.0, 1e-6),
+            Guarantee(0.5, 0.0, 3),
+            DPSGD(1.1, 0.01, 100),
+            DPSGD(1.1, 0.01, 10, draws_per_step=4),
+            DPSGD(1.1, 0.5, 1, dataset_size=4, sampler=Sampler.TRUNCATED_POISSON, max_batch_size=3),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("process", "mechanism"),
+    [
+        (GAUSSIAN, Gaussian(1.5)),
+        ({"type": "NonPrivate"}, Gaussian(0.0)),
+        ({"type": "CachedProcess", "inner": {"type": "Repeated", "inner": GAUSSIAN, "count": 7}}, Gaussian(1.5, 7)),
+        ({"type": "Composed", "left": {"type": "Identity"}, "right": GAUSSIAN}, Gaussian(1.5)),
+        (blocks(), Ledger((allocated(4, 4), allocated(3, 6)))),
+        (blocks(n_steps=9), allocated(3, 9)),
+        (blocks(allocation="total"), allocated(10, 10, uses_per_epoch=3)),
+        (kept(), allocated(10, 30, sampler=Sampler.ALLOCATED_ONCE)),
+    ],
+)
+def test_each_process(process: dict[str, Any], mechanism: object) -> None:
+    assert mechanism_from_opake(process, "p.json") == mechanism
+
+
+@pytest.mark.parametrize(
+    ("process", "kind", "said"),
+    [
+        ({"type": "Identity"}, UnsupportedError, "releases nothing"),
+        ({"type": "AdaClip", "inner": GAUSSIAN}, UnsupportedError, "AdaClip: the noisy count"),
+        ({"type": "CyclicPoisson"}, UnsupportedError, "take turns"),
+        ({"type": "BMinSep"}, UnsupportedError, "least distance"),
+        (kept("BltStrategy"), UnsupportedError, "IdentityStrategy"),
+        (kept()["inner"], UnsupportedError, "correlated noise"),
+        ({"type": "Laplace", "scale": 1.0}, UnsupportedError, "type must be"),
+        ({"type": "Repeated", "inner": blocks(), "count": 10**6}, UnsupportedError, "1000 runs"),
+        ({"type": "ParallelPoisson", "inner": GAUSSIAN, "num_workers": 2}, UnsupportedError, "only Poisson"),
+        ({"type": "Gaussian"}, ArtifactError, "lacks the field 'noise_multiplier'"),
+        ({**GAUSSIAN, "clip": 1.0}, ArtifactError, "has no field 'clip'"),
+        ({"type": "Gaussian", "noise_multiplier": -1.0}, ArtifactError, "noise_multiplier must be"),
+        ({"type": "Gaussian", "noise_multiplier": "1"}, ArtifactError, "noise_multiplier must be"),
+        ({"type": "Repeated", "inner": GAUSSIAN, "count": 0}, ArtifactError, "count must be"),
+        ({"type": "CachedProcess", "inner": [1]}, ArtifactError, "must be an object"),
+        (blocks(k=11), ArtifactError, "at most as many uses"),
+        (blocks(allocation="any"), ArtifactError, "block or total"),
+    ],
+)
+def test_what_is_not_read_is_refused_by_name(process: Any, kind: type[ReticentError], said: str) -> None:
+    with pytest.raises(kind, match=said) as raised:
+        mechanism_from_opake(process, "p.json")
+    assert str(raised.value).startswith("p.json: ")
+
+
+def test_too_deep() -> None:
+    process = GAUSSIAN
+    for _ in range(300):
+        process = {"type": "CachedProcess", "inner": process}
+    with pytest.raises(ArtifactError, match="nested"):
+        mechanism_from_opake(process, "p.json")
+
+
+def test_a_file_is_read_by_every_door(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "accountant.json"
+    path.write_text(json.dumps({"process": kept(), "budget": {"epsilon": 1}}))
+    with pytest.raises(SystemExit) as stopped:
+        main(["risk", "ledger", str(path), "--adversary", "worst-case", "--json"])
+    assert not stopped.value.code
+    assert json.loads(capsys.readouterr().out)["mechanism"]["sampler"] == "allocated-once"
+    pytest.importorskip("dash")
+    from reticent.dashboard.released import release_in
+
+    assert release_in(kept(), "accountant.json") == allocated(10, 30, sampler=Sampler.ALLOCATED_ONCE)
