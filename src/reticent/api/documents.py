@@ -218,7 +218,7 @@ def certify(
     if isinstance(what, (list, tuple)):
         source = _chain(what) if all(map(_is_watched, what)) else None
         if source is None:
-            source, alone = released_together(what)
+            source, alone = released_together([_named(one, place) for place, one in enumerate(what, 1)])
             said["subject"] = subject or f"{len(what)} releases from the same records"
     else:
         source = _opened(what)
@@ -340,6 +340,21 @@ def _opened(what: Any) -> Any:
     from reticent.training import load_run
 
     return load_run(what)
+
+
+def _named(release: Any, place: int) -> tuple[str, Mechanism]:
+    """What was released, and what to call it.
+
+    Raises:
+        ArtifactError, ParameterError: it is nothing that was released.
+    """
+    if isinstance(release, (str, Path)):
+        return str(release), release_in(release).mechanism
+    ledger = witness_of(release)
+    found = release if isinstance(release, Mechanism) else getattr(ledger, "mechanism", lambda: None)()
+    if not isinstance(found, Mechanism):
+        raise ParameterError("what", type(release).__name__, "releases: mechanisms, ledgers, runs or files of these")
+    return f"release {place}", found
 
 
 def _is_watched(one: Any) -> bool:

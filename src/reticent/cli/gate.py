@@ -103,8 +103,8 @@ def gate(
 
 
 def _registered(document: Certificate, register: Path, key: Path) -> list[Check]:
-    from reticent.certificates.requirements import Check
     from reticent.certificates.register import read_register
+    from reticent.certificates.requirements import Check
     from reticent.signing.keys import load_public_key
 
     found = read_register(register, [load_public_key(key)])
