@@ -216,7 +216,7 @@ def certify(
     limits = load_policy(Path(policy)) if isinstance(policy, (str, Path)) else policy
     alone: list[str] = []
     if isinstance(what, (list, tuple)):
-        source = _chain(what) if all(map(_is_watched, what)) else None
+        source: Any = _chain(what) if all(map(_is_watched, what)) else None
         if source is None:
             source, alone = released_together([_named(one, place) for place, one in enumerate(what, 1)])
             said["subject"] = subject or f"{len(what)} releases from the same records"
