@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 WORKERS ?= 2
 
-.PHONY: help env certify test older threads elsewhere check lint types imports docs notebooks site slow browser bench mutants clean
+.PHONY: help env certify test older threads elsewhere check lint types imports docs notebooks site slow browser bench mutants release clean
 
 help:
 	@echo "make certify [CONFIG=configs/adult.yaml]  train with DP-SGD and certify it"
@@ -20,6 +20,7 @@ help:
 	@echo "make notebooks  run the notebooks and keep their outputs"
 	@echo "make site    the documentation as a site: docs/_build/html"
 	@echo "make bench   measure all and write docs/evidence/performance.md"
+	@echo "make release what is missing for a release"
 	@echo "make mutants planted bugs in error terms: which tests see them"
 
 env: $(READY)
@@ -87,6 +88,9 @@ bench: $(READY)
 
 mutants: $(READY)
 	$(BIN)/python tests/mutants/run.py
+
+release: $(READY)
+	$(BIN)/python docs/development/release.py --check
 
 clean:
 	rm -rf $(VENV) build dist

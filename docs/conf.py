@@ -23,6 +23,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "mathml",
 ]
 root_doc = "index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -34,12 +35,18 @@ html_title = "reticent"
 html_static_path = ["_static"]
 html_extra_path = ["../src/reticent/certificates/templates/verify.html"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_math_renderer = "mathml"
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
+html_logo = "figures/logo.svg"
+html_favicon = "figures/logo.svg"
 html_copy_source = False
 html_show_sphinx = False
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 
-myst_enable_extensions = ["deflist", "colon_fence"]
+myst_enable_extensions = ["deflist", "colon_fence", "dollarmath"]
+myst_dmath_allow_labels = False
 myst_heading_anchors = 3
 copybutton_prompt_text = r"^\$ "
 copybutton_prompt_is_regexp = True
@@ -47,6 +54,7 @@ copybutton_prompt_is_regexp = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_class_signature = "mixed"
+autodoc_type_aliases = {"ArrayLike": "ArrayLike"}
 autosummary_generate = True
 napoleon_google_docstring = True
 napoleon_use_rtype = False

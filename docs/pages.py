@@ -13,8 +13,12 @@ from typing import Any
 from reticent.adversaries import ADVERSARIES
 from reticent.certificates.ledger_rules import STATED_RULES
 from reticent.mechanisms import MECHANISMS
+from reticent.proofs import CONDITIONS
 from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
+from reticent.proofs.remedies import REMEDIES
 from reticent.records.run_rules import RUN_RULES
+from reticent.records.run_warnings import RunWarning
+from reticent.records.watch_faults import Fault, Severity
 from reticent.records.watch_rules import WATCH_RULES
 from reticent.registry import parameters_of
 
@@ -87,7 +91,8 @@ def _theorems() -> Iterator[str]:
         "\nEvery theorem that a number may follow from. A certificate, `--json` and notes cite these keys. Each leads "
         "to the section that proves it (or states it as its paper does), to the code that uses it, and to the tests of "
         "that code. "
-        "[Conditions](../concepts/conditions.md) says what each assumes about training.\n"
+        "[Conditions](../concepts/conditions.md) says what each assumes about training, "
+        "[the bibliography](bibliography.md) has the papers.\n"
     )
     yield "| theorem | says | proof | code | tests |\n|---|---|---|---|---|"
     for key, known in sorted(THEOREMS.items()):
@@ -194,19 +199,73 @@ def _constraints() -> Iterator[str]:
     )
 
 
+def warnings() -> str:
+    """Every warning and condition by code, with its remedy."""
+    return "\n".join(["# Warnings and conditions", "", _MADE, *_warnings()]) + "\n"
+
+
+def _warnings() -> Iterator[str]:
+    yield (
+        "\nWhat `reticent lint`, tables and certificates show by code, and what to do about each. "
+        "[Pitfalls](../concepts/pitfalls.md) says what each severity means."
+    )
+    yield "\n## Warnings of a watched loop"
+    for severity in Severity:
+        yield f"\n### {_SEVERITIES[severity]} (`{severity}`)\n\n| code | means | remedy |\n|---|---|---|"
+        for fault in Fault:
+            if fault.explanation.severity is severity:
+                yield f"| `{fault}` | {_cell(fault.explanation.reason)} | {_cell(fault.explanation.remedy)} |"
+    yield "\n## Warnings of a run of `reticent train`\n\n| code | means | remedy |\n|---|---|---|"
+    yield from (f"| `{one}` | {_cell(one.text)} | {_cell(one.remedy)} |" for one in RunWarning)
+    yield (
+        "\n## Conditions\n\nEvery number rests on some of these. What becomes of a claim depends on what a condition "
+        "is about ([claims](../concepts/claims.md)).\n\n| code | says | about | if nobody vouches for it |"
+        "\n|---|---|---|---|"
+    )
+    for key, kind in CONDITIONS.items():
+        yield f"| `{key}` | {_cell(kind.says)} | {kind.bearing} | {_cell(REMEDIES[key])} |"
+
+
+_SEVERITIES = {Severity.ERROR: "Critical", Severity.WARNING: "Theoretical", Severity.NOTE: "Negligible"}
+
+
+def bibliography() -> str:
+    """The papers behind the keys, with BibTeX."""
+    return "\n".join(["# Bibliography", "", _MADE, *_bibliography()]) + "\n"
+
+
+def _bibliography() -> Iterator[str]:
+    yield (
+        "\nTheorems and errata cite these keys. [Theorems](theorems.md) says what follows from each paper, "
+        "[errata](../evidence/errata.md) what it prints and does not hold.\n"
+    )
+    papers = [paper for key, paper in sorted(PAPERS.items()) if key != "RETICENT"]
+    yield "| key | paper |\n|---|---|"
+    for paper in papers:
+        yield f"| `{paper.key}` | {paper.authors}: *{_cell(paper.title)}* ({paper.year}). {_cell(paper.version)} |"
+    yield "\n## BibTeX\n\n```bibtex"
+    for paper in papers:
+        authors = " and ".join(name.strip() for name in paper.authors.split(","))
+        fields = {"author": authors, "title": f"{{{paper.title}}}", "year": paper.year, "note": paper.version}
+        yield f"@misc{{{paper.key},\n" + "".join(f"  {k} = {{{v}}},\n" for k, v in fields.items()) + "}"
+    yield "```"
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
 PAGES = {
-    "README.md": readme,
-    "index.md": landing,
     "development/architecture.md": architecture,
     "evidence/errata.md": errata,
     "theory/theorems.md": theorems,
     "reference/catalogue.md": catalogue,
     "development/mutants.md": mutants,
     "reference/constraints.md": constraints,
+    "reference/warnings.md": warnings,
+    "theory/bibliography.md": bibliography,
+    "README.md": readme,  # after the pages whose titles it reads
+    "index.md": landing,
 }
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ def test_html_is_escaped_and_carries_no_colours():
     assert "&lt;script&gt;" in page
     assert "style" not in page
     assert page.count("<tr>") == 3
-    assert "<li>declared: Each record joins each batch by a coin of its own" in page  # of all attackers
+    assert "<li>declared: Each record is included in each batch independently" in page  # of all attackers
     assert "<li>relaxed: The attacker does not know in which direction" in page
 
 

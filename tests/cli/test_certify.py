@@ -68,10 +68,10 @@ def test_a_configuration_becomes_a_run_and_a_certificate(certified: Path, capsys
 def test_the_short_table_shows_the_prior_and_the_delta_that_risk_shows(certified: Path, capsys) -> None:
     _, out, _ = run(capsys, "certify", certified / "out" / "run", "--out", certified / "short")
     heading = out[: out.index("worst-case")]
-    assert "@0.5" in heading
-    assert "@1e-05" in heading
-    assert "@0.1" not in heading
-    assert "@1e-06" not in heading
+    assert "(50% blind)" in heading
+    assert "delta 1e-05" in heading
+    assert "(90% blind)" not in heading
+    assert "1e-06" not in heading
 
 
 def test_certifying_again_changes_nothing(certified: Path, capsys) -> None:

@@ -88,5 +88,6 @@ def test_delta_at_an_epsilon_is_shown_where_it_was_asked_for(capsys) -> None:
 
     curve = WorstCase().assess(Gaussian(2.0), Neighbouring.ADD_REMOVE).curve
     out = call(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--epsilon", "0.5")[1]
+    assert "@0.5" in out
     assert digits(delta_at_epsilon(curve, 0.5), up=True) in out
-    assert "delta" not in call(capsys, "risk", "gaussian", "--noise-multiplier", "2")[1]
+    assert "@0.5" not in call(capsys, "risk", "gaussian", "--noise-multiplier", "2")[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 
@@ -51,8 +52,8 @@ def test_the_table_has_a_column_for_each_prior(capsys) -> None:
     with pytest.raises(SystemExit):
         main(["risk", "laplace", "--noise-multiplier", "1", "--prior", "0.1", "--prior", "0.5"])
     heading = capsys.readouterr().out.partition("worst-case")[0]
-    assert "@0.1 " in heading
-    assert "@0.5 " in heading
+    assert "(90% blind)" in heading
+    assert "(50% blind)" in heading
 
 
 def test_priors_are_repeatable_and_keyed_by_repr(capsys) -> None:
@@ -169,17 +170,47 @@ def test_the_installed_command_runs_without_torch() -> None:
 
 
 def test_a_table_for_people(capsys) -> None:
-    code, out, _ = run(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--adversary", "relaxed")
+    words = ("risk", "gaussian", "--noise-multiplier", "2", "--adversary", "relaxed")
+    code, out, _ = run(capsys, *words)
     assert code == 0
     assert "worst-case" in out
-    assert "log 2" in out
+    assert "log 2" not in out  # notes on request
+    assert "log 2" in run(capsys, *words, "--full")[1]
+
+
+def test_the_first_table_needs_no_more_than_epsilon(capsys) -> None:
+    """Columns in words, shares in percent; what makes a claim conditional is said, other conditions are counted."""
+    words = (*DPSGD, "--adversary", "relaxed")
+    _, out, _ = run(capsys, *words)
+    _, full, _ = run(capsys, *words, "--full")
+    rows = {line.split()[0]: line.split() for line in out.splitlines() if "%" in line}
+    worst = risk(capsys, *words[1:])["assessments"][1]
+    for cell, number in zip(
+        rows["worst-case"][2:],
+        (worst["epsilon_at_delta"]["1e-05"], worst["success_at_prior"]["0.5"], *worst["tpr_at_fpr"].values()),
+        strict=True,
+    ):
+        stated = float(cell.rstrip("%")) / (100 if "%" in cell else 1)
+        assert number["value"] <= stated * (1 + 1e-11)
+        assert stated == pytest.approx(number["value"], rel=1e-3, abs=0)
+    assert " mu" not in out
+    assert "security" not in out
+    assert "assumed (relaxed): A record moves every step along one direction" in " ".join(out.split())
+    listed = len(re.findall(r"^(?:assumed|declared|checked)", full, re.MULTILINE))
+    assert f"rest on {listed - 1} more conditions" in out
+
+
+def test_an_estimate_says_why_it_is_none_without_being_asked(capsys) -> None:
+    words = ("--adversary", "membership", "--neighbouring", "replace", "--method", "published")
+    _, out, _ = run(capsys, *DPSGD, *words)
+    assert "no bound (CHERUBIN2024:B1)" in " ".join(out.split())
 
 
 def test_a_terminal_of_eighty_columns_shows_every_digit_and_the_harmonic_rule(capsys, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     arguments = ["--noise-multiplier", "1", "--sample-rate", "0.1", "--steps", "1", "--batch-size", "400"]
     who = ("--adversary", "membership", "--adversary", "membership-game")
-    code, out, _ = run(capsys, "risk", "dpsgd", *who, "--dimension", "650", *arguments)
+    code, out, _ = run(capsys, "risk", "dpsgd", *who, "--dimension", "650", *arguments, "--full")
     assert code == 0
     assert "…" not in out
     assert max(map(len, out.splitlines())) <= 80

@@ -10,17 +10,21 @@ import pytest
 from tests.docs.follow import ROOT, follow
 
 SHORT = {
+    "start/case.md": ["certificate/certificate.html", "final.json"],
     "start/first-certificate.md": ["runs/mine/certificate.html", "runs/signed/certificate.json"],
     "howto/audit-a-model.md": ["report.html"],
+    "howto/checkpoints.md": ["runs/mine-certificate/certificate.html", "certificate/certificate.html"],
     "howto/federated.md": ["certificate/certificate.html"],
     "howto/gate.md": ["gate.md", "gate.xml"],
     "howto/jax-privacy.md": ["certificate/certificate.html"],
+    "howto/many-models.md": ["certificate/certificate.html"],
     "howto/noise-for-a-target.md": [],
     "howto/opacus.md": ["certificate/certificate.html", "ledger.json"],
+    "howto/persons.md": ["certificate/certificate.html"],
     "howto/own-table.md": ["runs/people-certificate/certificate.html"],
     "howto/shuffling-to-random-allocation.md": ["certificate/certificate.html", "ledger.json"],
     "howto/tensorflow-privacy.md": ["certificate/certificate.html"],
-    "howto/many-models.md": ["together/certificate.html", "clinic.register"],
+    "howto/register.md": ["together/certificate.html", "clinic.register"],
     "howto/tune-settings.md": ["tuned/certificate.html"],
 }
 """Pages, and the files that must be there at their end."""

@@ -34,6 +34,8 @@ ALONE = re.compile(
         "theory/theorems.md",
         "reference/catalogue.md",
         "reference/constraints.md",
+        "reference/warnings.md",
+        "theory/bibliography.md",
         "development/mutants.md",
         "development/architecture.md",
     ],

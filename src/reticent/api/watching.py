@@ -230,8 +230,8 @@ def _warned(ledger: RunLedger) -> list[tuple[Cell, ...]]:
     known = {fault.value: fault.explanation for fault in Fault}
     for warning in expected_warnings(ledger):
         said = known.get(warning.value)
-        severity, remedy = (Severity.WARNING, "") if said is None else (said.severity, said.remedy)
-        rows.append((warning.value, severity.value, warning.text, remedy))
+        severity = Severity.WARNING if said is None else said.severity
+        rows.append((warning.value, severity.value, warning.text, warning.remedy))
     return rows
 
 

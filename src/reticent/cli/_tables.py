@@ -35,16 +35,23 @@ def _width() -> int:
     return min(max(shutil.get_terminal_size().columns, _SMALL), _WIDE)
 
 
-def print_risk(document: RiskDocument, *, deltas: bool = False) -> None:
-    """One table per neighbouring relation, then what a reader must know; delta at epsilon if it was asked for."""
-    print_assessments(document.assessments, deltas=deltas)
-    for line in (
-        *_infinite(document.assessments),
-        *_estimates(document.assessments),
-        *by_whom((r.adversary, r.notes) for r in document.assessments),
-    ):
+def print_risk(document: RiskDocument, *, deltas: bool = False, full: bool = False) -> None:
+    """One table per neighbouring relation, then what a reader must know; delta at epsilon if it was asked for.
+
+    Args:
+        document: what was computed.
+        deltas: delta at epsilon too.
+        full: every number, note and condition; otherwise those that a reader of epsilon knows or needs.
+    """
+    records = document.assessments
+    print_assessments(records, deltas=deltas, full=full)
+    for line in (*_infinite(records), *(_estimates(records) if full else ()), *_notes(records, full)):
         say(line)
-    print_conditions([(r.adversary, r.conditions) for r in document.assessments])
+    owned = [(r.adversary, r.conditions) for r in records]
+    if full:
+        print_conditions(owned)
+    else:
+        _print_open(records)
     for name, reason in document.skipped.items():
         say(f"{name} left out: {reason}")
 
@@ -56,49 +63,88 @@ def print_conditions(owned: Sequence[tuple[str, Sequence[ConditionRecord]]]) -> 
         say(line, indent=2)
 
 
-def print_assessments(records: Sequence[AssessmentRecord], *, short: bool = False, deltas: bool = False) -> None:
+def _print_open(records: Sequence[AssessmentRecord]) -> None:
+    """The conditions that make a claim conditional, how many more there are, and where they are shown."""
+    owned = [(r.adversary, [one.known for one in r.conditions]) for r in records]
+    shown_here = conditions_by_whom((name, [one for one in own if one.weakens]) for name, own in owned)
+    for line in shown_here:
+        say(line, indent=2)
+    rest = len({one for _, own in owned for one in own if not one.weakens})
+    more = f"{rest} {'more ' if shown_here else ''}condition{'s' * (rest > 1)}" if rest else "no other condition"
+    say(f"The numbers rest on {more}. --full lists all, and more numbers.")
+
+
+def _notes(records: Sequence[AssessmentRecord], full: bool) -> list[str]:
+    """All notes, or those of numbers that are not proven."""
+    return by_whom((r.adversary, r.notes if full or not Claim(r.claim).proven else []) for r in records)
+
+
+def print_assessments(
+    records: Sequence[AssessmentRecord], *, deltas: bool = False, full: bool = False, usual: bool = False
+) -> None:
     """The records as tables, one for each relation: values of different relations must not be compared.
 
     Args:
         records: in the order in which to print them.
-        short: one FPR, no Bayes security, and of the priors and deltas those that `reticent risk` shows.
         deltas: delta at epsilon too.
+        full: every number; otherwise epsilon, right guesses and what an attacker finds, in words.
+        usual: of the places those that `reticent risk` shows by default.
     """
     for relation in dict.fromkeys(record.neighbouring for record in records):
-        _print_relation(relation, [r for r in records if r.neighbouring == relation], short, deltas)
+        own = [r for r in records if r.neighbouring == relation]
+        asked = _every(own[0], deltas) if full else _few(own[0], deltas, usual)
+        _print_relation(relation, own, list(asked), full)
 
 
-def _print_relation(relation: str, records: list[AssessmentRecord], short: bool, with_delta: bool) -> None:
+def _print_relation(
+    relation: str, records: list[AssessmentRecord], asked: Sequence[tuple[str, str | None]], full: bool
+) -> None:
     how = ["" if r.method == "exact" else f" ({r.method})" for r in records]
     names = [("attacker", [r.label + way for r, way in zip(records, how, strict=True)])]
     names.append(("claim", [r.claim for r in records]))
-    bounds = [Claim(r.claim).proven for r in records]
-    numbers = []
-    for name, place in _asked(records[0], short, with_delta):
-        one = MEASURES[name]
-        cells = [
-            shown(one.of(r, place), up=name != "bayes_security" if b else None)
-            for r, b in zip(records, bounds, strict=True)
-        ]
-        numbers.append((one.heading if place is None else f"{one.heading}\n@{place}", cells))
+    numbers = [(_heading(name, place, full), [_cell(r, name, place, full) for r in records]) for name, place in asked]
     print_table(f"neighbouring data sets: {relation}", names, numbers)
 
 
-def _asked(first: AssessmentRecord, short: bool, with_delta: bool) -> Iterator[tuple[str, str | None]]:
+def _heading(name: str, place: str | None, full: bool) -> str:
+    one, at = MEASURES[name], 0.0 if place is None else float(place)
+    if full or name == "delta":
+        return one.heading if place is None else f"{one.heading}\n@{place}"
+    blind = max(at, 1.0 - at)
+    words = {
+        "epsilon": f"epsilon at\ndelta {place}",
+        "success": f"right guesses\n({_percent(blind)} blind)",
+        "tpr": f"found at {_percent(at)}\nfalse alarms",
+    }
+    return words[name]
+
+
+def _cell(record: AssessmentRecord, name: str, place: str | None, full: bool) -> str:
+    number, proven = MEASURES[name].of(record, place), Claim(record.claim).proven
+    up = name != "bayes_security" if proven else None
+    if full or name not in ("success", "tpr") or number.value is None:
+        return shown(number, up=up)
+    return _percent(number.value, up)
+
+
+def _percent(share: float, up: bool | None = None) -> str:
+    return f"{digits(100.0 * share, up=up)}%"
+
+
+def _every(first: AssessmentRecord, deltas: bool) -> Iterator[tuple[str, str | None]]:
     """The columns: names of measures, with the places at which they are read."""
-    usual = Questions()
     for name, one in MEASURES.items():
-        if one.place is None:
-            yield from [] if short and name == "bayes_security" else [(name, None)]
-            continue
-        places = list(getattr(first, one.field)) if with_delta or name != "delta" else []
-        known = [repr(x) for x in getattr(usual, one.asked)]
-        if short and name == "tpr":
-            places = places[-2:-1] or places
-        elif short and places:
-            last = places[0] if name == "success" else places[-1]
-            places = [key for key in places if key in known] or [last]
-        yield from ((name, place) for place in places)
+        places = [None] if one.place is None else list(getattr(first, one.field))
+        yield from ((name, place) for place in places if name != "delta" or deltas)
+
+
+def _few(first: AssessmentRecord, deltas: bool, usual: bool) -> Iterator[tuple[str, str | None]]:
+    """The columns for people; of the places only the usual ones, where some of these are there."""
+    for name in ("epsilon", *(("delta",) if deltas else ()), "success", "tpr"):
+        one = MEASURES[name]
+        places = list(getattr(first, one.field))
+        known = [place for place in places if usual and float(place) in getattr(Questions(), one.asked)]
+        yield from ((name, place) for place in known or places)
 
 
 def _infinite(records: Sequence[AssessmentRecord]) -> list[str]:

@@ -132,7 +132,7 @@ def certify(
         print_json(signed(certificate, *keys))
         return
     say(certificate.headline)
-    print_assessments(certificate.assessments, short=True)
+    print_assessments(certificate.assessments, usual=True)
     for assessment in certificate.assessments:
         say(f"- {assessment.adversary}: {assessment.sentence}", indent=2)
     for line in certified.alone:

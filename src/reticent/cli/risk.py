@@ -38,11 +38,13 @@ _QUESTIONS = (
     option("prior", float, "Prior at which the probability of a right guess is reported; repeatable.", many=True),
 )
 
+_FULL = option("full", bool, "Every number, note and condition.")
+
 
 def _of_file() -> click.Command:
     who = [adversary_option("worst-case"), *adversary_options(), *curve_options()]
 
-    @command("ledger", LEDGER, *selection_options(), *who, *_QUESTIONS, JSON, help=LEAF)
+    @command("ledger", LEDGER, *selection_options(), *who, *_QUESTIONS, _FULL, JSON, help=LEAF)
     def of_file(file: Path, json: bool, **given: Any) -> None:
         from reticent.api.documents import release_in
 
@@ -58,7 +60,7 @@ def _of_kind(kind: type[Mechanism]) -> click.Command:
     own = mechanism_options(kind)
     who = [adversary_option("worst-case"), *adversary_options(own), *curve_options()]
 
-    @command(kind.name, *own, *who, *_QUESTIONS, JSON, help=first_line(kind))
+    @command(kind.name, *own, *who, *_QUESTIONS, _FULL, JSON, help=first_line(kind))
     def of_kind(json: bool, **given: Any) -> None:
         names = given["adversary"] or ["worst-case"]
         release, attackers = told_apart(kind, names, given)
@@ -98,4 +100,4 @@ def _assess(
     if json:
         print_json(document if file is None else with_warnings(document, file.warnings))
     else:
-        print_risk(document, deltas=bool(given["epsilon"]))
+        print_risk(document, deltas=bool(given["epsilon"]), full=given["full"])

@@ -236,9 +236,9 @@ def _poisson(rate: float, event: dp_event.DpEvent, count: int) -> Iterator[Mecha
             if rate > 0.0:
                 yield Laplace(noise_multiplier=_number(noise), releases=count, sample_rate=rate)
         case _:
-            noise = _one_gaussian(event, "PoissonSampledDpEvent")
-            if noise is not None and rate > 0.0:
-                yield DPSGD(noise_multiplier=noise, sample_rate=rate, steps=count)
+            together = _one_gaussian(event, "PoissonSampledDpEvent")
+            if together is not None and rate > 0.0:
+                yield DPSGD(noise_multiplier=together, sample_rate=rate, steps=count)
 
 
 def _without_replacement(size: int, batch: int, event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:

@@ -2,7 +2,7 @@
 
 Importing this module registers the accountant under the name ``reticent``. Opacus tells an accountant the noise and
 the rate of each step, but neither how batches were drawn nor what the layers read. ``PrivacyEngine`` of this module
-shows it the loader and the model. With Opacus's own engine nothing is taken off for sampling until
+shows it the loader and the model. With Opacus's own engine no amplification by sampling is claimed until
 ``accountant.look_at(loader, model)`` has seen the sampler, or ``accountant.sampler`` is set.
 """
 
@@ -276,7 +276,7 @@ def get_noise_multiplier(
         target_epsilon, target_delta: the budget, between data sets that differ by adding or removing one record.
         sample_rate: probability of one record per step, or the share of the data in one batch.
         epochs, steps: exactly one; an epoch is ``1 / sample_rate`` steps, rounded up for the whole run.
-        sampler: how batches will be drawn; None, where nobody can say, takes nothing off for sampling.
+        sampler: how batches will be drawn; None, where nobody can say, claims no amplification by sampling.
 
     Raises:
         UnreachableError: no noise in the searched range meets the target.
@@ -294,8 +294,8 @@ def get_noise_multiplier(
 
 
 _UNSEEN = (
-    "nobody has seen how batches are drawn, so nothing is taken off for sampling: call accountant.look_at(loader, "
-    "model) with what make_private returned, or use reticent.interop.opacus.PrivacyEngine"
+    "nobody has seen how batches are drawn, so no amplification by sampling is claimed: call "
+    "accountant.look_at(loader, model) with what make_private returned, or use reticent.interop.opacus.PrivacyEngine"
 )
 _UNSEEN_LAYOUTS = (
     "nobody has looked at the inputs of the convolutions, and Opacus 1.6.0 misreads those that are not in plain order "

@@ -20,7 +20,7 @@ from reticent.text import digits
 
 _BLOCKS = (
     "Block sampling: the data are cut into {} blocks, without looking at them; step t draws from block t modulo {}, "
-    "each record by a coin of its own with probability sample_rate."
+    "each record independently, with probability sample_rate."
 )
 _PATTERN = "It is assumed that each record is used in at most {} steps, any two of them at least {} apart."
 _ONCE = "It is assumed that each record is used in at most one step."

@@ -1,4 +1,4 @@
-"""Which pair dominates one Gaussian sum that each record joins by a coin of its own."""
+"""Which pair dominates one Gaussian sum in which each record is included independently."""
 
 from __future__ import annotations
 

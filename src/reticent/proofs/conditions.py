@@ -109,7 +109,7 @@ CONDITIONS: Mapping[str, Kind] = {
         "The noisy sum of a step is divided by a number that does not depend on who was drawn.", Bearing.RELEASE
     ),
     "poisson-draws": Kind(
-        "Each record joins each batch by a coin of its own, with the stated probability. Batches that are cut from "
+        "Each record is included in each batch independently, with the stated probability. Batches that are cut from "
         "shuffled data, or that have a fixed size, need another answer.",
         Bearing.RELEASE,
     ),
@@ -127,9 +127,8 @@ CONDITIONS: Mapping[str, Kind] = {
         Bearing.RELEASE,
     ),
     "truncated-draws": Kind(
-        "Each record joins each batch by a coin of its own; of a batch that is too large, as many as is stated are "
-        "kept, "
-        "drawn uniformly; and the number of records that is stated counts the target.",
+        "Each record is included in each batch independently, with one probability; of a batch that is too large, as "
+        "many as is stated are kept, drawn uniformly; and the number of records that is stated counts the target.",
         Bearing.RELEASE,
     ),
     "stated-guarantee": Kind(

@@ -30,13 +30,18 @@ class RunWarning(StrEnum):
         """One sentence for people."""
         return _WARNING_TEXTS[self]
 
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return _REMEDIES[self]
+
 
 _WARNING_TEXTS = {
     RunWarning.SHUFFLED_NOT_POISSON: "The records were shuffled and cut into batches. No proof says that this hides "
     "who was in which batch, so the numbers take no credit for it.",
     RunWarning.FIXED_SIZE_NOT_POISSON: "Every batch had the same size. The numbers use the proof for such batches, "
     "which protects less than random batch sizes.",
-    RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Whoever knows the seed can take the noise away: no "
+    RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Anyone who knows the seed can take the noise away: no "
     "number here holds against them.",
     RunWarning.NO_NOISE: "No noise was added: there is no differential privacy guarantee.",
     RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is treated as public. If that number "
@@ -45,4 +50,14 @@ _WARNING_TEXTS = {
     "was released, so all planned steps are counted.",
     RunWarning.SCHEMA_FROM_RECORDS: "Bounds or categories of some columns were read off the records. They may show "
     "something about one of them, and no number here covers that. Declare them before training.",
+}
+
+_REMEDIES = {
+    RunWarning.SHUFFLED_NOT_POISSON: "Set sampler: poisson, or random-allocation to keep passes over the data.",
+    RunWarning.FIXED_SIZE_NOT_POISSON: "Set sampler: poisson.",
+    RunWarning.REPRODUCIBLE_NOISE: "Set randomness: fresh, and train again.",
+    RunWarning.NO_NOISE: "Set a noise multiplier above 0, or a target.",
+    RunWarning.SIZE_TREATED_AS_PUBLIC: "Nothing is to be done if the number may be known.",
+    RunWarning.STOPPED_EARLY: "Plan no more steps than you need, and train again.",
+    RunWarning.SCHEMA_FROM_RECORDS: "Declare bounds and categories in a schema that was written without the records.",
 }

@@ -83,6 +83,11 @@ class Fault(StrEnum):
         return _EXPLANATIONS[self]
 
     @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return self.explanation.remedy
+
+    @property
     def text(self) -> str:
         """Reason and remedy as sentences for people."""
         explained = self.explanation
@@ -212,24 +217,25 @@ _EXPLANATIONS = {
     ),
     Fault.DISTRIBUTED: Explanation(
         Severity.WARNING,
-        "The batches were drawn by several processes, of which this ledger saw one. Nothing is taken off for sampling.",
+        "The batches were drawn by several processes, of which this ledger saw one. No amplification by sampling is "
+        "claimed.",
         "Keep one ledger for each process and compare them; no proof combines them yet.",
     ),
     Fault.FIXED_SIZE: Explanation(
         Severity.NOTE,
         "Every batch had the same size. The numbers use the proof for such batches, which protects less than random "
         "batch sizes.",
-        "Draw each record, or each client, by a coin of its own.",
+        "Draw each record, or each client, independently and with the same probability.",
     ),
     Fault.UNKNOWN_SAMPLER: Explanation(
         Severity.WARNING,
         "Nobody could see how the records of a batch are drawn. Every step counts as if it used the record once; "
-        "nothing is taken off for sampling.",
+        "no amplification by sampling is claimed.",
         _POISSON,
     ),
     Fault.OTHER_BATCHES: Explanation(
         Severity.WARNING,
-        "Some steps did not use the batches that the loader drew, one by one. Nothing is taken off for sampling.",
+        "Some steps did not use the batches that the loader drew, one by one. No amplification by sampling is claimed.",
         "Give watch the loader that the loop reads, take one step for each batch, and tell ledger.step the batch_size "
         "where worker processes load the data.",
     ),
@@ -266,7 +272,8 @@ _EXPLANATIONS = {
     Fault.PUBLIC_DRAWS: Explanation(
         Severity.WARNING,
         "The generator of the batches has a seed that anybody can guess or read in the program, or it was put back and "
-        "draws the same batches again. So who was in which batch is no secret. Nothing is taken off for sampling.",
+        "draws the same batches again. So who was in which batch is no secret. No amplification by sampling is "
+        "claimed.",
         "Call torch.seed() after everything that seeds, set no state, and give the loader no generator.",
     ),
     Fault.REPEATED_RECORDS: Explanation(

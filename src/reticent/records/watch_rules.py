@@ -289,7 +289,7 @@ WATCH_RULES: tuple[Rule, ...] = (
         "Gradients have a form that a watch can see.",
         _gradients,
     ),
-    Rule(("start", "earlier", "faults"), "Where the loop began is what somebody saw or said.", _start),
+    Rule(("start", "earlier", "faults"), "Where the loop began is recorded or declared.", _start),
     Rule(("randomness", "clipping.source", "optimiser"), "Who saw the optimizer saw its generator.", _private_noise),
     Rule(
         ("start", "earlier", "weights_sha256"),

@@ -308,9 +308,10 @@ class PublicWatchedRun(Sealed):
     def mechanism(self) -> DPSGD | Ledger:
         """The safe reading of what was seen: at least as much risk as any run that fits the facts.
 
-        Poisson batches, one for each step, are accounted as such. Everywhere else nothing is taken off for sampling:
-        a record counts as often as it can have been in the sums, and each record of a person as often as one that is
-        alone. A fault that voids the guarantee leaves no noise. Earlier loops on the same model are composed with it.
+        Poisson batches, one for each step, are accounted as such. Everywhere else no amplification by sampling is
+        claimed: a record counts as often as it can have been in the sums, and each record of a person as often as
+        one that is alone. A fault that voids the guarantee leaves no noise. Earlier loops on the same model are
+        composed with it.
         """
         runs = [*self.earlier, self]
         if any(fault.voids for run in runs for fault in run.faults):
