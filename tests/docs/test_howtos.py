@@ -26,6 +26,8 @@ SHORT = {
     "howto/shuffling-to-random-allocation.md": ["certificate/certificate.html", "ledger.json"],
     "howto/tensorflow-privacy.md": ["certificate/certificate.html"],
     "howto/worth-of-an-accusation.md": ["release/certificate.html"],
+    "howto/register.md": ["together/certificate.html", "clinic.register"],
+    "howto/tune-settings.md": ["tuned/certificate.html"],
 }
 """Pages, and the files that must be there at their end."""
 

@@ -18,6 +18,7 @@ from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.witness import Witness
 from reticent.api.names import Who, adversaries, several
 from reticent.api.table import Cell, Table
+from reticent.api.together import released_together
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, certify_watched, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.derive import expected_warnings
@@ -48,12 +49,13 @@ class Certified(Table):
 
     Attributes:
         certificate: the document.
+        alone: where it is about several releases, a line about each.
     """
 
     _leading = 2
 
-    def __init__(self, certificate: Certificate) -> None:
-        self.certificate = certificate
+    def __init__(self, certificate: Certificate, alone: Sequence[str] = ()) -> None:
+        self.certificate, self.alone = certificate, tuple(alone)
 
     def title(self) -> str:
         """The answer in one sentence."""
@@ -85,7 +87,7 @@ class Certified(Table):
         named = [f"! {warning.name}: {warning.text}" for warning in self.certificate.warnings]
         if self.certificate.ledger is None:
             named.append("The mechanism is declared: no ledger of a run supports it.")
-        return named
+        return [*self.alone, *named]
 
     def to_json(self) -> str:
         """The complete document as strict JSON text; it is not for publication where it has private parts."""
@@ -192,7 +194,8 @@ def certify(
         what: what ``rt.watch`` gave, a ledger, a finished run, or a mechanism; or a path: of a run, of a file with
             a ledger, or of a DpEvent in JSON. A mechanism alone is a claim about parameters: the certificate says
             that no run supports it. A list of watches or their ledgers is one chain: loops that trained one model
-            one after the other.
+            one after the other. Any other list is releases from the same records, composed: who has all of them is the
+            attacker, and ``alone`` has a line about each.
         subject, issuer, purpose, expires: what you declare; the subject of a run defaults to its data set.
         created: date of a certificate of parameters; today by default. A run has its own.
         publish: what the public document may show of records of your own: ``names`` (of files and columns),
@@ -224,7 +227,14 @@ def certify(
         CERTIFICATE_QUESTIONS, secret_bits=several(secret_bits=secret_bits), guesses=several(guesses=guesses)
     )
     limits = load_policy(Path(policy)) if isinstance(policy, (str, Path)) else policy
-    source = _chain(what) if isinstance(what, (list, tuple)) else _opened(what)
+    alone: list[str] = []
+    if isinstance(what, (list, tuple)):
+        source: Any = _chain(what) if all(map(_is_watched, what)) else None
+        if source is None:
+            source, alone = released_together([_named(one, place) for place, one in enumerate(what, 1)])
+            said["subject"] = subject or f"{len(what)} releases from the same records"
+    else:
+        source = _opened(what)
     if isinstance(source, Mechanism):
         today = created or datetime.now(UTC).date().isoformat()
         known = {"subject": "parameters that are declared", "created": today, **_given(said)}
@@ -243,7 +253,7 @@ def certify(
             policy=limits,
             progress=progress,
         )
-        return Certified(found)
+        return Certified(found, alone)
     if adversary is not None or neighbouring is not None or created is not None:
         raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
     asked = {"questions": questions, "contraction": contraction, "policy": limits, "progress": progress}
@@ -352,6 +362,25 @@ def _opened(what: Any) -> Any:
     from reticent.training import load_run
 
     return load_run(what)
+
+
+def _named(release: Any, place: int) -> tuple[str, Mechanism]:
+    """What was released, and what to call it.
+
+    Raises:
+        ArtifactError, ParameterError: it is nothing that was released.
+    """
+    if isinstance(release, (str, Path)):
+        return str(release), release_in(release).mechanism
+    ledger = witness_of(release)
+    found = release if isinstance(release, Mechanism) else getattr(ledger, "mechanism", lambda: None)()
+    if not isinstance(found, Mechanism):
+        raise ParameterError("what", type(release).__name__, "releases: mechanisms, ledgers, runs or files of these")
+    return f"release {place}", found
+
+
+def _is_watched(one: Any) -> bool:
+    return isinstance(one, WatchedRun) or isinstance(getattr(one, "ledger", None), WatchedRun)
 
 
 def _chain(ledgers: Sequence[Any]) -> WatchedRun:

@@ -12,9 +12,9 @@ from reticent.calibration.claims import Attack
 from reticent.calibration.search import Edge
 from reticent.calibration.steer import start_of, steering
 from reticent.calibration.targets import Target
-from reticent.calibration.unknowns import Unknown
+from reticent.calibration.unknowns import OfOneRun, Unknown
 from reticent.errors import NumericalError, ReticentError
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms import Mechanism, Neighbouring, Selection
 from reticent.proofs import Status, condition
 from reticent.text import Brief, digits
 
@@ -127,6 +127,8 @@ def calibrate(
     adversary = WorstCase() if adversary is None else adversary
     if target.one_sided:
         refuse_secrets(adversary, target.name)
+    if isinstance(mechanism, Selection):
+        unknown = OfOneRun(unknown)
     attack = Attack(adversary, neighbouring or adversary.relation, method)
     search = _Search(mechanism, unknown, target, attack, progress)
     value, achieved, slack = search.whole() if unknown.whole else search.real()

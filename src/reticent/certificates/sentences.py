@@ -34,13 +34,20 @@ def persons(mechanism: Mapping[str, Any]) -> Protected:
     None where nothing is stated: then the numbers are about one record, and no sentence about a person follows.
     ``Unit.CLIENT`` where whole clients are drawn and clipped.
     """
-    stated = mechanism.get("parts")
-    parts = stated if isinstance(stated, list) else [mechanism]
+    parts = parts_in(mechanism)
     if all(part.get("unit") == Unit.CLIENT for part in parts):
         return Unit.CLIENT
     records = {part.get("records_per_user") for part in parts}
     (only,) = records if len(records) == 1 else (None,)
     return only if isinstance(only, int) else None
+
+
+def parts_in(mechanism: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The single mechanisms of one that a document states: those of a ledger, and the run that a selection repeats."""
+    if "base" in mechanism:
+        return parts_in(mechanism["base"])
+    stated = mechanism.get("parts")
+    return [one for part in stated for one in parts_in(part)] if isinstance(stated, list) else [mechanism]
 
 
 def about(text: str, records: Protected) -> str:

@@ -23,6 +23,8 @@ from reticent.cli._options import (
     per_mechanism,
     say_if_unused,
     secrets_of,
+    selected,
+    selection_options,
     told_apart,
 )
 from reticent.mechanisms import Mechanism
@@ -50,12 +52,12 @@ _FULL = option("full", bool, "Every number, note and condition.")
 def _of_file() -> click.Command:
     who = [adversary_option("worst-case"), *adversary_options(), *curve_options()]
 
-    @command("ledger", LEDGER, *who, *_QUESTIONS, _FULL, JSON, help=LEAF)
+    @command("ledger", LEDGER, *selection_options(), *who, *_QUESTIONS, _FULL, JSON, help=LEAF)
     def of_file(file: Path, json: bool, **given: Any) -> None:
         from reticent.api.documents import release_in
 
         release = release_in(file)
-        _assess(release.mechanism, given["adversary"] or ["worst-case"], given, json, given, release)
+        _assess(selected(release.mechanism, given), given["adversary"] or ["worst-case"], given, json, given, release)
         if not json:
             say_warnings(release.warnings)
 

@@ -163,6 +163,21 @@ CONDITIONS: Mapping[str, Kind] = {
         "At most the stated share of each gradient's squared length lies in a bias, whose direction everybody knows.",
         Bearing.DATA,
     ),
+    "independent-runs": Kind(
+        "Every run drew its settings from the same list by itself, without a look at the others, and how many runs "
+        "there are was drawn from the stated law before the first. Nobody learns that number, unless it is fixed.",
+        Bearing.RELEASE,
+    ),
+    "best-only": Kind(
+        "Only the best run is released, with its score. Nobody learns the others, nor which settings they had; where "
+        "scores are computed from these records, that is counted in each run.",
+        Bearing.RELEASE,
+    ),
+    "filtered": Kind(
+        "Each release had Gaussian noise and drew no batches, and was made only where the sum of 1 / noise "
+        "multiplier^2 over all releases, itself included, kept within the budget.",
+        Bearing.RELEASE,
+    ),
     "fixed-length": Kind(
         "A record moves every step along one direction, and how far does not depend on this direction. Gradients that "
         "react to the weights break this: in the training of a network, nothing ensures it.",
