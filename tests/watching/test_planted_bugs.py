@@ -211,6 +211,16 @@ def test_windows_on_a_large_tensor_hit_each_row_and_move_on():
     assert missed <= weights._stride(layer.weight)  # in one turn or another every value is looked at
 
 
+def test_a_write_that_torch_counts_is_seen_at_any_place():
+    layer = torch.nn.Linear(300, 400)
+    watched = weights.Weights(layer)
+    for column in (5, 6, 7):  # no two of them are looked at in one turn
+        with torch.no_grad():
+            layer.weight[5, column] += 1.0
+        assert watched.written()
+        watched.keep()
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
 def test_weights_of_any_type_are_compared(dtype):
     layer = torch.nn.Linear(3, 2).to(dtype)
