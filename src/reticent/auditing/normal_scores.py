@@ -55,7 +55,10 @@ class OrderCounts:
         )
 
     def p_value(self, claim: Tested) -> float:
-        """Share of drawn samples, this one included, whose members stand out as much under ``claim``."""
+        """Share of drawn samples, this one included, whose members stand out as much under ``claim``.
+
+        By RETICENT:audit-normal-scores.
+        """
         drawn = _statistics(claim, self.seed, self.non_members, self.members)
         as_much = np.count_nonzero(drawn >= self.statistic - _TIE)
         return (1 + as_much) / (1 + _DRAWS)
