@@ -144,7 +144,7 @@ def hook(toy: Toy) -> None:
 
 def hook_of_weights(toy: Toy) -> None:
     def write(*_: Any) -> None:
-        next(iter(toy.model.parameters())).data.add_(0.01)
+        next(iter(toy.model.parameters())).data.add_(0.03)  # "data" does not take it back bit for bit
         toy.oracle.dirty("a hook wrote weights")
 
     chosen = toy.rng.choice([toy.inner.register_step_pre_hook, toy.inner.register_step_post_hook])

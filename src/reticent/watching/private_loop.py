@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -26,6 +27,9 @@ _NOISE_FIRST = 8
 
 _PICK, _LOOKED_AT = random.Random(), 0.125  # noqa: S311  (of its own: nobody's noise comes from it)
 """In which later steps the state of the generator is looked at, so that nobody can tell before."""
+
+_NUMBERS = attrgetter("noise_multiplier", "max_grad_norm", "expected_batch_size", "loss_reduction")
+"""What a release follows from, as the optimizer has it now."""
 
 _AT_ONCE = 16
 """Steps that wait at most until they are written down."""
@@ -60,7 +64,7 @@ class PrivateLoop:
 
     def attach(self) -> list[Callable[[], None]]:
         """Begin to look; what is returned puts everything back."""
-        self._known = self._steps + _NOISE_FIRST  # whoever was here since may have replaced the noise
+        self._known = self._steps + _NOISE_FIRST  # other code may have replaced the noise since
         self._draws, self._coins = self._recorder.draws, self._recorder.coins
         waits = optimisers.is_pending(self._optimizer)
         self._pieces = _WAITING.pop(self._optimizer, []) if waits else []
@@ -111,10 +115,7 @@ class PrivateLoop:
         size, batches, clipped, norm = pieces[0] if len(pieces) == 1 else _together(pieces)
         adjusted, added = vars(optimizer).get("_adjusted_noise_multiplier"), pieces[-1][1] if pieces else 1
         rate = None if self._coins is None else float(self._coins.sample_rate)
-        facts = (
-            *(optimizer.noise_multiplier, optimizer.max_grad_norm, adjusted, optimizer.expected_batch_size),
-            *(optimizer.loss_reduction, norm, batches, added, rate),
-        )
+        facts = (_NUMBERS(optimizer), adjusted, norm, batches, added, rate)
         usual = facts == self._facts and not adjusted and self.sensitive is None  # as nearly always
         if not usual:
             self.catch_up()
