@@ -33,7 +33,7 @@ class Selection(Mechanism):
     Example:
         >>> import reticent as rt
         >>> tuned = rt.Selection(rt.Gaussian(2.0), rt.Geometric(10))
-        >>> round(rt.WorstCase().assess(tuned).measure(rt.epsilon, 1e-6).value, 2)
+        >>> round(rt.epsilon_at_delta(tuned, 1e-6), 2)
         3.26
     """
 
