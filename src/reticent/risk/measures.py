@@ -145,7 +145,7 @@ def ppv(curve: TradeOff, prior: float, fpr: float) -> float:
     Example:
         >>> from reticent.curves import GaussianTradeOff
         >>> round(ppv(GaussianTradeOff(1.0), prior=0.1, fpr=0.01), 4)
-        0.5066
+        0.5065
     """
     return ppv_of_power(tpr_at_fpr(curve, _check.rate(fpr=fpr)), prior, fpr)
 
@@ -290,7 +290,7 @@ def secret_success(curve: TradeOff, secret_bits: float, guesses: float = 1) -> f
     Example:
         >>> from reticent.curves import GaussianTradeOff
         >>> round(secret_success(GaussianTradeOff(1.0), secret_bits=13.29, guesses=10), 4)
-        0.0182
+        0.0183
     """
     return tpr_at_fpr(curve, blind_guess(secret_bits, guesses))
 
