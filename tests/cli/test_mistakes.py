@@ -31,7 +31,7 @@ def call(capsys, *words: str) -> tuple[int, str, str]:
         (("risk", "dpsgd", *RUN, "--method", "exct"), "did you mean exact?"),
         (("risk", "dpsgd", *RUN, "--sampler", "poison"), "did you mean poisson?"),
         (("calibrate", "dpsgd", "--target", "mu=1", "--unknown", "noise"), "did you mean noise-multiplier?"),
-        (("calibrate", "dpsgd", "--target", "tpr"), "tpr=V@FPR, epsilon=V@DELTA"),
+        (("calibrate", "dpsgd", "--target", "tpr"), "tpr=V@FPR, ppv=V@PRIOR,FPR, epsilon=V@DELTA"),
         (("plan-audit", "--claimed-mu", "1", "--true-mu", "2", "--unit", "canary"), "did you mean canaries?"),
         (("certify", "dpsdg", "--noise-multiplier", "1"), "did you mean dpsgd?"),
         (("risk", "dpsgd", *RUN[:-2], "--steps", "1.5"), "--steps must be a whole number, got '1.5'"),

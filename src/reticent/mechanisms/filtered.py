@@ -19,7 +19,7 @@ _ROUNDING = 1e-12  # relative, of the sum of squares
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FilteredGaussian(Mechanism):
-    """Gaussian releases, each chosen after the ones before, within a budget.
+    """Gaussian releases chosen one by one, within a budget.
 
     Which release comes next, with how much noise, and whether one comes at all may depend on all that was released.
     Nothing is sampled. ``GaussianFilter`` keeps the budget.
