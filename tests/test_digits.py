@@ -12,7 +12,7 @@ from reticent.api.noise import Calibrations
 from reticent.auditing import Design, Scores
 from reticent.auditing.verdict import Verdict, _judge
 from reticent.calibration import Advantage, BayesSecurity
-from reticent.certificates.page import _number
+from reticent.certificates.numbers import _number
 from reticent.certificates.sentences import percent
 from reticent.cli import main
 from reticent.dashboard.words import number_table

@@ -150,8 +150,8 @@ def test_other_packages_come_after_the_built_in_ones(monkeypatch) -> None:
     ("point", "problem"),
     [
         (Point("sleepy", ImportError("no module named other")), "ImportError: no module named other"),
-        (Point("sleepy", object()), "no subclass of Adversary"),
-        (Point("sleepy", Gaussian), "no subclass of Adversary"),
+        (Point("sleepy", object()), "not a subclass of Adversary"),
+        (Point("sleepy", Gaussian), "not a subclass of Adversary"),
         (Point("lazy", Sleepy), "the entry point is called 'lazy' and the class 'sleepy'"),
         (Point("worst-case", type("WorstCase", (WorstCase,), {})), "a name that no other attacker has"),
     ],

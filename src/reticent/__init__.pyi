@@ -26,10 +26,14 @@ from reticent.api.measures import bayes_security as bayes_security
 from reticent.api.measures import delta_at_epsilon as delta_at_epsilon
 from reticent.api.measures import epsilon_at_delta as epsilon_at_delta
 from reticent.api.measures import mu as mu
+from reticent.api.measures import ppv as ppv
+from reticent.api.measures import secret_success as secret_success
 from reticent.api.measures import success as success
 from reticent.api.measures import tpr_at_fpr as tpr_at_fpr
 from reticent.mechanisms import DPSGD as DPSGD
+from reticent.mechanisms import FilteredGaussian as FilteredGaussian
 from reticent.mechanisms import Gaussian as Gaussian
+from reticent.mechanisms import GaussianFilter as GaussianFilter
 from reticent.mechanisms import Gradients as Gradients
 from reticent.mechanisms import Guarantee as Guarantee
 from reticent.mechanisms import Laplace as Laplace
@@ -37,3 +41,8 @@ from reticent.mechanisms import Ledger as Ledger
 from reticent.mechanisms import Neighbouring as Neighbouring
 from reticent.mechanisms import RandomisedResponse as RandomisedResponse
 from reticent.mechanisms import Sampler as Sampler
+from reticent.mechanisms import Selection as Selection
+from reticent.pairs import Fixed as Fixed
+from reticent.pairs import Geometric as Geometric
+from reticent.pairs import NegativeBinomial as NegativeBinomial
+from reticent.pairs import Poisson as Poisson

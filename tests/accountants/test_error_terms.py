@@ -4,6 +4,7 @@ Theorems: RETICENT:composition-enclosure.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from scipy.special import erf
 from reticent.accountants import _power, advantage_alone, affinity, bounds, cut_moments, lattice
 from reticent.accountants._power import GridStep, Tilted
 from reticent.accountants.cut_moments import SampledStep
+from reticent.accountants.steps import steps_of
+from reticent.accountants.transform import transform_of
 from reticent.curves import GaussianTradeOff, Subsampled
-from reticent.mechanisms import Neighbouring
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring
 from reticent.pairs import AntipodalGaussianPair
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.sampled_gaussian import SampledGaussian
@@ -44,6 +47,23 @@ def test_power_bounds_its_rounding():
     found, rounding = _power.power([part], 64, 0)
     off = float(np.abs(found[: len(exact)] - exact / 16.0**12).sum() + found[len(exact) :].sum())
     assert 0.0 < off <= rounding < 1e-11
+
+
+def test_a_long_sum_over_frequencies_counts_its_roundings():
+    """Counted while the terms are added one after the other: half a unit in the last place of each partial sum."""
+    few = Ledger((DPSGD(2.0, 0.05, 4), DPSGD(1.5, 0.05, 4), DPSGD(1.0, 0.1, 4)))
+    contour = transform_of(steps_of(few, ADD)[0])._contour(0.5, 0.0, 0.3)
+    contour = replace(contour, errors=np.zeros(len(contour.frequencies)))  # what the terms themselves are off
+    assert len(contour.frequencies) > 1000
+    total, stated = contour._sum(np.array([0.1]), np.ones(len(contour.frequencies)), 0.0)
+    exponents = contour.c + 1j * contour.frequencies
+    terms = contour.values * np.exp(-0.1j * contour.frequencies) / (exponents * (exponents - 1.0))
+    terms = terms.real * contour.spacing / np.pi
+    terms[0] *= 0.5
+    partial = np.cumsum(terms)
+    counted = 2.0**-53 * float(np.abs(partial).sum())
+    assert abs(float(total[0]) - math.fsum(terms)) <= counted <= stated
+    assert stated <= 1e-10 * abs(float(total[0]))
 
 
 def test_mass_outside_a_window_is_bounded():

@@ -14,8 +14,10 @@ from reticent.calibration import (
     EpsilonAtDelta,
     Mu,
     NoiseMultiplier,
+    Ppv,
     Reconstruction,
     SampleRate,
+    Secret,
     Steps,
     Success,
     Target,
@@ -36,6 +38,7 @@ TARGETS = [
     EpsilonAtDelta(1.0, 1e-5),
     Mu(0.5),
     Reconstruction(0.05, 0.02),
+    Ppv(0.35, 0.1, 0.01),
 ]
 
 
@@ -53,7 +56,7 @@ def check(run: DPSGD, target: Target, neighbouring: Neighbouring) -> None:
     assert not target.met_by(target.of(WorstCase().assess(louder, neighbouring)).value)
 
 
-SAME = BayesSecurity, Success  # the advantage in other words
+SAME = BayesSecurity, Success, Reconstruction  # the advantage, and a rate, in other words
 
 
 @pytest.mark.parametrize(
@@ -224,7 +227,7 @@ def test_targets_met_everywhere_return_the_end_of_the_range() -> None:
 
 
 def test_what_has_no_bound_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="worst case only"):
+    with pytest.raises(UnsupportedError, match="bounds no reconstruction"):
         calibrate(RUN, NoiseMultiplier(), Reconstruction(0.1, 0.01), Relaxed())
     with pytest.raises(UnsupportedError, match="sample_rate"):
         calibrate(Gaussian(1.0), SampleRate(), Advantage(0.1))
@@ -242,6 +245,9 @@ def test_what_has_no_bound_is_refused() -> None:
         (EpsilonAtDelta, (0.0, 1e-5)),
         (Mu, (-1.0,)),
         (Reconstruction, (0.01, 0.5)),
+        (Ppv, (0.1, 0.1, 0.01)),
+        (Ppv, (0.95, 0.1, 0.01)),
+        (Ppv, (0.2, 0.1, 0.0)),
         (NoiseMultiplier, (2.0, 1.0)),
         (SampleRate, (0.1, 1.5)),
     ],
@@ -251,7 +257,9 @@ def test_limits_are_checked(kind: type, arguments: tuple) -> None:
         kind(*arguments)
 
 
-@pytest.mark.parametrize("target", [*TARGETS, Success(0.9, 0.55), EpsilonAtDelta(1.0, 0.01)], ids=str)
+@pytest.mark.parametrize(
+    "target", [*TARGETS, Success(0.9, 0.55), EpsilonAtDelta(1.0, 0.01), Secret(0.01, 13.3, 10)], ids=str
+)
 def test_equivalent_mu_inverts_the_gaussian_risk(target: Target) -> None:
     for mu in (0.05, 0.4, 1.7, 8.0):
         achieved = target.measure(GaussianTradeOff(mu))

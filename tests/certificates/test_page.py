@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 import re
 from decimal import Decimal
@@ -10,6 +11,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+import reticent as rt
 from reticent.adversaries import WorstCase, everybody
 from reticent.certificates.build import certify, public
 from reticent.certificates.page import embedded, first_difference, is_page, render_html
@@ -152,6 +154,29 @@ def test_a_small_gain_over_the_blind_guess_is_shown_small_and_never_too_small(
 ) -> None:
     assert _above(blind, share) == shown
     assert Decimal(shown.rstrip("%")) / 100 >= Decimal(repr(share))
+
+
+def test_the_answer_says_what_an_accusation_is_worth() -> None:
+    """The demo: of people of whom 1 in 10 is in the data, how many of those accused are."""
+    demo = rt.dpsgd(noise_multiplier=4.0, batch_size=64, dataset_size=455, epochs=40)
+    shown = render_html(rt.certify(demo, adversary="worst-case", subject="the demo", created="2026-01-01").certificate)
+    assert "Accused, 1% false alarms" in shown
+    assert "from 10% to at most 32.3%" in shown
+    assert "from 10% to at most 42.2%" in shown
+    assert "90.0" not in shown.partition("<h2")[2].partition("</table>")[0]
+
+
+def test_a_secret_is_on_the_page_where_it_was_asked_for_with_what_it_needs() -> None:
+    asked = rt.certify(Gaussian(2.0), subject="x", created="2026-01-01", secret_bits=math.log2(10_000), guesses=10)
+    shown = render_html(asked.certificate)
+    table = shown.partition('id="secrets"')[2].partition('id="conditions"')[0]
+    assert '<td class="n">0.1%</td>' in table
+    assert "at most 0.48%" in table
+    assert table.count("relaxed") == 0
+    assert "no value is likelier" in table
+    assert "no value is likelier" not in shown.partition('id="conditions"')[2].partition("<template")[0]
+    assert asked.verify().accepted
+    assert 'id="secrets"' not in render_html(rt.certify(Gaussian(2.0), created="2026-01-01").certificate)
 
 
 def test_private_numbers_are_marked(certificate: Certificate, page: str) -> None:

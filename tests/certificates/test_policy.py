@@ -18,6 +18,7 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import Verification, verify
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Gaussian
+from reticent.risk.report import Questions
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 HOSTILE = "</failure><script>alert(1)</script>]]>|`*\x00\x1b[31m\u202etxt.exe\n## passed"
@@ -53,6 +54,7 @@ MEASURES = [
     ({"measure": "mu"}, lambda a: a.mu),
     ({"measure": "success", "at": 0.5}, lambda a: a.success_at_prior["0.5"]),
     ({"measure": "tpr", "at": 0.01}, lambda a: a.tpr_at_fpr["0.01"]),
+    ({"measure": "ppv", "at": [0.1, 0.001]}, lambda a: a.ppv_at_prior_and_fpr["0.1"]["0.001"]),
     ({"measure": "epsilon", "at": 1e-5}, lambda a: a.epsilon_at_delta["1e-05"]),
     ({"measure": "delta", "at": 1}, lambda a: a.delta_at_epsilon["1.0"]),
 ]
@@ -64,6 +66,18 @@ def test_a_limit_holds_at_the_number_and_breaks_below_it(certificate, outcome, l
     assert failed(certificate, outcome, policy({**limit, "at_most": value})) == []
     (name,) = failed(certificate, outcome, policy({**limit, "at_most": value * (1 - 1e-9)}))
     assert name.startswith(f"worst-case: {limit['measure']}")
+
+
+def test_a_secret_needs_its_conditions_accepted() -> None:
+    declared = Declaration(subject="x", created="2026-11-22")
+    asked = Questions(priors=(0.5,), secret_bits=(20.0,), guesses=(4,))
+    stated = certify(Gaussian(2.0), declared, questions=asked)
+    limit = {"measure": "secret", "at": [20, 4], "at_most": 0.01}
+    own = ["secret-entropy", "secret-nowhere-else"]
+    assert failed(stated, verify(stated), policy(limit, accept_conditions=["clipped", *own])) == []
+    assert failed(stated, verify(stated), policy(limit, accept_conditions=["clipped", own[0]]))
+    assert failed(stated, verify(stated), policy({**limit, "at": [19, 4]}, accept_conditions=["clipped", *own]))
+    assert failed(stated, verify(stated), policy({"measure": "advantage", "at_most": 1.0})) == []
 
 
 def test_bayes_security_is_limited_from_below(certificate, outcome) -> None:

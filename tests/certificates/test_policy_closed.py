@@ -208,7 +208,7 @@ LIMITS = {
     "a prior of 1": ("{measure: success, at: 1, at_most: 0.5}", "prior"),
     "an FPR above 1": ("{measure: tpr, at: 2, at_most: 0.5}", "fpr"),
     "a delta of 0": ("{measure: epsilon, at: 0, at_most: 0.5}", "delta"),
-    "both ends": ("{measure: advantage, at_most: 0.5, at_least: 0.1}", "at_most and nothing else"),
+    "both ends": ("{measure: advantage, at_most: 0.5, at_least: 0.1}", "takes at_most only"),
     "nobody": ("{measure: advantage, at_most: 0.5, adversary: worstcase}", "did you mean worst-case"),
     "no claim": ("{measure: advantage, at_most: 0.5, claim: bounds}", "claim"),
     "twice": ("{measure: advantage, at_most: 0.5, at_most: 1}", "is repeated"),

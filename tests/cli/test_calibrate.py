@@ -43,7 +43,16 @@ def test_json_has_the_promised_shape(capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["bayes-security=0.9", "success=0.6@0.5", "tpr=0.01@0.001", "epsilon=1@1e-05", "reconstruction=0.1@0.05"]
+    "target",
+    [
+        "bayes-security=0.9",
+        "success=0.6@0.5",
+        "tpr=0.01@0.001",
+        "ppv=0.2@0.1,0.01",
+        "epsilon=1@1e-05",
+        "reconstruction=0.1@0.05",
+        "secret=0.01@13.3,10",
+    ],
 )
 def test_every_target_can_be_typed(capsys, target: str) -> None:
     answer = document(capsys, "calibrate", "gaussian", "--target", target, "--releases", "3")
@@ -163,7 +172,10 @@ def test_people_get_a_few_lines(capsys) -> None:
         (("--target", "advantage=0.1", "--unknown", "clip", *DPSGD_RUN), "--unknown must be one of"),
         (("--target", "advantage=0.1", "--adversary", "all", *DPSGD_RUN), "--adversary"),
         (("--target", "advantage=0.1", "--unknown", "batch-size", "--steps", "9"), "--noise-multiplier must be given"),
-        (("--target", "reconstruction=0.1@0.01", "--adversary", "relaxed", *DPSGD_RUN), "worst case only"),
+        (
+            ("--target", "reconstruction=0.1@0.01", "--adversary", "relaxed", *DPSGD_RUN),
+            "relaxed bounds no reconstruction",
+        ),
         (
             ("--target", "epsilon=0.1@1e-5", "--unknown", "steps", "--noise-multiplier", "0.5", "--sample-rate", "1"),
             "out of reach: the closest is steps 1",

@@ -56,6 +56,40 @@ def test_the_table_has_a_column_for_each_prior(capsys) -> None:
     assert "(50% blind)" in heading
 
 
+def test_the_worth_of_an_accusation_is_shown_where_a_prior_is_asked_for(capsys) -> None:
+    arguments = ["gaussian", "--noise-multiplier", "2", "--fpr", "0.01", "--fpr", "0"]
+    worst = risk(capsys, *arguments, "--prior", "0.1")["assessments"][0]
+    assert set(worst["ppv_at_prior_and_fpr"]["0.1"]) == {"0.01"}, "without false alarms there is no number"
+    tpr = worst["tpr_at_fpr"]["0.01"]["value"]
+    expected = 0.1 * tpr / (0.1 * tpr + 0.9 * 0.01)
+    assert worst["ppv_at_prior_and_fpr"]["0.1"]["0.01"]["value"] == pytest.approx(expected, rel=1e-12, abs=0)
+    for more, shown in (((), False), (("--prior", "0.1"), True)):
+        with pytest.raises(SystemExit):
+            main(["risk", *arguments, *more])
+        assert ("accused rightly" in capsys.readouterr().out) is shown
+
+
+def test_a_secret_is_stated_where_it_is_asked_for_with_what_it_needs(capsys) -> None:
+    arguments = ["gaussian", "--noise-multiplier", "2", "--adversary", "relaxed", "--secret-bits", "10"]
+    document = risk(capsys, *arguments, "--guesses", "3", "--guesses", "5")
+    relaxed, worst = document["assessments"]
+    assert relaxed["secret_at_bits_and_guesses"] == {}
+    assert set(worst["secret_at_bits_and_guesses"]["10.0"]) == {"3.0", "5.0"}
+    needed = worst["also_needed"]["secret_at_bits_and_guesses"]
+    assert {(one["key"], one["status"]) for one in needed} == {
+        ("secret-entropy", "declared"),
+        ("secret-nowhere-else", "declared"),
+    }
+    assert {one["key"] for one in needed} <= set(document["conditions"])
+    with pytest.raises(SystemExit):
+        main(["risk", *arguments])
+    assert "a secret of 10 bits in 1 guess" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stopped:
+        main(["risk", "gaussian", "--noise-multiplier", "2", "--guesses", "3"])
+    assert stopped.value.code == 2
+    assert "given with --secret-bits" in capsys.readouterr().err
+
+
 def test_priors_are_repeatable_and_keyed_by_repr(capsys) -> None:
     document = risk(capsys, "laplace", "--noise-multiplier", "1", "--prior", "0.1", "--prior", "0.5")
     assert set(document["assessments"][0]["success_at_prior"]) == {"0.1", "0.5"}

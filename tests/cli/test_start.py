@@ -91,7 +91,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_digit_is_lost(width: str, cap
     monkeypatch.setenv("COLUMNS", width)
     words = "risk gaussian --noise-multiplier 1.2345 --adversary membership-game --fpr 0.001 --fpr 0.01 --fpr 0.1"
     with pytest.raises(SystemExit):
-        main([*words.split(), "--delta", "1e-5", "--delta", "1e-6", "--delta", "1e-12"])
+        main([*words.split(), "--delta", "1e-5", "--delta", "1e-6", "--delta", "1e-12", "--full"])
     out = capsys.readouterr().out
     assert max(len(line) for line in out.splitlines()) <= int(width)
     for heading in ("@0.001", "@0.01", "@0.1", "@1e-05", "@1e-06", "@1e-12", "security", "mu"):

@@ -22,8 +22,12 @@ SHORT = {
     "howto/opacus.md": ["certificate/certificate.html", "ledger.json"],
     "howto/persons.md": ["certificate/certificate.html"],
     "howto/own-table.md": ["runs/people-certificate/certificate.html"],
+    "howto/secrets-in-text.md": ["certificate/certificate.html"],
     "howto/shuffling-to-random-allocation.md": ["certificate/certificate.html", "ledger.json"],
     "howto/tensorflow-privacy.md": ["certificate/certificate.html"],
+    "howto/worth-of-an-accusation.md": ["release/certificate.html"],
+    "howto/register.md": ["together/certificate.html", "clinic.register"],
+    "howto/tune-settings.md": ["tuned/certificate.html"],
 }
 """Pages, and the files that must be there at their end."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant
@@ -9,7 +11,18 @@ from dp_accounting.pld import PLDAccountant
 from reticent.accountants import compose
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import from_dp_event, relation, to_dp_event
-from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
+from reticent.mechanisms import (
+    DPSGD,
+    Gaussian,
+    Guarantee,
+    Laplace,
+    Ledger,
+    Neighbouring,
+    RandomisedResponse,
+    Sampler,
+    Selection,
+)
+from reticent.pairs import Fixed
 from reticent.risk import epsilon_at_delta
 
 G, L = dp_event.GaussianDpEvent, dp_event.LaplaceDpEvent
@@ -116,7 +129,6 @@ REFUSED = [
     (dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.5, 0.3, 0.2]), "MixtureOfGaussiansDpEvent"),
     (dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 3.0], [0.25, 0.5, 0.25]), "MixtureOfGaussiansDpEvent"),
     (dp_event.SampledWithReplacementDpEvent(100, 10, G(1.0)), "SampledWithReplacementDpEvent"),
-    (dp_event.RepeatAndSelectDpEvent(G(1.0), 2.0, 1.0), "RepeatAndSelectDpEvent"),
     (P(0.1, C([G(1.0), L(1.0)])), "PoissonSampledDpEvent of ComposedDpEvent"),
     (P(0.1, W(10, 2, G(1.0))), "PoissonSampledDpEvent of SampledWithoutReplacementDpEvent"),
     (W(10, 2, P(0.1, G(1.0))), "SampledWithoutReplacementDpEvent of PoissonSampledDpEvent"),
@@ -172,6 +184,7 @@ def test_every_event_of_dp_accounting_is_decided():
     """A new event type must be met by a decision, not by an accident."""
     decided = {type(event).__name__ for event, _ in [*CASES, *LAW, *REFUSED] if isinstance(event, dp_event.DpEvent)}
     decided |= {"TruncatedSubsampledGaussianDpEvent"}
+    decided |= {"RepeatAndSelectDpEvent"}  # below
     decided |= {"SingleEpochTreeAggregationDpEvent"}  # tests/mechanisms/test_matrix.py
     decided |= {"GaussianDpEvent", "LaplaceDpEvent", "NoOpDpEvent", "PoissonSampledDpEvent", "NonPrivateDpEvent"}
     known = {c.__name__ for c in vars(dp_event).values() if isinstance(c, type) and issubclass(c, dp_event.DpEvent)}
@@ -215,3 +228,14 @@ def test_repeated_answers_are_spelt_out():
     truth = compose(RandomisedResponse(0.4, releases=20), Neighbouring.REPLACE).pessimistic
     assert whole == pytest.approx(epsilon_at_delta(truth, 1e-3), rel=1e-2, abs=0)
     assert from_dp_event(S(dp_event.RandomizedResponseDpEvent(0.8, 2), 20)) == RandomisedResponse(0.4, releases=20)
+
+
+@pytest.mark.parametrize("shape", [math.inf, 1.0, 0.0, 2.5])
+def test_repeat_and_select(shape: float) -> None:
+    event = dp_event.RepeatAndSelectDpEvent(dp_event.PoissonSampledDpEvent(0.01, G(1.0)), 20.0, shape)
+    assert to_dp_event(from_dp_event(event)) == event
+    twice = from_dp_event(dp_event.SelfComposedDpEvent(event, 2))
+    assert isinstance(twice, Ledger)
+    assert len(twice.parts) == 2
+    with pytest.raises(UnsupportedError, match="fixed number"):
+        to_dp_event(Selection(Gaussian(1.0), Fixed(3)))

@@ -8,18 +8,20 @@ from reticent import risk
 from reticent.curves import GaussianTradeOff, from_advantage, no_privacy
 
 AT = {
-    risk.success: 0.3,
-    risk.tpr_at_fpr: 0.01,
-    risk.delta_at_epsilon: 1.0,
-    risk.epsilon_at_delta: 1e-5,
-    risk.reconstruction_success: 0.1,
+    risk.success: (0.3,),
+    risk.tpr_at_fpr: (0.01,),
+    risk.ppv: (0.1, 0.01),
+    risk.delta_at_epsilon: (1.0,),
+    risk.epsilon_at_delta: (1e-5,),
+    risk.reconstruction_success: (0.1,),
+    risk.secret_success: (10.0, 3),
 }
 
 
 @pytest.mark.parametrize("number", risk.GROWING, ids=lambda number: number.__name__)
 @pytest.mark.parametrize("weaker", [from_advantage(0.0), GaussianTradeOff(0.5)], ids=["nothing", "gaussian"])
 def test_a_number_that_is_said_to_grow_grows(number, weaker) -> None:
-    at = (AT[number],) if number in AT else ()
+    at = AT.get(number, ())
     assert number(weaker, *at) < number(no_privacy(), *at)
 
 

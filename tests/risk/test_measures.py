@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -21,6 +22,9 @@ from reticent.risk import (
     epsilon_at_delta,
     mu,
     mu_above,
+    power_of_ppv,
+    ppv,
+    ppv_of_power,
     reconstruction_success,
     success,
     tpr_at_fpr,
@@ -98,9 +102,41 @@ def test_reconstruction_is_the_power_at_the_baseline() -> None:
     assert reconstruction_success(GaussianTradeOff(1.0), 0.5) == pytest.approx(0.841344746068543, rel=1e-12, abs=0)
 
 
+@pytest.mark.parametrize(("prior", "fpr"), [(0.1, 0.01), (0.1, 0.001), (0.5, 0.2), (1e-4, 0.01)])
+def test_the_worth_of_an_accusation_by_bayes(prior: float, fpr: float) -> None:
+    """P[in | flagged] from the joint law of who is in the data and who is flagged, in 30 digits."""
+    with mpmath.workdps(30):
+        threshold = mpmath.findroot(lambda t: mpmath.ncdf(-t) - mpmath.mpf(fpr), float(norm.isf(fpr)))
+        flagged = mpmath.ncdf(mpmath.mpf("0.7") - threshold) * mpmath.mpf(prior)
+        expected = float(flagged / (flagged + (1 - mpmath.mpf(prior)) * mpmath.mpf(fpr)))
+    found = ppv(GaussianTradeOff(0.7), prior, fpr)
+    assert found == pytest.approx(expected, rel=1e-12, abs=0)
+    assert ppv_of_power(power_of_ppv(found, prior, fpr), prior, fpr) == pytest.approx(found, rel=1e-13, abs=0)
+    assert prior <= found < ppv_of_power(1.0, prior, fpr)
+
+
+def test_the_worth_of_an_accusation_in_a_crowd() -> None:
+    """Two million people of whom one in ten shows N(1, 1) and all others N(0, 1); the highest shown are flagged."""
+    rng = np.random.default_rng(7)
+    inside = rng.random(2_000_000) < 0.1
+    shown = rng.standard_normal(inside.size) + inside
+    flagged = shown > norm.isf(0.01)
+    assert inside[flagged].mean() == pytest.approx(ppv(GaussianTradeOff(1.0), 0.1, 0.01), abs=0.01)
+
+
+def test_few_false_alarms_make_an_accusation_certain_and_more_make_it_worth_less() -> None:
+    rates = [1e-300, 1e-100, 1e-12, 1e-3, 0.1, 0.5, 1.0]
+    worth = [ppv(GaussianTradeOff(0.5), 0.1, fpr) for fpr in rates]
+    assert worth[0] > 0.9999
+    assert all(more > less for more, less in pairwise(worth))
+    assert worth[-1] == pytest.approx(0.1, rel=1e-12, abs=0)
+
+
 @pytest.mark.parametrize(
     "call",
     [
+        lambda c: ppv(c, 0.0, 0.01),
+        lambda c: ppv(c, 0.1, 0.0),
         lambda c: success(c, 0.0),
         lambda c: success(c, math.nan),
         lambda c: tpr_at_fpr(c, 1.5),

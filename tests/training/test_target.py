@@ -19,7 +19,12 @@ TARGETS = [
     ({"bayes_security": 0.8}, lambda curve: risk.bayes_security(curve) >= 0.8),
     ({"success": 0.6, "prior": 0.5}, lambda curve: risk.success(curve, 0.5) <= 0.6),
     ({"tpr": 0.05, "fpr": 0.01}, lambda curve: risk.tpr_at_fpr(curve, 0.01) <= 0.05),
+    ({"ppv": 0.3, "prior": 0.1, "fpr": 0.01}, lambda curve: risk.ppv(curve, 0.1, 0.01) <= 0.3),
     ({"epsilon": 2.0, "delta": 1e-5}, lambda curve: risk.epsilon_at_delta(curve, 1e-5) <= 2.0),
+    (
+        {"secret": 0.02, "secret_bits": 10.0, "guesses": 3},
+        lambda curve: risk.secret_success(curve, 10.0, 3) <= 0.02,
+    ),
     ({"reconstruction": 0.2, "baseline": 0.1}, lambda curve: risk.reconstruction_success(curve, 0.1) <= 0.2),
 ]
 

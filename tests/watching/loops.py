@@ -11,7 +11,10 @@ from opacus import PrivacyEngine
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+import reticent as rt
+
 RECORDS, BATCH, RATE, NOISE = 60, 10, 1.0 / 6.0, 1.1
+DELTA = 1e-5
 
 
 def records(seed: int = 0) -> TensorDataset:
@@ -100,3 +103,27 @@ def plain_step(model: nn.Module, features: torch.Tensor, labels: torch.Tensor, n
     for name, p in model.named_parameters():
         total = torch.einsum("i,i...->...", factor, each[name])
         p.grad = (total + noise * norm * torch.randn_like(total)) / BATCH
+
+
+def watched(*made, how=None, **options):
+    with rt.watch(*made[:3], **options) as seen:
+        run(*made, **(how or {}))
+    return seen
+
+
+def shuffled(**options):
+    return private(DataLoader(records(), batch_size=BATCH, shuffle=True), poisson_sampling=False, **options)
+
+
+def wide(**options):
+    """Its noise is longer than a block of the generator."""
+    data = TensorDataset(torch.randn(RECORDS, 40), torch.randint(0, 40, (RECORDS,)))
+    return private(DataLoader(data, batch_size=BATCH, shuffle=True), model=nn.Linear(40, 40), **options)
+
+
+def epsilon(what):
+    return rt.epsilon_at_delta(rt.assess(what)[0].curve, DELTA)
+
+
+def void(seen):
+    return seen.mechanism().noise_multiplier == 0.0

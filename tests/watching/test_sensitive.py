@@ -196,7 +196,7 @@ def test_accumulated_batches_and_changed_noise_are_refused():
 
 def test_loops_that_cannot_be_seen_are_refused_before_they_start():
     made = private(clipping="per_layer")
-    with pytest.raises(UnsupportedError, match="flat clipping only"):
+    with pytest.raises(UnsupportedError, match="sensitive needs flat clipping"):
         rt.watch(*made[:3], sensitive=ATTRIBUTE)
     made = private(DataLoader(records(), batch_size=BATCH, num_workers=1))
     with pytest.raises(UnsupportedError, match="num_workers=0"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 
 from reticent import _check
 from reticent.accountants.advantage_alone import ADVANTAGE, enclose_advantage
-from reticent.accountants.enclose import CURVE, enclose
-from reticent.accountants.steps import Release, Step, enclosed, steps_of, weaker
+from reticent.accountants.one_direction import one_direction
+from reticent.accountants.selection import steps_of
+from reticent.accountants.steps import Known, Release, Step
 from reticent.accountants.transform import SpectralComposition, transform_of
-from reticent.curves import GaussianTradeOff, LogErrors, TradeOff, symmetrised
-from reticent.curves._logs import log1mexp
+from reticent.curves import LogErrors, TradeOff, symmetrised
 from reticent.curves.enclosure import Attempt, Enclosure
-from reticent.curves.polygon import NO_RISK, Polygon, hull, polygon_through, safest
+from reticent.curves.polygon import Polygon, hull, polygon_through, safest
 from reticent.errors import NumericalError
 from reticent.pairs import Disclosure, Neighbouring, Part, poisson_gaussian
 from reticent.pairs.gaussian_mixture import GaussianMixture
@@ -66,61 +66,22 @@ def compose(release: Release, neighbouring: Neighbouring) -> Enclosure:
 
 
 def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enclosure:
-    """The curve of these steps, and of noiseless ones that show nothing with log probability ``unseen``.
-
-    ``either_shows``: without noise, either hypothesis may show itself.
-    """
-    if unseen == -math.inf:
-        return Enclosure.exact(_disclosure_alone(unseen, either_shows))
-    if not noisy and unseen == 0.0:
-        return Enclosure.exact(GaussianTradeOff(0.0))
-    if not noisy:
-        disclosed = _disclosure_alone(unseen, either_shows)
-        return Enclosure.exact(hull([disclosed, disclosed.reversed]))
-    if len(noisy) == 1 and noisy[0].count == 1 and unseen == 0.0:
-        if not enclosed(noisy):
-            return Enclosure.exact(symmetrised(noisy[0].curve))
-        pessimistic, optimistic = noisy[0].curve, weaker(noisy)[0].curve
-        both = hull([optimistic, optimistic.reversed]) if isinstance(optimistic, Polygon) else symmetrised(optimistic)
-        return Enclosure.checked(safest([pessimistic, pessimistic.reversed]), both)
-    with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
-        found = enclose(noisy, _disclosure_alone(_log_never_drawn(noisy), either_shows))
-        above, below = (
-            _with_disclosure(curve, unseen, either_shows) for curve in (found.pessimistic, found.optimistic)
-        )
-        curves = safest([above, above.reversed]), hull([below, below.reversed])
-        return Enclosure.checked(*curves, found.notes(CURVE), tuple(found.trace))
+    """``one_direction``, symmetrised: whichever of the two data sets is the true one."""
+    found = one_direction(noisy, unseen, either_shows)
+    above, below = found.pessimistic, found.optimistic
+    if not noisy or unseen == -math.inf:
+        return found
+    if above is below and not isinstance(above, Polygon):
+        return Enclosure.exact(symmetrised(above))
+    with np.errstate(all="ignore"):
+        least = hull([below, below.reversed]) if isinstance(below, Polygon) else symmetrised(below)
+        return Enclosure.checked(safest([above, above.reversed]), least, found.notes, found.trace)
 
 
 def _shows_the_displaced(release: Release) -> bool:
     """Whether a release without noise may show whom the target displaced."""
     pairs = [part.pair for part in release.parts_under(Neighbouring.ZERO_OUT)]
     return any(isinstance(pair, Disclosure) and pair.displaces for pair in pairs)
-
-
-def _log_never_drawn(noisy: tuple[Step, ...]) -> float:
-    """log of the probability that the target took no part: who takes part would show without any noise."""
-    return sum(step.count * step.pair.log_absent for step in noisy)
-
-
-def _disclosure_alone(unseen: float, either_shows: bool) -> Polygon:
-    """Nothing but a noiseless look, which shows nothing with log probability ``unseen``."""
-    return _with_disclosure(NO_RISK, unseen, either_shows)
-
-
-def _with_disclosure(curve: Polygon, unseen: float, either_shows: bool) -> Polygon:
-    """``curve``, and the target itself but for log probability ``unseen`` (``either_shows``: under either hypothesis).
-
-    Under add/remove only presence shows itself: beta is multiplied by the probability. Under replacement either
-    value does: the error pairs shrink towards the origin.
-    """
-    if unseen == 0.0:
-        return curve
-    fpr, tnr, fnr, _ = curve.vertices
-    fnr = fnr + unseen
-    if either_shows:
-        return Polygon(LogErrors.of(fpr + unseen, fnr), curve.log_slopes)
-    return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=log1mexp(fnr)), curve.log_slopes + unseen)
 
 
 class Composed:
@@ -272,17 +233,7 @@ def certified_advantage(noise_multiplier: float, sample_rate: float, steps: int,
     """
     _check.non_negative(noise_multiplier=noise_multiplier)
     pair = poisson_gaussian(noise_multiplier, _check.rate(sample_rate=sample_rate), neighbouring)
-    return Composed(_Known((Part(pair, _check.count(steps=steps), ()),)), neighbouring).advantage()
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """Parts under the one relation that they are asked for."""
-
-    parts: tuple[Part, ...]
-
-    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
-        return self.parts
+    return Composed(Known((Part(pair, _check.count(steps=steps), ()),)), neighbouring).advantage()
 
 
 @lru_cache(maxsize=64)  # as ``compose``

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -233,9 +234,10 @@ class Contour:
         exponents = self.c + 1j * self.frequencies
         kernel = factor / (exponents * (exponents - 1.0)) * (self.spacing / np.pi)
         kernel[0] *= 0.5
-        total = _fourier(self.frequencies, kernel * self.values, thresholds)
+        total = _fourier(self.spacing, kernel * self.values, thresholds)
         sizes = np.abs(kernel)
-        blur = 64.0 + 4.0 * self.frequencies * np.max(np.abs(thresholds), initial=0.0)
+        # In whatever order they are added, each term may take part in as many roundings as there are terms.
+        blur = len(sizes) + 64.0 + 4.0 * self.frequencies * np.max(np.abs(thresholds), initial=0.0)
         error = float(np.sum(sizes * (self.errors + _EPS * blur * np.abs(self.values))))
         return total, error + tail * self.beyond / np.pi
 
@@ -360,16 +362,25 @@ def _last_frequency(decay: Callable[[np.ndarray], np.ndarray], spacing: float, t
     return int(high)
 
 
-def _fourier(frequencies: np.ndarray, coefficients: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Re sum_k coefficient_k e^(-i t_k l); evenly spaced thresholds cost two small matrix products."""
-    count = len(thresholds)
-    if count < _FEW:
-        return np.real(np.exp(-1j * np.multiply.outer(thresholds, frequencies)) @ coefficients)
-    fine = int(np.sqrt(count))
-    step = (thresholds[-1] - thresholds[0]) / (count - 1)
-    coarse = np.exp(-1j * np.multiply.outer(thresholds[::fine], frequencies)) * coefficients
-    within = np.exp(-1j * np.multiply.outer(frequencies, step * np.arange(fine)))
-    return np.real(coarse @ within).ravel()[:count]
+def _fourier(spacing: float, coefficients: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """Re sum_k coefficient_k e^(-i k spacing l); evenly spaced thresholds cost two small matrix products."""
+    phases = _phases(spacing, len(coefficients), thresholds.tobytes())
+    if len(phases) == 1:
+        return np.real(phases[0] @ coefficients)
+    coarse, within = phases
+    return np.real((coarse * coefficients) @ within).ravel()[: len(thresholds)]
+
+
+@lru_cache(maxsize=4)  # one block of a curve asks for some seven sums with the same phases
+def _phases(spacing: float, frequencies: int, thresholds: bytes) -> tuple[np.ndarray, ...]:
+    """e^(-i t l) for few thresholds, and two factors of it for evenly spaced ones."""
+    t, places = spacing * np.arange(frequencies), np.frombuffer(thresholds)
+    if len(places) < _FEW:
+        return (np.exp(-1j * np.multiply.outer(places, t)),)
+    fine = int(np.sqrt(len(places)))
+    step = (places[-1] - places[0]) / (len(places) - 1)
+    coarse = np.exp(-1j * np.multiply.outer(places[::fine], t))
+    return coarse, np.exp(-1j * np.multiply.outer(t, step * np.arange(fine)))
 
 
 def _log(values: np.ndarray) -> np.ndarray:

@@ -26,6 +26,21 @@ class Release(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """Parts under the one relation that they are asked for.
+
+    Attributes:
+        parts: what was released.
+    """
+
+    parts: tuple[Part, ...]
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        """The parts, whatever is asked."""
+        return self.parts
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """A kind of noisy step.
 

@@ -13,14 +13,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from reticent import risk
 from reticent.curves import TradeOff, from_advantage, no_privacy
 from reticent.curves.enclosure import Enclosure, Interval
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import GradientsRecord
 from reticent.proofs import Basis, Claim, Condition, Formula, Proof, Status, claim_of
@@ -28,6 +28,9 @@ from reticent.proofs.proof import Derived
 from reticent.registry import Parameter, Registry, parameters_of, typed
 from reticent.styles import SPARE, Style
 from reticent.text import Brief, digits, one_of
+
+if TYPE_CHECKING:
+    from reticent.adversaries.witness import Witness
 
 _ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
 _LEAST = 1e-14  # and absolute
@@ -219,6 +222,8 @@ class Adversary(ABC):
         unmeasured: why it is left out where nobody measured what it needs; None where it needs nothing.
         counts_parameters: it needs the number of released coordinates, where the release states it.
         by_name_only: not among "all": a published formula that is kept for reproduction.
+        every_test: its curve bounds every test of every two neighbouring data sets, one-sided ones too. Then it bounds
+            whoever guesses a secret, or reconstructs a record.
     """
 
     __slots__ = ()
@@ -234,6 +239,7 @@ class Adversary(ABC):
     unmeasured: ClassVar[str | None] = None
     counts_parameters: ClassVar[bool] = False
     by_name_only: ClassVar[bool] = False
+    every_test: ClassVar[bool] = False
 
     def fitted(self, form: GradientsRecord) -> Self:
         """The same attacker, with its open parameters as the model of a run has them.
@@ -245,6 +251,14 @@ class Adversary(ABC):
             ParameterError: a parameter contradicts what was seen.
         """
         return self
+
+    def checked_by(self, witness: Witness) -> dict[str, Status]:
+        """Conditions of this attacker's own that a ledger establishes, by key.
+
+        Args:
+            witness: the ledger.
+        """
+        return {}
 
     @property
     def label(self) -> str:
@@ -294,6 +308,21 @@ MEANT = {
     "glir": "membership-game",
 }
 """Attackers as other papers call them."""
+
+
+def refuse_secrets(who: Adversary, what: str = "secret") -> None:
+    """Refuse an attacker whose curve bounds nobody who guesses a secret.
+
+    Args:
+        who: attacks.
+        what: is guessed.
+
+    Raises:
+        UnsupportedError: the attacker is one.
+    """
+    if not who.every_test:
+        known = " or ".join(name for name, kind in ADVERSARIES.items() if kind.every_test)
+        raise UnsupportedError(f"{who.name} bounds no {what}: its curve is no limit for one-sided tests; use {known}")
 
 
 def adversary_parameters() -> Iterator[tuple[str, Parameter]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from reticent import _check
 from reticent.adversaries.base import Adversary, Assessment, Method
@@ -17,6 +17,9 @@ from reticent.mechanisms.dpsgd import batches_per_epoch
 from reticent.proofs import Proof, Status, best, condition
 from reticent.registry import described
 from reticent.styles import Style
+
+if TYPE_CHECKING:
+    from reticent.adversaries.witness import Witness
 
 _ROUNDING = 1e-12  # relative: the closed forms are evaluated with expm1 and log1p, to a few units in the last place
 _WHERE = (
@@ -70,6 +73,7 @@ class FinalModel(Adversary):
     knows: ClassVar[str] = "everything but this record"
     lacks: ClassVar[str] = "the weights between the start and the end"
     infers: ClassVar[str] = "whether this record was used"
+    every_test: ClassVar[bool] = True
     by_name_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -85,6 +89,12 @@ class FinalModel(Adversary):
                 raise ParameterError("smoothness", self.smoothness, "given with step_size, and >= strong_convexity")
             if self.factor > 1.0:
                 raise ParameterError("step_size", self.step_size, "at most 2 / smoothness: longer steps may diverge")
+
+    def checked_by(self, witness: Witness) -> dict[str, Status]:
+        """That updates contract by this factor or a smaller one, and that nothing but the last weights was kept."""
+        if witness.contraction is None or witness.contraction > self.factor:
+            return {}
+        return dict.fromkeys(("contraction", "final-model-only"), Status.CHECKED)
 
     @property
     def factor(self) -> float:

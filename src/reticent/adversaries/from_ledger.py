@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from reticent.adversaries.base import Adversary, Assessment, Method
+from reticent.adversaries.witness import Witness
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.mechanisms.gradients import GradientsRecord
 from reticent.proofs import Status, condition
 
 _OF_THE_FORM = ("fixed-length", "one-direction", "linear-head", "independent-directions")
 _LOOKED = "The form of the model was looked at, and ensures nothing about how gradients react. {}"
-
-
-class Witness(Protocol):
-    """A ledger: what it saw of the model, and for which conditions it vouches."""
-
-    @property
-    def gradients(self) -> GradientsRecord | None:
-        """What the form of the model says about gradients; None where nobody looked."""
-
-    def vouches(self) -> dict[str, Status]:
-        """Statuses of conditions, by key."""
 
 
 def assess_seen(
@@ -44,7 +31,7 @@ def assess_seen(
         return adversary.assess(mechanism, neighbouring, method)
     fitted = adversary if witness.gradients is None else adversary.fitted(witness.gradients)
     found = fitted.assess(mechanism, neighbouring, method)
-    found = found.under(condition("start-weights")).vouched(witness.vouches())
+    found = found.under(condition("start-weights")).vouched({**witness.vouches(), **fitted.checked_by(witness)})
     obstacle = None if witness.gradients is None else witness.gradients.obstacle
     assumed = any(one.key in _OF_THE_FORM and one.status is Status.ASSUMED for one in found.conditions)
     return found.prefaced(_LOOKED.format(obstacle.text)) if obstacle is not None and assumed else found

@@ -13,6 +13,7 @@ from reticent.risk import MU_FLOOR, mu_above
 from reticent.risk.report import (
     MEASURES,
     AssessmentRecord,
+    Measure,
     Number,
     Questions,
     RiskDocument,
@@ -32,6 +33,7 @@ def assessment_record(
         measured: what ``measures`` returned for the same curve and enclosure, to save the time.
     """
     who = assessment.adversary
+    further = [one for one in MEASURES.values() if _answered(one, assessment, questions) and one.places]
     return AssessmentRecord(
         adversary=who.name,
         label=who.label,
@@ -39,8 +41,9 @@ def assessment_record(
         method=assessment.method.value,
         claim=assessment.claim.value,
         **(measures(assessment, questions) if measured is None else measured),
-        theorems=list(assessment.theorems),
+        theorems=list(dict.fromkeys((*assessment.theorems, *(key for one in further for key in one.theorems)))),
         conditions=condition_records(assessment.conditions),
+        also_needed={one.field: condition_records(one.conditions) for one in further if one.conditions},
         notes=list(assessment.notes),
         parameters=parameters(who),
         knows=who.knows,
@@ -55,11 +58,27 @@ def measures(assessment: Assessment, questions: Questions) -> dict[str, Any]:
     for name, one in MEASURES.items():
         if name == "mu":
             found[one.field] = Number.of(assessment.mu())
-        elif one.place is None:
-            found[one.field] = Number.of(assessment.measure(one.read))
         else:
-            places: tuple[float, ...] = getattr(questions, one.asked)
-            found[one.field] = {repr(float(x)): Number.of(assessment.measure(one.read, x)) for x in places}
+            places = list(one.asked(questions)) if _answered(one, assessment, questions) else []
+            found[one.field] = _by_place({at: Number.of(assessment.measure(one.read, *at)) for at in places})
+    return found
+
+
+def _answered(one: Measure, assessment: Assessment, questions: Questions) -> bool:
+    """Whether a measure is asked for, and may be read off this curve."""
+    return any(True for _ in one.asked(questions)) and one.answers(assessment.adversary.every_test)
+
+
+def _by_place(read: Mapping[tuple[float, ...], Number]) -> Any:
+    """Numbers by the texts of their places, one level for each."""
+    found: dict[str, Any] = {}
+    for places, number in read.items():
+        if not places:
+            return number
+        level = found
+        for place in places[:-1]:
+            level = level.setdefault(repr(float(place)), {})
+        level[repr(float(places[-1]))] = number
     return found
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from reticent.adversaries.base import Adversary, Assessment, Method
-from reticent.adversaries.from_ledger import Witness, assess_seen
+from reticent.adversaries.from_ledger import assess_seen
+from reticent.adversaries.witness import Witness
 from reticent.adversaries.worst_case import WorstCase
 from reticent.errors import DominanceError, ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring

@@ -35,6 +35,7 @@ class WorstCase(Adversary):
     knows: ClassVar[str] = "everything but this record"
     lacks: ClassVar[str] = ""
     infers: ClassVar[str] = "whether this record was used"
+    every_test: ClassVar[bool] = True
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT

@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from reticent.adversaries.from_ledger import Witness, witness_of
-from reticent.api.names import Who, adversaries
+from reticent.adversaries import FinalModel
+from reticent.adversaries.base import standard_adversaries
+from reticent.adversaries.from_ledger import witness_of
+from reticent.adversaries.witness import Witness
+from reticent.api.names import Who, adversaries, several
 from reticent.api.table import Cell, Table
+from reticent.api.together import released_together
+from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, certify_watched, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
-from reticent.certificates.build import certify_run, certify_watched, run_declaration
 from reticent.certificates.derive import expected_warnings
 from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.schema import Certificate, Declaration
@@ -45,12 +49,13 @@ class Certified(Table):
 
     Attributes:
         certificate: the document.
+        alone: where it is about several releases, a line about each.
     """
 
     _leading = 2
 
-    def __init__(self, certificate: Certificate) -> None:
-        self.certificate = certificate
+    def __init__(self, certificate: Certificate, alone: Sequence[str] = ()) -> None:
+        self.certificate, self.alone = certificate, tuple(alone)
 
     def title(self) -> str:
         """The answer in one sentence."""
@@ -58,21 +63,20 @@ class Certified(Table):
 
     def columns(self) -> tuple[str, ...]:
         """Who attacks under which relation, how strong the claim is, and the numbers."""
-        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(place) for name, place in self._stated()))
+        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(*at) for name, at in self._stated()))
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each assessment."""
         found: list[tuple[Cell, ...]] = []
         for record in self.certificate.assessments:
-            numbers = [MEASURES[name].of(record, place).value for name, place in self._stated()]
+            numbers = [MEASURES[name].of(record, *at).value for name, at in self._stated()]
             cells = [math.inf if number is None else number for number in numbers]
             found.append((record.label, record.neighbouring, record.claim, *cells))
         return found
 
-    def _stated(self) -> list[tuple[str, str | None]]:
+    def _stated(self) -> list[tuple[str, tuple[str, ...]]]:
         first = self.certificate.assessments[0]
-        fprs, deltas = first.tpr_at_fpr, first.epsilon_at_delta
-        return [("advantage", None), *(("tpr", fpr) for fpr in fprs), *(("epsilon", delta) for delta in deltas)]
+        return [(name, at) for name in ("advantage", "tpr", "epsilon") for at in MEASURES[name].stated(first)]
 
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """Numbers that are bounds are rounded up."""
@@ -83,7 +87,7 @@ class Certified(Table):
         named = [f"! {warning.name}: {warning.text}" for warning in self.certificate.warnings]
         if self.certificate.ledger is None:
             named.append("The mechanism is declared: no ledger of a run supports it.")
-        return named
+        return [*self.alone, *named]
 
     def to_json(self) -> str:
         """The complete document as strict JSON text; it is not for publication where it has private parts."""
@@ -178,6 +182,9 @@ def certify(
     run_signed_by: str | None = None,
     adversary: Who | Sequence[Who] | None = None,
     neighbouring: Neighbouring | str | None = None,
+    secret_bits: float | Sequence[float] = (),
+    guesses: float | Sequence[float] = 1,
+    contraction: float | None = None,
     policy: Policy | Path | str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certified:
@@ -187,7 +194,8 @@ def certify(
         what: what ``rt.watch`` gave, a ledger, a finished run, or a mechanism; or a path: of a run, of a file with
             a ledger, or of a DpEvent in JSON. A mechanism alone is a claim about parameters: the certificate says
             that no run supports it. A list of watches or their ledgers is one chain: loops that trained one model
-            one after the other.
+            one after the other. Any other list is releases from the same records, composed: who has all of them is the
+            attacker, and ``alone`` has a line about each.
         subject, issuer, purpose, expires: what you declare; the subject of a run defaults to its data set.
         created: date of a certificate of parameters; today by default. A run has its own.
         publish: what the public document may show of records of your own: ``names`` (of files and columns),
@@ -195,6 +203,11 @@ def certify(
         run_signed_by: id of the key that signed the run when it ended, if you checked it.
         adversary: who attacks, for a mechanism; by default everybody who needs no measurement.
         neighbouring: between which data sets, for a mechanism; None means each adversary's own ``relation``.
+        secret_bits: the certificate then says how likely a secret of so many bits (min-entropy) is guessed that is in
+            one person's records and nowhere else; a number or several.
+        guesses: in how many guesses; a number or several.
+        contraction: you declare that nobody sees but the last weights, and that each update brings any two weight
+            vectors closer together by this factor: the certificate then has the attacker who sees the final model only.
         policy: path of a policy (see ``reticent gate``): the certificate says of each limit whether it is met.
         progress: called with the name of each attacker before its numbers are computed.
 
@@ -210,22 +223,41 @@ def certify(
     """
     said = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
     said["run_signed_by"] = run_signed_by
+    questions = replace(
+        CERTIFICATE_QUESTIONS, secret_bits=several(secret_bits=secret_bits), guesses=several(guesses=guesses)
+    )
     limits = load_policy(Path(policy)) if isinstance(policy, (str, Path)) else policy
-    source = _chain(what) if isinstance(what, (list, tuple)) else _opened(what)
+    alone: list[str] = []
+    if isinstance(what, (list, tuple)):
+        source: Any = _chain(what) if all(map(_is_watched, what)) else None
+        if source is None:
+            source, alone = released_together([_named(one, place) for place, one in enumerate(what, 1)])
+            said["subject"] = subject or f"{len(what)} releases from the same records"
+    else:
+        source = _opened(what)
     if isinstance(source, Mechanism):
         today = created or datetime.now(UTC).date().isoformat()
         known = {"subject": "parameters that are declared", "created": today, **_given(said)}
         chosen = None if adversary is None else adversaries(adversary)
+        if contraction is not None:
+            chosen = (*(standard_adversaries() if chosen is None else chosen), FinalModel(contraction))
         with _declaring():
             declared = Declaration(**known)
         between = relation_of(neighbouring)
         found = certify_mechanism(
-            source, declared, adversaries=chosen, neighbouring=between, policy=limits, progress=progress
+            source,
+            declared,
+            adversaries=chosen,
+            neighbouring=between,
+            questions=questions,
+            policy=limits,
+            progress=progress,
         )
-        return Certified(found)
+        return Certified(found, alone)
     if adversary is not None or neighbouring is not None or created is not None:
         raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
-    return Certified(_of_run(source, said, tuple(publish), limits, progress))
+    asked = {"questions": questions, "contraction": contraction, "policy": limits, "progress": progress}
+    return Certified(_of_run(source, said, tuple(publish), asked))
 
 
 @hinting
@@ -332,6 +364,25 @@ def _opened(what: Any) -> Any:
     return load_run(what)
 
 
+def _named(release: Any, place: int) -> tuple[str, Mechanism]:
+    """What was released, and what to call it.
+
+    Raises:
+        ArtifactError, ParameterError: it is nothing that was released.
+    """
+    if isinstance(release, (str, Path)):
+        return str(release), release_in(release).mechanism
+    ledger = witness_of(release)
+    found = release if isinstance(release, Mechanism) else getattr(ledger, "mechanism", lambda: None)()
+    if not isinstance(found, Mechanism):
+        raise ParameterError("what", type(release).__name__, "releases: mechanisms, ledgers, runs or files of these")
+    return f"release {place}", found
+
+
+def _is_watched(one: Any) -> bool:
+    return isinstance(one, WatchedRun) or isinstance(getattr(one, "ledger", None), WatchedRun)
+
+
 def _chain(ledgers: Sequence[Any]) -> WatchedRun:
     """One ledger of watched loops that ran one after the other."""
     opened = [_opened(one) for one in ledgers]
@@ -346,20 +397,19 @@ def _chain(ledgers: Sequence[Any]) -> WatchedRun:
 
 def _of_run(
     source: Any,
-    said: dict[str, str | None],
+    said: dict[str, Any],
     publish: tuple[str, ...],
-    policy: Policy | None,
-    progress: Callable[[str], None] | None,
+    asked: dict[str, Any],
 ) -> Certificate:
     ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
     if isinstance(ledger, WatchedRun):
-        return certify_watched(ledger, progress, policy, **said)
+        return certify_watched(ledger, **asked, **said)
     if not isinstance(ledger, RunLedger):
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     more: dict[str, str | None] = {} if source is ledger else {"weights_sha256": _weights_of(source)}
     with _declaring():
         declared = run_declaration(ledger, publish, **more, **said)
-    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, progress, policy)
+    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, **asked)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 
 from reticent import risk
 from reticent.adversaries import Assessment, WorstCase
+from reticent.adversaries.base import refuse_secrets
 from reticent.api.risks import Assessments, mechanism_of
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError
@@ -36,6 +37,8 @@ def _of_anything(number: Callable[..., float]) -> Callable[..., float]:
 
 
 def _read(number: Callable[..., float], assessment: Assessment, at: list[float]) -> float:
+    if number is risk.secret_success:
+        refuse_secrets(assessment.adversary)
     return assessment.mu().value if number is risk.mu else assessment.measure(number, *at).value
 
 
@@ -55,5 +58,7 @@ bayes_security = _of_anything(risk.bayes_security)
 delta_at_epsilon = _of_anything(risk.delta_at_epsilon)
 epsilon_at_delta = _of_anything(risk.epsilon_at_delta)
 mu = _of_anything(risk.mu)
+ppv = _of_anything(risk.ppv)
+secret_success = _of_anything(risk.secret_success)
 success = _of_anything(risk.success)
 tpr_at_fpr = _of_anything(risk.tpr_at_fpr)

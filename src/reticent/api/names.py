@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from reticent import _check
 from reticent.adversaries import Adversary, Relaxed, WorstCase
 from reticent.adversaries.base import ALL, adversaries_named, adversary_called
 from reticent.errors import ParameterError
@@ -51,3 +52,10 @@ def _meant(who: object) -> tuple[Adversary, ...]:
         hint = f"an adversary such as rt.Relaxed(), or a name such as {Relaxed.name!r}"
         raise ParameterError("adversary", who, hint)
     return (who,)
+
+
+def several(**given: Any) -> tuple[float, ...]:
+    """The one argument as numbers, whether it is a number or several."""
+    ((name, values),) = given.items()
+    many = values if isinstance(values, Iterable) and not isinstance(values, str) else (values,)
+    return tuple(_check.finite(**{name: x}) for x in many)

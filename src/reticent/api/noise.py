@@ -30,8 +30,8 @@ from reticent.text import one_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_TARGETS: dict[str, tuple[Any, str | None]] = {
-    name.replace("-", "_"): (kind, kind.place and kind.place[0]) for name, kind in TARGETS.items()
+_TARGETS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    name.replace("-", "_"): (kind, tuple(place for place, _ in kind.places)) for name, kind in TARGETS.items()
 }
 _UNKNOWNS: dict[str, Any] = {
     "noise_multiplier": NoiseMultiplier,
@@ -172,7 +172,7 @@ def calibrate(
         target: a target of ``reticent.calibration`` or its text (``"epsilon=3@1e-5"``, also accepted as
             ``adversary``), or None with keywords: ``epsilon=3, delta=1e-5``, ``advantage=0.1``,
             ``bayes_security=0.9``, ``mu=1``, ``tpr=0.01, fpr=0.001``, ``success=0.6, prior=0.5``,
-            ``reconstruction=0.2, baseline=0.1``.
+            ``ppv=0.4, prior=0.1, fpr=0.01``, ``reconstruction=0.2, baseline=0.1``.
         adversary: who attacks, or a name; None means the worst case.
         unknown: ``"noise_multiplier"``, ``"sample_rate"``, ``"steps"`` or ``"batch_size"``; ``"noise_scale"`` is one
             factor on the noise of all parts of a ledger.
@@ -241,7 +241,7 @@ def target_of(target: Target | str | None, limits: dict[str, float]) -> Target:
     Raises:
         ParameterError: there is none, more than one, or a keyword that goes with it is missing.
     """
-    partners = {partner for _, partner in _TARGETS.values() if partner}
+    partners = {place for _, places in _TARGETS.values() for place in places}
     for name in limits:
         if name not in _TARGETS and name not in partners:
             spelt_name = MEANT.get(name, name).replace("-", "_")
@@ -258,13 +258,11 @@ def target_of(target: Target | str | None, limits: dict[str, float]) -> Target:
         return target
     if len(named) != 1:
         raise ParameterError("target", named, "exactly one of " + ", ".join(_TARGETS))
-    kind, partner = _TARGETS[named[0]]
-    needed = {named[0], partner} - {None}
-    if set(limits) != needed:
-        example = f"{named[0]}=..., {partner}=..." if partner else f"{named[0]}=..."
-        raise ParameterError("target", sorted(limits), f"given as {example}")
-    values = [limits[named[0]], *([limits[partner]] if partner else [])]
-    found: Target = kind(*values)
+    kind, places = _TARGETS[named[0]]
+    wanted = [named[0], *places]
+    if set(limits) != set(wanted):
+        raise ParameterError("target", sorted(limits), f"given as {', '.join(f'{name}=...' for name in wanted)}")
+    found: Target = kind(*(limits[name] for name in wanted))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, overload
 from reticent import _check
 from reticent.adversaries import Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_each
-from reticent.adversaries.from_ledger import Witness, witness_of
+from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.report import risk_document
-from reticent.api.names import Who, adversaries, asks_for_all
+from reticent.adversaries.witness import Witness
+from reticent.api.names import Who, adversaries, asks_for_all, several
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
@@ -42,6 +43,8 @@ class Assessments(Table, Sequence[Assessment]):
         assessments: in the order asked for; the worst case of each relation is among them.
         questions: where the curves are read.
         skipped: attackers that could not be answered, with the reason.
+
+    ``more`` names measures that the table shows besides.
     """
 
     _leading = 2
@@ -52,9 +55,11 @@ class Assessments(Table, Sequence[Assessment]):
         assessments: Sequence[Assessment],
         questions: Questions,
         skipped: dict[str, str] | None = None,
+        more: Sequence[str] = (),
     ) -> None:
         self.mechanism, self.questions = mechanism, questions
         self.assessments, self.skipped = tuple(assessments), dict(skipped or {})
+        self._measures = ("advantage", "tpr", *more, "epsilon", "secret")
 
     @overload
     def __getitem__(self, index: int | str) -> Assessment: ...
@@ -87,24 +92,23 @@ class Assessments(Table, Sequence[Assessment]):
 
     def columns(self) -> tuple[str, ...]:
         """Who attacks under which relation, how strong the claim is, and the numbers."""
-        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(place) for name, place in self._asked()))
+        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(*at) for name, at in self._asked()))
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each assessment; ``inf`` where no finite number is proven."""
-        asked = [(MEASURES[name].read, () if place is None else (place,)) for name, place in self._asked()]
+        asked = [(MEASURES[name], at) for name, at in self._asked()]
         return [
             (
                 one.adversary.label,
                 one.neighbouring.value,
                 one.claim.value,
-                *(one.measure(m, *x).value for m, x in asked),
+                *(one.measure(m.read, *x).value if m.answers(one.adversary.every_test) else None for m, x in asked),
             )
             for one in self.assessments
         ]
 
-    def _asked(self) -> list[tuple[str, float | None]]:
-        fprs, deltas = self.questions.fprs, self.questions.deltas
-        return [("advantage", None), *(("tpr", fpr) for fpr in fprs), *(("epsilon", delta) for delta in deltas)]
+    def _asked(self) -> list[tuple[str, tuple[float, ...]]]:
+        return [(name, at) for name in self._measures for at in MEASURES[name].asked(self.questions)]
 
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """Numbers that are bounds are rounded up."""
@@ -144,6 +148,9 @@ def assess(
     method: Method | str = Method.EXACT,
     fpr: float | Sequence[float] = DEFAULT_FPR,
     delta: float | Sequence[float] = DEFAULT_DELTA,
+    prior: float | Sequence[float] | None = None,
+    secret_bits: float | Sequence[float] = (),
+    guesses: float | Sequence[float] = 1,
 ) -> Assessments:
     """What each attacker can learn from ``mechanism``; the worst case is always among the answers.
 
@@ -156,6 +163,11 @@ def assess(
         method: how curves are evaluated.
         fpr: false positive rates, in [0, 1], at which the table shows the true positive rate.
         delta: deltas, in (0, 1], at which the table shows epsilon.
+        prior: shares of the people that are in the data, in (0, 1): the table then shows how likely a flagged person is
+            one of them, at each ``fpr``.
+        secret_bits: min-entropies of secrets in one person's records, in bits, > 0: the table then shows how likely
+            such a secret is guessed (docs/theory/secrets.md).
+        guesses: in how many guesses.
 
     Raises:
         ParameterError: a name is unknown (the message has the nearest), or a number outside its domain.
@@ -173,11 +185,18 @@ def assess(
     how = _check.member(Method, method=method)
     release, witness = released(mechanism)
     between = relation_of(neighbouring)
-    asked = Questions(fprs=_several(fpr=fpr), deltas=_several(delta=delta))
+    asked = Questions(
+        fprs=several(fpr=fpr),
+        deltas=several(delta=delta),
+        priors=(0.5,) if prior is None else several(prior=prior),
+        secret_bits=several(secret_bits=secret_bits),
+        guesses=several(guesses=guesses),
+    )
+    more = () if prior is None else ("ppv",)
     if asks_for_all(adversary):
         found, skipped = assess_answerable(release, who, between, how, witness)
-        return Assessments(release, found, asked, skipped)
-    return Assessments(release, assess_each(release, who, between, how, witness), asked)
+        return Assessments(release, found, asked, skipped, more)
+    return Assessments(release, assess_each(release, who, between, how, witness), asked, more=more)
 
 
 def released(what: Any) -> tuple[Mechanism, Witness | None]:
@@ -213,13 +232,6 @@ def mechanism_of(what: Any) -> Mechanism:
             return mechanism_of(found())
     hint = "a mechanism such as rt.dpsgd(...), or a ledger of one"
     raise ParameterError("mechanism", None if what is None else type(what).__name__, hint)
-
-
-def _several(**given: Any) -> tuple[float, ...]:
-    """The one argument as numbers, whether it is a number or several."""
-    ((name, values),) = given.items()
-    many = values if isinstance(values, Iterable) and not isinstance(values, str) else (values,)
-    return tuple(_check.finite(**{name: x}) for x in many)
 
 
 def _in_short(mechanism: Mechanism) -> str:

@@ -2,7 +2,7 @@
 
 No threshold is chosen, so none has to be paid for. The statistic grows when any member rises above any non-member;
 hence its law is largest for the attack whose rates are exactly the claimed curve, and that law is drawn
-(docs/auditing.md, after van der Waerden's test and the Monte Carlo tests of Barnard and of Besag and Clifford).
+(docs/theory/auditing.md, after van der Waerden's test and the Monte Carlo tests of Barnard and of Besag and Clifford).
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ class OrderCounts:
         )
 
     def p_value(self, claim: Tested) -> float:
-        """Share of drawn samples, this one included, whose members stand out as much under ``claim``."""
+        """Share of drawn samples, this one included, whose members stand out as much under ``claim``.
+
+        Theorem RETICENT:audit-normal-scores.
+        """
         drawn = _statistics(claim, self.seed, self.non_members, self.members)
         as_much = np.count_nonzero(drawn >= self.statistic - _TIE)
         return (1 + as_much) / (1 + _DRAWS)

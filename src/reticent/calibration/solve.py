@@ -7,13 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reticent.adversaries import Adversary, Assessment, Interval, Method, WorstCase
+from reticent.adversaries.base import refuse_secrets
 from reticent.calibration.claims import Attack
 from reticent.calibration.search import Edge
 from reticent.calibration.steer import start_of, steering
-from reticent.calibration.targets import Reconstruction, Target
-from reticent.calibration.unknowns import Unknown
-from reticent.errors import NumericalError, ReticentError, UnsupportedError
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.calibration.targets import Target
+from reticent.calibration.unknowns import OfOneRun, Unknown
+from reticent.errors import NumericalError, ReticentError
+from reticent.mechanisms import Mechanism, Neighbouring, Selection
+from reticent.proofs import Status, condition
 from reticent.text import Brief, digits
 
 _SLACK = 5e-5
@@ -80,9 +82,13 @@ class Calibration(Brief):
         return [f"{what} for {self.target} against {who}: {achieved} is achieved"]
 
     def assessment(self) -> Assessment:
-        """The attacker at the answer, whose claim and conditions are those of what was achieved."""
+        """The attacker at the answer, whose claim and conditions are those of what was achieved.
+
+        A target may need conditions of its own, which whoever asks for it declares.
+        """
         method = self.method if self.method in self.adversary.methods else self.adversary.methods[0]
-        return self.adversary.assess(self.mechanism, self.neighbouring, method)
+        found = self.adversary.assess(self.mechanism, self.neighbouring, method)
+        return found.under(*(condition(key, Status.DECLARED) for key in self.target.needs))
 
     def worst_case(self) -> Interval:
         """The same risk under the worst case at the answer: what was achieved, where the worst case was asked for."""
@@ -119,8 +125,10 @@ def calibrate(
         UnsupportedError: nothing is proven for this combination.
     """
     adversary = WorstCase() if adversary is None else adversary
-    if isinstance(target, Reconstruction) and not isinstance(adversary, WorstCase):
-        raise UnsupportedError("reconstruction has a bound under the worst case only; use --adversary worst-case")
+    if target.one_sided:
+        refuse_secrets(adversary, target.name)
+    if isinstance(mechanism, Selection):
+        unknown = OfOneRun(unknown)
     attack = Attack(adversary, neighbouring or adversary.relation, method)
     search = _Search(mechanism, unknown, target, attack, progress)
     value, achieved, slack = search.whole() if unknown.whole else search.real()

@@ -7,7 +7,8 @@ from reticent.errors import ParameterError
 from reticent.text import nearest
 
 MEANT = {"eps": "epsilon", "e": "epsilon", "adv": "advantage", "bayes": "bayes-security", "security": "bayes-security"}
-MEANT |= {"gdp": "mu", "power": "tpr", "accuracy": "success", "rero": "reconstruction"}
+MEANT |= {"precision": "ppv", "posterior": "ppv"}
+MEANT |= {"gdp": "mu", "power": "tpr", "accuracy": "success", "rero": "reconstruction", "pin": "secret"}
 """Targets as other tools call them."""
 
 
@@ -15,21 +16,20 @@ def target_of(text: str | None) -> Target:
     """A target from its text.
 
     Args:
-        text: such as ``epsilon=3@1e-5``; None is refused.
+        text: such as ``epsilon=3@1e-5`` or ``ppv=0.4@0.1,0.01``; None is refused.
 
     Raises:
-        ParameterError: the text is not ``NAME=VALUE`` or ``NAME=VALUE@PLACE`` with a known name; the message has the
-            nearest name.
+        ParameterError: the text is not ``NAME=VALUE``, or ``NAME=VALUE@PLACE`` with its places, with a known name; the
+            message has the nearest name.
     """
     typed, _, rest = (text or "").partition("=")
     name = typed.strip().lower().replace("_", "-")
-    kind, numbers = TARGETS.get(name), rest.split("@")
-    if kind is None or not rest or len(numbers) > (2 if kind.place else 1):
-        forms = (f"{n}=V@{known.place[0].upper()}" if known.place else f"{n}=V" for n, known in TARGETS.items())
-        allowed = ", ".join(forms)
-        raise ParameterError("target", text, f"one of {allowed}{_nearest(name, rest)}")
-    if kind.place and len(numbers) == 1:
-        raise ParameterError("target", text, f"stated with its place: write {name}={rest}@{kind.place[1]}")
+    kind, (limit, _, at) = TARGETS.get(name), rest.partition("@")
+    numbers = [limit, *at.split(",")] if at else [limit]
+    if kind is None or not rest or len(numbers) > 1 + len(kind.places):
+        raise ParameterError("target", text, f"one of {', '.join(map(_form, TARGETS))}{_nearest(name, rest)}")
+    if len(numbers) <= len(kind.places):
+        raise ParameterError("target", text, f"stated with its place: write {name}={limit}{_example(kind)}")
     try:
         values = [float(number) for number in numbers]
     except ValueError:
@@ -46,5 +46,23 @@ def _nearest(name: str, rest: str) -> str:
     near = MEANT.get(name) or nearest(name, TARGETS)
     if name in TARGETS or not name or near is None:
         return ""
-    value, place = rest or "V", TARGETS[near].place
-    return f" (did you mean {near}={value}{f'@{place[1]}' if place and '@' not in value else ''}?)"
+    value = rest or "V"
+    return f" (did you mean {near}={value}{'' if '@' in value else _example(TARGETS[near])}?)"
+
+
+def _form(name: str) -> str:
+    """How a target is typed."""
+    at = ",".join(place.upper() for place, _ in TARGETS[name].places)
+    return f"{name}=V{f'@{at}' if at else ''}"
+
+
+def _example(kind: type[Target]) -> str:
+    """The places of a target, for an example."""
+    at = ",".join(example for _, example in kind.places)
+    return f"@{at}" if at else ""
+
+
+def forms() -> str:
+    """How each target is typed."""
+    *most, last = map(_form, TARGETS)
+    return f"{', '.join(most)} or {last}"

@@ -17,12 +17,23 @@ from reticent.calibration._gaussian import clipped, mu_at
 from reticent.calibration.claims import Attack
 from reticent.calibration.scale import NoiseScale, log_clt_mu, scale_near
 from reticent.calibration.targets import Mu, Target
-from reticent.calibration.unknowns import NoiseMultiplier, Unknown
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
+from reticent.calibration.unknowns import NoiseMultiplier, OfOneRun, Unknown
+from reticent.mechanisms import (
+    DPSGD,
+    Gaussian,
+    Laplace,
+    Ledger,
+    MatrixMechanism,
+    Mechanism,
+    Neighbouring,
+    Sampler,
+    Selection,
+)
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
 _LEAST_CLT, _LEAST_PLAIN = 0.2, 1e-3  # noise below which the central limit theorem, or a Gaussian, says nothing
 _LEAST_DELTA = 1e-15  # whose logarithm is taken
+_OF_THE_BEST = 0.6  # mu of one run, of that of the best, about
 _NEAREST, _PER_MU, _LARGEST_MU = 3.0, 6.0, 10.0  # the largest threshold looked at: 3 + 6 mu, with mu at most 10
 
 Estimate = Callable[[float], float]
@@ -38,6 +49,8 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
         mu: > 0, of the Gaussian curve that the target allows.
         neighbouring: between which data sets.
     """
+    if isinstance(mechanism, Selection) and isinstance(unknown, OfOneRun):
+        return start_of(mechanism.base, unknown.inner, _OF_THE_BEST * mu, neighbouring)
     sign = 1.0 if unknown.risk_grows else -1.0
     size = neighbouring.sensitivity
     if isinstance(unknown, NoiseScale):
@@ -174,5 +187,6 @@ def _agreeing(target: Target, delta: Callable[[np.ndarray], np.ndarray], largest
     """log mu of the Gaussian curve that agrees with ``delta`` on the target."""
     epsilon = target.threshold
     if epsilon is None:
-        return math.log(target.equivalent_mu(float(power_of(delta, np.array([target.at_fpr]), largest)[0][0])))
+        power = float(power_of(delta, np.array([target.at_fpr]), largest)[0][0])
+        return math.log(target.equivalent_mu(target.of_power(power)))
     return math.log(mu_at(epsilon, math.log(max(float(delta(np.array([epsilon]))[0]), _LEAST_DELTA))))

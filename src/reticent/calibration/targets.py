@@ -15,6 +15,7 @@ from reticent.adversaries import Assessment, Interval
 from reticent.calibration._gaussian import clipped, epsilon_at, log_delta_at, mu_at
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError
+from reticent.risk.report import MEASURES
 
 if TYPE_CHECKING:
     from reticent.calibration.claims import Points
@@ -27,16 +28,20 @@ class Target(ABC):
 
     Attributes:
         name: as the command line spells it.
-        place: the field that says where the risk is read, and an example of it; None where there is none.
+        places: the fields that say where the risk is read, each with an example.
         value: the limit, in the units of the risk.
         threshold: the epsilon >= 0 whose delta says by how much the limit is kept; None where a rate does.
         at_fpr: the false positive rate that it asks about otherwise.
+        one_sided: only curves that bound every test say it; see ``Adversary.every_test``.
+        needs: keys of conditions besides those of the curve; whoever asks for it declares them.
         grows_with_risk: whether more is worse; a claim is then rounded up, and otherwise down.
     """
 
     name: ClassVar[str]
-    place: ClassVar[tuple[str, str] | None] = None
+    places: ClassVar[tuple[tuple[str, str], ...]] = ()
     grows_with_risk: ClassVar[bool] = True
+    one_sided: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
     value: float
 
     @property
@@ -69,6 +74,10 @@ class Target(ABC):
         """
         return achieved <= self.value if self.grows_with_risk else achieved >= self.value
 
+    def of_power(self, power: float) -> float:
+        """The risk where the true positive rate at ``at_fpr`` is ``power``: grows with it."""
+        return power
+
     @abstractmethod
     def of_mu(self, mu: float) -> float:
         """``measure`` of the Gaussian curve with ``mu`` > 0, in microseconds."""
@@ -78,9 +87,9 @@ class Target(ABC):
         """mu of the Gaussian curve with ``achieved``: inverse of ``of_mu``, clipped to [1e-12, 60]; grows with risk."""
 
     def __str__(self) -> str:
-        """As the command line takes it: ``NAME=VALUE`` or ``NAME=VALUE@PLACE``."""
-        at = "" if self.place is None else f"@{getattr(self, self.place[0]):g}"
-        return f"{self.name}={self.value:g}{at}"
+        """As the command line takes it: ``NAME=VALUE``, ``NAME=VALUE@PLACE`` or ``NAME=VALUE@PLACE,PLACE``."""
+        at = ",".join(f"{getattr(self, name):g}" for name, _ in self.places)
+        return f"{self.name}={self.value:g}{f'@{at}' if at else ''}"
 
 
 class _AtThreshold(Target):
@@ -166,7 +175,7 @@ class Success(_AtThreshold):
     value: float
     prior: float
     name: ClassVar[str] = "success"
-    place: ClassVar[tuple[str, str] | None] = ("prior", "0.5")
+    places: ClassVar[tuple[tuple[str, str], ...]] = (("prior", "0.5"),)
 
     def __post_init__(self) -> None:
         prior = _check.open_fraction(prior=self.prior)
@@ -193,16 +202,20 @@ class Success(_AtThreshold):
 
 
 class _AtRate(Target):
-    """A true positive rate at ``at_fpr``."""
+    """A risk that grows with the true positive rate at ``at_fpr``."""
+
+    def power_of(self, achieved: float) -> float:
+        """The inverse of ``of_power``."""
+        return achieved
 
     def at(self, points: Points) -> Interval | None:
-        return points.power(self.at_fpr, self.met_by)
+        return mapped(points.power(self.at_fpr, lambda power: self.met_by(self.of_power(power))), self.of_power)
 
     def of_mu(self, mu: float) -> float:
-        return float(ndtr(ndtri(self.at_fpr) + mu))
+        return self.of_power(float(ndtr(ndtri(self.at_fpr) + mu)))
 
     def equivalent_mu(self, achieved: float) -> float:
-        return clipped(float(ndtri(achieved) - ndtri(self.at_fpr)))
+        return clipped(float(ndtri(min(self.power_of(achieved), 1.0)) - ndtri(self.at_fpr)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +229,7 @@ class TprAtFpr(_AtRate):
     value: float
     fpr: float
     name: ClassVar[str] = "tpr"
-    place: ClassVar[tuple[str, str] | None] = ("fpr", "0.01")
+    places: ClassVar[tuple[tuple[str, str], ...]] = (("fpr", "0.01"),)
 
     def __post_init__(self) -> None:
         _limit("tpr", self.value, _check.open_fraction(fpr=self.fpr))
@@ -228,6 +241,49 @@ class TprAtFpr(_AtRate):
 
     def measure(self, curve: TradeOff) -> float:
         return risk.tpr_at_fpr(curve, self.fpr)
+
+
+@dataclass(frozen=True, slots=True)
+class Ppv(_AtRate):
+    """Positive predictive value at most ``value``: how likely somebody who is flagged is in the data.
+
+    It must exceed ``prior``, which needs no attack, and lie below what flagging everybody who is in the data gives.
+
+    Attributes:
+        value: the limit, in (0, 1).
+        prior: share of the people that are in the data, in (0, 1).
+        fpr: share of the others that are flagged, in (0, 1).
+
+    Raises:
+        ParameterError: the limit or its place is outside its domain.
+    """
+
+    value: float
+    prior: float
+    fpr: float
+    name: ClassVar[str] = "ppv"
+    places: ClassVar[tuple[tuple[str, str], ...]] = (("prior", "0.1"), ("fpr", "0.01"))
+
+    def __post_init__(self) -> None:
+        _check.open_fraction(fpr=self.fpr)
+        _limit("ppv", self.value, _check.open_fraction(prior=self.prior))
+        most = risk.ppv_of_power(1.0, self.prior, self.fpr)
+        if not self.value < most:
+            raise ParameterError("ppv", self.value, f"below {most:g}, which no attack exceeds at this fpr")
+
+    @property
+    def at_fpr(self) -> float:
+        """``fpr``."""
+        return self.fpr
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.ppv(curve, self.prior, self.fpr)
+
+    def of_power(self, power: float) -> float:
+        return risk.ppv_of_power(power, self.prior, self.fpr)
+
+    def power_of(self, achieved: float) -> float:
+        return risk.power_of_ppv(achieved, self.prior, self.fpr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +299,8 @@ class Reconstruction(_AtRate):
     value: float
     baseline: float
     name: ClassVar[str] = "reconstruction"
-    place: ClassVar[tuple[str, str] | None] = ("baseline", "0.1")
+    one_sided: ClassVar[bool] = True
+    places: ClassVar[tuple[tuple[str, str], ...]] = (("baseline", "0.1"),)
 
     def __post_init__(self) -> None:
         _limit("reconstruction", self.value, _check.open_fraction(baseline=self.baseline))
@@ -258,6 +315,39 @@ class Reconstruction(_AtRate):
 
 
 @dataclass(frozen=True, slots=True)
+class Secret(_AtRate):
+    """A secret of ``secret_bits`` bits in one person's records is among ``guesses`` guesses with at most ``value``.
+
+    Attributes:
+        value: the limit, above what the guesses reach without the model and below 1.
+        secret_bits: min-entropy of the secret for whoever lacks these records, > 0.
+        guesses: how many, a whole number.
+
+    Raises:
+        ParameterError: the limit or its place is outside its domain.
+    """
+
+    value: float
+    secret_bits: float
+    guesses: float
+    name: ClassVar[str] = "secret"
+    one_sided: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = MEASURES["secret"].needs
+    places: ClassVar[tuple[tuple[str, str], ...]] = (("secret_bits", "13.3"), ("guesses", "10"))
+
+    def __post_init__(self) -> None:
+        _limit("secret", self.value, self.at_fpr)
+
+    @property
+    def at_fpr(self) -> float:
+        """What the guesses reach without the model."""
+        return risk.blind_guess(self.secret_bits, self.guesses)
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.secret_success(curve, self.secret_bits, self.guesses)
+
+
+@dataclass(frozen=True, slots=True)
 class EpsilonAtDelta(Target):
     """(epsilon, delta)-DP with epsilon at most ``value`` > 0 at ``delta`` in (0, 1).
 
@@ -268,7 +358,7 @@ class EpsilonAtDelta(Target):
     value: float
     delta: float
     name: ClassVar[str] = "epsilon"
-    place: ClassVar[tuple[str, str] | None] = ("delta", "1e-5")
+    places: ClassVar[tuple[tuple[str, str], ...]] = (("delta", "1e-5"),)
 
     def __post_init__(self) -> None:
         _check.positive(epsilon=self.value)
@@ -319,7 +409,17 @@ class Mu(Target):
         return clipped(achieved)
 
 
-_KINDS: tuple[type[Target], ...] = (Advantage, BayesSecurity, Mu, Success, TprAtFpr, EpsilonAtDelta, Reconstruction)
+_KINDS: tuple[type[Target], ...] = (
+    Advantage,
+    BayesSecurity,
+    Mu,
+    Success,
+    TprAtFpr,
+    Ppv,
+    EpsilonAtDelta,
+    Reconstruction,
+    Secret,
+)
 TARGETS: dict[str, Any] = {kind.name: kind for kind in _KINDS}
 """Every target by name; those that are read at a place come last."""
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Mechanism
+from reticent.mechanisms import DPSGD, Mechanism, Selection
 from reticent.registry import parameters_of
 
 
@@ -170,6 +170,43 @@ class Own(Unknown):
 
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
         return self._with(mechanism, float(value))
+
+
+@dataclass(frozen=True, slots=True)
+class OfOneRun(Unknown):
+    """A parameter of one run, where the best of several is released: the best then tells more or less as each run does.
+
+    Attributes:
+        inner: the parameter.
+    """
+
+    inner: Unknown
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """That of the parameter."""
+        return self.inner.name
+
+    @property
+    def risk_grows(self) -> bool:  # type: ignore[override]
+        """As of one run: what one run of less risk shows, a run of more risk shows too, score and all."""
+        return self.inner.risk_grows
+
+    @property
+    def whole(self) -> bool:  # type: ignore[override]
+        """As of the parameter."""
+        return self.inner.whole
+
+    def __post_init__(self) -> None:
+        """The parameter has checked its ends."""
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        if not isinstance(mechanism, Selection):
+            raise self._refuse(mechanism)
+        return replace(mechanism, base=self.inner.put(mechanism.base, value))
+
+    def ends(self, mechanism: Mechanism) -> tuple[float, float]:
+        return self.inner.ends(mechanism.base if isinstance(mechanism, Selection) else mechanism)
 
 
 def unknowns_of(kind: type[Mechanism]) -> dict[str, Unknown]:

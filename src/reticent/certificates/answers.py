@@ -12,8 +12,8 @@ from reticent.adversaries import ADVERSARIES
 from reticent.adversaries.mixed import Mixed
 from reticent.adversaries.relaxed.adversary import Relaxed
 from reticent.certificates import words
-from reticent.certificates.schema import Certificate, CertifiedAssessment
-from reticent.certificates.sentences import even_guess, found_at, percent, persons, right_guess
+from reticent.certificates.schema import Certificate, CertifiedAssessment, QuestionRecord
+from reticent.certificates.sentences import even_guess, found_at, one_in, percent, persons, worth
 from reticent.mechanisms import Neighbouring
 from reticent.proofs import Claim
 
@@ -66,9 +66,17 @@ def columns(certificate: Certificate) -> list[tuple[str, str]]:
     """Heading and explanation of each column of the answer."""
     q = certificate.questions
     found = [("Coin flip", "both answers equally likely")]
-    found += [(f"1 in {1 / p:.3g}", f"the secret holds with {percent(p)}") for p in q.priors if p < 0.5][:1]
-    found += [(f"{percent(f)} false alarms", "share of insiders found") for f in q.fprs if f == 0.01]
+    for prior, fpr in _accusations(q):
+        meaning = f"{one_in(prior)} is in the data: how often an accusation is right"
+        found.append((f"Accused, {100.0 * fpr:g}% false alarms", meaning))
+    found += [(f"Found, {percent(f)} false alarms", "share of insiders found") for f in q.fprs if f == 0.01]
     return found
+
+
+def _accusations(q: QuestionRecord) -> list[tuple[float, float]]:
+    """The prior and the false alarm rates at which the worth of an accusation is a column."""
+    rare = [prior for prior in q.priors if prior < 0.5][:1]
+    return [(prior, fpr) for prior in rare for fpr in sorted(q.fprs, reverse=True) if 0.0 < fpr <= 0.01][:2]
 
 
 def groups(certificate: Certificate) -> list[Group]:
@@ -109,5 +117,5 @@ def _guesses(certificate: Certificate, record: CertifiedAssessment) -> tuple[tup
     claim = Claim(record.claim)
     strength = "at most" if claim.proven else "about" if claim is Claim.ESTIMATE else "measured"
     even = (percent(0.5), f"{strength} {percent(even_guess(record), up=claim.proven)}")
-    rare = [right_guess(record, p) for p in q.priors if p < 0.5][:1]
-    return (even, *rare, *(found_at(record, f) for f in q.fprs if f == 0.01))
+    accused = [worth(record, *at) for at in _accusations(q)]
+    return (even, *accused, *(found_at(record, f) for f in q.fprs if f == 0.01))

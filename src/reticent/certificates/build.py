@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from reticent.adversaries import Adversary, Attribute
+from reticent.adversaries import Adversary, Attribute, FinalModel
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.base import standard_adversaries
 from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, curve_points, derive, in_public
@@ -82,6 +82,8 @@ def certify_run(
     sensitivity: SensitivityRecord | None = None,
     declared: Declaration | None = None,
     progress: Callable[[str], None] | None = None,
+    questions: Questions = CERTIFICATE_QUESTIONS,
+    contraction: float | None = None,
     policy: Policy | None = None,
 ) -> Certificate:
     """The certificate of a finished run; the same ledger always gives the same document.
@@ -91,22 +93,31 @@ def certify_run(
         sensitivity: what a recorder measured about one attribute: adds the attribute adversary, marked as
             depending on private data.
         declared: what the issuer says; by default the name and fingerprint of the data and the time of the run.
-        progress, policy: as for ``certify``.
+        progress, questions, policy: as for ``certify``.
+        contraction: declared, as for ``certify_watched``; of no account where the ledger itself establishes one.
     """
     attribute = (Attribute(gradient_change=sensitivity),) if sensitivity is not None else ()
     return certify(
         ledger.mechanism(),
         declared or run_declaration(ledger),
-        adversaries=(*standard_adversaries(), *attribute),
+        adversaries=(*standard_adversaries(), *attribute, *_last_weights(ledger.contraction or contraction)),
+        questions=questions,
         ledger=ledger,
         policy=policy,
         progress=progress,
     )
 
 
+def _last_weights(contraction: float | None) -> tuple[FinalModel, ...]:
+    """The attacker who sees the final model only, where the updates contract by a known factor."""
+    return () if contraction is None else (FinalModel(contraction),)
+
+
 def certify_watched(
     ledger: WatchedRun,
     progress: Callable[[str], None] | None = None,
+    questions: Questions = CERTIFICATE_QUESTIONS,
+    contraction: float | None = None,
     policy: Policy | None = None,
     **declared: str | None,
 ) -> Certificate:
@@ -114,7 +125,9 @@ def certify_watched(
 
     Args:
         ledger: what was seen.
-        progress, policy: as for ``certify``.
+        progress, questions, policy: as for ``certify``.
+        contraction: by which factor each update brings weights closer together, as the issuer declares, where nobody
+            sees but the last ones: adds the attacker who sees the final model only.
         declared: fields of ``Declaration``; by default only the time and the fingerprint of the weights are known.
     """
     known: dict[str, str | None] = {
@@ -125,9 +138,16 @@ def certify_watched(
     said = Declaration(**{**known, **{name: value for name, value in declared.items() if value is not None}})
     measured = ledger.diagnostics.sensitivity
     attribute = () if measured is None else (Attribute(gradient_change=_record_of(measured)),)
-    everybody = (*standard_adversaries(), *attribute)
-    mechanism = ledger.mechanism()
-    return certify(mechanism, said, adversaries=everybody, ledger=ledger, policy=policy, progress=progress)
+    everybody = (*standard_adversaries(), *attribute, *_last_weights(contraction))
+    return certify(
+        ledger.mechanism(),
+        said,
+        adversaries=everybody,
+        questions=questions,
+        ledger=ledger,
+        policy=policy,
+        progress=progress,
+    )
 
 
 def _record_of(measured: MeasuredChange) -> SensitivityRecord:

@@ -15,8 +15,9 @@ import numpy as np
 from reticent import __version__
 from reticent.adversaries import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
 from reticent.adversaries.codec import parameters
-from reticent.adversaries.from_ledger import Witness, assess_seen
+from reticent.adversaries.from_ledger import assess_seen
 from reticent.adversaries.report import assessment_record, measures
+from reticent.adversaries.witness import Witness
 from reticent.certificates.policy import Policy
 from reticent.certificates.requirements import judged
 from reticent.certificates.rounding import MEASURES, Path, leaves, replaced, settled
@@ -115,6 +116,8 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
             deltas=list(inputs.questions.deltas),
             epsilons=list(inputs.questions.epsilons),
             priors=list(inputs.questions.priors),
+            secret_bits=list(inputs.questions.secret_bits),
+            guesses=list(inputs.questions.guesses),
         ),
         "assessments": list(records),
         "skipped": _left_out(inputs, records),
@@ -155,10 +158,10 @@ class _Reader:
 
     def __init__(self, questions: Questions, settle: Settle, records: Protected) -> None:
         self._questions, self._settle, self._records = questions, settle, records
-        self._known: dict[tuple[int, int, tuple[float, float]], tuple[Assessment, dict[str, Any], CurvePoints]] = {}
+        self._known: dict[Any, tuple[Assessment, dict[str, Any], CurvePoints]] = {}
 
     def read(self, index: int, assessment: Assessment) -> CertifiedAssessment:
-        key = (id(assessment.curve), id(assessment.truth), assessment.mu_limits)
+        key = (id(assessment.curve), id(assessment.truth), assessment.mu_limits, assessment.adversary.every_test)
         if key not in self._known:  # the assessment is kept, so that its identity stays its own
             self._known[key] = (assessment, measures(assessment, self._questions), curve_points(assessment.curve))
         _, measured, curve = self._known[key]
@@ -215,7 +218,8 @@ def _place(result: Assessment) -> tuple[int, int, bytes]:
 def _left_out(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> dict[str, str]:
     shown = {record.adversary for record in records}
     unasked = {name: kind.unmeasured or NOT_ASKED for name, kind in everybody().items()}
-    return {name: inputs.skipped.get(name, reason) for name, reason in unasked.items() if name not in shown}
+    refused = {name: reason for name, reason in inputs.skipped.items() if name in unasked or reason != NOT_ASKED}
+    return {name: reason for name, reason in {**unasked, **refused}.items() if name not in shown}
 
 
 def _theorems(records: Sequence[CertifiedAssessment]) -> dict[str, TheoremRecord]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reticent.certificates import words
 from reticent.certificates.schema import Certificate
+from reticent.certificates.sentences import parts_in
 from reticent.mechanisms import MECHANISMS
 from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.registry import parameters_of
@@ -27,8 +29,8 @@ _FACTS = {
 
 def facts(certificate: Certificate) -> list[tuple[str, str]]:
     """What was run, as labelled lines; the ledger's words where there is one."""
-    parts = certificate.mechanism.get("parts", [certificate.mechanism])
-    found = []
+    parts = parts_in(certificate.mechanism)
+    found = list(_selections(certificate.mechanism))
     for place, part in enumerate(parts, 1):
         before = f"{place}: " if len(parts) > 1 else ""
         for key, label in _labels(part):
@@ -65,7 +67,15 @@ def accuracy(certificate: Certificate) -> float | None:
     return None if found is None else float(found)
 
 
-def _labels(part: dict[str, Any]) -> list[tuple[str, str]]:
+def _selections(mechanism: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """How many runs each selection chose from; what follows is one of these runs."""
+    for part in mechanism.get("parts", [mechanism]):
+        if "runs" in part:
+            law, mean = part["runs"]["kind"].replace("-", " "), _plain(float(part["runs"]["mean"]))
+            yield "released", f"the best of several runs: {law}, {mean} on average"
+
+
+def _labels(part: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What to call the facts of one mechanism: our words, or the help text of the parameter."""
     own = [(p.name, p.help.rstrip(".")) for p in parameters_of(MECHANISMS[part["kind"]]) if p.name not in _FACTS]
     return [*_FACTS.items(), *own]

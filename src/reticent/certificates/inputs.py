@@ -34,7 +34,7 @@ def inputs_of(certificate: Certificate) -> Inputs:
     )
     q = certificate.questions
     try:
-        questions = Questions(tuple(q.fprs), tuple(q.deltas), tuple(q.epsilons), tuple(q.priors))
+        questions = Questions(**{name: tuple(asked) for name, asked in q.model_dump().items()})
     except ReticentError as error:
         raise ArtifactError(f"questions: {error}") from None
     skipped = {
@@ -88,7 +88,11 @@ def _may_be_skipped(certificate: Certificate, mechanism: Mechanism, name: str) -
 
 def _refusals(kind: type[Adversary], certificate: Certificate, mechanism: Mechanism) -> set[str]:
     """Why such an attacker cannot be answered, under its own relation and each of the document."""
-    examples = [kind(), *(kind(**{p.name: 1.0}) for p in parameters_of(kind) if p.measured and p.typeable)]
+    numbers = [p.name for p in parameters_of(kind) if p.measured and p.typeable]
+    try:
+        examples = [kind(), *(kind(**{name: 1.0}) for name in numbers)]
+    except ParameterError:  # nothing can be asked of it without a number, as of the final model
+        examples = [kind(**{parameters_of(kind)[0].name: 1.0})]
     found = set()
     for relation in sorted({kind.relation.value, *(record.neighbouring for record in certificate.assessments)}):
         for example in examples:

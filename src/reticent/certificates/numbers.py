@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from reticent.certificates.schema import Certificate, CertifiedAssessment
-from reticent.certificates.sentences import percent
+from reticent.certificates.sentences import percent, share
 from reticent.proofs import Claim
+from reticent.risk import blind_guess
 from reticent.risk.report import MEASURES, Number
 from reticent.text import digits
 
@@ -27,9 +28,10 @@ class NumberTable:
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-_BY_PLACE: dict[str, tuple[str, Callable[[float], str]]] = {
+_BY_PLACE: dict[str, tuple[str, Callable[..., str]]] = {
     "success": ("Right guess, by prior", percent),
     "tpr": ("TPR, by FPR", "{:g}".format),
+    "ppv": ("Accusations that are right (PPV), by prior and FPR", "{:g}, {:g}".format),
     "epsilon": ("ε, by δ", "{:g}".format),
     "delta": ("δ, by ε", "{:g}".format),
 }
@@ -42,10 +44,26 @@ def tables(certificate: Certificate) -> list[NumberTable]:
     found = [NumberTable("In one number", ("advantage", "Bayes security", "μ"), _merged(records, alone))]
     for name, (title, label) in _BY_PLACE.items():
         one = MEASURES[name]
-        places = getattr(certificate.questions, one.asked)
-        rows = [[one.of(record, place) for place in places] for record in records]
-        found += [NumberTable(title, tuple(map(label, places)), _merged(records, rows))] if places else []
+        places = one.stated(records[0])
+        rows = [[one.of(record, *at) for at in places] for record in records]
+        headings = tuple(label(*map(float, at)) for at in places)
+        found += [NumberTable(title, headings, _merged(records, rows))] if places else []
     return found
+
+
+def secrets(certificate: Certificate) -> NumberTable | None:
+    """What guesses of a secret reach, where somebody asked for it."""
+    one, found = MEASURES["secret"], []
+    usual = certificate.assessments[0].neighbouring
+    for record in certificate.assessments:
+        for at in one.stated(record):
+            bits, guesses = map(float, at)
+            known = one.of(record, *at).value
+            reached = f"at most {share(1.0 if known is None else known, up=True)}"
+            cells = (f"{bits:g}", f"{guesses:g}", share(blind_guess(bits, guesses)), reached)
+            found.append((record.label + relation_suffix(record, usual), cells))
+    columns = ("bits", "guesses", "without the model", "with the model")
+    return NumberTable("A secret in one person's records", columns, tuple(found)) if found else None
 
 
 def _merged(

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from reticent.adversaries import ADVERSARIES, WorstCase
 from reticent.certificates import answers, drawing, facts, words
-from reticent.certificates.numbers import relation_suffix, tables
+from reticent.certificates.numbers import relation_suffix, secrets, tables
 from reticent.certificates.schema import Certificate, Edition
 from reticent.certificates.sentences import about, percent, persons, resting, wanted
 from reticent.certificates.sentences import answers as answered
@@ -60,6 +60,8 @@ def render_html(certificate: Certificate) -> str:
         lines=drawing.lines(certificate.assessments, names),
         curves=drawing,
         tables=tables(certificate),
+        secrets=secrets(certificate),
+        of_secrets=words.of_secrets(certificate),
         notes=[(words.of_clients(certificate, note), who) for note, who in _notes(certificate)],
         declarations=facts.declarations(certificate),
         facts=facts.facts(certificate),

@@ -21,10 +21,12 @@ from reticent.risk.report import MEASURES, Questions, Record
 from reticent.text import did_you_mean, one_of
 
 MEASURED = "measured"
-"""Instead of a parameter's value: what was measured."""
+"""In place of a parameter's value: whatever was measured."""
+ANY = "any"
+"""In place of a parameter's value: whatever it is. The conditions say who vouches for it."""
 
 
-Named = Literal["advantage", "bayes_security", "mu", "success", "tpr", "epsilon", "delta"]
+Named = Literal["advantage", "bayes_security", "mu", "success", "tpr", "ppv", "epsilon", "delta", "secret"]
 Real = Annotated[float, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 
@@ -38,6 +40,11 @@ def _among(*names: str) -> AfterValidator:
         return name
 
     return AfterValidator(known)
+
+
+def _needs(places: tuple[tuple[str, str], ...]) -> str:
+    names = ", ".join(name for name, _ in places)
+    return f"needs 'at': {names if len(places) == 1 else f'[{names}]'}" if places else "takes no 'at'"
 
 
 def _attacker(name: str) -> str:
@@ -55,11 +62,11 @@ class Limit(Record):
 
     Attributes:
         adversary: who; by default the worst case.
-        parameters: of the attacker, by name: a number, or the word ``measured``; whatever is not named has its
-            default. Numbers of the same attacker with other parameters do not count.
+        parameters: of the attacker, by name: a number, or the word ``measured`` or ``any``; whatever is not named has
+            its default. Numbers of the same attacker with other parameters do not count.
         measure: which number of this attacker is limited.
-        at: where it is read: the prior of ``success``, the FPR of ``tpr``, the delta of ``epsilon``, the epsilon
-            of ``delta``; absent for the others.
+        at: where it is read: the prior of ``success``, the FPR of ``tpr``, the prior and the FPR of ``ppv``, the delta
+            of ``epsilon``, the epsilon of ``delta``, the bits and the guesses of ``secret``; absent for the others.
         at_most: the largest value allowed; for ``bayes_security`` use ``at_least``.
         at_least: the smallest Bayes security allowed.
         neighbouring: for which relation; None for each that the policy demands, and each that the certificate has.
@@ -69,9 +76,9 @@ class Limit(Record):
     measure: Named
     at_most: Real | None = None
     at_least: Real | None = None
-    at: Real | None = None
+    at: Real | tuple[Real, Real] | None = None
     adversary: Annotated[str, AfterValidator(_attacker)] = "worst-case"
-    parameters: dict[str, Real | Literal["measured"] | None] = Field(default_factory=dict, max_length=16)
+    parameters: dict[str, Real | Literal["measured", "any"] | None] = Field(default_factory=dict, max_length=16)
     neighbouring: Neighbouring | None = None
     claim: Claim | Literal["any"] = Claim.BOUND
 
@@ -85,10 +92,11 @@ class Limit(Record):
         if not 0.0 <= value <= kind.most:
             most = "" if math.isinf(kind.most) else f" to {kind.most:g}"
             raise ValueError(f"{side} of {self.measure} must be a number from 0{most}, got {value!r}")
-        if (self.at is None) == (kind.place is not None):
-            raise ValueError(f"{self.measure} {'needs' if self.at is None else 'takes no'} 'at'")
-        if self.at is not None:
-            Questions(**{kind.asked: (self.at,)})
+        if len(self.places) != len(kind.places):
+            raise ValueError(f"{self.measure} {_needs(kind.places)}")
+        asked = Questions(**{asked: (x,) for (_, asked), x in zip(kind.places, self.places, strict=True)})
+        if not list(kind.asked(asked)):
+            raise ValueError(f"{self.measure} is read at a false positive rate above 0")
         return self
 
     @model_validator(mode="after")
@@ -100,6 +108,11 @@ class Limit(Record):
             if value == MEASURED and not known[name].measured:
                 raise ValueError(f"{name} must be a number: nobody measures it")
         return self
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """``at``, number by number."""
+        return self.at if isinstance(self.at, tuple) else () if self.at is None else (self.at,)
 
     @property
     def relation(self) -> Neighbouring:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reticent.certificates.policy import MEASURED, Limit, Policy, parameters_wanted
+from reticent.certificates.policy import ANY, MEASURED, Limit, Policy, parameters_wanted
 from reticent.certificates.schema import Certificate, CertifiedAssessment
 from reticent.proofs import CONDITIONS, Claim
 from reticent.risk.report import MEASURES, Number
@@ -74,7 +74,7 @@ def _is_meant(record: CertifiedAssessment, limit: Limit) -> bool:
     """Whether the attacker of an assessment has the parameters of the limit, and defaults in all others."""
     wanted = {parameter.name: parameter.default for parameter in parameters_wanted(limit.adversary)} | limit.parameters
     return wanted.keys() == record.parameters.keys() and all(
-        isinstance(record.parameters[name], dict) if value == MEASURED else record.parameters[name] == value
+        isinstance(record.parameters[name], dict) if value == MEASURED else value in (ANY, record.parameters[name])
         for name, value in wanted.items()
     )
 
@@ -82,12 +82,12 @@ def _is_meant(record: CertifiedAssessment, limit: Limit) -> bool:
 def _against(record: CertifiedAssessment, limit: Limit, policy: Policy, where: str) -> Check:
     if not _strong_enough(record, limit):
         return Check(where, False, f"the claim is {record.claim}, the policy wants {limit.claim}")
-    unaccepted = [f"{key} ({status})" for key, status in _open(record) if key not in policy.accept_conditions]
+    unaccepted = [f"{key} ({status})" for key, status in _open(record, limit) if key not in policy.accept_conditions]
     if unaccepted:
         return Check(where, False, f"it rests on {', '.join(unaccepted)}: the policy does not accept that")
     number = _read(record, limit)
     if number is None:
-        return Check(where, False, f"the certificate does not state it at {limit.at:g}")
+        return Check(where, False, f"the certificate does not state it at {_place(limit)}")
     if number.value is None:
         return Check(where, False, "there is no finite value")
     if limit.at_least is not None:
@@ -101,22 +101,27 @@ def _strong_enough(record: CertifiedAssessment, limit: Limit) -> bool:
     return limit.claim in ("any", record.claim) or (Claim(limit.claim).proven and Claim(record.claim).proven)
 
 
-def _open(record: CertifiedAssessment) -> Iterator[tuple[str, str]]:
+def _open(record: CertifiedAssessment, limit: Limit) -> Iterator[tuple[str, str]]:
     """What nobody checked, and who says so. What this version does not know, nobody checked."""
-    for found in record.conditions:
+    for found in (*record.conditions, *record.also_needed.get(MEASURES[limit.measure].field, ())):
         if found.key not in CONDITIONS or found.known.open:
             yield found.key, found.status.value
 
 
 def _read(record: CertifiedAssessment, limit: Limit) -> Number | None:
     try:
-        return MEASURES[limit.measure].of(record, limit.at)
+        return MEASURES[limit.measure].of(record, *limit.places)
     except KeyError:
         return None
 
 
+def _place(limit: Limit) -> str:
+    names = (name for name, _ in MEASURES[limit.measure].places)
+    return ", ".join(f"{name} {place:g}" for name, place in zip(names, limit.places, strict=True))
+
+
 def _name(limit: Limit) -> str:
     who = ", ".join(f"{name} {'none' if value is None else value}" for name, value in limit.parameters.items())
-    place = "" if limit.at is None else f" at {MEASURES[limit.measure].place} {limit.at:g}"
+    place = "" if limit.at is None else f" at {_place(limit)}"
     bound = f"at least {limit.at_least:g}" if limit.at_least is not None else f"at most {limit.at_most:g}"
     return f"{limit.adversary}{f' ({who})' if who else ''}: {limit.measure}{place} {bound}"

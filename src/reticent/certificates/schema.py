@@ -84,6 +84,8 @@ class QuestionRecord(Record):
     deltas: Asked
     epsilons: Asked
     priors: Annotated[list[float], Field(min_length=1, max_length=_MOST_QUESTIONS)]
+    secret_bits: Asked
+    guesses: Asked
 
 
 class CurvePoints(Record):

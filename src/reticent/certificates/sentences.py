@@ -11,7 +11,8 @@ from typing import Any
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim
-from reticent.risk.report import AssessmentRecord, Number
+from reticent.risk.report import MEASURES, AssessmentRecord, Number
+from reticent.text import digits
 
 _A_RECORD = re.compile(r"\b([Rr])ecord(s?)\b")
 
@@ -33,13 +34,20 @@ def persons(mechanism: Mapping[str, Any]) -> Protected:
     None where nothing is stated: then the numbers are about one record, and no sentence about a person follows.
     ``Unit.CLIENT`` where whole clients are drawn and clipped.
     """
-    stated = mechanism.get("parts")
-    parts = stated if isinstance(stated, list) else [mechanism]
+    parts = parts_in(mechanism)
     if all(part.get("unit") == Unit.CLIENT for part in parts):
         return Unit.CLIENT
     records = {part.get("records_per_user") for part in parts}
     (only,) = records if len(records) == 1 else (None,)
     return only if isinstance(only, int) else None
+
+
+def parts_in(mechanism: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The single mechanisms of one that a document states: those of a ledger, and the run that a selection repeats."""
+    if "base" in mechanism:
+        return parts_in(mechanism["base"])
+    stated = mechanism.get("parts")
+    return [one for part in stated for one in parts_in(part)] if isinstance(stated, list) else [mechanism]
 
 
 def about(text: str, records: Protected) -> str:
@@ -154,16 +162,21 @@ def even_guess(record: AssessmentRecord) -> float:
     return 0.5 + 0.5 * _finite(record.advantage)
 
 
-def right_guess(record: AssessmentRecord, prior: float) -> tuple[str, str]:
-    """The blind guess and the best guess with the model, as shares of right answers.
+def worth(record: AssessmentRecord, prior: float, fpr: float) -> tuple[str, str]:
+    """How likely it is that somebody who is accused was in the data: blindly, and with the model.
 
     Args:
         record: of one attacker.
-        prior: how likely the secret is beforehand. Without the model the better answer is right with
-            probability ``max(prior, 1 - prior)``.
+        prior: share of the people who were in the data.
+        fpr: share of all others that the attacker accuses wrongly.
     """
-    blind = max(prior, 1.0 - prior)
-    return percent(blind), _stated(record, record.success_at_prior[repr(float(prior))], blind)
+    number = MEASURES["ppv"].of(record, prior, fpr)
+    return percent(prior), _stated(record, number, prior)
+
+
+def one_in(prior: float) -> str:
+    """A share in words, such as *1 in 10*."""
+    return f"1 in {1 / prior:.3g}"
 
 
 def found_at(record: AssessmentRecord, fpr: float) -> tuple[str, str]:
@@ -188,6 +201,11 @@ def _above(blind: float, share: float) -> str:
         return percent(share, up=True)
     digit = Decimal((0, (1,), gain.adjusted()))
     return f"{(100 * (start + gain.quantize(digit, ROUND_CEILING))).normalize():f}%"
+
+
+def share(x: float, *, up: bool | None = None) -> str:
+    """A probability in per cent with three digits, however small it is; ``up`` as for ``digits``."""
+    return f"{digits(100.0 * x, 3, up=up)}%"
 
 
 def percent(x: float, *, up: bool = False) -> str:

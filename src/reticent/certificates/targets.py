@@ -70,5 +70,5 @@ def _least_noise(target: dict[str, Any], run: DPSGD) -> float:
 
     (name,) = (known for known in TARGETS if target.get(known.replace("-", "_")) is not None)
     kind, who = TARGETS[name], ADVERSARIES[str(target["adversary"])]()
-    wanted = kind(*(float(target[key]) for key in (name.replace("-", "_"), *(kind.place or ())[:1])))
+    wanted = kind(*(float(target[key]) for key in (name.replace("-", "_"), *(place for place, _ in kind.places))))
     return calibrate(run, NoiseMultiplier(), wanted, who, Neighbouring(target["neighbouring"])).value

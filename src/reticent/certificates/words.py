@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from reticent.adversaries import ADVERSARIES
+from collections.abc import Sequence
+
+from reticent.adversaries import ADVERSARIES, FinalModel
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import Protected, about, persons
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, Condition, worst_first
-from reticent.risk.report import AssessmentRecord
+from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord
 
 _RELATIONS = {
     Neighbouring.ADD_REMOVE: "Was {this} used at all?",
@@ -121,8 +123,16 @@ def of_clients(certificate: Certificate, text: str) -> str:
     return about(text, found) if isinstance(found, Unit) else text
 
 
-STRONGER = "The attacker may see the model after every step, not only the last one. Who sees less learns no more."
-"""What makes the result stronger than a reader may think; it is no condition."""
+_STRONGER = "The attacker may see the model after every step, not only the last one. Who sees less learns no more."
+_ONE = "Every other attacker may see the model after every step."
+
+
+def stronger(certificate: Certificate) -> str:
+    """What an attacker may see of the training."""
+    alone = any(record.adversary == FinalModel.name for record in certificate.assessments)
+    return f"final-model is the attacker who sees the last model only. {_ONE}" if alone else _STRONGER
+
+
 ASSESS = {
     "attribute": "Name the field as sensitive in the configuration, or watch with sensitive=, to have it assessed.",
 }
@@ -131,13 +141,26 @@ ASSESS = {
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:
     """What the numbers rest on: by status, worst first, each sentence with the attackers whose numbers need it."""
+    return _by_status(certificate, [(record, record.conditions) for record in certificate.assessments])
+
+
+def of_secrets(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:
+    """What the numbers about secrets need besides."""
+    field = MEASURES["secret"].field
+    stating = [record for record in certificate.assessments if field in record.also_needed]
+    return _by_status(certificate, [(record, record.also_needed[field]) for record in stating])
+
+
+def _by_status(
+    certificate: Certificate, stated: Sequence[tuple[AssessmentRecord, Sequence[ConditionRecord]]]
+) -> list[tuple[str, list[tuple[str, str]]]]:
     needed: dict[Condition, dict[str, None]] = {}
-    for record in certificate.assessments:
-        for stated in record.conditions:
-            needed.setdefault(stated.known, {})[record.label] = None
-    everybody = {record.label for record in certificate.assessments}
+    for record, own in stated:
+        for one in own:
+            needed.setdefault(one.known, {})[record.label] = None
+    everybody = {record.label for record, _ in stated}
     groups: dict[str, list[tuple[str, str]]] = {}
-    for one in worst_first(needed):
-        names = "" if len(needed[one]) == len(everybody) else ", ".join(needed[one])
-        groups.setdefault(STATUSES[one.status.value], []).append((of_clients(certificate, one.says), names))
+    for known in worst_first(needed):
+        names = "" if len(needed[known]) == len(everybody) else ", ".join(needed[known])
+        groups.setdefault(STATUSES[known.status.value], []).append((of_clients(certificate, known.says), names))
     return list(groups.items())

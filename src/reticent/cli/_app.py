@@ -29,6 +29,7 @@ VERBS = {
     "verify": ("verify", "Derive a certificate again and compare everything."),
     "lint": ("lint", "Name every fault of a training loop or a run."),
     "gate": ("gate", "Stop a release whose certificate breaches a policy."),
+    "register": ("register", "All releases from one data set, and what its budget leaves."),
     "audit": ("audit", "Attack a run, or judge scores, against the claims."),
     "plan-audit": ("audit", "How large an audit must be."),
     "audit-loop": ("audit_loop", "Audit a training loop of your own."),
@@ -116,6 +117,13 @@ def command(name: str, *params: click.Parameter, help: str | None = None) -> Cal
 def argument(name: str, kind: Any, metavar: str, help: str, *, required: bool = True) -> click.Argument:
     """What is typed without a name before it."""
     return click.Argument([name], type=_type(kind), metavar=metavar, help=help, required=required)
+
+
+def several(name: str, kind: Any, help: str) -> click.Argument:
+    """Whatever else is typed without a name before it; () where nothing is."""
+    return click.Argument(
+        [name], type=_type(kind), nargs=-1, required=False, metavar=f"[{name.upper()} ...]", help=help
+    )
 
 
 def option(

@@ -9,7 +9,7 @@ from typing import Any
 from reticent.adversaries import Adversary, Method
 from reticent.calibration import BayesSecurity, Calibration, Target, Unknown, unknowns_of
 from reticent.calibration import calibrate as solve
-from reticent.calibration.spelling import target_of
+from reticent.calibration.spelling import forms, target_of
 from reticent.cli._app import option
 from reticent.cli._options import is_terminal, mechanism_given
 from reticent.errors import ParameterError
@@ -20,12 +20,7 @@ from reticent.text import digits, one_of
 _STAND_IN = {"sample_rate": 0.5}
 __all__ = ["TARGET", "progress_of", "release_of", "shown", "sizes_of", "target_of", "unknown_of", "with_status"]
 
-TARGET = option(
-    "target",
-    str,
-    "advantage=V, bayes-security=V, success=V@PRIOR, tpr=V@FPR, epsilon=V@DELTA, mu=V or reconstruction=V@BASELINE.",
-    required=True,
-)
+TARGET = option("target", str, f"{forms()}.", required=True)
 
 
 def unknown_of(kind: type[Mechanism], text: str | None) -> tuple[str, Unknown]:

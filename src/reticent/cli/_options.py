@@ -14,11 +14,38 @@ from reticent import _check
 from reticent.cli._app import Listing, option
 from reticent.cli._limits import SECONDS
 from reticent.errors import ParameterError
-from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring
+from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring, Selection
+from reticent.mechanisms.selection import runs_called
+from reticent.pairs.selected import RUNS
 from reticent.registry import Parameter, parameters_of, typed
 from reticent.text import listed
 
 TIMEOUT = option("timeout", float, "Give up after this many seconds.", SECONDS)
+
+
+SECRETS = (
+    option(
+        "secret_bits",
+        float,
+        "A secret of so many bits (min-entropy) in one person's records: 13.29 for a random PIN of four digits, 14.83 "
+        "for a date of birth in 80 years, 128 for a key; repeatable.",
+        many=True,
+    ),
+    option("guesses", int, "Guesses of that secret; repeatable. Default: 1.", many=True),
+)
+"""What a secret is, for whoever asks how likely it is guessed."""
+
+
+def secrets_of(given: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
+    """Fields of ``Questions`` from what was typed for ``SECRETS``.
+
+    Raises:
+        ParameterError: guesses are given, and no secret.
+    """
+    bits, guesses = given["secret_bits"], given["guesses"]
+    if guesses and not bits:
+        raise ParameterError("guesses", guesses[0], "given with --secret-bits")
+    return {"secret_bits": bits, **({"guesses": guesses} if guesses else {})} if bits else {}
 
 
 def _typed(parameter: Parameter) -> type:
@@ -26,8 +53,38 @@ def _typed(parameter: Parameter) -> type:
 
 
 def mechanism_options(kind: type[Mechanism]) -> list[click.Option]:
-    """The fields of a mechanism, and what may be given in their place; as far as click knows none is required."""
-    return [_option(p, p.help) for p in (*parameters_of(kind), *kind.extras)]
+    """The fields of a mechanism, what may be given in their place, and selection; click takes all as optional."""
+    return [*(_option(p, p.help) for p in (*parameters_of(kind), *kind.extras)), *selection_options()]
+
+
+def selection_options() -> list[click.Option]:
+    """``--selection`` and its parameters: the best of several runs is released."""
+    return [
+        option("selection", str, f"The best of several runs; how many: {', '.join(RUNS)}."),
+        option("mean_runs", float, "Average number of runs, for --selection."),
+        option("shape", float, "Shape of the number of runs, for --selection negative-binomial. Default: 0."),
+    ]
+
+
+def selected(mechanism: Mechanism, given: Mapping[str, Any]) -> Mechanism:
+    """The best of several runs of ``mechanism`` where ``--selection`` says so; else the mechanism.
+
+    Raises:
+        ParameterError: a parameter of it is missing, or given without it.
+    """
+    stated = {name: given.get(option) for name, option in (("mean", "mean_runs"), ("shape", "shape"))}
+    values = {name: value for name, value in stated.items() if value is not None}
+    if given.get("selection") is None:
+        if values:
+            name = "mean_runs" if "mean" in values else "shape"
+            raise ParameterError(name, given[name], "left out unless --selection is given")
+        return mechanism
+    kind = runs_called(given["selection"])
+    if "mean" not in values:
+        raise ParameterError("mean_runs", None, "given with --selection")
+    if "shape" in values and "shape" not in {p.name for p in parameters_of(kind)}:
+        raise ParameterError("shape", values["shape"], "left out unless --selection is negative-binomial")
+    return Selection(mechanism, kind(**values))
 
 
 def adversary_options(known: Iterable[click.Parameter] = ()) -> list[click.Option]:
@@ -130,7 +187,7 @@ def mechanism_given(
             raise ParameterError(
                 name, None, "given, as it is not what is searched" if stand_in else "given", shown=False
             )
-    return kind(**fields)
+    return selected(kind(**fields), given)
 
 
 def method_of(text: str | None) -> Any:

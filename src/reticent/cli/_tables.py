@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import click
 from pydantic import BaseModel
 
 from reticent.proofs import Claim, conditions_by_whom
-from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord, Number, Questions, RiskDocument
+from reticent.risk import blind_guess
+from reticent.risk.report import (
+    MEASURES,
+    AssessmentRecord,
+    ConditionRecord,
+    Measure,
+    Number,
+    Questions,
+    RiskDocument,
+)
 from reticent.text import Column, by_whom, digits, printable, table, wrapped
 
+ON_REQUEST = ("ppv", "delta")
+"""Measures that are in every document, and in a table where somebody asks."""
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 
 
@@ -35,16 +46,16 @@ def _width() -> int:
     return min(max(shutil.get_terminal_size().columns, _SMALL), _WIDE)
 
 
-def print_risk(document: RiskDocument, *, deltas: bool = False, full: bool = False) -> None:
-    """One table per neighbouring relation, then what a reader must know; delta at epsilon if it was asked for.
+def print_risk(document: RiskDocument, more: Collection[str] = (), *, full: bool = False) -> None:
+    """One table per neighbouring relation, then what a reader must know.
 
     Args:
         document: what was computed.
-        deltas: delta at epsilon too.
+        more: as for ``print_assessments``.
         full: every number, note and condition; otherwise those that a reader of epsilon knows or needs.
     """
     records = document.assessments
-    print_assessments(records, deltas=deltas, full=full)
+    print_assessments(records, more=more, full=full)
     for line in (*_infinite(records), *(_estimates(records) if full else ()), *_notes(records, full)):
         say(line)
     owned = [(r.adversary, r.conditions) for r in records]
@@ -52,6 +63,7 @@ def print_risk(document: RiskDocument, *, deltas: bool = False, full: bool = Fal
         print_conditions(owned)
     else:
         _print_open(records)
+    print_further(records)
     for name, reason in document.skipped.items():
         say(f"{name} left out: {reason}")
 
@@ -79,50 +91,68 @@ def _notes(records: Sequence[AssessmentRecord], full: bool) -> list[str]:
     return by_whom((r.adversary, r.notes if full or not Claim(r.claim).proven else []) for r in records)
 
 
+def print_further(records: Sequence[AssessmentRecord]) -> None:
+    """What the guesses of a secret reach with the model and without, and what these numbers need besides."""
+    one = MEASURES["secret"]
+    for record in records:
+        for at in one.stated(record):
+            bits, guesses = map(float, at)
+            what = f"a secret of {bits:g} bits in {guesses:g} guess{'es' if guesses > 1 else ''}"
+            found = shown(one.of(record, *at), up=True)
+            say(f"{record.label}: {what}: at most {found}; {shown(blind_guess(bits, guesses))} without the model")
+    needed = [record.also_needed[one.field] for record in records if one.field in record.also_needed]
+    if needed:
+        click.echo("What this needs besides:")
+        for line in conditions_by_whom([("", [found.known for found in needed[0]])]):
+            say(line, indent=2)
+
+
 def print_assessments(
-    records: Sequence[AssessmentRecord], *, deltas: bool = False, full: bool = False, usual: bool = False
+    records: Sequence[AssessmentRecord], *, more: Collection[str] = (), full: bool = False, usual: bool = False
 ) -> None:
     """The records as tables, one for each relation: values of different relations must not be compared.
 
     Args:
         records: in the order in which to print them.
-        deltas: delta at epsilon too.
+        more: measures of ``ON_REQUEST`` that were asked for.
         full: every number; otherwise epsilon, right guesses and what an attacker finds, in words.
         usual: of the places those that `reticent risk` shows by default.
     """
     for relation in dict.fromkeys(record.neighbouring for record in records):
         own = [r for r in records if r.neighbouring == relation]
-        asked = _every(own[0], deltas) if full else _few(own[0], deltas, usual)
+        asked = _every(own, more) if full else _few(own, more, usual)
         _print_relation(relation, own, list(asked), full)
 
 
 def _print_relation(
-    relation: str, records: list[AssessmentRecord], asked: Sequence[tuple[str, str | None]], full: bool
+    relation: str, records: list[AssessmentRecord], asked: Sequence[tuple[str, tuple[str, ...]]], full: bool
 ) -> None:
     how = ["" if r.method == "exact" else f" ({r.method})" for r in records]
     names = [("attacker", [r.label + way for r, way in zip(records, how, strict=True)])]
     names.append(("claim", [r.claim for r in records]))
-    numbers = [(_heading(name, place, full), [_cell(r, name, place, full) for r in records]) for name, place in asked]
+    numbers = [(_heading(name, at, full), [_cell(r, name, at, full) for r in records]) for name, at in asked]
     print_table(f"neighbouring data sets: {relation}", names, numbers)
 
 
-def _heading(name: str, place: str | None, full: bool) -> str:
-    one, at = MEASURES[name], 0.0 if place is None else float(place)
-    if full or name == "delta":
-        return one.heading if place is None else f"{one.heading}\n@{place}"
-    blind = max(at, 1.0 - at)
-    words = {
-        "epsilon": f"epsilon at\ndelta {place}",
-        "success": f"right guesses\n({_percent(blind)} blind)",
-        "tpr": f"found at {_percent(at)}\nfalse alarms",
-    }
-    return words[name]
+def _heading(name: str, at: tuple[str, ...], full: bool) -> str:
+    one, places = MEASURES[name], [float(place) for place in at]
+    if full or name not in ("epsilon", "success", "tpr", "ppv"):
+        return one.at(*at).replace("@", "\n@")
+    if name == "epsilon":
+        return f"epsilon at\ndelta {at[0]}"
+    if name == "success":
+        return f"right guesses\n({_percent(max(places[0], 1.0 - places[0]))} blind)"
+    if name == "tpr":
+        return f"found at {_percent(places[0])}\nfalse alarms"
+    return f"accused rightly at {_percent(places[1])}\nfalse alarms ({_percent(places[0])} blind)"
 
 
-def _cell(record: AssessmentRecord, name: str, place: str | None, full: bool) -> str:
-    number, proven = MEASURES[name].of(record, place), Claim(record.claim).proven
-    up = name != "bayes_security" if proven else None
-    if full or name not in ("success", "tpr") or number.value is None:
+def _cell(record: AssessmentRecord, name: str, at: tuple[str, ...], full: bool) -> str:
+    one, proven = MEASURES[name], Claim(record.claim).proven
+    if at not in one.stated(record):
+        return "-"
+    number, up = one.of(record, *at), name != "bayes_security" if proven else None
+    if full or name not in ("success", "tpr", "ppv") or number.value is None:
         return shown(number, up=up)
     return _percent(number.value, up)
 
@@ -131,20 +161,25 @@ def _percent(share: float, up: bool | None = None) -> str:
     return f"{digits(100.0 * share, up=up)}%"
 
 
-def _every(first: AssessmentRecord, deltas: bool) -> Iterator[tuple[str, str | None]]:
-    """The columns: names of measures, with the places at which they are read."""
+def _every(records: list[AssessmentRecord], more: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for name, one in MEASURES.items():
-        places = [None] if one.place is None else list(getattr(first, one.field))
-        yield from ((name, place) for place in places if name != "delta" or deltas)
+        if name in more or name not in ON_REQUEST:
+            yield from ((name, at) for at in _stated(records, one))
 
 
-def _few(first: AssessmentRecord, deltas: bool, usual: bool) -> Iterator[tuple[str, str | None]]:
+def _few(records: list[AssessmentRecord], more: Collection[str], usual: bool) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The columns for people; of the places only the usual ones, where some of these are there."""
-    for name in ("epsilon", *(("delta",) if deltas else ()), "success", "tpr"):
+    wanted = ("epsilon", "delta", "success", "tpr", "ppv", "secret")
+    for name in (name for name in wanted if name in more or name not in ON_REQUEST):
         one = MEASURES[name]
-        places = list(getattr(first, one.field))
-        known = [place for place in places if usual and float(place) in getattr(Questions(), one.asked)]
-        yield from ((name, place) for place in known or places)
+        places = _stated(records, one)
+        known = [at for at in places if usual and tuple(map(float, at)) in one.asked(Questions())]
+        yield from ((name, at) for at in known or places)
+
+
+def _stated(records: list[AssessmentRecord], one: Measure) -> list[tuple[str, ...]]:
+    """The places of a measure, of those who have it."""
+    return max((one.stated(record) for record in records), key=len)
 
 
 def _infinite(records: Sequence[AssessmentRecord]) -> list[str]:

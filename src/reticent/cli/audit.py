@@ -31,6 +31,11 @@ from reticent.cli._progress import progress_bar, reporting
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
 
+_RULE = "ranks:0.01,0.1,0.3"
+_OF_ONE_RECORD = (
+    "note: the scores of single records are private, low ones too: no guarantee covers them, and they promise a person "
+    "nothing (docs/theory/auditing.md)"
+)
 _COINS = "left out unless the design is one-run"
 CONFIDENCE = option("confidence", float, "Confidence of each statement.", 0.95)
 _OF_RELEASE = (
@@ -142,6 +147,8 @@ def _audit(
         )
     if html is not None:
         write_page(html, report, claims, thresholds, private=private)
+    if private or save is not None:
+        click.echo(_OF_ONE_RECORD, err=True)
     strict_json(report.to_json()) if json else print_audit(report)
     if fail and any(verdict.finding is Finding.INCONSISTENT for verdict in report.verdicts.values()):
         raise click.exceptions.Exit(1)

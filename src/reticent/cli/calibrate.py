@@ -35,6 +35,8 @@ from reticent.cli._options import (
     method_of,
     per_mechanism,
     say_if_unused,
+    selected,
+    selection_options,
     told_apart,
 )
 from reticent.cli._tables import print_conditions, print_json, say
@@ -79,7 +81,9 @@ _FILE = LEAF + " All its noise is scaled by one factor."
 def _of_file() -> click.Command:
     who = adversary_option("worst-case", many=False)
 
-    @command("ledger", LEDGER, TARGET, who, *adversary_options(), *curve_options(), JSON, help=_FILE)
+    @command(
+        "ledger", LEDGER, TARGET, *selection_options(), who, *adversary_options(), *curve_options(), JSON, help=_FILE
+    )
     def of_file(file: Path, json: bool, **given: Any) -> None:
         from reticent.api.documents import release_in
 
@@ -91,7 +95,7 @@ def _of_file() -> click.Command:
             raise UnsupportedError(f"{file}: no factor gives noise to a release that has none; reticent lint says why")
         who = _one_attacker(given["adversary"], given)
         relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
-        answer = with_status(release.mechanism, NoiseScale(), target, who, relation, method, json)
+        answer = with_status(selected(release.mechanism, given), NoiseScale(), target, who, relation, method, json)
         document = document_of(answer, "noise-scale")
         if json:
             print_json(with_warnings(document, release.warnings))

@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic import ValidationError
 
+from reticent.adversaries import FinalModel
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
 from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Declaration
-from reticent.cli._app import JSON, argument, command, option
+from reticent.cli._app import JSON, argument, command, option, several
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
 from reticent.cli._ledger import check_run_folder
+from reticent.cli._options import SECRETS, secrets_of, selected, selection_options
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import load_settings, require_torch, train_with_bar
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.io.strict import dumps
-from reticent.mechanisms import DPSGD
+from reticent.mechanisms import Mechanism
+from reticent.risk.report import Questions
 from reticent.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -53,6 +56,7 @@ _PARAMETERS = (
     option("max_batch_size", int, "With dpsgd and truncated-poisson: size at which batches are cut."),
     option("records_per_user", int, "With dpsgd: most records of one person."),
     option("unit", str, "With dpsgd: record, or client for federated learning."),
+    *selection_options(),
 )
 
 
@@ -64,6 +68,7 @@ _PARAMETERS = (
         "RUN|CONFIG|FILE.json|dpsgd",
         "A finished run, a configuration to train, a ledger or event in JSON, or the word dpsgd for parameters alone.",
     ),
+    several("more", Path, "More releases from the same records: all together are certified, each alone beside it."),
     option("out", Path, "Folder for the certificate; default: next to the run."),
     *_DECLARED,
     option("sign", Path, "Private key of reticent keygen: sign with it; may be repeated.", many=True),
@@ -71,11 +76,18 @@ _PARAMETERS = (
     option("policy", Path, "Limits to judge the risks by: the certificate says which of them are met."),
     option("publish", str, "Show about your own records: names (of files and columns) or accuracy.", many=True),
     option("include_private", bool, "Show numbers that depend on private data in the page."),
+    *SECRETS,
+    option(
+        "contraction",
+        float,
+        "You declare: nobody sees but the last weights, and each update brings weights closer together by this factor.",
+    ),
     *_PARAMETERS,
     JSON,
 )
 def certify(
     source: Path,
+    more: tuple[Path, ...],
     out: Path | None,
     sign: tuple[Path, ...],
     run_key: Path | None,
@@ -91,6 +103,8 @@ def certify(
 
     declared, typed = ({str(one.name): given[str(one.name)] for one in group} for group in (_DECLARED, _PARAMETERS))
     parameters = {name: value for name, value in typed.items() if value is not None}
+    if more:
+        _no_options_of_one(parameters, publish, run_key)
     alone = str(source) == PARAMETERS and not source.exists()
     if not alone and not source.exists():
         known = f"give a run directory, a configuration, a ledger or event in JSON, or the word {PARAMETERS}"
@@ -105,10 +119,16 @@ def certify(
         )
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
+    asked: dict[str, Any] = secrets_of(given)
+    Questions(**asked)
+    if given["contraction"] is not None:
+        asked["contraction"] = FinalModel(given["contraction"]).factor
     consents = consents_of(publish)
     limits = None if policy is None else load_policy(policy)
-    what: DPSGD | Path | Run
-    if alone:
+    what: Mechanism | Path | Run | list[Path]
+    if more:
+        what, folder = [source, *more], out or Path("together-certificate")
+    elif alone:
         what, folder = _mechanism(parameters), out or Path(f"{PARAMETERS}-certificate")
     elif source.suffix == ".json":
         what, folder = source, out or _beside(source.resolve().with_suffix(""))
@@ -117,7 +137,8 @@ def certify(
         run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
         what, declared["run_signed_by"] = run, signer_of_run(run.path, keys, run_key)
     with waiting("assessing") as progress:
-        certificate = certify_anything(what, publish=consents, policy=limits, progress=progress, **declared).certificate
+        certified = certify_anything(what, publish=consents, policy=limits, progress=progress, **asked, **declared)
+        certificate = certified.certificate
     files = write_certificate(certificate, folder, include_private=include_private, key=keys)
     if json:
         print_json(signed(certificate, *keys))
@@ -126,6 +147,8 @@ def certify(
     print_assessments(certificate.assessments, usual=True)
     for assessment in certificate.assessments:
         say(f"- {assessment.adversary}: {assessment.sentence}", indent=2)
+    for line in certified.alone:
+        say(line, indent=2)
     if certificate.ledger is None:
         say("! parameters only: nobody saw a run, and the certificate says so", indent=2)
     for one in certificate.requirements:
@@ -192,8 +215,17 @@ def _train(source: Path, out: Path | None, keys: list[Ed25519PrivateKey]) -> tup
     return run, folder
 
 
-def _mechanism(parameters: dict[str, Any]) -> DPSGD:
+def _no_options_of_one(parameters: dict[str, Any], publish: tuple[str, ...], run_key: Path | None) -> None:
+    """What goes with one release only is refused for several."""
+    given = {**parameters, "publish": publish or None, "run_key": run_key}
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(name, str(value), "left out where several releases are certified together")
+
+
+def _mechanism(parameters: dict[str, Any]) -> Mechanism:
     """What the options say; one that is missing is named."""
     if "noise_multiplier" not in parameters:
         raise ParameterError("noise_multiplier", None, f"given with {PARAMETERS}", shown=False)
-    return dpsgd(**parameters)
+    chosen = {name: parameters.pop(name, None) for name in ("selection", "mean_runs", "shape")}
+    return selected(dpsgd(**parameters), chosen)

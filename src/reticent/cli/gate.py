@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,10 @@ from reticent.cli._tables import say
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.outputs import refuse_foreign, write_output
 
+if TYPE_CHECKING:
+    from reticent.certificates.requirements import Check
+    from reticent.certificates.schema import Certificate
+
 
 @command(
     "gate",
@@ -26,6 +31,8 @@ from reticent.io.outputs import refuse_foreign, write_output
     option("markdown", Path, "Write the outcome as Markdown; - prints it."),
     option("junit", Path, "Write the outcome as JUnit XML."),
     option("weights", Path, "The file of weights: it must be the one that the certificate names."),
+    option("register", Path, "The register of the data set: the release must be in it, and its budget kept."),
+    option("register_key", Path, "With --register: public key that signed its lines."),
     option("tolerance", float, f"Accept numbers that differ by this factor, at most {ROUNDING:g}.", 0.0),
     TIMEOUT,
     JSON,
@@ -38,6 +45,8 @@ def gate(
     markdown: Path | None,
     junit: Path | None,
     weights: Path | None,
+    register: Path | None,
+    register_key: Path | None,
     tolerance: float,
     timeout: float,
     json: bool,
@@ -60,6 +69,8 @@ def gate(
     if wanted.weights and weights is None:
         raise ArtifactError(f"{policy} requires the model: give --weights with its file")
     refuse_without_key(signature, key)
+    if (register is None) != (register_key is None):
+        raise ParameterError("register", str(register), "given with --register-key, and left out without it")
     outputs = [(None if printed else markdown, gate_report.MARKDOWN_MARK), (junit, gate_report.JUNIT_MARK)]
     for path, mark in outputs:
         if path is not None:
@@ -73,6 +84,8 @@ def gate(
     )
     checks = check(document, outcome, wanted, shown, now=datetime.now(UTC))
     checks += [Check("the page shows its document", False, problem) for problem in problems]
+    if register is not None and register_key is not None:
+        checks += _registered(document, register, register_key)
     known = tuple(Checked(document, outcome, (), (), key is not None).reservations())
     report = gate_report.markdown(document, checks, known)
     for (path, mark), text in zip(outputs, (report, gate_report.junit(document, checks, known)), strict=True):
@@ -87,3 +100,18 @@ def gate(
             say(line, indent=8 if line.startswith(("pass", "BREACH")) else 2 if line.startswith("!") else 0)
     if not all(found.passed for found in checks):
         raise click.exceptions.Exit(1)
+
+
+def _registered(document: Certificate, register: Path, key: Path) -> list[Check]:
+    from reticent.certificates.register import read_register
+    from reticent.certificates.requirements import Check
+    from reticent.signing.keys import load_public_key
+
+    found = read_register(register, [load_public_key(key)])
+    entered, spent = found.holds(document), found.spent()
+    return [
+        Check(
+            "the release is in the register", entered, f"{found.opened.data}: {'entered' if entered else 'not entered'}"
+        ),
+        Check("all releases keep the budget", found.budget.met_by(spent), found.left(spent)),
+    ]

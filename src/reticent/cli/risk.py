@@ -11,6 +11,7 @@ import click
 from reticent.cli._app import JSON, command, option
 from reticent.cli._ledger import LEAF, LEDGER, say_warnings
 from reticent.cli._options import (
+    SECRETS,
     adversaries_of,
     adversary_option,
     adversary_options,
@@ -21,6 +22,9 @@ from reticent.cli._options import (
     method_of,
     per_mechanism,
     say_if_unused,
+    secrets_of,
+    selected,
+    selection_options,
     told_apart,
 )
 from reticent.mechanisms import Mechanism
@@ -33,7 +37,13 @@ _QUESTIONS = (
     option("fpr", float, "False positive rate at which the TPR is reported; repeatable.", many=True),
     option("delta", float, "Delta at which epsilon is reported; repeatable.", many=True),
     option("epsilon", float, "Epsilon at which delta is reported; repeatable.", many=True),
-    option("prior", float, "Prior at which the probability of a right guess is reported; repeatable.", many=True),
+    option(
+        "prior",
+        float,
+        "Prior at which right guesses, and the worth of an accusation (PPV) at each --fpr, are reported; repeatable.",
+        many=True,
+    ),
+    *SECRETS,
 )
 
 _FULL = option("full", bool, "Every number, note and condition.")
@@ -42,12 +52,12 @@ _FULL = option("full", bool, "Every number, note and condition.")
 def _of_file() -> click.Command:
     who = [adversary_option("worst-case"), *adversary_options(), *curve_options()]
 
-    @command("ledger", LEDGER, *who, *_QUESTIONS, _FULL, JSON, help=LEAF)
+    @command("ledger", LEDGER, *selection_options(), *who, *_QUESTIONS, _FULL, JSON, help=LEAF)
     def of_file(file: Path, json: bool, **given: Any) -> None:
         from reticent.api.documents import release_in
 
         release = release_in(file)
-        _assess(release.mechanism, given["adversary"] or ["worst-case"], given, json, given, release)
+        _assess(selected(release.mechanism, given), given["adversary"] or ["worst-case"], given, json, given, release)
         if not json:
             say_warnings(release.warnings)
 
@@ -89,7 +99,8 @@ def _assess(
     adversaries, everything = adversaries_of(names, attackers)
     relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
     witness = None if file is None else file.ledger
-    questions = Questions(**{f"{one}s": given[one] for one in ("fpr", "delta", "epsilon", "prior") if given[one]})
+    typed = {f"{one}s": given[one] for one in ("fpr", "delta", "epsilon", "prior") if given[one]}
+    questions = Questions(**typed, **secrets_of(given))
     if everything:
         assessments, skipped = assess_answerable(mechanism, adversaries, relation, method, witness)
     else:
@@ -98,4 +109,5 @@ def _assess(
     if json:
         print_json(document if file is None else with_warnings(document, file.warnings))
     else:
-        print_risk(document, deltas=bool(given["epsilon"]), full=given["full"])
+        more = [name for name, asked in (("ppv", "prior"), ("delta", "epsilon")) if given[asked]]
+        print_risk(document, more, full=given["full"])

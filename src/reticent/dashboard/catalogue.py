@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reticent import registry
-from reticent.adversaries import Adversary, everybody
+from reticent.adversaries import Adversary, FinalModel, everybody
 from reticent.calibration import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
 from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism, Sampler
 from reticent.registry import parameters_of
@@ -58,6 +58,7 @@ PARAMETERS: dict[str, Parameter] = {
         Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="unknown directions"),
         Parameter("relaxed_probability", "Direction unknown", "0.5", 0.0, 1.0, log=False, hint="how often"),
         Parameter("susceptibility", "Susceptibility K", "", 0.1, 1e6, hint="empty: average record"),
+        Parameter("contraction", "Contraction", "0.99", 0.5, 1.0, log=False, hint="per update"),
         Parameter("gradient_change", "Gradient change", "0.2", 0.001, 2.0, hint="in clip norms"),
     )
 }
@@ -142,20 +143,23 @@ def _attacker(kind: type[Adversary]) -> Attacker:
     return Attacker(kind.title, kind.short or kind.title, kind, _field(numbers[0]) if numbers else None)
 
 
-ATTACKERS: dict[str, Attacker] = {name: _attacker(kind) for name, kind in everybody().items()}
+_ASKED: dict[str, type[Adversary]] = {**everybody(), FinalModel.name: FinalModel}
+ATTACKERS: dict[str, Attacker] = {name: _attacker(kind) for name, kind in _ASKED.items()}
 """By ``Adversary.name``, in the order of the page. The worst case is always among those asked."""
 
 TARGETS: dict[str, tuple[str, str | None, str, str]] = {
     "advantage": ("Advantage", None, "0.1", "curves"),
     "bayes-security": ("Bayes security", None, "0.9", "curves"),
     "tpr": ("Found (TPR)", "at false alarms (FPR)", "0.01", "roc"),
+    "ppv": ("Accusations", "at prior and false alarms", "0.4", "roc"),
     "epsilon": ("Epsilon", "at delta", "1", "profile"),
     "success": ("Right guesses", "at prior", "0.55", "guesses"),
+    "secret": ("A secret", "at bits and guesses", "0.01", "roc"),
     "mu": ("mu", None, "1", "curves"),
 }
 """Label, label of the place or None, first value, and the view that shows it; by name on the command line."""
 
-PLACES = {"tpr": "0.001", "epsilon": "1e-5", "success": "0.5"}
+PLACES = {"tpr": "0.001", "ppv": "0.1; 0.01", "epsilon": "1e-5", "success": "0.5", "secret": "13.29; 10"}
 """Where a target is read unless something else is said."""
 
 UNKNOWNS: dict[str, tuple[str, str, Unknown]] = {

@@ -17,14 +17,14 @@ from reticent.certificates.sentences import sentence
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.risk.report import AssessmentRecord, Number, Questions
+from reticent.risk.report import MEASURES, AssessmentRecord, Number, Questions
 
 FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 91)]))
 EPSILONS = np.concatenate([np.linspace(0.0, 1.0, 33), np.linspace(1.0, 3.0, 25)[1:], np.linspace(3.0, 24.0, 64)[1:]])
 PRIORS = np.linspace(0.01, 0.99, 99)
-QUESTIONS = Questions()
+QUESTIONS = Questions(priors=(0.5, 0.1))
 _KEPT = 96
-_BY_POINT = ("success_at_prior", "tpr_at_fpr", "epsilon_at_delta", "delta_at_epsilon", "mu_at_rates_above")
+_BY_POINT = (*(one.field for one in MEASURES.values() if one.places), "mu_at_rates_above")
 _NOTHING = Number(lower=None, value=None, upper=None)
 
 

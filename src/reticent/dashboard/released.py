@@ -9,8 +9,9 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.interop.documents import mechanism_from_event_json
 from reticent.interop.opake import is_opake, mechanism_from_opake
 from reticent.io.strict import loads
-from reticent.mechanisms import Ledger, Mechanism
+from reticent.mechanisms import Ledger, Mechanism, Selection
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
+from reticent.mechanisms.selection import singles_of
 from reticent.records.any_ledger import ledger_of
 
 MOST_STEPS = 10**9
@@ -32,7 +33,7 @@ def release_of(text: str) -> Mechanism:
     if not isinstance(document, dict):
         raise ParameterError("file", text[:60], _NONE)
     release = mechanism_of(document)
-    for part in release.parts if isinstance(release, Ledger) else (release,):
+    for part in singles_of(release):
         counted = getattr(part, "steps", getattr(part, "releases", 1))
         if counted > MOST_STEPS:
             raise ParameterError("steps", counted, "a whole number up to a billion")
@@ -73,6 +74,9 @@ def in_words(release: Mechanism) -> str:
 
 
 def _part(part: Mechanism) -> str:
+    if isinstance(part, Selection):
+        law, mean = part.runs.name.replace("-", " "), _short(float(part.runs.mean))
+        return f"the best of several runs ({law}, {mean} on average) of {in_words(part.base)}"
     known = _stated(mechanism_record(part))
     kind = known.pop("kind")
     known.pop("max_grad_norm", None)
@@ -87,6 +91,8 @@ def _short(value: Any) -> str:
 
 def _stated(record: dict[str, Any]) -> dict[str, Any]:
     found = {name: value for name, value in record.items() if value is not None}
+    if "base" in found:
+        found["base"] = _stated(found["base"])
     if "parts" in found:
         found["parts"] = [_stated(part) for part in found["parts"]]
     return found

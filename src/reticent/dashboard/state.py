@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from reticent.adversaries import Adversary
-from reticent.calibration import Advantage, BayesSecurity, EpsilonAtDelta, Mu, Success, Target, TprAtFpr, Unknown
+from reticent.calibration import Target, Unknown
+from reticent.calibration.targets import TARGETS as KINDS
 from reticent.dashboard.catalogue import ATTACKERS, OF_SAMPLERS, PARAMETERS, PLACES, RELEASED, TARGETS, UNKNOWNS
 from reticent.dashboard.released import MOST_STEPS, release_of
 from reticent.errors import ParameterError
@@ -48,8 +49,6 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "target": tuple(TARGETS),
     "unknown": tuple(UNKNOWNS),
 }
-_PLAIN: dict[str, type[Advantage | BayesSecurity | Mu]] = {t.name: t for t in (Advantage, BayesSecurity, Mu)}
-_PLACED: dict[str, type[TprAtFpr | EpsilonAtDelta | Success]] = {t.name: t for t in (TprAtFpr, EpsilonAtDelta, Success)}
 _LONGEST = 40
 _LONGER = {"attackers": 600, "ledger": 6_000, "pinned": 20_000}
 _LONGEST_ADDRESS = 60_000
@@ -201,10 +200,13 @@ def target_of(state: State) -> Target:
     Raises:
         ParameterError: a number cannot be read or cannot be reached by anybody.
     """
-    goal, name = number(state, "goal"), state["target"]
-    if name in _PLAIN:
-        return _PLAIN[name](goal)
-    return _PLACED[name](goal, _number("place", state["place"] or PLACES[name]))
+    goal, kind = number(state, "goal"), KINDS[state["target"]]
+    stated = (state["place"] or PLACES.get(kind.name, "")).split(";") if kind.places else []
+    if len(stated) != len(kind.places):
+        wanted = f"{len(kind.places)} numbers, such as {PLACES[kind.name]}"
+        raise ParameterError("place", _shown(state["place"]), wanted)
+    found: Target = kind(goal, *(_number("place", text) for text in stated))
+    return found
 
 
 def unknown_of(state: State) -> Unknown:

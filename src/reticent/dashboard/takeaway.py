@@ -17,7 +17,7 @@ from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Declaration
 from reticent.dashboard.calibrating import search
-from reticent.dashboard.readings import Answer, points
+from reticent.dashboard.readings import QUESTIONS, Answer, points
 from reticent.dashboard.released import as_text
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
 from reticent.errors import UnsupportedError
@@ -25,6 +25,7 @@ from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Nei
 
 _Plain = DPSGD | Gaussian | Laplace
 _FILE = "release.json"
+_PRIORS = [word for prior in QUESTIONS.priors for word in ("--prior", f"{prior:g}")]
 _PRINTED = (
     "    risks = [a.measure(number).value for number in (advantage, bayes_security)]\n"
     "    print(a.adversary.name, a.neighbouring, a.claim, *risks)\n"
@@ -52,10 +53,10 @@ def risk_command(state: State, answer: Answer) -> str:
     release = mechanism_of(state)
     who = _answered(state, answer)
     if not isinstance(release, _Plain):
-        words = ["reticent", "risk", "ledger", _FILE, *_who(who), *_relation(relation_of(state))]
+        words = ["reticent", "risk", "ledger", _FILE, *_who(who), *_relation(relation_of(state)), *_PRIORS]
         return f"printf %s {shlex.quote(as_text(release))} > {_FILE}\n{_joined(words)}"
     words = ["reticent", "risk", _kind(release), *_options(release, leave=_implied(release))]
-    return _joined([*words, *_who(who), *_relation(relation_of(state))])
+    return _joined([*words, *_who(who), *_relation(relation_of(state)), *_PRIORS])
 
 
 def _implied(release: Mechanism) -> tuple[str, ...]:
@@ -207,8 +208,9 @@ def _relation_python(relation: Neighbouring | None) -> str:
 
 
 def _target(target: Target) -> str:
-    values = [repr(getattr(target, f.name)) for f in fields(target)]  # type: ignore[arg-type]
-    return f"{target.name}={'@'.join(values)}"
+    limit, *places = [repr(getattr(target, f.name)) for f in fields(target)]  # type: ignore[arg-type]
+    at = ",".join(places)
+    return f"{target.name}={limit}{f'@{at}' if at else ''}"
 
 
 def _unknown(unknown: Unknown, release: Mechanism) -> str:

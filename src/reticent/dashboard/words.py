@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,7 +21,7 @@ from reticent.dashboard.readings import record, summary, told
 from reticent.dashboard.screen import ACCURACY, ROUGH, ROUGHER
 from reticent.errors import ParameterError, ReticentError
 from reticent.proofs import Claim, conditions_by_whom
-from reticent.risk.report import AssessmentRecord, Number
+from reticent.risk.report import MEASURES, AssessmentRecord, Number
 from reticent.text import digits
 
 _LONGEST = 500
@@ -144,12 +143,21 @@ def number_table(assessments: Sequence[Assessment]) -> html.Table:
 
 
 def _columns(r: AssessmentRecord) -> list[tuple[str, Number]]:
-    found = [("advantage", r.advantage), (_SECURITY, r.bayes_security)]
-    found += [(f"right at prior {float(k):g}", n) for k, n in r.success_at_prior.items()]
-    found += [(f"TPR at FPR {float(k):g}", n) for k, n in r.tpr_at_fpr.items()]
-    found += [(f"epsilon at delta {float(k):g}", n) for k, n in r.epsilon_at_delta.items()]
-    found += [(f"delta at epsilon {float(k):g}", n) for k, n in r.delta_at_epsilon.items()]
-    return [*found, ("mu", r.mu)]
+    every = ((name, one, at) for name, one in MEASURES.items() for at in one.stated(r))
+    return [(_TITLES[name].format(*map(float, at)), one.of(r, *at)) for name, one, at in every]
+
+
+_TITLES = {
+    "advantage": "advantage",
+    "bayes_security": _SECURITY,
+    "success": "right at prior {:g}",
+    "tpr": "TPR at FPR {:g}",
+    "ppv": "PPV at prior {:g} and FPR {:g}",
+    "epsilon": "epsilon at delta {:g}",
+    "delta": "delta at epsilon {:g}",
+    "secret": "secret of {:g} bits in {:g} guesses",
+    "mu": "mu",
+}
 
 
 def _way(title: str, claim: Claim) -> bool | None:
@@ -262,7 +270,8 @@ def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:
 def goal(target: Target) -> str:
     """The target in words, such as *advantage at most 0.1*."""
     label, place, _, _ = TARGETS[target.name]
-    where = "" if place is None else f" {place} {getattr(target, fields(target)[1].name):g}"  # type: ignore[arg-type]
+    at = ",".join(f"{getattr(target, name):g}" for name, _ in target.places)
+    where = "" if place is None else f" {place} {at}"
     limit = "at most" if target.grows_with_risk else "at least"
     return f"{label[0].lower() + label[1:]}{where} {limit} {target.value:g}"
 

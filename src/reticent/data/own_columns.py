@@ -158,7 +158,8 @@ def derived_column(cells: Cells, *, label: bool) -> Column:
         low, high = float(known.min()), float(known.max())
         if max(-low, high) > _LARGEST:
             raise DataError(f"holds a number beyond {_LARGEST:g}")
-        if len(known) >= _FEWEST_IDS and np.array_equal(np.sort(known), low + np.arange(len(known))):
+        counts = high - low == len(known) - 1  # beyond 2^53 adding one changes nothing
+        if counts and len(known) >= _FEWEST_IDS and np.array_equal(np.sort(known), low + np.arange(len(known))):
             raise DataError("counts the records, as an id does: drop it, or declare its bounds")
         width = max(1.0, abs(low) * _NARROWEST)  # of a column that says one thing only
         return Column(low=low, high=high if high > low else low + width, derived=True)

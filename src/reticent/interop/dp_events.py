@@ -28,8 +28,10 @@ from reticent.mechanisms import (
     Neighbouring,
     RandomisedResponse,
     Sampler,
+    Selection,
 )
 from reticent.mechanisms.dpsgd import accountable, one_record
+from reticent.pairs import Fixed, Geometric, NegativeBinomial, Poisson, Runs
 
 _REASONS: dict[type[dp_event.DpEvent], str] = {
     dp_event.UnsupportedDpEvent: "it says itself that it has no description",
@@ -40,7 +42,6 @@ _REASONS: dict[type[dp_event.DpEvent], str] = {
     dp_event.MixtureOfGaussiansDpEvent: "only sensitivities 0, c, 2c, ... with binomial probabilities are read, those "
     "of all records of a person",
     dp_event.SampledWithReplacementDpEvent: "sampling with replacement is not among the samplers",
-    dp_event.RepeatAndSelectDpEvent: "repeat-and-select is not among the mechanisms",
 }
 
 
@@ -51,7 +52,8 @@ def from_dp_event(event: dp_event.DpEvent) -> Mechanism:
     (counts multiply), Poisson sampling of Gaussians (also several on one sample: they merge into one of
     noise ``1/sqrt(sum 1/noise^2)``) and of further Poisson sampling (rates multiply), sampling without
     replacement of one Gaussian, Poisson batches that are cut, randomised response with two answers, binomial mixtures
-    of Gaussians (all records of a person), and of newer versions what states an epsilon (and a delta).
+    of Gaussians (all records of a person), repeat-and-select, and of newer versions what states an epsilon (and a
+    delta).
 
     Raises:
         UnsupportedError: an event has no counterpart; the text names it. Or the tree releases nothing.
@@ -89,6 +91,8 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
             if kind is None:
                 raise UnsupportedError("this version of dp_accounting has no event for an epsilon and a delta")
             return _repeated(kind(epsilon, delta), count)
+        case Selection(base=base, runs=runs):
+            return dp_event.RepeatAndSelectDpEvent(to_dp_event(base), float(runs.mean), _shape(runs))
         case MatrixMechanism():
             return to_dp_event(mechanism.equivalent())
         case DPSGD():
@@ -154,6 +158,8 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
             longest = max(steps) if isinstance(steps, list) else steps  # a record is in one of the trees
             tree = MatrixMechanism(noise, _check.count(step_counts=longest), "tree")
             yield from [tree] * count
+        case dp_event.RepeatAndSelectDpEvent():
+            yield from [_selection(event)] * count
         case dp_event.TruncatedSubsampledGaussianDpEvent():
             yield _truncated(event, count)
         case dp_event.MixtureOfGaussiansDpEvent():
@@ -174,6 +180,19 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
 
 _GUARANTEES = ("EpsilonDeltaDpEvent", "ExponentialMechanismDpEvent", "PermuteAndFlipDpEvent")
 _READ = 1e-12  # relative, by which binomial probabilities may be rounded
+
+
+def _selection(event: dp_event.RepeatAndSelectDpEvent) -> Selection:
+    """The same parameters: the mean, and eta of a truncated negative binomial law, infinite for a Poisson law."""
+    mean, shape = float(event.mean), float(event.shape)
+    law = Poisson(mean) if shape == math.inf else Geometric(mean) if shape == 1.0 else NegativeBinomial(mean, shape)
+    return Selection(from_dp_event(event.event), law)
+
+
+def _shape(runs: Runs) -> float:
+    if isinstance(runs, Fixed):
+        raise UnsupportedError("RepeatAndSelectDpEvent has no fixed number of runs")
+    return runs.shape if isinstance(runs, NegativeBinomial) else math.inf
 
 
 def _truncated(event: dp_event.TruncatedSubsampledGaussianDpEvent, count: int) -> DPSGD:
@@ -217,9 +236,9 @@ def _poisson(rate: float, event: dp_event.DpEvent, count: int) -> Iterator[Mecha
             if rate > 0.0:
                 yield Laplace(noise_multiplier=_number(noise), releases=count, sample_rate=rate)
         case _:
-            noise = _one_gaussian(event, "PoissonSampledDpEvent")
-            if noise is not None and rate > 0.0:
-                yield DPSGD(noise_multiplier=noise, sample_rate=rate, steps=count)
+            together = _one_gaussian(event, "PoissonSampledDpEvent")
+            if together is not None and rate > 0.0:
+                yield DPSGD(noise_multiplier=together, sample_rate=rate, steps=count)
 
 
 def _without_replacement(size: int, batch: int, event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:

@@ -2,6 +2,7 @@
 
 from reticent.mechanisms.base import MECHANISMS, Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
+from reticent.mechanisms.filtered import FilteredGaussian, GaussianFilter
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.guarantee import Guarantee
@@ -10,15 +11,18 @@ from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.matrix import MatrixMechanism
 from reticent.mechanisms.randomised_response import RandomisedResponse
 from reticent.mechanisms.sampling import Sampler
+from reticent.mechanisms.selection import Selection
 from reticent.pairs import Neighbouring, Part
 
-for _kind in (Gaussian, Laplace, DPSGD, RandomisedResponse, MatrixMechanism, Guarantee):
+for _kind in (Gaussian, Laplace, DPSGD, RandomisedResponse, MatrixMechanism, Guarantee, FilteredGaussian):
     MECHANISMS.add(_kind)
 
 __all__ = [
     "DPSGD",
     "MECHANISMS",
+    "FilteredGaussian",
     "Gaussian",
+    "GaussianFilter",
     "Gradients",
     "Guarantee",
     "Laplace",
@@ -29,4 +33,5 @@ __all__ = [
     "Part",
     "RandomisedResponse",
     "Sampler",
+    "Selection",
 ]

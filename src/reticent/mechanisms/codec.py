@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Any
 
 from reticent.errors import ArtifactError, ParameterError, ReticentError
-from reticent.mechanisms import MECHANISMS, Ledger, Mechanism
+from reticent.mechanisms import MECHANISMS, Ledger, Mechanism, Selection
+from reticent.mechanisms.selection import runs_called
 from reticent.mechanisms.units import Unit
 from reticent.registry import Parameter, parameters_of
 
@@ -21,6 +22,10 @@ def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:
     """The mechanism as plain data, with its kind."""
     if isinstance(mechanism, Ledger):
         return {"kind": mechanism.name, "parts": [mechanism_record(part) for part in mechanism.parts]}
+    if isinstance(mechanism, Selection):
+        runs = {p.name: getattr(mechanism.runs, p.name) for p in parameters_of(type(mechanism.runs))}
+        runs = {"kind": mechanism.runs.name, **runs}
+        return {"kind": mechanism.name, "base": mechanism_record(mechanism.base), "runs": runs}
     fields = asdict(mechanism)  # type: ignore[call-overload]
     if fields.get("unit") is Unit.RECORD:  # nothing is said where a record is a record
         del fields["unit"]
@@ -38,6 +43,8 @@ def mechanism_of(record: dict[str, Any]) -> Mechanism:
     try:
         if kind == "ledger":
             return within_reach(Ledger(tuple(mechanism_of(part) for part in _parts(fields))))
+        if kind == "selection":
+            return within_reach(_selection(**fields))
         known = MECHANISMS[str(kind)]
         for parameter in parameters_of(known):
             if fields.get(parameter.name) is not None:
@@ -74,6 +81,13 @@ def value_of(parameter: Parameter, value: Any) -> Any:
     if parameter.kind is int and isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_COUNT:
         return int(value)
     return float(value) if whole and parameter.kind is not int else value
+
+
+def _selection(base: dict[str, Any], runs: dict[str, Any]) -> Selection:
+    law = dict(runs)
+    kind = runs_called(str(law.pop("kind")))
+    known = {p.name: p for p in parameters_of(kind)}
+    return Selection(mechanism_of(base), kind(**{name: value_of(known[name], value) for name, value in law.items()}))
 
 
 def _parts(fields: dict[str, Any]) -> list[dict[str, Any]]:

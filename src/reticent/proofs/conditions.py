@@ -163,6 +163,21 @@ CONDITIONS: Mapping[str, Kind] = {
         "At most the stated share of each gradient's squared length lies in a bias, whose direction everybody knows.",
         Bearing.DATA,
     ),
+    "independent-runs": Kind(
+        "Every run drew its settings from the same list by itself, without a look at the others, and how many runs "
+        "there are was drawn from the stated law before the first. Nobody learns that number, unless it is fixed.",
+        Bearing.RELEASE,
+    ),
+    "best-only": Kind(
+        "Only the best run is released, with its score. Nobody learns the others, nor which settings they had; where "
+        "scores are computed from these records, that is counted in each run.",
+        Bearing.RELEASE,
+    ),
+    "filtered": Kind(
+        "Each release had Gaussian noise and drew no batches, and was made only where the sum of 1 / noise "
+        "multiplier^2 over all releases, itself included, kept within the budget.",
+        Bearing.RELEASE,
+    ),
     "fixed-length": Kind(
         "A record moves every step along one direction, and how far does not depend on this direction. Gradients that "
         "react to the weights break this: in the training of a network, nothing ensures it.",
@@ -189,6 +204,16 @@ CONDITIONS: Mapping[str, Kind] = {
         "Nobody sees the weights between the start and the end, nor anything computed from them: no checkpoint, no "
         "log, no early stop.",
         Bearing.ATTACKER,
+    ),
+    "secret-entropy": Kind(
+        "For whoever lacks these records, the secret has at least the stated bits H: no value is likelier than 2^-H. "
+        "Secrets that people choose have far fewer bits than their digits suggest.",
+        Bearing.DATA,
+    ),
+    "secret-nowhere-else": Kind(
+        "The secret is in the records of one person, in no more of them than are protected together, and nowhere else: "
+        "not in other records, nor in what the model was trained on before.",
+        Bearing.DATA,
     ),
     "audited-record": Kind("The record is one of those whose gradients the filter measured.", Bearing.DATA),
 }

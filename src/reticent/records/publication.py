@@ -44,6 +44,8 @@ SETTINGS = frozenset(
         "learning_rate",
         "learning_rate_schedule",
         "momentum",
+        "weight_decay",
+        "final_model",
         "average_last",
         "optimiser",
         "sampler",

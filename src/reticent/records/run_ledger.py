@@ -24,6 +24,7 @@ from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.sampling import Sampler
 from reticent.proofs import Status
 from reticent.records import vouched
+from reticent.records.hidden_steps import contraction_of
 from reticent.records.publication import published
 from reticent.records.rules import Digest, Versions, Word
 from reticent.records.run_parts import (
@@ -149,6 +150,11 @@ class PublicLedger(Sealed):
     def vouches(self) -> dict[str, Status]:
         """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
         return vouched.of_run(self)
+
+    @property
+    def contraction(self) -> float | None:
+        """By which factor the updates contract, where this ledger establishes it; see ``hidden_steps``."""
+        return contraction_of(self)
 
     def published(self, **changes: Any) -> PublicLedger:
         """The facts that a public ledger has, with ``changes``, sealed anew; what it leaves out, others decide."""

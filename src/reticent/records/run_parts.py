@@ -118,7 +118,8 @@ class Diagnostics(Closed):
 
     Attributes:
         batch_sizes: realised number of records, one per step.
-        clipped: records whose gradient norm exceeded ``max_grad_norm``, one count per step.
+        clipped: records whose gradient norm exceeded ``max_grad_norm``, one count per step; empty where the steps are
+            hidden (``final_model``).
         train_accuracy: share of training records classified correctly by the final model.
         seconds: wall time of the training loop.
     """
@@ -130,14 +131,14 @@ class Diagnostics(Closed):
 
     @property
     def clipped_fraction(self) -> tuple[float | None, ...]:
-        """Share of the batch that was clipped, one per step; None for an empty batch."""
-        return tuple(c / b if b else None for c, b in zip(self.clipped, self.batch_sizes, strict=True))
+        """Share of the batch that was clipped, one per step; None for an empty batch; nothing where none was kept."""
+        return tuple(c / b if b else None for c, b in zip(self.clipped, self.batch_sizes, strict=False))
 
     @model_validator(mode="after")
     def _consistent(self) -> Diagnostics:
-        if len(self.clipped) != len(self.batch_sizes):
+        if self.clipped and len(self.clipped) != len(self.batch_sizes):
             raise ValueError("clipped and batch_sizes must have one entry per step")
-        if any(c > b for c, b in zip(self.clipped, self.batch_sizes, strict=True)):
+        if any(c > b for c, b in zip(self.clipped, self.batch_sizes, strict=False)):
             raise ValueError("clipped must not exceed batch_sizes")
         return self
 

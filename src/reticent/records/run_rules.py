@@ -14,6 +14,7 @@ from reticent.io.models import first_problem
 from reticent.mechanisms.epochs import epochs_to_steps
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.sampling import Sampler
+from reticent.records.hidden_steps import hidden_as_asked
 from reticent.records.publication import HANDLED, OWN, SETTINGS, size_is_secret
 from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts
 from reticent.records.run_parts import MOST_STAGES, OF_A_STAGE, StageRecord
@@ -333,7 +334,7 @@ def _batches_were_drawn_so(ledger: PublicLedger) -> Found:
             yield "diagnostics.batch_sizes", f"are not those of a sample rate of {stage.sample_rate:g}"
         if ledger.sampler is Sampler.FIXED_SIZE and set(here) != {round(mean)}:
             yield "diagnostics.batch_sizes", f"are not {round(mean)}, as every batch of fixed size"
-        if ledger.sampler is Sampler.SHUFFLED and max(here) > round(mean):
+        if ledger.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC) and max(here) > round(mean):
             yield "diagnostics.batch_sizes", f"are above {round(mean)}, the size of a batch"
     if ledger.sampler is Sampler.RANDOM_ALLOCATION:
         batches = math.ceil((1.0 - 1e-9) / ledger.sample_rate)
@@ -392,6 +393,11 @@ RUN_RULES: tuple[Rule, ...] = (
         ("gradients", "config.model", "config.augmentation", "config.data"),
         "The gradients have a form that this model can have.",
         _gradients,
+    ),
+    Rule(
+        ("config.final_model", "data.classes", "config.learning_rate", "config.weight_decay", "diagnostics.clipped"),
+        "Where the steps are to be hidden, the updates contract and nothing of the steps is kept.",
+        hidden_as_asked,
     ),
     Rule(("stages", "config.schedule"), "The stages that ran are those of the schedule.", _schedule),
     Rule(("warnings",), "Every warning that the facts demand is there.", _warnings),

@@ -41,7 +41,7 @@ _WARNING_TEXTS = {
     "who was in which batch, so the numbers take no credit for it.",
     RunWarning.FIXED_SIZE_NOT_POISSON: "Every batch had the same size. The numbers use the proof for such batches, "
     "which protects less than random batch sizes.",
-    RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Whoever knows the seed can take the noise away: no "
+    RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Anyone who knows the seed can take the noise away: no "
     "number here holds against them.",
     RunWarning.NO_NOISE: "No noise was added: there is no differential privacy guarantee.",
     RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is treated as public. If that number "

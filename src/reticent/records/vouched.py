@@ -21,6 +21,7 @@ _DRAWS = {
     Sampler.POISSON: "poisson-draws",
     Sampler.FIXED_SIZE: "fixed-size-draws",
     Sampler.SHUFFLED: "shuffled-draws",
+    Sampler.CYCLIC: "shuffled-draws",
     Sampler.RANDOM_ALLOCATION: "allocation-draws",
 }
 

@@ -269,6 +269,11 @@ class PublicWatchedRun(Sealed):
             document.pop("earlier", None)
         return document
 
+    @property
+    def contraction(self) -> None:
+        """No watch sees by which factor updates contract: whoever certifies may declare one."""
+        return None
+
     def vouches(self) -> dict[str, Status]:
         """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
         return vouched.of_watched(self)
@@ -362,7 +367,8 @@ class PublicWatchedRun(Sealed):
             return self._part(noise, 1.0 / batches, counted, Sampler.RANDOM_ALLOCATION, batches)
         per_step = min(segment.batches, segment.mixed_passes) if times == 1 else segment.mixed_passes * times
         if segment.batches == times == 1 and batches is not None and segment.passes == -(-steps // batches):
-            return self._part(noise, 1.0 / batches, steps, Sampler.SHUFFLED, batches)  # no pass was broken off
+            kind = Sampler.CYCLIC if self.sampler.drawn is Drawn.IN_ORDER else Sampler.SHUFFLED
+            return self._part(noise, 1.0 / batches, steps, kind, batches)  # no pass was broken off
         return self._part(noise, 1.0, min(segment.passes * times * per_step, steps * per_step**2))
 
     def _part(

@@ -126,6 +126,42 @@ def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
 
 
 @_of_curve
+def ppv(curve: TradeOff, prior: float, fpr: float) -> float:
+    """Positive predictive value: how likely a flagged person is in the data, where ``prior`` of all people are.
+
+    The attacker flags ``fpr`` of those who are not in the data, or more. By Bayes' rule a flagged person is in the
+    data with probability ``prior TPR / (prior TPR + (1 - prior) fpr)``, which grows with the true positive rate, and
+    falls as ``fpr`` grows. As ``fpr`` goes to 0 it goes to 1 wherever delta is above 0 at every epsilon, as with
+    Gaussian noise: without a false positive rate there is no bound.
+
+    Args:
+        curve: trade-off curve, such as the ``curve`` of an assessment.
+        prior: share of the people that are in the data, in (0, 1).
+        fpr: share of the others that are flagged, in (0, 1].
+
+    Raises:
+        ParameterError: ``prior`` or ``fpr`` is outside its domain.
+
+    Example:
+        >>> from reticent.curves import GaussianTradeOff
+        >>> round(ppv(GaussianTradeOff(1.0), prior=0.1, fpr=0.01), 4)
+        0.5065
+    """
+    return ppv_of_power(tpr_at_fpr(curve, _check.rate(fpr=fpr)), prior, fpr)
+
+
+def ppv_of_power(power: float, prior: float, fpr: float) -> float:
+    """The positive predictive value of a test with true positive rate ``power`` at ``fpr``; see ``ppv``."""
+    flagged, wrongly = _check.open_fraction(prior=prior) * power, (1.0 - prior) * fpr
+    return flagged / (flagged + wrongly)
+
+
+def power_of_ppv(value: float, prior: float, fpr: float) -> float:
+    """The inverse of ``ppv_of_power``; above 1 where no test with ``fpr`` has so high a value."""
+    return value * (1.0 - prior) * fpr / ((1.0 - value) * prior) if value < 1.0 else math.inf
+
+
+@_of_curve
 def delta_at_epsilon(curve: TradeOff, epsilon: float) -> float:
     """Smallest delta at which the curve implies (epsilon, delta)-DP, for any real epsilon.
 
@@ -231,16 +267,58 @@ def reconstruction_success(curve: TradeOff, baseline: float) -> float:
     return tpr_at_fpr(curve, _check.fraction(baseline=baseline))
 
 
+@_of_curve
+def secret_success(curve: TradeOff, secret_bits: float, guesses: float = 1) -> float:
+    """Largest probability that one of ``guesses`` guesses is a secret of ``secret_bits`` bits in one person's records.
+
+    Without the model the guesses are right with probability at most ``guesses 2^-secret_bits``; with it the curve
+    limits them (RETICENT:secret): ``1 - beta(guesses 2^-secret_bits)``. Asking the model more often changes nothing,
+    each guess does. Where the secret is not uniform, state its min-entropy: minus the binary logarithm of the likeliest
+    value's probability; or, if that is known, log2(guesses / p), where p is what the likeliest values have together.
+
+    Valid for curves of attackers who bound every test, as the worst case does. The secret must be in the records of one
+    person only, and nowhere else in the data.
+
+    Args:
+        curve: trade-off curve, such as the ``curve`` of the worst case.
+        secret_bits: min-entropy of the secret for whoever lacks these records, in bits, > 0.
+        guesses: how many values may be tried, a whole number >= 1.
+
+    Raises:
+        ParameterError: ``secret_bits`` or ``guesses`` is outside its domain.
+
+    Example:
+        >>> from reticent.curves import GaussianTradeOff
+        >>> round(secret_success(GaussianTradeOff(1.0), secret_bits=13.29, guesses=10), 4)
+        0.0183
+    """
+    return tpr_at_fpr(curve, blind_guess(secret_bits, guesses))
+
+
+def blind_guess(secret_bits: float, guesses: float = 1) -> float:
+    """Probability that one of ``guesses`` is a secret of ``secret_bits`` bits, without the model: at most 1.
+
+    Raises:
+        ParameterError: ``secret_bits`` is not a finite number > 0, or ``guesses`` no whole number >= 1.
+    """
+    if not (guesses >= 1 and math.isfinite(guesses) and guesses == math.floor(guesses)):
+        raise ParameterError("guesses", guesses, "a whole number >= 1")
+    share = math.exp2(math.log2(guesses) - _check.positive(secret_bits=secret_bits))
+    return min(1.0, max(share, math.ulp(0.0)))  # never 0, where a curve may say 0
+
+
 GROWING: tuple[Callable[..., float], ...] = (
     advantage,
     success,
     tpr_at_fpr,
+    ppv,
     delta_at_epsilon,
     epsilon_at_delta,
     mu,
     mu_above,
     auc,
     reconstruction_success,
+    secret_success,
 )
 """The numbers that grow with risk; nobody has to try them on a curve to know."""
 

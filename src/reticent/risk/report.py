@@ -7,8 +7,9 @@ JSON has no Infinity: an infinite number is null.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -83,7 +84,7 @@ class AssessmentRecord(Record):
 
     The claim follows from the conditions. ``label`` is the name with the parameters that tables show.
     ``mu`` holds at every error rate. ``mu_at_rates_above`` looks at false positive rates from its key on, either way
-    round: an estimate, whatever the claim.
+    round: an estimate, whatever the claim. ``also_needed`` has what single numbers need besides, by field.
     """
 
     adversary: str
@@ -95,12 +96,15 @@ class AssessmentRecord(Record):
     bayes_security: Number
     success_at_prior: dict[str, Number]
     tpr_at_fpr: dict[str, Number]
+    ppv_at_prior_and_fpr: dict[str, dict[str, Number]]
     epsilon_at_delta: dict[str, Number]
     delta_at_epsilon: dict[str, Number]
+    secret_at_bits_and_guesses: dict[str, dict[str, Number]]
     mu: Number
     mu_at_rates_above: dict[str, Number]
     theorems: list[str]
     conditions: list[ConditionRecord]
+    also_needed: dict[str, list[ConditionRecord]]
     notes: list[str]
     parameters: dict[str, str | float | dict[str, Any] | None]
     knows: str
@@ -127,12 +131,16 @@ class Questions:
         deltas: deltas for epsilon, in (0, 1].
         epsilons: epsilons for delta, finite.
         priors: prior probabilities for a right guess, in (0, 1).
+        secret_bits: min-entropies of secrets in one person's records, in bits, > 0.
+        guesses: how many guesses of such a secret, each a whole number.
     """
 
     fprs: tuple[float, ...] = (0.001, 0.01)
     deltas: tuple[float, ...] = (1e-5,)
     epsilons: tuple[float, ...] = (1.0,)
     priors: tuple[float, ...] = (0.5,)
+    secret_bits: tuple[float, ...] = ()
+    guesses: tuple[float, ...] = (1,)
 
     def __post_init__(self) -> None:
         for fpr in self.fprs:
@@ -143,6 +151,10 @@ class Questions:
             _check.finite(epsilon=epsilon)
         for prior in self.priors:
             _check.open_fraction(prior=prior)
+        for bits in self.secret_bits:
+            measures.blind_guess(bits)
+        for guesses in self.guesses:
+            measures.blind_guess(1.0, guesses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,35 +166,75 @@ class Measure:
         heading: of its column.
         read: takes it off a curve.
         most: the largest value that it can have; the smallest is 0.
-        place: what it is read at, such as ``prior``; None where it is read at no place.
-        asked: the field of ``Questions`` with those places.
+        places: what it is read at, such as ``prior``, each with the field of ``Questions`` that asks for it.
+        theorems: keys of what it follows from, besides those of the curve.
+        needs: keys of conditions, besides those of the curve.
+        one_sided: it is read only off curves that bound every test; see ``Adversary.every_test``.
     """
 
     field: str
     heading: str
     read: Callable[..., float]
     most: float = 1.0
-    place: str | None = None
-    asked: str = ""
+    places: tuple[tuple[str, str], ...] = ()
+    theorems: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    one_sided: bool = False
 
-    def of(self, record: AssessmentRecord, place: float | str | None = None) -> Number:
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What it needs besides the curve, as whoever asks for it declares."""
+        return tuple(Condition(key, Status.DECLARED) for key in self.needs)
+
+    def answers(self, every_test: bool) -> bool:
+        """Whether it may be read off a curve that bounds every test, or not every test."""
+        return every_test or not self.one_sided
+
+    def of(self, record: AssessmentRecord, *places: float | str) -> Number:
         """The number of a record, at one of its places."""
         stated: Any = getattr(record, self.field)
-        found: Number = stated if place is None else stated[repr(float(place))]
+        for place in places:
+            stated = stated[repr(float(place))]
+        found: Number = stated
         return found
 
-    def at(self, place: float | str | None) -> str:
+    def at(self, *places: float | str) -> str:
         """The heading with its place."""
-        return self.heading if place is None else f"{self.heading}@{float(place):g}"
+        return f"{self.heading}@{','.join(f'{float(x):g}' for x in places)}" if places else self.heading
+
+    def stated(self, record: AssessmentRecord) -> list[tuple[str, ...]]:
+        """The places at which a record states it, as texts."""
+        levels: list[tuple[tuple[str, ...], Any]] = [((), getattr(record, self.field))]
+        for _ in self.places:
+            levels = [((*at, key), inner) for at, level in levels for key, inner in level.items()]
+        return [at for at, _ in levels]
+
+    def asked(self, questions: Questions) -> Iterator[tuple[float, ...]]:
+        """Each place at which it is read; one without numbers, where it has no place."""
+        for places in product(*(getattr(questions, asked) for _, asked in self.places)):
+            if not (self.read is measures.ppv and places[1] == 0.0):  # nobody is flagged
+                yield places
 
 
+_PRIOR, _FPR = ("prior", "priors"), ("fpr", "fprs")
 MEASURES: dict[str, Measure] = {
     "advantage": Measure("advantage", "advantage", measures.advantage),
     "bayes_security": Measure("bayes_security", "security", measures.bayes_security),
-    "success": Measure("success_at_prior", "guess", measures.success, 1.0, "prior", "priors"),
-    "tpr": Measure("tpr_at_fpr", "TPR", measures.tpr_at_fpr, 1.0, "fpr", "fprs"),
-    "epsilon": Measure("epsilon_at_delta", "epsilon", measures.epsilon_at_delta, math.inf, "delta", "deltas"),
-    "delta": Measure("delta_at_epsilon", "delta", measures.delta_at_epsilon, 1.0, "epsilon", "epsilons"),
+    "success": Measure("success_at_prior", "guess", measures.success, 1.0, (_PRIOR,)),
+    "tpr": Measure("tpr_at_fpr", "TPR", measures.tpr_at_fpr, 1.0, (_FPR,)),
+    "ppv": Measure("ppv_at_prior_and_fpr", "PPV", measures.ppv, 1.0, (_PRIOR, _FPR)),
+    "epsilon": Measure("epsilon_at_delta", "epsilon", measures.epsilon_at_delta, math.inf, (("delta", "deltas"),)),
+    "delta": Measure("delta_at_epsilon", "delta", measures.delta_at_epsilon, 1.0, (("epsilon", "epsilons"),)),
+    "secret": Measure(
+        "secret_at_bits_and_guesses",
+        "secret",
+        measures.secret_success,
+        1.0,
+        (("secret_bits", "secret_bits"), ("guesses", "guesses")),
+        ("RETICENT:secret",),
+        ("secret-entropy", "secret-nowhere-else"),
+        one_sided=True,
+    ),
     "mu": Measure("mu", "mu", measures.mu, math.inf),
 }
 """Every number of a report, in the order of its columns; by the name that a policy and a target use."""
@@ -195,8 +247,13 @@ def condition_records(conditions: Iterable[Condition]) -> list[ConditionRecord]:
 
 def condition_texts(records: Sequence[AssessmentRecord]) -> dict[str, ConditionText]:
     """What the conditions of ``records`` say, by key."""
-    used = sorted({one.key for record in records for one in record.conditions})
+    used = sorted({one.key for record in records for one in all_conditions(record)})
     return {key: ConditionText(says=CONDITIONS[key].says, about=CONDITIONS[key].bearing) for key in used}
+
+
+def all_conditions(record: AssessmentRecord) -> list[ConditionRecord]:
+    """What its numbers rest on, and what single ones need besides."""
+    return [*record.conditions, *(one for needed in record.also_needed.values() for one in needed)]
 
 
 def strict(x: float) -> float | None:

@@ -11,7 +11,7 @@ from reticent.mechanisms import Sampler
 from reticent.text import one_of
 from reticent.training.randomness import Source
 
-DRAWN = (Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED, Sampler.RANDOM_ALLOCATION)
+DRAWN = (Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED, Sampler.CYCLIC, Sampler.RANDOM_ALLOCATION)
 """The samplers that the loop has."""
 
 
@@ -24,6 +24,7 @@ def draw_batches(
         sampler: ``POISSON`` includes each record independently with probability ``sample_rate`` (batches
             may be empty); ``FIXED_SIZE`` draws ``batch_size`` without replacement, anew in each step;
             ``SHUFFLED`` cuts a permutation per epoch into batches (the last one of an epoch may be smaller);
+            ``CYCLIC`` cuts the records, as they lie, into the same batches in every epoch;
             ``RANDOM_ALLOCATION`` draws for each record, in each epoch anew, one of as many batches (some may be empty).
         source: where the draws come from.
         dataset_size: number of records.
@@ -42,6 +43,8 @@ def draw_batches(
             return _fixed_size(source, dataset_size, batch_size)
         case Sampler.SHUFFLED:
             return _shuffled(source, dataset_size, batch_size)
+        case Sampler.CYCLIC:
+            return _cyclic(dataset_size, batch_size)
         case Sampler.RANDOM_ALLOCATION:
             return _allocated(source, dataset_size, -(-dataset_size // batch_size))
     raise ParameterError("sampler", sampler, one_of(sampler, DRAWN))
@@ -77,6 +80,12 @@ def _shuffled(source: Source, dataset_size: int, batch_size: int) -> Iterator[np
         order = _permutation(source, dataset_size)
         for start in range(0, dataset_size, batch_size):
             yield np.sort(order[start : start + batch_size])
+
+
+def _cyclic(dataset_size: int, batch_size: int) -> Iterator[np.ndarray]:
+    while True:
+        for start in range(0, dataset_size, batch_size):
+            yield np.arange(start, min(start + batch_size, dataset_size))
 
 
 def _permutation(source: Source, size: int) -> np.ndarray:

@@ -15,6 +15,7 @@ from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.io.models import validated
 from reticent.mechanisms import Neighbouring, Sampler
+from reticent.records.hidden_steps import why_not
 from reticent.records.run_parts import MOST_STAGES, MOST_STEPS
 from reticent.records.run_warnings import Randomness
 from reticent.text import one_of
@@ -152,14 +153,16 @@ class StageConfig(Strict):
         return self.noise_multiplier is not None or self.noise_factor is not None
 
 
-_PARTNERS = {
-    "advantage": None,
-    "bayes_security": None,
-    "mu": None,
-    "success": "prior",
-    "tpr": "fpr",
-    "epsilon": "delta",
-    "reconstruction": "baseline",
+_PARTNERS: dict[str, tuple[str, ...]] = {
+    "advantage": (),
+    "bayes_security": (),
+    "mu": (),
+    "success": ("prior",),
+    "tpr": ("fpr",),
+    "ppv": ("prior", "fpr"),
+    "epsilon": ("delta",),
+    "reconstruction": ("baseline",),
+    "secret": ("secret_bits", "guesses"),
 }
 
 
@@ -175,7 +178,8 @@ class TargetConfig(Strict):
     """What an attacker, by default the worst case, may gain; the least noise that keeps to it is computed first.
 
     Exactly one of ``advantage``, ``bayes_security``, ``mu``, ``success`` with ``prior``, ``tpr`` with ``fpr``,
-    ``epsilon`` with ``delta``, ``reconstruction`` with ``baseline``.
+    ``ppv`` with ``prior`` and ``fpr``, ``epsilon`` with ``delta``, ``reconstruction`` with ``baseline``, ``secret``
+    with ``secret_bits`` and ``guesses``.
 
     Attributes:
         neighbouring: between which data sets.
@@ -189,10 +193,14 @@ class TargetConfig(Strict):
     prior: Inside | None = None
     tpr: Inside | None = None
     fpr: Inside | None = None
+    ppv: Inside | None = None
     epsilon: Positive | None = None
     delta: Inside | None = None
     reconstruction: Inside | None = None
     baseline: Inside | None = None
+    secret: Inside | None = None
+    secret_bits: Positive | None = None
+    guesses: Annotated[int, Field(ge=1)] | None = None
     neighbouring: Neighbouring = Neighbouring.ADD_REMOVE
     adversary: Annotated[str, AfterValidator(_attacker)] = "worst-case"
 
@@ -204,9 +212,11 @@ class TargetConfig(Strict):
         if len(targets) != 1:
             raise ValueError(f"exactly one of {', '.join(_PARTNERS)} must be given")
         (name,) = targets
-        partner = _PARTNERS[name]
-        if given != {name} | ({partner} if partner else set()):
-            raise ValueError(f"{name} is stated with {partner}" if partner else f"{name} takes no other field")
+        partners = _PARTNERS[name]
+        if given != {name, *partners}:
+            raise ValueError(
+                f"{name} is stated with {' and '.join(partners)}" if partners else f"{name} takes no other field"
+            )
         return self
 
 
@@ -234,6 +244,9 @@ class TrainConfig(Strict):
             beyond rounding.
         schedule: what changes along the run, fixed before it; see ``StageConfig``.
         augmentation: views of each image; see ``AugmentationConfig``.
+        weight_decay: is added to the noisy mean gradient, times the weights: outside of the clip.
+        final_model: only the last weights will be seen. The run then keeps nothing of its steps and checks that its
+            updates contract (docs/theory/final-model.md); its certificate has the attacker who sees nothing else.
     """
 
     data: DataConfig
@@ -249,6 +262,7 @@ class TrainConfig(Strict):
     learning_rate: Annotated[float, Field(gt=0.0, le=1e30)]
     learning_rate_schedule: LearningRateConfig | None = None
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    weight_decay: Annotated[float, Field(ge=0.0, le=1e6)] = 0.0
     average_last: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     optimiser: Optimiser = Optimiser.SGD
     sampler: Sampler = Sampler.POISSON
@@ -262,6 +276,7 @@ class TrainConfig(Strict):
     sensitive: SensitiveConfig | None = None
     schedule: Annotated[tuple[StageConfig, ...], Field(max_length=MOST_STAGES - 1)] = ()
     augmentation: AugmentationConfig | None = None
+    final_model: bool = False
 
     @field_validator("model", mode="before")
     @classmethod
@@ -280,6 +295,15 @@ class TrainConfig(Strict):
             raise ValueError(f"sampler {self.sampler.value} needs batch_size")
         if self.optimiser is Optimiser.ADAM and self.momentum:
             raise ValueError("momentum is for optimiser sgd")
+        return self
+
+    @model_validator(mode="after")
+    def _steps_can_be_hidden(self) -> TrainConfig:
+        problem = why_not(self.model_dump(mode="json")) if self.final_model else None
+        if problem is not None:
+            raise ValueError(f"{problem[0]} {problem[1]}")
+        if self.final_model and self.records_per_user not in (None, 1):
+            raise ValueError("records_per_user must be 1 or left out with final_model")
         return self
 
     @model_validator(mode="after")

@@ -77,10 +77,11 @@ def normalised(dataset: Dataset, length: float | None) -> Dataset:
 
 
 def has_length(dataset: Dataset, length: float) -> bool:
-    """Whether ``normalised`` made these records, and none of them is shorter than ``length``."""
+    """Whether ``normalised`` made these records, and each of them has this length."""
     flat = dataset.features.reshape(len(dataset.features), -1)
-    shortest = float(np.linalg.norm(flat, axis=1).min())
-    return length_note(length) in dataset.notes and shortest >= length * (1.0 - 1e-6)
+    lengths = np.linalg.norm(flat, axis=1)
+    within = length * (1.0 - 1e-6) <= lengths.min() and lengths.max() <= length * (1.0 + 1e-6)
+    return length_note(length) in dataset.notes and bool(within)
 
 
 def length_note(length: float) -> str:

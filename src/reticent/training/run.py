@@ -21,10 +21,11 @@ from torch.optim import SGD, Adam, Optimizer
 import reticent
 from reticent import _check
 from reticent.data import Dataset
-from reticent.errors import NumericalError, ParameterError
+from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.io.commitments import new_salt
 from reticent.mechanisms import Sampler
 from reticent.mechanisms.gradients import GradientsRecord
+from reticent.records.hidden_steps import contraction
 from reticent.records.rules import word
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_parts import DataRecord, Diagnostics, ParameterRecord, Seeds, Utility
@@ -92,6 +93,8 @@ def train(
     encoded_here = ours and (dataset is None or _is_of_table(dataset, config, hooks))
     dataset = load_dataset(config.data) if dataset is None else _as_named(dataset, config)
     settings = make_settings(config, len(dataset.train))
+    if config.final_model:
+        _refuse_seen_steps(config, dataset, settings, ours and checkpoint is None)
     model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
     kept = _checkpoint(checkpoint, checkpoint_every, config, dataset)
     with nullcontext() if kept is None else kept.held():
@@ -133,6 +136,25 @@ def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple
     fit(context, few, make, SystemSource(), SystemSource(), progress=lambda *_: ends.append(time.perf_counter()))
     later = ends[1:] if len(ends) > 2 else ends  # the first step warms up
     return sum(p.numel() for p in model.parameters() if p.requires_grad), (later[-1] - later[0]) / (len(later) - 1)
+
+
+def _refuse_seen_steps(config: TrainConfig, dataset: Dataset, settings: Settings, unseen: bool) -> None:
+    """What ``final_model`` cannot promise ends here, before anything is trained.
+
+    Raises:
+        UnsupportedError: several classes, or somebody else sees the steps.
+        ParameterError: steps are too long to contract.
+    """
+    if dataset.classes != 2:
+        raise UnsupportedError(
+            f"final_model: two labels, not {dataset.classes}: clipped gradients of softmax over three or more classes "
+            "are those of no convex loss (docs/theory/final-model.md)"
+        )
+    if not unseen:
+        raise UnsupportedError("final_model: no checkpoint, and no hooks but those of reticent: they see the steps")
+    asked = config.model_dump(mode="json")
+    if contraction(asked, config.learning_rate, config.weight_decay, settings.divisor) is None:
+        raise ParameterError("learning_rate", config.learning_rate, "at most 2 / smoothness with final_model: lower it")
 
 
 def _checkpoint(path: Path | str | None, every: int, config: TrainConfig, dataset: Dataset) -> Checkpoint | None:
@@ -238,9 +260,11 @@ def _optimiser(config: TrainConfig, steps: int) -> Callable[[list[nn.Parameter]]
     def make(parameters: list[nn.Parameter]) -> Optimizer:
         optimizer: Optimizer
         if config.optimiser is Optimiser.ADAM:
-            optimizer = Adam(parameters, lr=config.learning_rate)
+            optimizer = Adam(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
         else:
-            optimizer = SGD(parameters, lr=config.learning_rate, momentum=config.momentum)
+            optimizer = SGD(
+                parameters, lr=config.learning_rate, momentum=config.momentum, weight_decay=config.weight_decay
+            )
         if config.learning_rate_schedule is not None:
             follow(optimizer, config.learning_rate_schedule, steps)
         return optimizer
@@ -280,7 +304,7 @@ def _ledger(
         utility=_utility(model, dataset, context.train_features.device),
         diagnostics=Diagnostics(
             batch_sizes=record.batch_sizes,
-            clipped=record.clipped,
+            clipped=() if config.final_model else record.clipped,
             train_accuracy=train_accuracy,
             seconds=record.seconds,
         ),

@@ -174,7 +174,10 @@ class Run:
         return Trace(index, _RunReader(self))
 
     def sensitivity(self) -> SensitivityRecord | None:
-        """What was recorded about one attribute, or None where nothing was. Private."""
+        """What was recorded about one attribute, or None where nothing was.
+
+        Private, record by record and small numbers too: docs/theory/auditing.md says why.
+        """
         if SENSITIVITY not in self.manifest.files:
             return None
         return parse_sensitivity(self._read(SENSITIVITY, _HEADER_BYTES).decode("utf-8", "replace"), SENSITIVITY)

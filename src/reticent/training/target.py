@@ -34,21 +34,10 @@ def calibrated_noise(config: TargetConfig, run: Mechanism) -> float:
 
 def target_of(config: TargetConfig) -> Target:
     """The target as ``reticent.calibration`` spells it."""
-    import reticent.calibration as calibrate
+    from reticent.calibration.targets import TARGETS
 
-    match config:
-        case TargetConfig(advantage=float(value)):
-            return calibrate.Advantage(value)
-        case TargetConfig(bayes_security=float(value)):
-            return calibrate.BayesSecurity(value)
-        case TargetConfig(mu=float(value)):
-            return calibrate.Mu(value)
-        case TargetConfig(success=float(value), prior=float(prior)):
-            return calibrate.Success(value, prior)
-        case TargetConfig(tpr=float(value), fpr=float(fpr)):
-            return calibrate.TprAtFpr(value, fpr)
-        case TargetConfig(epsilon=float(value), delta=float(delta)):
-            return calibrate.EpsilonAtDelta(value, delta)
-        case TargetConfig(reconstruction=float(value), baseline=float(baseline)):
-            return calibrate.Reconstruction(value, baseline)
-    raise AssertionError("TargetConfig holds exactly one target")
+    (name,) = (known for known in TARGETS if getattr(config, known.replace("-", "_")) is not None)
+    kind = TARGETS[name]
+    stated = (name.replace("-", "_"), *(place for place, _ in kind.places))
+    found: Target = kind(*(getattr(config, field) for field in stated))
+    return found

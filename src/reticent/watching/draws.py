@@ -37,7 +37,7 @@ records of batches that are too many to remember."""
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The draws that one step used; no draws where they could not be told.
+    """The draws that one step used; no draws where they are unknown.
 
     Attributes:
         batches: how many draws were added up.
@@ -101,7 +101,7 @@ class Draws:
         self._positions = deque() if self.seen else None
 
     def next_positions(self, count: int) -> np.ndarray | None:
-        """The next ``count`` positions in the order in which they were drawn; None where they cannot be told."""
+        """The next ``count`` positions in the order in which they were drawn; None where they are unknown."""
         if self._positions is None or len(self._positions) < count:
             self._positions = None
             return None
@@ -114,7 +114,7 @@ class Draws:
         return found
 
     def take(self, size: int | None, fresh: Fresh) -> Used | None:
-        """The draws of a step, or None where they cannot be told.
+        """The draws of a step, or None where they are unknown.
 
         Args:
             size: realised number of records, if it is known: draws that add up to it are those of the step.

@@ -240,7 +240,7 @@ def quick_advantage(mechanism: Mechanism) -> tuple[float, Claim]:
     release = runs[0] if len(runs) == 1 else Ledger(tuple(runs))
     if any(run.sampler.allocated for run in runs):  # once per epoch
         return WorstCase().assess(release).measure(_advantage).value, Claim.BOUND
-    if all(run.sample_rate == 1.0 or run.sampler is Sampler.SHUFFLED or not run.noise_multiplier for run in runs):
+    if all(run.sample_rate == 1.0 or run.sampler.in_passes or not run.noise_multiplier for run in runs):
         return WorstCase().assess(release).measure(_advantage).value, Claim.BOUND  # closed forms
     composed = Composed(release, Neighbouring.ADD_REMOVE)
     drawn_often = sum(run.steps * run.sample_rate for run in runs) >= _OFTEN

@@ -64,7 +64,7 @@ class PrivateLoop:
 
     def attach(self) -> list[Callable[[], None]]:
         """Begin to look; what is returned puts everything back."""
-        self._known = self._steps + _NOISE_FIRST  # whoever was here since may have replaced the noise
+        self._known = self._steps + _NOISE_FIRST  # other code may have replaced the noise since
         self._draws, self._coins = self._recorder.draws, self._recorder.coins
         waits = optimisers.is_pending(self._optimizer)
         self._pieces = _WAITING.pop(self._optimizer, []) if waits else []

@@ -2,7 +2,7 @@
 
 torch counts writes to a tensor only where autograd must know of them. ``p.data.sub_()``, ``p.data = ...``,
 ``vector_to_parameters`` and ``load_state_dict(assign=True)`` are not counted. So three more things are compared:
-which object stands where, where it lies in memory, and a sample of its values, at other places after each step. All
+which object is where, where it lies in memory, and a sample of its values, at other places after each step. All
 values go into the fingerprint of the start and of the end, which the next watch of the same model compares.
 """
 
@@ -54,7 +54,7 @@ class Weights:
         return self.others()
 
     def others(self) -> bool:
-        """The same of the parameters themselves, whatever stands in their place: ``functional_call`` exchanges them.
+        """The same of the parameters themselves, or of what replaces them: ``functional_call`` exchanges them.
 
         Where all values of a tensor can be seen to be back, it is as it was, however often torch counted a write. One
         walk over the parameters: after a batch most of what is touched here has left the caches.
@@ -93,7 +93,7 @@ class Buffers:
 
 
 def _slots(model: nn.Module) -> Iterator[tuple[dict[str, Any], str, nn.Parameter]]:
-    """Where each parameter stands: the dictionary of its module, its name, and the object; each object once."""
+    """Where each parameter is: the dictionary of its module, its name, and the object; each object once."""
     seen: set[int] = set()
     for module in model.modules():
         for name, p in module._parameters.items():

@@ -1,0 +1,64 @@
+"""What was run, composed and enclosed: one direction, H0 = absent. Its ``reversed`` is the other one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from reticent.accountants.enclose import CURVE, enclose
+from reticent.accountants.steps import Step, enclosed, weaker
+from reticent.curves import GaussianTradeOff, LogErrors
+from reticent.curves._logs import log1mexp
+from reticent.curves.enclosure import Enclosure
+from reticent.curves.polygon import NO_RISK, Polygon, hull
+
+
+def one_direction(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enclosure:
+    """The curve of these steps, and of noiseless ones that show nothing with log probability ``unseen``.
+
+    Args:
+        noisy: kinds of steps.
+        unseen: log of the probability that no noiseless step showed the target.
+        either_shows: without noise, either hypothesis may show itself.
+    """
+    if unseen == -math.inf:
+        return Enclosure.exact(_disclosure_alone(unseen, either_shows))
+    if not noisy and unseen == 0.0:
+        return Enclosure.exact(GaussianTradeOff(0.0))
+    if not noisy:
+        disclosed = _disclosure_alone(unseen, either_shows)
+        return Enclosure.exact(hull([disclosed, disclosed.reversed]))
+    if len(noisy) == 1 and noisy[0].count == 1 and unseen == 0.0:
+        return Enclosure(noisy[0].curve, weaker(noisy)[0].curve if enclosed(noisy) else noisy[0].curve)
+    with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
+        found = enclose(noisy, _disclosure_alone(_log_never_drawn(noisy), either_shows))
+        above, below = (
+            _with_disclosure(curve, unseen, either_shows) for curve in (found.pessimistic, found.optimistic)
+        )
+    return Enclosure(above, below, found.notes(CURVE), tuple(found.trace))
+
+
+def _log_never_drawn(noisy: tuple[Step, ...]) -> float:
+    """log of the probability that the target took no part: who takes part would show without any noise."""
+    return sum(step.count * step.pair.log_absent for step in noisy)
+
+
+def _disclosure_alone(unseen: float, either_shows: bool) -> Polygon:
+    """Nothing but a noiseless look, which shows nothing with log probability ``unseen``."""
+    return _with_disclosure(NO_RISK, unseen, either_shows)
+
+
+def _with_disclosure(curve: Polygon, unseen: float, either_shows: bool) -> Polygon:
+    """``curve``, and the target itself but for log probability ``unseen`` (``either_shows``: under either hypothesis).
+
+    Under add/remove only presence shows itself: beta is multiplied by the probability. Under replacement either
+    value does: the error pairs shrink towards the origin.
+    """
+    if unseen == 0.0:
+        return curve
+    fpr, tnr, fnr, _ = curve.vertices
+    fnr = fnr + unseen
+    if either_shows:
+        return Polygon(LogErrors.of(fpr + unseen, fnr), curve.log_slopes)
+    return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=log1mexp(fnr)), curve.log_slopes + unseen)

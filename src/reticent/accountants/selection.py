@@ -1,0 +1,287 @@
+"""The best of several runs, from the curve of one run. docs/theory/selection.md proves it.
+
+Let V and R be the probabilities of the outcomes of one run with the smallest privacy loss, under "absent" and under
+"present", and let 0 <= v1 <= v2 <= 1 be places on V. The worst scores rank outcomes by how far they are from some
+loss, to either side: what ranks below an outcome is an interval (v1, v2), and with F' of the number of runs
+
+    delta(epsilon) = sup over falling v1(v2) of integral of (F'(R(v2) - R(v1)) dR(v2) - e^epsilon F'(v2 - v1) dv2)_+.
+
+Both ends are dynamic programmes: from above on a tangent polygon of the run, from below on a chord polygon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from reticent.accountants import steps as kinds
+from reticent.accountants.one_direction import one_direction
+from reticent.accountants.steps import Known, Release, Step
+from reticent.curves import LogErrors, TradeOff
+from reticent.curves._logs import log1mexp, log_difference
+from reticent.curves.polygon import Polygon, mirrored, polygon_above, polygon_through
+from reticent.errors import UnsupportedError
+from reticent.pairs import CurvePair, Neighbouring, Part
+from reticent.pairs.selected import Runs, SelectedPair
+from reticent.stopping import checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """What the curve of the best run may cost.
+
+    Attributes:
+        thresholds: privacy losses at which the curve of one run is taken.
+        factor: log of the change of F' in a cell of outcomes, about.
+        levels: probabilities at which cells may be split for it, at most.
+        deepest: log of the delta of one run from which on losses are not told apart.
+        epsilons: at which delta of the best run is found.
+        coarse: at which the last of these is looked for.
+        paths: at how many of these scores are found that attain it, nearly.
+        rounding: relative, of sums of positive terms.
+    """
+
+    thresholds: int = 301
+    factor: float = 0.08
+    levels: int = 200
+    deepest: float = math.log(1e-18)
+    epsilons: int = 121
+    coarse: int = 21
+    paths: int = 41
+    rounding: float = 1e-9
+
+
+_ACCURACY = Accuracy()
+_SCALES = np.geomspace(1e-6, 700.0, 1200)  # among which the largest loss that matters is looked for
+_FLAT = 1e-2  # relative: a delta that falls no further
+_FURTHEST = 60.0  # in nats, beyond the losses of one run
+_TOP = (-np.inf, 0.0, 0.0, -np.inf)
+
+
+def steps_of(release: Release, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[tuple[Step, ...], float]:
+    """``steps.steps_of`` of what was released, where the best of several runs is one step.
+
+    Args:
+        release: what was released.
+        neighbouring: between which data sets.
+        attained: steps that some data set has: what only dominates is weakened or left out.
+    """
+    parts = tuple(_resolved(part) for part in release.parts_under(neighbouring, attained=attained))
+    return kinds.steps_of(Known(parts), neighbouring)
+
+
+def _resolved(part: Part) -> Part:
+    return replace(part, pair=_best_of(part.pair)) if isinstance(part.pair, SelectedPair) else part
+
+
+@lru_cache(maxsize=64)
+def _best_of(pair: SelectedPair) -> CurvePair:
+    """The curve of the best of several runs, with its largest losses.
+
+    By RETICENT:worst-order and PAPERNOT2022:Corollary 3.
+    """
+    if any(isinstance(part.pair, SelectedPair) for part in pair.parts):
+        raise UnsupportedError("a selection among selections has no known curve")
+    noisy, unseen = kinds.steps_of(Known(pair.parts), Neighbouring.ADD_REMOVE)
+    run = one_direction(noisy, unseen, either_shows=not pair.weaker)
+    checkpoint()
+    with np.errstate(all="ignore"):
+        if pair.weaker:
+            return CurvePair(_below(run.optimistic, pair.runs))
+        ahead, back = (sum(step.count * step.pair.largest_losses[way] for step in noisy) for way in (0, 1))
+        if unseen < 0.0:
+            ahead = back = math.inf
+        curve = _above(run.pessimistic, pair.runs, (ahead, back))
+    return CurvePair(curve, (ahead + pair.runs.most_loss(back), back + pair.runs.most_loss(ahead)))
+
+
+def _above(run: TradeOff, runs: Runs, ends: tuple[float, float]) -> Polygon:
+    """A curve of an attacker at least as strong as the one who sees the best run; ``ends``: its largest losses."""
+    ahead = _Ahead(run, runs, ends)
+    back = ahead if run.reversed is run else _Ahead(run.reversed, runs, ends[::-1])
+    return polygon_above(mirrored(-back.epsilons, ahead.epsilons), mirrored(back.log_delta, ahead.log_delta))
+
+
+class _Ahead:
+    """Bounds on delta of the best run, one direction.
+
+    Attributes:
+        epsilons: where, from 0 to the last that matters.
+        log_delta: log of the bounds.
+    """
+
+    def __init__(self, run: TradeOff, runs: Runs, ends: tuple[float, float]) -> None:
+        ahead, back = min(_largest(run), ends[0]), min(_largest(run.reversed), ends[1])
+        losses = np.unique(np.append(np.linspace(-back, ahead, _ACCURACY.thresholds), 0.0))
+        forward, behind = losses[losses >= 0.0], -losses[losses < 0.0]
+        tangents = polygon_above(losses, np.append(run.reversed.log_delta(behind), run.log_delta(forward)))
+        rates = tangents.vertices
+        self._run, self._runs, self._cells = run, runs, _Cells.of(rates, runs)
+        self._cost = min(runs.most_log_ratio(np.exp(rates.tnr), np.exp(rates.fnr)), runs.most_loss(ends[1]))
+        wide = np.linspace(0.0, ahead + min(self._cost, _FURTHEST), _ACCURACY.coarse)
+        ended = self._bounds(wide) <= _ACCURACY.deepest
+        last = wide[int(np.argmax(ended))] if np.any(ended) else wide[-1]
+        self.epsilons = np.unique(np.append(np.linspace(0.0, last, _ACCURACY.epsilons), wide[-1]))
+        self.log_delta = self._bounds(self.epsilons)
+
+    def _bounds(self, epsilons: np.ndarray) -> np.ndarray:
+        """The integral with its best places, and never more than E K times delta of one run at epsilon - c."""
+        worst = np.minimum(self._cells.above(self._runs, np.exp(epsilons)) * (1.0 + _ACCURACY.rounding), 1.0)
+        if not math.isfinite(self._cost):
+            return np.log(worst)
+        return np.minimum(np.log(worst), math.log(self._runs.mean) + self._run.log_delta(epsilons - self._cost))
+
+
+def _below(run: TradeOff, runs: Runs) -> Polygon:
+    """What some scores attain, in either direction."""
+    ahead = _attained(run, runs)
+    back = ahead if run.reversed is run else _attained(run.reversed, runs)
+    return polygon_through(LogErrors.joined(ahead, back.exchanged))
+
+
+def _attained(run: TradeOff, runs: Runs) -> LogErrors:
+    ahead, back = _largest(run), _largest(run.reversed)
+    losses = np.linspace(-back, ahead, _ACCURACY.thresholds)
+    cells = _Cells.of(polygon_through(run.errors(losses)).vertices, runs)
+    furthest = min(ahead + runs.most_loss(back), _FURTHEST)
+    return cells.below(runs, np.exp(np.append(0.0, np.geomspace(1e-2 * furthest, furthest, _ACCURACY.paths))))
+
+
+def _largest(run: TradeOff) -> float:
+    """The privacy loss from which on delta is too small to matter, or falls no further."""
+    logs = run.log_delta(_SCALES)
+    settled = logs <= max(_ACCURACY.deepest, logs[-1] + _FLAT)
+    return float(_SCALES[int(np.argmax(settled))]) if np.any(settled) else float(_SCALES[-1])
+
+
+def _levels(runs: Runs) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities up to 1/2 between which F' changes by about one factor, and the distance at each."""
+    fine = np.concatenate([[0.0], np.geomspace(1e-9, 0.5, 2000)])
+    speed = runs.second(fine) / runs.first(fine)
+    passed = np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.diff(fine))])
+    count = min(_ACCURACY.levels, 1 + int(passed[-1] / _ACCURACY.factor))
+    found = np.interp(np.linspace(0.0, passed[-1], count + 1), passed, fine)
+    if passed[-1] == 0.0:
+        return fine[:0], fine[:0]
+    return found, np.diff(found, append=2.0 * found[-1] - found[-2])
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Outcomes of one run in cells of equal privacy loss, by growing loss.
+
+    Attributes:
+        absent, present: probability below each end of a cell, shape (n + 1,).
+        over_absent, over_present: and above it.
+        mass_absent, mass_present: of each cell, shape (n,).
+    """
+
+    absent: np.ndarray
+    over_absent: np.ndarray
+    present: np.ndarray
+    over_present: np.ndarray
+    mass_absent: np.ndarray
+    mass_present: np.ndarray
+
+    @classmethod
+    def of(cls, vertices: LogErrors, runs: Runs) -> _Cells:
+        """Those between the vertices of a polygon, split where F' changes within one: that changes nothing else."""
+        fpr, tnr, fnr, tpr = (rate[::-1] for rate in vertices)
+        if tpr[-1] > -np.inf:  # outcomes that "absent" excludes
+            fpr, tnr, fnr, tpr = (np.append(rate, end) for rate, end in zip((fpr, tnr, fnr, tpr), _TOP, strict=True))
+        masses = [
+            np.exp(log_difference(fpr[:-1], fpr[1:], tnr[1:], tnr[:-1])),
+            np.exp(log_difference(tpr[:-1], tpr[1:], fnr[1:], fnr[:-1])),
+        ]
+        ends = [np.exp(rate) for rate in (tnr, fpr, fnr, tpr)]
+        index = np.arange(len(tnr), dtype=float)
+        outside, spacing = _levels(runs)
+        inner = [index]
+        for below, above, mass in ((ends[0], ends[1], masses[0]), (ends[2], ends[3], masses[1])):
+            for place in (np.interp(outside, below, index), np.interp(outside, above[::-1], index[::-1])):
+                inner.append(place[mass[np.minimum(place.astype(int), len(mass) - 1)] > spacing])
+        places = np.unique(np.concatenate(inner))
+        whole = np.minimum(places[:-1].astype(int), len(tnr) - 2)
+        return cls(
+            *(np.interp(places, index, end) for end in ends), *(mass[whole] * np.diff(places) for mass in masses)
+        )
+
+    def above(self, runs: Runs, slopes: np.ndarray) -> np.ndarray:
+        """The integral at slopes e^epsilon along the best falling v1(v2), on the safe side.
+
+        On a rectangle of places F' of what is inside is convex: at most the chord plane of its corners where it counts
+        for the attacker, at least the tangent plane at its middle where it counts against. What the rest of the path
+        can gain, given the cell that v1 has reached, is known from behind; each end of a cell may use its own place.
+        """
+        count = len(self.mass_absent)
+        rest, best = np.zeros((len(slopes), count)), np.zeros(len(slopes))  # rest: v1 in this cell or below
+        for cell in range(count - 1, -1, -1):
+            after = np.append(rest[:, : cell + 1], rest[:, cell : cell + 1], axis=1)
+            total = np.zeros((len(slopes), cell + 1))
+            for gain, loss in self._planes(runs, cell):
+                value = np.maximum(gain - np.multiply.outer(slopes, loss), 0.0) + after
+                reached = np.maximum.accumulate(value, axis=1)
+                last = value[:, 1:] - after[:, 1:] + rest[:, : cell + 1]  # at the upper end of the cell that v1 is in
+                total += 0.5 * np.maximum(reached[:, :-1], last)
+            rest = total
+            best = np.maximum(best, total[:, -1])
+            checkpoint()
+        return best
+
+    def _planes(self, runs: Runs, cell: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """For v2 at the lower and at the upper end of ``cell``: bounds at each place v1 up to it, shape (cell + 2,)."""
+        half, own = 0.5 * self.mass_absent[: cell + 1], 0.5 * self.mass_absent[cell]
+        middle = self.absent[: cell + 1] + half + 0.5 * (self.over_absent[cell] + self.over_absent[cell + 1])
+        middle[cell] = 1.0 - own  # places in one cell form a triangle: its corners are inside 0 or all
+        level, rise = runs.first(middle), runs.second(middle)
+        least = runs.first(np.append(self.absent[1 : cell + 1] + self.over_absent[cell], 1.0))
+        furthest = half + own
+        furthest[cell] = own
+        below_zero = level < rise * furthest * (1.0 - _ACCURACY.rounding)  # then the least value in place of the plane
+        for upper in (0, 1):
+            gain = runs.first(self.present[: cell + 2] + self.over_present[cell + upper]) * self.mass_present[cell]
+            gain[-1] = runs.first(np.ones(1))[0] * self.mass_present[cell]
+            shift = own if upper else -own
+            low, high = half + shift, half - shift
+            low[cell], high[cell] = shift, own
+            at_low, at_high = (
+                np.where(below_zero, least, plane) for plane in (level + rise * low, level - rise * high)
+            )
+            loss = np.minimum(np.append(at_low, np.inf), np.append(np.inf, at_high))
+            yield gain, loss * self.mass_absent[cell]
+
+    def below(self, runs: Runs, slopes: np.ndarray) -> LogErrors:
+        """Errors of tests at slopes e^epsilon, each for the scores on this grid that are worst for its slope.
+
+        F' is convex: its integral over a cell is at least the value at the middle, and at most the mean of the ends.
+        """
+        count, nodes = len(self.mass_absent), self.absent[:-1]
+        middle = 0.5 * (self.over_present[:-1] + self.over_present[1:])
+        gain = runs.first(np.add.outer(middle, self.present[:-1])) * self.mass_present[:, None]
+        ends = runs.first(np.add.outer(self.over_absent, nodes))
+        loss = 0.5 * (ends[:-1] + ends[1:]) * self.mass_absent[:, None]
+        rest, chosen = np.zeros((len(slopes), count)), np.zeros((count, len(slopes), count), dtype=np.int16)
+        worth = np.zeros((count, len(slopes)))
+        for cell in range(count - 1, -1, -1):
+            value = gain[cell, : cell + 1] - np.multiply.outer(slopes, loss[cell, : cell + 1]) + rest[:, : cell + 1]
+            rest = np.maximum.accumulate(value, axis=1)
+            places = np.where(value == rest, np.arange(cell + 1), 0)
+            chosen[cell, :, : cell + 1] = np.maximum.accumulate(places, axis=1)
+            worth[cell] = rest[:, -1]
+            checkpoint()
+        start = np.argmax(worth, axis=0)
+        place, every = start.copy(), np.arange(len(slopes))
+        false, true = np.zeros(len(slopes)), np.zeros(len(slopes))
+        for cell in range(count):
+            begun = start <= cell
+            place = np.where(begun, chosen[cell, every, np.minimum(place, cell)], place)
+            false += np.where(begun, loss[cell, np.minimum(place, cell)], 0.0)
+            true += np.where(begun, gain[cell, np.minimum(place, cell)], 0.0)
+        with np.errstate(divide="ignore"):
+            fpr = np.log(np.minimum(false * (1.0 + _ACCURACY.rounding), 1.0))
+            tpr = np.log(np.minimum(true * (1.0 - _ACCURACY.rounding), 1.0))
+        return LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=log1mexp(tpr), tpr=tpr)

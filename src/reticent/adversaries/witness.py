@@ -1,0 +1,23 @@
+"""What an attacker is shown of a ledger."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from reticent.mechanisms.gradients import GradientsRecord
+from reticent.proofs import Status
+
+
+class Witness(Protocol):
+    """A ledger: what it saw of the model, and for which conditions it vouches."""
+
+    @property
+    def gradients(self) -> GradientsRecord | None:
+        """What the form of the model says about gradients; None where nobody looked."""
+
+    @property
+    def contraction(self) -> float | None:
+        """By which factor the updates contract, where it is established and only the last weights were kept."""
+
+    def vouches(self) -> dict[str, Status]:
+        """Statuses of conditions, by key."""

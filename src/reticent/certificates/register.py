@@ -1,0 +1,231 @@
+"""A register: what was released from one data set, one signed line for each release, and what a budget leaves.
+
+Each line is a DSSE envelope around one entry in canonical JSON. An entry names the SHA-256 of the entry before it, so
+that no line can be changed, left out or put elsewhere without a trace. That the last lines were cut off, only who
+remembers the head can see.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from reticent.adversaries import WorstCase
+from reticent.calibration.spelling import target_of
+from reticent.calibration.targets import Target
+from reticent.certificates.schema import Certificate
+from reticent.errors import ArtifactError, ParameterError
+from reticent.io import strict
+from reticent.io.files import read_bytes
+from reticent.io.models import Closed, Sha256, validated
+from reticent.io.times import Date
+from reticent.mechanisms import Ledger, Mechanism, Neighbouring
+from reticent.mechanisms.codec import mechanism_of
+from reticent.mechanisms.ledger import parts_of
+from reticent.signing import envelope
+from reticent.signing.keys import key_text
+from reticent.text import digits
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+REGISTER = "application/vnd.reticent.register+json"
+_LARGEST = 64 << 20
+_FIRST = "0" * 64
+_Text = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class Opened(Closed):
+    """What the register is about.
+
+    Attributes:
+        data: the name of the data set.
+        budget: the most risk that all releases together may have under the worst case, as ``epsilon=3@1e-5``.
+        neighbouring: between which data sets.
+    """
+
+    data: _Text
+    budget: _Text
+    neighbouring: Neighbouring
+
+
+class Released(Closed):
+    """One release.
+
+    Attributes:
+        subject: as its certificate declares it.
+        certificate: content hash of the certificate.
+        mechanism: what was released.
+    """
+
+    subject: _Text
+    certificate: Sha256
+    mechanism: dict[str, Any]
+
+
+class Entry(Closed):
+    """One line: the first opens the register, each other one is a release."""
+
+    schema_: Literal["reticent.register/1"] = Field(default="reticent.register/1", alias="schema")
+    number: Annotated[int, Field(strict=True, ge=0)]
+    previous: Sha256
+    time: Date
+    opened: Opened | None = None
+    released: Released | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Entry:
+        if (self.opened is None) != (self.number > 0) or (self.released is None) != (self.number == 0):
+            raise ValueError("line 0 opens the register, and each other one is a release")
+        return self
+
+    @property
+    def payload(self) -> bytes:
+        """What is signed, and what the next entry names."""
+        return strict.canonical(self.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register that was read and checked.
+
+    Attributes:
+        opened: what it is about.
+        entries: the releases, in order.
+        head: SHA-256 of the last entry: who remembers it can see whether lines were cut off.
+    """
+
+    opened: Opened
+    entries: tuple[Entry, ...]
+    head: str
+
+    @property
+    def budget(self) -> Target:
+        """The most risk of all releases together."""
+        return target_of(self.opened.budget)
+
+    def spent(self, *more: Mechanism) -> float:
+        """The risk of all releases together, with ``more``, in the units of the budget."""
+        known = [mechanism_of(one.released.mechanism) for one in self.entries if one.released is not None]
+        parts = tuple(part for release in (*known, *more) for part in parts_of(release))
+        if not parts:
+            return 0.0 if self.budget.grows_with_risk else 1.0
+        return self.budget.of(WorstCase().assess(Ledger(parts), self.opened.neighbouring)).value
+
+    def holds(self, certificate: Certificate) -> bool:
+        """Whether this certificate is entered."""
+        return any(one.released and one.released.certificate == certificate.content_sha256 for one in self.entries)
+
+    def left(self, spent: float) -> str:
+        """One sentence about the budget."""
+        unit, most, up = self.budget.name, self.budget.value, self.budget.grows_with_risk
+        over = not self.budget.met_by(spent)
+        rest = digits(abs(most - spent), 4, up=over)
+        return f"{unit} {digits(spent, 4, up=up)} of {most:g}: {rest} {'too much' if over else 'is left'}"
+
+
+def read_register(path: Path, keys: Sequence[Ed25519PublicKey]) -> Register:
+    """The register in a file, of which each line follows from the one before and is signed by one of ``keys``.
+
+    Raises:
+        ArtifactError: it cannot be read, or a line was changed, left out, put elsewhere or signed by somebody else.
+    """
+    return _parsed(read_bytes(path, _LARGEST), str(path), [key_text(key) for key in keys])
+
+
+def open_register(path: Path, opened: Opened, time: str, key: Ed25519PrivateKey) -> Register:
+    """A new register.
+
+    Raises:
+        ArtifactError: there is a file already.
+        ParameterError: the budget is no target.
+    """
+    target_of(opened.budget)
+    entry = Entry(number=0, previous=_FIRST, time=time, opened=opened)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    except FileExistsError:
+        raise ArtifactError(f"{path} exists: a register is opened once") from None
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(_line(entry, key))
+    return Register(opened, (), _digest(entry.payload))
+
+
+def enter(
+    path: Path,
+    certificate: Certificate,
+    time: str,
+    key: Ed25519PrivateKey,
+    keys: Sequence[Ed25519PublicKey] = (),
+    *,
+    anyway: bool = False,
+) -> Register:
+    """Enter a release; the file is locked meanwhile, and only ever grows.
+
+    Args:
+        path: of the register.
+        certificate: of the release.
+        time: now.
+        key: that signs the entry.
+        keys: of others who may have signed earlier ones.
+        anyway: enter it although the budget does not allow it, as it is out already.
+
+    Raises:
+        ArtifactError: as for ``read_register``; or the certificate is entered already.
+        ParameterError: the budget does not allow it.
+    """
+    trusted = [key_text(one) for one in (key.public_key(), *keys)]
+    with path.open("r+b") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        register = _parsed(stream.read(_LARGEST), str(path), trusted)
+        if register.holds(certificate):
+            raise ArtifactError(f"{path}: this certificate is entered already")
+        spent = register.spent(mechanism_of(certificate.mechanism))
+        if not anyway and not register.budget.met_by(spent):
+            raise ParameterError(
+                "certificate", certificate.declared.subject, f"within the budget: {register.left(spent)}"
+            )
+        released = Released(
+            subject=certificate.declared.subject,
+            certificate=certificate.content_sha256,
+            mechanism=certificate.mechanism,
+        )
+        entry = Entry(number=len(register.entries) + 1, previous=register.head, time=time, released=released)
+        stream.seek(0, os.SEEK_END)
+        stream.write(_line(entry, key))
+        stream.flush()
+        os.fsync(stream.fileno())
+    return Register(register.opened, (*register.entries, entry), _digest(entry.payload))
+
+
+def _line(entry: Entry, key: Ed25519PrivateKey) -> bytes:
+    document = strict.loads(envelope.seal(entry.payload, REGISTER, [key]).to_json(), "register")
+    return strict.dumps(document, indent=False).encode()
+
+
+def _parsed(content: bytes, where: str, keys: Sequence[str]) -> Register:
+    entries, head = [], _FIRST
+    for number, line in enumerate(content.splitlines()):
+        place = f"{where}, line {number + 1}"
+        sealed = envelope.parse(strict.loads(line, place), REGISTER, place)
+        if not sealed.signers(keys):
+            raise ArtifactError(f"{place}: no signature of a key that is trusted")
+        entry = validated(Entry, strict.loads(sealed.payload, place), place)
+        if entry.payload != sealed.payload or (entry.number, entry.previous) != (number, head):
+            raise ArtifactError(f"{place}: does not follow from the line before: a line was changed, moved or left out")
+        entries.append(entry)
+        head = _digest(entry.payload)
+    if not entries or entries[0].opened is None:
+        raise ArtifactError(f"{where}: no register: its first line opens none")
+    return Register(entries[0].opened, tuple(entries[1:]), head)
+
+
+def _digest(payload: bytes) -> str:
+    return hashlib.sha256(payload).hexdigest()

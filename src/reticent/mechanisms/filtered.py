@@ -1,0 +1,124 @@
+"""Gaussian releases whose noise is chosen while they are made, within a budget: a privacy filter."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from reticent import _check, pairs
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms.base import Mechanism
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.ledger import parts_of
+from reticent.pairs import Neighbouring, Part
+from reticent.registry import Search, described
+
+_ROUNDING = 1e-12  # relative, of the sum of squares
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FilteredGaussian(Mechanism):
+    """Gaussian releases, each chosen after the ones before, within a budget.
+
+    Which release comes next, with how much noise, and whether one comes at all may depend on all that was released.
+    Nothing is sampled. ``GaussianFilter`` keeps the budget.
+
+    Attributes:
+        budget: the most that the sum of 1 / noise_multiplier^2 over all releases may be, > 0: mu is its root.
+
+    Raises:
+        ParameterError: it is outside its domain.
+
+    Example:
+        >>> import reticent as rt
+        >>> round(rt.mu(rt.FilteredGaussian(0.25)), 6)
+        0.5
+    """
+
+    budget: float = field(
+        metadata=described(
+            "Most sum of 1 / noise multiplier^2 over all releases.", search=Search(1e-8, 1e4, risk_grows=True)
+        )
+    )
+
+    name: ClassVar[str] = "filtered-gaussian"
+
+    def __post_init__(self) -> None:
+        if not 1e-30 <= _check.positive(budget=self.budget) <= 1e30:
+            raise ParameterError("budget", self.budget, "from 1e-30 to 1e30")
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        """One Gaussian release that uses the whole budget, which some analyst makes.
+
+        By SMITH2022:Theorem 1 (fully adaptive composition of Gaussian differential privacy).
+
+        Args:
+            neighbouring: between which data sets.
+            attained: any; what dominates is attained as well.
+        """
+        shift = neighbouring.sensitivity * math.sqrt(self.budget)
+        return (Part(pairs.GaussianPair(1.0, 1.0, shift), 1, ("SMITH2022:Theorem 1",)),)
+
+    def _stated(self) -> tuple[str, ...]:
+        return ("clipped", "filtered")
+
+
+class GaussianFilter:
+    """Admits Gaussian releases while their budget lasts: ask before each one.
+
+    Attributes:
+        budget: the most that the sum of 1 / noise_multiplier^2 may be.
+        spent: what the admitted releases sum to.
+
+    Raises:
+        ParameterError: ``budget`` is outside its domain.
+
+    Example:
+        >>> import reticent as rt
+        >>> keeper = rt.GaussianFilter(0.5)
+        >>> keeper.admit(rt.Gaussian(2.0)), keeper.admit(rt.Gaussian(1.0)), keeper.admit(rt.Gaussian(2.0))
+        (True, False, True)
+    """
+
+    def __init__(self, budget: float) -> None:
+        self.budget, self.spent = FilteredGaussian(budget).budget, 0.0
+
+    @property
+    def left(self) -> float:
+        """What the budget leaves."""
+        return max(self.budget - self.spent, 0.0)
+
+    @property
+    def least_noise(self) -> float:
+        """The smallest noise multiplier that one more release may have; infinite where nothing is left."""
+        return 1.0 / math.sqrt(self.left) if self.left > 0.0 else math.inf
+
+    @property
+    def mechanism(self) -> FilteredGaussian:
+        """What everything that is ever admitted amounts to."""
+        return FilteredGaussian(self.budget)
+
+    def admit(self, release: Mechanism) -> bool:
+        """Whether ``release`` may be made; if so, it is counted as made.
+
+        Args:
+            release: ``Gaussian`` releases.
+
+        Raises:
+            UnsupportedError: it is another mechanism. The natural filter, which composes trade-off curves and stops
+                before they cross a limit, does not hold (TRAN2026:F1).
+        """
+        cost = 0.0
+        for part in parts_of(release):
+            if not isinstance(part, Gaussian) or part.noise_multiplier == 0.0:
+                raise UnsupportedError(
+                    f"{part.name}: a filter is proven for Gaussian noise without sampling only. To compose trade-off "
+                    "curves until they cross a limit (the natural f-DP filter) does not hold: TRAN2026:F1. Fix the "
+                    "plan beforehand and compose it"
+                )
+            cost += part.releases / part.noise_multiplier**2
+        if self.spent + cost > self.budget * (1.0 + _ROUNDING):
+            return False
+        self.spent += cost
+        return True

@@ -1,0 +1,117 @@
+"""The best of several runs: what tuning of settings releases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from reticent import pairs
+from reticent.errors import ParameterError
+from reticent.mechanisms.base import Mechanism
+from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms.units import Unit
+from reticent.pairs import Neighbouring, Part
+from reticent.pairs.selected import RUNS, Runs
+from reticent.proofs import Condition, Status, condition
+from reticent.text import one_of
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Selection(Mechanism):
+    """The best of several runs of one mechanism, and nothing of the others.
+
+    Each run draws its setting from the same grid, by itself, and releases its result with a score. How many there are
+    is drawn before the first. The worst setting of the grid is what ``base`` describes.
+
+    Attributes:
+        base: one run.
+        runs: how many runs there are: ``Geometric``, ``NegativeBinomial``, ``Poisson`` or ``Fixed``.
+
+    Raises:
+        ParameterError: ``base`` is itself a selection, or ``runs`` is no law of a number of runs.
+
+    Example:
+        >>> import reticent as rt
+        >>> tuned = rt.Selection(rt.Gaussian(2.0), rt.Geometric(10))
+        >>> round(rt.epsilon_at_delta(tuned, 1e-6), 2)
+        3.26
+    """
+
+    base: Mechanism
+    runs: Runs
+
+    name: ClassVar[str] = "selection"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.base, Mechanism) or any(isinstance(part, Selection) for part in parts_of(self.base)):
+            raise ParameterError("base", type(self.base).__name__, "a mechanism without a selection in it")
+        if not isinstance(self.runs, Runs):
+            raise ParameterError("runs", self.runs, "Geometric(20), or another law of the number of runs")
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        one = self.base.parts_under(neighbouring, attained=attained)
+        if not one:
+            return ()
+        keys = ("RETICENT:worst-order", "PAPERNOT2022:Corollary 3", *(key for part in one for key in part.theorems))
+        return (Part(pairs.SelectedPair(one, self.runs, attained), 1, tuple(dict.fromkeys(keys))),)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Those of one run."""
+        return self.base.notes
+
+    @property
+    def work(self) -> float:
+        """That of one run."""
+        return self.base.work
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Those of one run, and how runs were drawn."""
+        return (
+            *self.base.conditions,
+            condition("independent-runs", Status.DECLARED),
+            condition("best-only", Status.DECLARED),
+        )
+
+    @property
+    def unit(self) -> Unit:
+        """What one run protects."""
+        return getattr(parts_of(self.base)[0], "unit", Unit.RECORD)
+
+    @property
+    def records_per_user(self) -> int | None:
+        """How many records of a person one run protects together."""
+        return getattr(parts_of(self.base)[0], "records_per_user", None)
+
+    def _followed(self) -> list[tuple[str, Any, str]]:
+        return [
+            ("runs", self.runs.name, "How the number of runs is drawn."),
+            ("mean", self.runs.mean, "Runs on average."),
+        ]
+
+    def _repr_html_(self) -> str:
+        return self.base._repr_html_() + Mechanism._repr_html_(self)
+
+
+def runs_called(name: str) -> type[Runs]:
+    """The law of a number of runs with this name.
+
+    Raises:
+        ParameterError: there is none.
+    """
+    if name not in RUNS:
+        raise ParameterError("selection", name, one_of(name, RUNS))
+    return RUNS[name]
+
+
+def singles_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
+    """The single mechanisms of one: those of a ledger, and the run that a selection repeats.
+
+    Args:
+        mechanism: any.
+    """
+    if isinstance(mechanism, Selection):
+        return singles_of(mechanism.base)
+    parts = parts_of(mechanism)
+    return parts if parts == (mechanism,) else tuple(one for part in parts for one in singles_of(part))

@@ -1,0 +1,102 @@
+"""Whether a run of ``reticent train`` shows its last weights only, and by which factor its updates contract.
+
+One linear layer with two outputs under softmax: a record's gradient is a slope, which grows with the score, times fixed
+features. Clipping cuts the slope, so what is summed is still the gradient of a convex and smooth loss; weight decay
+outside of the clip makes it strongly convex. docs/theory/final-model.md has the proof.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from reticent.mechanisms.sampling import Sampler
+from reticent.records.rules import Found
+
+if TYPE_CHECKING:
+    from reticent.records.run_ledger import PublicLedger
+
+_PLAIN = {"optimiser": "sgd", "momentum": 0.0, "clipping": "flat"}
+_LEFT_OUT = ("learning_rate_schedule", "average_last", "trace", "sensitive", "schedule", "augmentation", "divisor")
+_NETWORKS = (
+    "must be logistic with final_model: some losses of networks gain nothing from hidden steps (Annamalai 2024; Cebere "
+    "and others 2024)"
+)
+_STEEPEST = 0.25  # the slope of the logistic function
+_ROUNDING = 3e-6  # of squared lengths in single precision
+
+
+def why_not(config: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The first setting that keeps a run from being one whose steps are hidden, and why; None where none does.
+
+    Args:
+        config: of a run, as JSON data.
+    """
+    model, data = config.get("model"), config.get("data")
+    if not isinstance(model, dict) or model.get("kind") != "logistic":
+        return "model", _NETWORKS
+    for name, value in _PLAIN.items():
+        if config.get(name, value) != value:
+            return name, f"must be {value} with final_model: the map from weights to weights has to contract"
+    for name in _LEFT_OUT:
+        if config.get(name):
+            return name, "must be left out with final_model"
+    if not isinstance(data, dict) or data.get("normalise_features") is None:
+        return "data.normalise_features", "must be given with final_model: it bounds the curvature of the loss"
+    if config.get("sampler") != Sampler.CYCLIC and config.get("sample_rate") != 1.0:
+        return (
+            "sampler",
+            "must be cyclic with final_model, or sample_rate 1: nothing is known for drawn batches",
+        )
+    return None
+
+
+def contraction_of(ledger: PublicLedger) -> float | None:
+    """The factor by which each update without its noise brings any two weight vectors closer together, at most 1.
+
+    None where the facts do not establish one: the run did not ask for it, or steps are too long.
+
+    Args:
+        ledger: of a run.
+    """
+    config = ledger.config
+    if config.get("final_model") is not True or why_not(config) is not None or ledger.data.classes != 2:
+        return None
+    if ledger.stages or ledger.expected_batch_size is None or ledger.records_per_user not in (None, 1):
+        return None
+    decay, rate = float(config.get("weight_decay") or 0.0), float(config["learning_rate"])
+    return contraction(config, rate, decay, ledger.expected_batch_size)
+
+
+def contraction(config: Mapping[str, Any], step_size: float, decay: float, batch: float) -> float | None:
+    """The factor of a run that ``why_not`` has nothing against; None where its steps are longer than 2 / smoothness.
+
+    Args:
+        config: of the run, for the features and the bias.
+        step_size: learning rate on the mean gradient.
+        decay: weight decay outside of the clip.
+        batch: by what the sum is divided; one record more than that may be in it.
+    """
+    squared = float(config["data"]["normalise_features"]) ** 2 * (1.0 + _ROUNDING)
+    squared += 1.0 if config["model"].get("bias", True) else 0.0
+    smoothness = 2.0 * _STEEPEST * squared * (1.0 + 1.0 / batch)  # two outputs: both rows of weights move
+    factor = max(abs(1.0 - step_size * decay), abs(1.0 - step_size * (decay + smoothness)))
+    return max(factor, math.ulp(0.0)) if factor <= 1.0 else None
+
+
+def hidden_as_asked(ledger: PublicLedger) -> Found:
+    """What keeps the steps of a run from being hidden whose configuration asks for it."""
+    if not ledger.config.get("final_model"):
+        return
+    problem = why_not(ledger.config)
+    if problem is not None:
+        yield f"config.{problem[0]}", problem[1]
+    elif contraction_of(ledger) is None:
+        yield (
+            "config.final_model",
+            "does not fit the run: two labels, one record per person, steps up to 2 / smoothness",
+        )
+    diagnostics = getattr(ledger, "diagnostics", None)
+    if diagnostics is not None and diagnostics.clipped:
+        yield "diagnostics.clipped", "was kept for each step, and final_model keeps nothing of the steps"

@@ -1,0 +1,205 @@
+"""The best of several runs, against all orders of a few outcomes, enumerated, and against published bounds.
+
+Theorems: RETICENT:worst-order, PAPERNOT2022:Corollary 3.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from reticent.accountants import compose, mu_limits
+from reticent.accountants.steps import Known
+from reticent.curves import PiecewiseLinearTradeOff
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Laplace, Ledger, Selection
+from reticent.mechanisms.codec import mechanism_of, mechanism_record
+from reticent.pairs import (
+    CurvePair,
+    Fixed,
+    Geometric,
+    NegativeBinomial,
+    Neighbouring,
+    Part,
+    Poisson,
+    Runs,
+    SelectedPair,
+)
+from reticent.risk import epsilon_at_delta
+
+ADD = Neighbouring.ADD_REMOVE
+ABSENT, PRESENT = np.array([0.5, 0.3, 0.15, 0.05]), np.array([0.2, 0.25, 0.25, 0.3])
+EPSILONS = np.array([0.0, 0.3, 0.7, 1.2, 1.8])
+LAWS = (Fixed(3), Geometric(4), NegativeBinomial(4, 0.0), NegativeBinomial(3, -0.5), Poisson(2.5))
+
+
+def masses(runs: Runs, most: int = 3000) -> np.ndarray:
+    """P(K = k) by its textbook formula, without a generating function."""
+    counts = np.arange(most)
+    if isinstance(runs, Fixed):
+        return (counts == runs.mean).astype(float)
+    if isinstance(runs, Poisson):
+        return np.array([math.exp(k * math.log(runs.mean) - runs.mean - math.lgamma(k + 1.0)) for k in counts])
+    shape, rest = runs.shape, 1.0 - runs.gamma
+    if shape == 0.0:
+        found = rest ** np.maximum(counts, 1) / np.maximum(counts, 1)
+    else:
+        signs = [math.gamma(k + shape) / math.gamma(shape) if k < 60 else 0.0 for k in counts]
+        logs = [math.lgamma(k + shape) - math.lgamma(k + 1.0) if k + shape > 0 else 0.0 for k in counts]
+        found = np.exp(np.array(logs) + counts * math.log(rest))
+        assert all(sign * signs[1] >= 0.0 for sign in signs[1:60])
+    found[0] = 0.0
+    return found / found.sum()
+
+
+def law_of_the_best(one: np.ndarray, law: np.ndarray) -> np.ndarray:
+    """Probability that each outcome is the best of K, K with ``law``; outcomes are ordered by their score."""
+    below = np.concatenate([[0.0], np.cumsum(one)])
+    counts = np.arange(len(law))
+    reached = np.array([law @ np.minimum(q, 1.0) ** counts for q in below])
+    return np.diff(reached)
+
+
+def worst_delta(absent: np.ndarray, present: np.ndarray, law: np.ndarray, orders: list[tuple[int, ...]]) -> np.ndarray:
+    """The largest delta of the best of K over all orders, at ``EPSILONS``, either data set being the true one."""
+    worst = np.zeros(len(EPSILONS))
+    for order in map(list, orders):
+        p, q = law_of_the_best(absent[order], law), law_of_the_best(present[order], law)
+        for one, other in ((p, q), (q, p)):
+            worst = np.maximum(worst, [np.maximum(other - math.exp(e) * one, 0.0).sum() for e in EPSILONS])
+    return worst
+
+
+def base(absent: np.ndarray, present: np.ndarray) -> CurvePair:
+    """The curve of one run, whose outcomes are ordered by growing loss."""
+    alphas = np.append(0.0, np.cumsum(absent[::-1]))
+    betas = 1.0 - np.append(0.0, np.cumsum(present[::-1]))
+    alphas[-1], betas[-1] = 1.0, 0.0
+    return CurvePair(PiecewiseLinearTradeOff(alphas, betas))
+
+
+def ends(absent: np.ndarray, present: np.ndarray, runs: Runs) -> tuple[np.ndarray, np.ndarray]:
+    """Deltas of the enclosure."""
+    one = (Part(base(absent, present), 1, ()),)
+    found = []
+    for weaker in (True, False):
+        curve = compose(Known((Part(SelectedPair(one, runs, weaker), 1, ()),)), ADD).pessimistic
+        found.append(curve.delta(EPSILONS))
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("runs", LAWS, ids=repr)
+def test_no_order_of_outcomes_shows_more(runs: Runs) -> None:
+    _, upper = ends(ABSENT, PRESENT, runs)
+    worst = worst_delta(ABSENT, PRESENT, masses(runs), list(itertools.permutations(range(4))))
+    assert np.all(worst <= upper)
+
+
+@pytest.mark.parametrize("runs", [Fixed(3), Geometric(4)], ids=repr)
+def test_some_order_shows_nearly_as_much(runs: Runs) -> None:
+    """Three outcomes, each split in three by a coin: 1,680 orders."""
+    absent, present = np.array([0.5, 0.35, 0.15]), np.array([0.2, 0.3, 0.5])
+    orders = []
+    for first in itertools.combinations(range(9), 3):
+        left = [place for place in range(9) if place not in first]
+        for second in itertools.combinations(left, 3):
+            order = np.full(9, 2)
+            order[list(first)], order[list(second)] = 0, 1
+            orders.append(tuple(order))
+    worst = worst_delta(absent / 3.0, present / 3.0, masses(runs), orders)
+    lower, upper = ends(absent, present, runs)
+    assert np.all(worst <= upper)
+    assert np.all(worst[:4] >= 0.96 * upper[:4])
+    assert np.all((upper - lower)[:4] <= 0.04 * upper[:4])
+
+
+def test_every_tuple_of_runs_enumerated() -> None:
+    """The law of the best itself, of three runs: all 64 triples."""
+    direct = np.zeros(4)
+    for runs in itertools.product(range(4), repeat=3):
+        direct[max(runs)] += np.prod(PRESENT[list(runs)])
+    np.testing.assert_allclose(law_of_the_best(PRESENT, masses(Fixed(3))), direct, rtol=1e-12)
+
+
+@pytest.mark.parametrize("runs", LAWS, ids=repr)
+def test_generating_functions(runs: Runs) -> None:
+    law, outside = masses(runs), np.array([0.0, 0.2, 0.6, 0.9])
+    counts = np.arange(len(law))
+    first = [law[1:] @ (counts[1:] * (1.0 - o) ** (counts[1:] - 1)) for o in outside]
+    second = [law[2:] @ (counts[2:] * (counts[2:] - 1) * (1.0 - o) ** (counts[2:] - 2)) for o in outside]
+    np.testing.assert_allclose(runs.first(outside), first, rtol=1e-9)
+    np.testing.assert_allclose(runs.second(outside), second, rtol=1e-9)
+    drawn = [runs.draw(np.random.default_rng(seed)) for seed in range(4000)]
+    assert np.mean(drawn) == pytest.approx(runs.mean, rel=0.1)
+    assert np.mean(np.equal(drawn, 1)) == pytest.approx(law[1], abs=0.03)
+
+
+def test_the_price_of_tuning() -> None:
+    """mu = 1/2 at delta 1e-6, where one run has 2.2541: published bounds are 3.3825 and 4.4107."""
+    for mean, published, exact in ((10, 3.3825, 3.256), (100, 4.4107, 4.215)):
+        found = compose(Selection(Gaussian(2.0), Geometric(mean)), ADD)
+        lower, upper = (float(epsilon_at_delta(curve, 1e-6)) for curve in (found.optimistic, found.pessimistic))
+        assert 0.99 * exact < lower <= exact + 1e-3
+        assert exact - 1e-3 <= upper < 1.003 * exact < published
+
+
+def test_a_fixed_number_of_runs_costs_less_than_all_of_them_together() -> None:
+    best = float(epsilon_at_delta(compose(Selection(Gaussian(2.0), Fixed(10)), ADD).pessimistic, 1e-6))
+    assert 6.99 < best < 7.12 < float(epsilon_at_delta(compose(Gaussian(2.0, 10), ADD).pessimistic, 1e-6))
+
+
+def test_one_run_is_one_run() -> None:
+    for runs in (Fixed(1), Geometric(1.0)):
+        found = compose(Selection(Gaussian(2.0), runs), ADD)
+        assert found.pessimistic.delta(0.0) == pytest.approx(0.19741265, rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize("one", [Guarantee(0.5), Laplace(2.0)], ids=lambda one: one.name)
+def test_pure_epsilon_stays_pure(one) -> None:
+    """(2 + eta) epsilon, by PAPERNOT2022:Corollary 3: 3 times for a geometric number of runs."""
+    best = Selection(one, Geometric(1000))
+    curve = compose(best, ADD).pessimistic
+    assert float(curve.delta(1.5 + 1e-9)) < 1e-12
+    assert float(epsilon_at_delta(curve, 1e-12)) <= 1.5
+    assert 0.0 < mu_limits(best, ADD)[1] < math.inf
+
+
+def test_it_composes_with_other_releases() -> None:
+    best = Selection(Gaussian(4.0), Geometric(10))
+    alone, both = (compose(what, ADD) for what in (best, Ledger((best, Gaussian(4.0)))))
+    apart = epsilon_at_delta(alone.pessimistic, 5e-6) + epsilon_at_delta(compose(Gaussian(4.0), ADD).pessimistic, 5e-6)
+    for curve, less in ((both.optimistic, alone.optimistic), (both.pessimistic, alone.pessimistic)):
+        assert float(epsilon_at_delta(less, 1e-5)) < float(epsilon_at_delta(curve, 1e-5)) < apart
+
+
+def test_both_directions_of_a_sampled_run() -> None:
+    """Under add/remove the losses of a sampled run are bounded one way; the worse direction counts."""
+    run = Selection(DPSGD(1.0, 0.1, 3), Geometric(20))
+    found = compose(run, ADD)
+    assert float(found.optimistic.delta(0.5)) <= float(found.pessimistic.delta(0.5))
+    np.testing.assert_allclose(found.pessimistic.delta(EPSILONS), found.pessimistic.reversed.delta(EPSILONS), rtol=1e-9)
+
+
+def test_as_a_document_and_back() -> None:
+    for runs in LAWS:
+        best = Selection(DPSGD(1.0, 0.01, 100), runs)
+        assert mechanism_of(mechanism_record(best)) == best
+    record = mechanism_record(Selection(Gaussian(2.0), Geometric(10)))
+    for wrong in ({"kind": "binomial", "mean": 3}, {"kind": "geometric"}, {"kind": "geometric", "mean": 0.5}, {}, 7):
+        with pytest.raises(ArtifactError):
+            mechanism_of({**record, "runs": wrong})
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(ParameterError, match="without a selection"):
+        Selection(Selection(Gaussian(2.0), Geometric(10)), Geometric(10))
+    with pytest.raises(ParameterError, match="whole number"):
+        Fixed(2.5)
+    with pytest.raises(ParameterError, match="shape"):
+        NegativeBinomial(10, -1.0)
+    one = SelectedPair((Part(base(ABSENT, PRESENT), 1, ()),), Fixed(2))
+    with pytest.raises(UnsupportedError, match="among selections"):
+        compose(Known((Part(SelectedPair((Part(one, 1, ()),), Fixed(2)), 1, ()),)), ADD)

@@ -1,0 +1,243 @@
+"""The final model only, in the trainer: the factor by brute force, what is checked, certified and refused.
+
+Theorems: RETICENT:hidden-steps.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.adversaries import FinalModel
+from reticent.adversaries.from_ledger import assess_seen
+from reticent.certificates.build import certify_run, public
+from reticent.certificates.gate import Shown, check
+from reticent.certificates.policy import Policy
+from reticent.certificates.schema import Certificate
+from reticent.certificates.verify import verify
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.mechanisms import Sampler
+from reticent.proofs import Claim, Status
+from reticent.records.hidden_steps import contraction
+from reticent.records.run_ledger import RunLedger
+from reticent.training import train
+from reticent.training.features import length_note, normalised
+
+WHOLE = {"sample_rate": 1.0, "batch_size": None, "steps": 60}
+CYCLIC = {"sampler": "cyclic", "batch_size": 12, "steps": 25}
+
+
+@pytest.fixture
+def unit(dataset):
+    return normalised(dataset, 1.0)
+
+
+@pytest.fixture
+def hidden(make_config):
+    def make(**changes):
+        settings = {
+            "data": {"name": "breast-cancer", "normalise_features": True},
+            "model": {"kind": "logistic"},
+            "noise_multiplier": 5.0,
+            "learning_rate": 1.0,
+            "weight_decay": 0.05,
+            "final_model": True,
+            "randomness": "fresh",
+        }
+        return make_config(**{**settings, **WHOLE, **changes})
+
+    return make
+
+
+class Looks:
+    """A hook of somebody else's."""
+
+    def start(self, context):
+        pass
+
+    before_step = after_step = start
+
+    def finish(self):
+        pass
+
+
+def update(weights, rows, labels, clip, step, decay, divisor):
+    """One update without noise of two logits under softmax, written out: nothing of the library."""
+    scores = rows @ weights.T
+    shares = np.exp(scores - scores.max(1, keepdims=True))
+    shares /= shares.sum(1, keepdims=True)
+    gradients = (shares - np.eye(weights.shape[0])[labels])[:, :, None] * rows[:, None, :]
+    lengths = np.sqrt((gradients**2).sum((1, 2)))
+    clipped = gradients * np.minimum(1.0, clip / lengths)[:, None, None]
+    return weights - step * (clipped.sum(0) / divisor + decay * weights)
+
+
+@pytest.mark.parametrize(
+    ("step", "decay", "bias"), [(1.0, 0.05, False), (3.2, 0.05, False), (1.66, 0.05, True), (0.1, 1.0, True)]
+)
+def test_no_two_weights_part_faster_than_the_factor(step: float, decay: float, bias: bool) -> None:
+    rng = np.random.default_rng(5)
+    config = {"data": {"normalise_features": 1.0}, "model": {"bias": bias}}
+    factor, most = contraction(config, step, decay, 8.0), 0.0
+    for trial in range(300):
+        rows = rng.normal(size=(9, 4))
+        rows[: trial % 10] = rows[0]  # many records along one line bend the loss most
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = np.hstack([rows, np.ones((9, 1))]) if bias else rows
+        labels = rng.integers(0, 2, 9)
+        one = rng.normal(size=(2, rows.shape[1])) * rng.choice([0.01, 1.0, 20.0])
+        other = one + rng.normal(size=one.shape) * rng.choice([1e-4, 1.0])
+        if trial % 2:
+            other = one + 1e-3 * np.outer([1.0, -1.0], rows[0])
+        clip = rng.choice([0.1, 2.0])
+        ends = [update(w, rows, labels, clip, step, decay, 8.0) for w in (one, other)]
+        most = max(most, np.linalg.norm(ends[0] - ends[1]) / np.linalg.norm(one - other))
+    assert most <= factor * (1.0 + 1e-9)
+    assert most >= 0.98 * factor
+
+
+def test_three_classes_part() -> None:
+    """The same update with three logits takes two weights apart: docs/theory/final-model.md."""
+    row, most = np.zeros((1, 1)), 0.0
+    row[0, 0] = 8.0
+    rng = np.random.default_rng(1)
+    for _ in range(4000):
+        one = rng.uniform(-0.5, 0.5, (3, 1))
+        other = one + 1e-5 * rng.normal(size=one.shape)
+        ends = [update(w, row, np.array([0]), 5.0, 0.05, 0.0, 1.0) for w in (one, other)]
+        most = max(most, np.linalg.norm(ends[0] - ends[1]) / np.linalg.norm(one - other))
+    assert 1.01 < most < 1.017
+
+
+def test_steps_that_are_too_long_contract_nothing() -> None:
+    config = {"data": {"normalise_features": 1.0}, "model": {"bias": False}}
+    assert contraction(config, 3.9, 0.0, 1e9) == 1.0
+    assert contraction(config, 4.1, 0.0, 1e9) is None
+    assert contraction(config, 3.9, 0.1, 1e9) is None
+
+
+@pytest.mark.parametrize("how", [WHOLE, CYCLIC], ids=["whole", "cyclic"])
+def test_a_run_that_hides_its_steps_is_certified_so(hidden, unit, tmp_path, how) -> None:
+    run = train(hidden(**{**dict.fromkeys(WHOLE), **how}), tmp_path / "run", dataset=unit)
+    assert run.ledger.diagnostics.clipped == ()
+    batch = 60 if how is WHOLE else 12
+    assert run.ledger.contraction == pytest.approx(1.0 - 0.05, rel=1e-12, abs=0)
+    certificate = certify_run(run.ledger)
+    for document in (certificate, public(certificate)):
+        assert verify(document).accepted
+        (last,) = (one for one in document.assessments if one.adversary == "final-model")
+        worst = document.assessments[0]
+        assert last.claim == Claim.BOUND
+        statuses = {one.key: one.status for one in last.conditions}
+        assert {statuses[key] for key in ("contraction", "final-model-only", "start-weights")} == {Status.CHECKED}
+        limit = {"measure": "advantage", "at_most": last.advantage.value, "adversary": "final-model"}
+        for parameters, passed in (({"contraction": "any"}, True), ({"contraction": 0.5}, False)):
+            policy = Policy.model_validate(
+                {"schema": "reticent.policy/1", "limits": [{**limit, "parameters": parameters}]}
+            )
+            checks = check(document, verify(document), policy, Shown(), now=datetime(2026, 11, 23, tzinfo=UTC))
+            assert all(one.passed for one in checks) is passed
+        assert last.epsilon_at_delta["1e-05"].value < 0.9 * worst.epsilon_at_delta["1e-05"].value
+    mechanism = run.ledger.mechanism()
+    assert mechanism.sampler is (Sampler.CYCLIC if how is CYCLIC else Sampler.POISSON)
+    assert run.ledger.expected_batch_size == batch
+
+
+def test_a_stated_factor_that_the_run_does_not_establish_is_refused(hidden, unit, tmp_path) -> None:
+    ledger = train(hidden(), tmp_path / "run", dataset=unit).ledger
+    for factor, status in ((0.96, Status.CHECKED), (0.5, Status.DECLARED)):
+        who = FinalModel(factor)
+        found = assess_seen(who, ledger.mechanism(), who.relation, who.methods[0], ledger)
+        assert {one.key: one.status for one in found.conditions}["contraction"] is status
+    document = json.loads(certify_run(ledger).to_json())
+    (last,) = (one for one in document["assessments"] if one["adversary"] == "final-model")
+    last["parameters"]["contraction"] = 0.5
+    assert not verify(Certificate.parse(document)).accepted
+    document["ledger"]["config"]["weight_decay"] = 0.5
+    assert not verify(Certificate.parse(document)).accepted
+
+
+def test_a_ledger_that_hides_steps_which_are_seen_is_refused(hidden, unit, tmp_path) -> None:
+    ledger = train(hidden(), tmp_path / "run", dataset=unit).ledger
+    for name, value, where in (
+        ("momentum", 0.9, "config.momentum"),
+        ("trace", {"every": 1}, "config.trace"),
+        ("learning_rate", 50.0, "config.final_model"),
+        ("model", {"kind": "mlp", "widths": [4]}, "config.model"),
+    ):
+        forged = ledger.model_copy(update={"config": {**ledger.config, name: value}}).sealed()
+        assert forged.contraction is None
+        assert where in [leaf for leaf, _ in forged.contradictions()]
+    several = ledger.model_copy(update={"data": ledger.data.model_copy(update={"classes": 3})}).sealed()
+    assert several.contraction is None
+    kept = ledger.diagnostics.model_copy(update={"clipped": (0,) * ledger.steps})
+    forged = ledger.model_copy(update={"diagnostics": kept}).sealed()
+    assert "diagnostics.clipped" in [leaf for leaf, _ in forged.contradictions()]
+
+
+def test_without_being_asked_nothing_is_hidden(hidden, unit, tmp_path) -> None:
+    ledger = train(hidden(final_model=False), tmp_path / "run", dataset=unit).ledger
+    assert isinstance(ledger, RunLedger)
+    assert ledger.contraction is None
+    assert "final-model" not in {one.adversary for one in certify_run(ledger).assessments}
+    declared = rt.certify(ledger, contraction=0.95).certificate
+    (last,) = (one for one in declared.assessments if one.adversary == "final-model")
+    assert last.claim == Claim.CONDITIONAL
+    assert verify(declared).accepted
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"model": {"kind": "mlp", "widths": [4]}}, "Annamalai"),
+        ({"model": {"kind": "convnet"}}, "Annamalai"),
+        ({"momentum": 0.9}, "momentum"),
+        ({"optimiser": "adam"}, "optimiser"),
+        ({"clipping": "normalise"}, "clipping"),
+        ({"average_last": 0.5}, "average_last"),
+        ({"trace": {"every": 1}}, "trace"),
+        ({"learning_rate_schedule": {"decay": "cosine"}}, "learning_rate_schedule"),
+        ({"sample_rate": 0.5}, "drawn batches"),
+        ({"sample_rate": None, "batch_size": 12, "sampler": "shuffled"}, "drawn batches"),
+        ({"data": {"name": "breast-cancer"}}, "normalise_features"),
+        ({"divisor": 60.0}, "divisor"),
+        ({"records_per_user": 2}, "records_per_user"),
+    ],
+    ids=lambda x: next(iter(x)) if isinstance(x, dict) else x,
+)
+def test_what_shows_steps_or_parts_weights_is_refused(hidden, changes, says) -> None:
+    with pytest.raises(ArtifactError, match=says):
+        hidden(**changes)
+
+
+def test_what_only_the_run_knows_is_refused_too(hidden, unit, tmp_path) -> None:
+    labels = unit.labels.copy()
+    labels[0] = 2
+    with pytest.raises(UnsupportedError, match="three or more classes"):
+        train(hidden(), tmp_path / "a", dataset=replace(unit, labels=labels, classes=3))
+    with pytest.raises(UnsupportedError, match="no hooks"):
+        train(hidden(), tmp_path / "b", dataset=unit, hooks=[Looks()])
+    with pytest.raises(UnsupportedError, match="no checkpoint"):
+        train(hidden(), tmp_path / "c", dataset=unit, checkpoint=tmp_path / "kept")
+    with pytest.raises(ParameterError, match="smoothness"):
+        train(hidden(learning_rate=2.5), tmp_path / "d", dataset=unit)
+    longer = replace(unit, features=unit.features * 2.0)
+    assert length_note(1.0) in longer.notes
+    with pytest.raises(ParameterError, match="one length"):
+        train(hidden(), tmp_path / "e", dataset=longer)
+
+
+def test_an_attacker_that_was_declared_and_cannot_be_answered_is_named() -> None:
+    drawn = rt.dpsgd(noise_multiplier=2.0, sample_rate=0.1, steps=5)
+    certificate = rt.certify(drawn, contraction=0.9).certificate
+    assert "hidden steps" in certificate.skipped["final-model"]
+    assert verify(certificate).accepted
+    whole = rt.dpsgd(noise_multiplier=5.0, sample_rate=1.0, steps=50)
+    assert "final-model" in {one.adversary for one in rt.certify(whole, contraction=0.9).certificate.assessments}
+    found = rt.calibrate(whole, FinalModel(0.9), epsilon=1.0, delta=1e-5)
+    assert found.value < rt.calibrate(whole, epsilon=1.0, delta=1e-5).value

@@ -1,0 +1,256 @@
+"""Noise that was once certified falsely: seeds that somebody knows, draws that repeat, states that are put back."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import pytest
+import torch
+
+import reticent as rt
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD
+from reticent.proofs import Status
+from reticent.records.watch_faults import Fault
+from tests.watching.loops import (
+    NOISE,
+    RATE,
+    RECORDS,
+    network,
+    private,
+    void,
+    watched,
+    wide,
+)
+
+
+class TestSeeds:
+    """Loop 3: noise that somebody else can draw again."""
+
+    @pytest.mark.parametrize("seed", [0, 42, 2**32 - 1, torch.Generator().initial_seed()])
+    def test_a_small_or_known_seed_before_the_watch(self, seed):
+        made = private()
+        torch.manual_seed(seed)
+        seen = watched(*made)
+        assert {Fault.PUBLIC_SEED, Fault.PUBLIC_DRAWS} <= set(seen.ledger.faults)
+        assert rt.assess(seen)[0].measure(rt.advantage).value == 1.0
+
+    @pytest.mark.parametrize("seed", [0, 2**60 + 7])
+    def test_a_seed_set_before_each_step(self, seed):
+        made = private()
+        seen = watched(*made, how={"after": lambda _: torch.manual_seed(seed)})
+        assert Fault.PUBLIC_SEED in seen.ledger.faults
+
+    def test_a_seed_from_the_operating_system_is_none_of_these(self):
+        made = private()
+        torch.manual_seed(0)
+        torch.seed()
+        seen = watched(*made, how={"after": lambda _: torch.seed()})
+        assert seen.mechanism() == DPSGD(NOISE, RATE, 12, num_parameters=44, dataset_size=RECORDS)
+
+    def test_a_state_that_is_put_back_gives_the_same_noise(self):
+        made = private()
+        state = torch.get_rng_state()
+        seen = watched(*made, how={"after": lambda _: torch.set_rng_state(state)})
+        assert Fault.REPEATED_NOISE in seen.ledger.faults
+        assert void(seen)
+
+    def test_a_state_between_two_looks_is_known_too(self):
+        """So much is drawn around it that no look falls near it."""
+        made = wide()
+        states = []
+
+        def after(count):
+            torch.randn(2000)
+            if count == 1:
+                states.append(torch.get_rng_state())
+                torch.randn(1000)
+            if count == 11:
+                torch.set_rng_state(states[0])
+
+        seen = watched(*made, how={"after": after})
+        assert Fault.REPEATED_NOISE in seen.ledger.faults
+        assert void(seen)
+
+    def test_a_state_of_the_generator_itself_right_after_noise(self):
+        """Put back by a method that the program took before the watch: a look is taken there."""
+        noise = torch.Generator()
+        noise.manual_seed(2**60 + 19)
+        made = wide(noise_generator=noise)
+        states, put = [], noise.set_state
+
+        def after(count):
+            states.append(noise.get_state())
+            torch.randn(2000, generator=noise)
+            if count == 5:
+                put(states[0])
+
+        seen = watched(*made, how={"after": after})
+        assert Fault.REPEATED_NOISE in seen.ledger.faults
+
+    @pytest.mark.parametrize("when", ["before the watch", "in it"])
+    def test_a_state_that_the_generator_itself_gave_between_two_looks(self, when):
+        """So much is drawn around it that no look falls near it."""
+        made = wide()
+        states = [torch.default_generator.get_state()]
+        torch.randn(1000)
+
+        def after(count):
+            torch.randn(2000)
+            if count == 1 and when == "in it":
+                states[0] = torch.default_generator.get_state()
+            if count == 1:
+                torch.randn(1000)
+            if count == 11:
+                torch.default_generator.set_state(states[0])
+
+        seen = watched(*made, how={"after": after})
+        assert Fault.REPEATED_NOISE in seen.ledger.faults
+        assert void(seen)
+        assert type(vars(torch.Generator)["set_state"]).__name__ == "method_descriptor"
+
+    @pytest.mark.parametrize("how", ["same seed", "clone"])
+    def test_a_generator_that_is_exchanged_during_the_run(self, how):
+        noise = torch.Generator()
+        noise.manual_seed(2**60 + 2**31 + 29)
+        made = wide(noise_generator=noise)
+        kept = noise.clone_state()
+
+        def after(count):
+            if count == 6:
+                made[1].generator = torch.Generator() if how == "same seed" else kept
+                made[1].generator.manual_seed(2**60 + 2**31 + 29) if how == "same seed" else None
+
+        seen = watched(*made, how={"after": after})
+        assert {Fault.PUBLIC_SEED, Fault.REPEATED_NOISE} <= set(seen.ledger.faults)
+
+    def test_a_generator_that_is_seeded_as_it_was(self):
+        made = wide()
+        torch.manual_seed(2**60 + 2**30 + 31)
+
+        def after(count):
+            if count == 3:
+                torch.manual_seed(2**60 + 2**30 + 31)
+                torch.rand(1000)  # into the noise of the first step, where no look fell
+
+        seen = watched(*made, how={"after": after})
+        assert Fault.REPEATED_NOISE in seen.ledger.faults
+
+    def test_batches_from_a_state_that_was_put_back_between_two_watches(self):
+        """Found by the fuzzer: noise is secure, and nobody saw the generator being set."""
+        found = []
+        for drawn in (0, 7):
+            made = private()
+            rt.secure_noise(made[1])
+            torch.manual_seed(2**60 + 2**29 + 37)
+            torch.rand(drawn)
+            found.append(Fault.PUBLIC_DRAWS in watched(*made).ledger.faults)
+        assert found == [False, True]
+
+    def test_evaluation_on_the_private_loader_inside_fork_rng(self):
+        """Its coins come again, and no step used them."""
+        made = private()
+
+        def look(_):
+            with torch.random.fork_rng(), torch.no_grad():
+                for features, _labels in made[2]:
+                    made[0](features)
+
+        seen = watched(*made, how={"after": look, "epochs": 1})
+        assert not {Fault.REPEATED_NOISE, Fault.PUBLIC_DRAWS} & set(seen.ledger.faults)
+        assert seen.mechanism() == DPSGD(NOISE, RATE, 6, num_parameters=44, dataset_size=RECORDS)
+
+    def test_states_that_are_put_back_before_any_noise_repeat_nothing(self):
+        """Evaluation in ``fork_rng``, recomputed forward passes, and a state from before a new seed."""
+        made = private()
+
+        def after(_):
+            first = torch.get_rng_state()
+            torch.randn(2000)
+            second = torch.get_rng_state()
+            torch.randn(2000)
+            with torch.random.fork_rng():
+                torch.set_rng_state(first)
+                torch.randn(2000)
+            torch.set_rng_state(second)
+
+        seen = watched(*made, how={"after": after})
+        assert not {Fault.REPEATED_NOISE, Fault.PUBLIC_DRAWS, Fault.PUBLIC_SEED} & set(seen.ledger.faults)
+        assert torch.get_rng_state.__module__ == torch.set_rng_state.__module__ == "torch.random"
+        kept = torch.get_rng_state()
+        with torch.random.fork_rng():
+            torch.seed()
+            watched(*private())
+        torch.set_rng_state(kept)
+        assert Fault.REPEATED_NOISE not in watched(*private()).ledger.faults
+
+    def test_a_state_that_is_put_back_draws_the_same_batches(self):
+        """Found by the fuzzer: with secure noise, the coins of the sampler alone came again."""
+        made = private()
+        rt.secure_noise(made[1])
+        state = torch.get_rng_state()
+        seen = watched(*made, how={"after": lambda _: torch.set_rng_state(state)})
+        assert Fault.PUBLIC_DRAWS in seen.ledger.faults
+        assert seen.mechanism() == DPSGD(NOISE, 1.0, 12, num_parameters=44, dataset_size=RECORDS)
+
+    def test_a_generator_of_the_program(self):
+        public = watched(*private(noise_generator=torch.Generator()))
+        assert Fault.PUBLIC_SEED in public.ledger.faults
+        secret = torch.Generator()
+        secret.manual_seed(int.from_bytes(os.urandom(7), "big") + 2**56)
+        kept = watched(*private(noise_generator=secret))
+        assert Fault.PUBLIC_SEED not in kept.ledger.faults
+        assert Fault.SEEDED_NOISE in kept.ledger.faults
+
+    def test_a_seeded_sampler_alone_costs_the_amplification(self):
+        made = private()
+        made[2].batch_sampler.generator = torch.Generator().manual_seed(3)
+        seen = watched(*made)
+        assert Fault.PUBLIC_SEED not in seen.ledger.faults
+        assert seen.mechanism() == DPSGD(NOISE, 1.0, 12, num_parameters=44, dataset_size=RECORDS)
+
+    def test_a_loop_of_ones_own_is_looked_at_too(self):
+        model = network()
+        torch.manual_seed(1)
+        with rt.watch(model) as seen:
+            seen.step(noise_multiplier=2.0)
+        assert Fault.PUBLIC_SEED in seen.ledger.faults
+
+    @pytest.mark.parametrize("kind", [{}, {"mode": "ghost"}, {"clipping": "per_layer"}])
+    def test_secure_noise_needs_no_seed(self, kind):
+        made = private(**kind)
+        assert rt.secure_noise(made[1]) is made[1]
+        rt.secure_noise(made[1])
+        torch.manual_seed(0)
+        seen = watched(*made)
+        assert seen.ledger.randomness.startswith("secure")
+        assert not {Fault.PUBLIC_SEED, Fault.INSECURE_GENERATOR, Fault.UNKNOWN_CLIPPING} & set(seen.ledger.faults)
+        assert seen.mechanism().noise_multiplier == NOISE
+        assert seen.ledger.vouches()["unpredictable-noise"] is Status.CHECKED
+
+    def test_secure_noise_is_normal_and_never_the_same(self):
+        from reticent.watching.secure_noise import normal
+
+        drawn = normal((200_001,), 3.0, torch.float64, torch.device("cpu"))
+        assert float(drawn.mean()) == pytest.approx(0.0, abs=0.05)
+        assert float(drawn.std()) == pytest.approx(3.0, rel=0.01, abs=0)
+        assert float((drawn**4).mean()) == pytest.approx(3 * 81.0, rel=0.05, abs=0)
+        assert float((drawn.abs() > 3.0).double().mean()) == pytest.approx(math.erfc(1 / math.sqrt(2)), rel=0.02, abs=0)
+        halves = drawn[:65_536], drawn[65_536:131_072]  # the two numbers of each pair
+        assert abs(float(torch.corrcoef(torch.stack(halves))[0, 1])) < 0.02
+        assert not torch.equal(drawn, normal((200_001,), 3.0, torch.float64, torch.device("cpu")))
+
+    def test_secure_noise_is_for_private_optimizers(self):
+        with pytest.raises(ParameterError, match="make_private"):
+            rt.secure_noise(torch.optim.SGD(network().parameters(), lr=0.1))
+        with pytest.raises(UnsupportedError, match="adaptive"):
+            rt.secure_noise(private(clipping="adaptive")[1])
+
+    def test_secure_mode_without_a_generator_is_not_secure(self):
+        made = private()
+        made[1].secure_mode = True
+        torch.manual_seed(0)
+        seen = watched(*made).ledger
+        assert Fault.PUBLIC_SEED in seen.faults
+        assert not seen.randomness.startswith("secure")
