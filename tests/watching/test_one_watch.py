@@ -7,6 +7,7 @@ import copy
 import pytest
 import torch
 from opacus.optimizers import DPOptimizer
+from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.utils.data import DataLoader
 
@@ -179,6 +180,21 @@ class TestViews:
                 seen.step(noise_multiplier=NOISE, batch_size=3 * len(labels))
         assert voiding(seen) == {Fault.LARGER_BATCH}
 
+    @pytest.mark.parametrize("stops", [1, 2])
+    def test_small_batches_of_a_pass_that_was_broken_off(self, stops):
+        """Found by the fuzzer: they go into the first step of the next pass, and were drawn in the one before."""
+        model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=30), poisson_sampling=False)
+        with rt.watch(model, optimizer, loader) as seen:
+            for stop in (*[2] * stops, None):
+                with BatchMemoryManager(data_loader=loader, max_physical_batch_size=8, optimizer=optimizer) as small:
+                    for index, (features, labels) in enumerate(small):
+                        if index == stop:
+                            break
+                        optimizer.zero_grad()
+                        criterion(model(features), labels).backward()
+                        optimizer.step()
+        assert not voiding(seen)
+
     def test_a_part_of_a_batch_and_a_batch_once_more_hold_no_record_twice(self):
         model, optimizer, loader, criterion = private(poisson_sampling=False)
         with rt.watch(model, optimizer, loader) as seen:
@@ -201,7 +217,7 @@ def test_steps_are_written_down_before_anybody_asks():
 
         def after(step):
             if step in (2, 5):
-                asked.append((len(seen), seen.risk().steps))
+                asked.append((seen.risk().steps, len(seen)))
             made[1].noise_multiplier = noises[min(step, 11)]
 
         run(*made, after=after)

@@ -52,7 +52,7 @@ class PrivateLoop:
         self._generator, self._first = optimizer.generator, optimisers.first_of(optimizer)
         self.noise_seeds = seeds.Seeds(seeds.of_noise(optimizer))
         self._pieces: list[_Piece] = []
-        self._carried = 0
+        self._carried = self._passes = 0
         self._facts: tuple[Any, ...] = ()
         self._release, self._norm, self._batches = optimisers.Release(0.0, False, 1.0), 1.0, 1
         self._used: Used | tuple[()] | None = ()
@@ -91,6 +91,9 @@ class PrivateLoop:
         optimizer, recorder = self._optimizer, self._recorder
         if recorder.live.listens and not self._pieces:
             recorder.live.before_step()
+        if self._passes != self._draws.passes:  # what waits since a pass that was broken off was drawn in that
+            self._passes = self._draws.passes
+            self._carried = sum(piece[0] or 0 for piece in self._pieces) or self._carried
         if not self._first.requires_grad:
             self._first = optimisers.first_of(optimizer)
         size, batches = optimisers.waiting(self._first, self._ghost)
@@ -123,7 +126,9 @@ class PrivateLoop:
             self._facts, self._norm, self._batches = facts, norm, batches
             self._used = ()
         self._late.append((size, clipped, self._carried, self._draws.fresh()))
-        self._steps, self._carried = self._steps + 1, 0
+        self._steps += 1
+        if self._carried:  # Opacus forgets where a batch ends: a step may hold the last small one of the draw before
+            self._carried = size or 1
         if not usual or len(self._late) == _AT_ONCE or recorder.live.listens:
             self.catch_up()
         self._look_at_seeds()
