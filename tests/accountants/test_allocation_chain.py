@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from reticent.accountants.compose import compose
+from reticent.accountants.enclose import Accuracy
 from reticent.adversaries import Attribute, WorstCase
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves.moves import chained
@@ -181,3 +183,9 @@ class TestRuns:
         assert found[0] == pytest.approx(advantage(curve), rel=1e-9, abs=0)
         assert found == sorted(found)
         assert found[-1] < 6.0 * found[0]
+
+
+def test_a_lattice_whose_sides_meet_asks_for_one_more_and_for_no_logarithm_of_nothing() -> None:
+    """Seen on a processor of 2008, where rounding crossed two sides of an allocation by one unit."""
+    for width in (0.0, -1e-17, 1e-9):
+        assert Accuracy().finer(SimpleNamespace(width=width), 2**16) == 2**17  # type: ignore[arg-type]

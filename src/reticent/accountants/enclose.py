@@ -63,7 +63,8 @@ class Accuracy:
             return self.most_points
         if self.width == 0.0:  # a share of an advantage that is 0
             return points
-        doublings = math.ceil(math.log(coarse.width / self.width, 4.0))
+        wider = max(coarse.width / self.width, 1.0)  # both sides may meet, and rounding may even cross them
+        doublings = math.ceil(math.log(wider, 4.0))
         return min(points * 2 ** max(doublings, 1), self.most_points)
 
 
