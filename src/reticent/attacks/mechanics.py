@@ -132,9 +132,7 @@ def audit_mechanics(
     return judge(seen, claim, significance=significance, seed=seed)
 
 
-def judge(
-    seen: Observations, claim: DPSGD, *, significance: float = SIGNIFICANCE, seed: int = 0
-) -> MechanicsReport:
+def judge(seen: Observations, claim: DPSGD, *, significance: float = SIGNIFICANCE, seed: int = 0) -> MechanicsReport:
     """Test what was released against the claim; arrays in, p-values out.
 
     Args:
