@@ -1,6 +1,6 @@
 """Null audits: how often each statistic says something false of a release with exactly the claimed curve.
 
-``python -m benchmarks.null_audits [PART PARTS]`` runs the cells of ``tests/null/test_audit_levels.py`` with 1,000 audits
+``python -m benchmarks.null_audits [PART PARTS]`` runs the cells of ``tests/null/test_audit_levels.py``, 1,000 audits
 each, or every PARTS-th of them from PART on, and prints a line for each: what was audited, in how many audits it was
 false, and the most that chance allows at 99%.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import runpy
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,23 +45,23 @@ def cells() -> Iterator[Cell]:
     for sizes in SIZES:
         for release, rule, quantity in null["CELLS"]:
             named = f"{quantity}, {rule}, {release}, {sizes[0]} + {sizes[1]}"
-            yield (named, AUDITS, lambda c=(release, rule, quantity, AUDITS, *sizes): null["rejections"](*c))
+            yield named, AUDITS, partial(null["rejections"], release, rule, quantity, AUDITS, *sizes)
     for release in ("nothing", "gaussian"):
         for rule in ("ranks", "one rank", "default"):
-            yield f"verdict, {rule}, {release}, 120 + 150", AUDITS, lambda r=release, u=rule: _verdicts(null, r, u)
-    yield "epsilon if Gaussian, one rank, 120 + 150", 200, lambda: _if_gaussian(null)
+            yield f"verdict, {rule}, {release}, 120 + 150", AUDITS, partial(_verdicts, null, release, rule)
+    yield "epsilon if Gaussian, one rank, 120 + 150", 200, partial(_if_gaussian, null)
     for mu in (0.0, 1.0, 2.5):
         for what in ("auc", "delong", "tpr at .05", "tpr at .2", "band", "proportion"):
-            yield f"{what}, mu {mu:g}, 150 + 200", AUDITS, lambda w=what, m=mu: _intervals(null, w, m)
+            yield f"{what}, mu {mu:g}, 150 + 200", AUDITS, partial(_intervals, null, what, mu)
     for share in (0.1, 1 / 3, 1.0):
         for mu in (0.0, 1.0):
             for test in ("binomial", "f-dp", "mu", "verdict"):
                 named = f"one run, {test}, mu {mu:g}, {share:.0%} of 300 guessed"
-                yield named, AUDITS, lambda t=test, s=share, m=mu: _one_run(null, t, s, m)
+                yield named, AUDITS, partial(_one_run, null, test, share, mu)
     for leak in ("independent", "shared"):
-        yield f"one run, verdict, {leak} leakage, 120", AUDITS, lambda k=leak: _leaks(null, k)
+        yield f"one run, verdict, {leak} leakage, 120", AUDITS, partial(_leaks, null, leak)
     for mu in (0.0, 1.0):
-        yield f"paired canaries, epsilon, mu {mu:g}, 200 pairs", AUDITS, lambda m=mu: _paired(null, m)
+        yield f"paired canaries, epsilon, mu {mu:g}, 200 pairs", AUDITS, partial(_paired, null, mu)
 
 
 def _verdicts(null: Any, release: str, rule: str) -> int:

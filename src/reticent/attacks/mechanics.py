@@ -49,7 +49,6 @@ from reticent.attacks.white_box import Trainer, sizes
 from reticent.mechanisms import DPSGD
 from reticent.text import Brief, html_table
 
-
 SIGNIFICANCE = 0.001
 """Probability of accusing a correct loop, unless another is asked for: all tests of one audit together."""
 

@@ -19,7 +19,7 @@ from reticent.auditing._claims import ApproximateDP, GaussianClaim, Tested, larg
 from reticent.auditing._joint import Ordering, probits
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Design, Scores
-from reticent.auditing.thresholds import Evidence, FixedCounts, NormalScores, RankCounts, Ranks, ThresholdRule
+from reticent.auditing.thresholds import Evidence, FixedCounts, NormalScores, Ranks, ThresholdRule
 from reticent.curves import GaussianTradeOff
 from reticent.proofs import Claim
 from reticent.proofs.references import cite
