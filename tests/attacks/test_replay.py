@@ -95,6 +95,7 @@ def test_each_fault_that_depends_on_the_data_is_seen_by_its_replay(fault, test):
     assert test in failed(more_bugs.FAULTS[fault]())
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_weights_that_a_private_loss_chooses_are_seen():
     assert NAMES[0] in failed(unseen_bugs.FAULTS["the best model at the end"]())
 
