@@ -39,6 +39,9 @@ def test_no_rounding_spends_more_than_the_budget() -> None:
         assert not keeper.admit(Gaussian(least * (1.0 - 1e-15)))
         assert keeper.admit(Gaussian(least))
         assert 0.999999 * Fraction(budget) < spent + 1 / Fraction(least) ** 2 <= Fraction(budget)
+    keeper = GaussianFilter(1.0)
+    assert keeper.admit(Gaussian(1e25))  # costs less than any digit of a float beside 1
+    assert not keeper.admit(Gaussian(1.0))
 
 
 def test_what_everything_admitted_amounts_to() -> None:
