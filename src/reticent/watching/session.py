@@ -172,6 +172,8 @@ class Watch(Brief):
         start = self._recorder.start = Start(self._model, self._optimizer, *self._begin)
         if start.unseen:
             self._recorder.found(Fault.STEPS_BEFORE)
+        if start.before is not None:
+            self._moves.go_on()
         self._recorder.begin()
         if self._private is not None:
             self._noise_seeds = self._private.noise_seeds
