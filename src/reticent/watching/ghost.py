@@ -15,26 +15,29 @@ from typing import Any
 
 from reticent.records.watch_faults import Fault
 
-_LENGTHS, _VERSION = attrgetter("_norm_sample"), attrgetter("_version")
-_BETWEEN, _AFTER = "disable_hooks", "enable_hooks"
-"""What Opacus calls between the two passes, and after them."""
+_LENGTHS, _GRAD = attrgetter("_norm_sample"), attrgetter("grad")
+_FACTORS, _NORMS, _AFTER = "get_clipping_coef", "get_norm_sample", "enable_hooks"
+"""What Opacus calls between the two passes, where it clips adaptively instead of that, and after both; a program may
+look at norms, and turn hooks off and on, at any time."""
 
 
 class GhostClipping:
     """Follows the clipping for one optimizer.
 
     Attributes:
-        norm: the largest to which gradients were clipped since somebody put it to 0.
+        norm: the largest to which gradients were clipped since somebody put it to 0; 0 where it is adaptive.
     """
 
     def __init__(self, optimizer: Any, found: Callable[[Fault], None]) -> None:
         self._optimizer, self._found = optimizer, found
         self._hooks: Any = None
+        self._measured: list[Any] = []
         self._lengths: list[Any] = []
-        self._moved: list[Any] = []
+        self._new: list[Any] | None = None
+        self._trained: list[Any] = []
         self._sums: list[Any] | None = None
         self._versions: list[int] = []
-        self.norm = 0.0
+        self.norm = self._norm = 0.0
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it."""
@@ -43,7 +46,7 @@ class GhostClipping:
         self._sums = None
         _LOOKING.append(self)
         if len(_LOOKING) == 1:
-            for name, ours in ((_BETWEEN, _between), (_AFTER, _after)):
+            for name, ours in ((_FACTORS, _factors), (_NORMS, _norms), (_AFTER, _after)):
                 _OWN[name] = getattr(Hooks, name)
                 setattr(Hooks, name, ours)
         return lambda: self._leave(Hooks)
@@ -53,54 +56,62 @@ class GhostClipping:
         if not _LOOKING:
             for name, own in _OWN.items():
                 delattr(hooks, name)
-                if getattr(hooks, name) is not own:  # it was no base's
+                if getattr(hooks, name, None) is not own:  # it was no base's
                     setattr(hooks, name, own)
 
+    def between(self, hooks: Any, adaptive: bool = False) -> None:
+        """The records of a batch were measured, and their gradients are about to be added up."""
+        if adaptive and "_adjusted_noise_multiplier" not in vars(self._optimizer):
+            return
+        if hooks is not self._hooks:
+            known = {id(p) for p in hooks.trainable_parameters}
+            if not any(id(p) in known for group in self._optimizer.param_groups for p in group["params"]):
+                return  # of another model
+            self._hooks, self._measured, self._lengths = hooks, list(hooks.trainable_parameters), []
+        self._new, self._norm = list(map(_LENGTHS, self._measured)), 0.0 if adaptive else float(hooks.max_grad_norm)
+
     def after(self, hooks: Any) -> None:
-        """The gradients were added up."""
-        if hooks is self._hooks:
-            self._sums = sums = [p.grad for p in self._moved if p.grad is not None]
-            self._versions = list(map(_VERSION, sums))
+        """The gradients were added up, if records were measured before."""
+        if hooks is self._hooks and self._new is not None:
+            if any(map(is_, self._new, self._lengths)):
+                self._found(Fault.MIXES_RECORDS)
+            if self._norm > self.norm:
+                self.norm = self._norm
+            self._lengths, self._new = self._new, None
+            self._sums = sums = list(map(_GRAD, self._measured))
+            self._versions = [g._version for g in sums if g is not None]
 
     def clipped(self) -> None:
         """The sum is about to be released: it must be what the backward pass left."""
         sums, self._sums = self._sums, None
-        if sums is not None:
-            now = [p.grad for p in self._moved if p.grad is not None]
-            if len(now) != len(sums) or not all(map(is_, now, sums)) or list(map(_VERSION, sums)) != self._versions:
-                self._found(Fault.CHANGED_GRADIENTS)
+        if sums is not None and not (
+            all(map(is_, map(_GRAD, self._measured), sums))
+            and [g._version for g in sums if g is not None] == self._versions
+        ):
+            self._found(Fault.CHANGED_GRADIENTS)
 
-    def between(self, hooks: Any) -> None:
-        """The records of a batch were measured, and their gradients are about to be added up."""
-        if hooks is not self._hooks:
-            if not self._measured(hooks):
-                return
-            self._hooks, self._lengths, self._moved = hooks, [], []
-        self.norm = max(self.norm, float(hooks.max_grad_norm))
-        lengths = list(map(_LENGTHS, hooks.trainable_parameters))
-        if any(map(is_, lengths, self._lengths)):
-            self._found(Fault.MIXES_RECORDS)
-        self._lengths = lengths
-        moved = [p for group in self._optimizer.param_groups for p in group["params"] if p.requires_grad]
-        if len(moved) != len(self._moved) or not all(map(is_, moved, self._moved)):
-            self._moved, known = moved, {id(p) for p in hooks.trainable_parameters}
-            if not all(id(p) in known for p in moved):
+    def released(self, trained: list[Any]) -> None:
+        """The gradients of these parameters are released: all of them must have been measured."""
+        if len(trained) != len(self._trained) or not all(map(is_, trained, self._trained)):
+            self._trained, known = trained, {id(p) for p in self._measured}
+            if self._measured and not all(id(p) in known for p in trained):
                 self._found(Fault.UNCLIPPED)
-
-    def _measured(self, hooks: Any) -> bool:
-        """Whether these are the hooks of this optimizer's model."""
-        known = {id(p) for p in hooks.trainable_parameters}
-        return any(id(p) in known for group in self._optimizer.param_groups for p in group["params"])
 
 
 _LOOKING: list[GhostClipping] = []
 _OWN: dict[str, Callable[[Any], Any]] = {}
 
 
-def _between(self: Any) -> Any:
+def _factors(self: Any) -> Any:
     for one in _LOOKING:
         one.between(self)
-    return _OWN[_BETWEEN](self)
+    return _OWN[_FACTORS](self)
+
+
+def _norms(self: Any) -> Any:
+    for one in _LOOKING:
+        one.between(self, adaptive=True)
+    return _OWN[_NORMS](self)
 
 
 def _after(self: Any) -> Any:

@@ -20,6 +20,11 @@ class Memory:
         self._tensors: list[torch.Tensor] | None = None
         self._versions: list[int] = []
 
+    @property
+    def full(self) -> bool:
+        """Whether there was anything to remember."""
+        return bool(self._tensors)
+
     def keep(self, optimizer: Any) -> None:
         """Take the state as it is now for what the optimizer wrote."""
         self._tensors = tensors = _tensors(optimizer) if optimizer.state else []

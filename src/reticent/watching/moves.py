@@ -177,7 +177,7 @@ class Moves:
                 after.move_to_end(self._after.id, last=False)
 
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self._weights.written() or self._memory.written(optimizer):
+        if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
             self._found(Fault.WEIGHTS_CHANGED)
         if self.noisy is not None and self.noisy.changed():
             self._found(Fault.CHANGED_GRADIENTS)
@@ -185,7 +185,8 @@ class Moves:
     def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self.taken += 1
         self._weights.keep()
-        self._memory.keep(optimizer)
+        if optimizer.state or self._memory.full:
+            self._memory.keep(optimizer)
         if self.noisy is not None and not self._armed:
             self._found(Fault.UNRECORDED_STEPS)
         self._armed = False

@@ -7,6 +7,7 @@ each that is measured: as much noise as is stated lies between the sum and what 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from operator import attrgetter, is_
 from typing import Any
 
@@ -28,6 +29,8 @@ class NoisyGradients:
         self._grads: list[torch.Tensor] = []
         self._versions: list[int] = []
         self._values: list[torch.Tensor] = []
+        self.released: Callable[[list[Any]], None] | None = None
+        """Called with the parameters whose gradients got noise."""
         self._length, self._count = 0.0, 0
 
     def enough(self, deviation: float) -> bool:
@@ -52,6 +55,8 @@ class NoisyGradients:
         self._grads = grads = list(map(_GRAD, kept))
         self._versions = list(map(_VERSION, grads))
         self._values = [grad.detach().clone() for grad in grads] if values else []
+        if self.released is not None:
+            self.released(kept)
 
     def changed(self) -> bool:
         """Whether the optimizer, which is about to step, finds others there now, or one that got no noise."""

@@ -50,6 +50,7 @@ class PrivateLoop:
         self._moves, self._form = moves, form
         self.sensitive: SensitiveWatch | None = None
         self._ghost = optimisers.is_ghost(optimizer)
+        self._per_layer = hasattr(optimizer, "max_grad_norms")
         self._ghost_clipping = GhostClipping(optimizer, recorder.found) if self._ghost else None
         self._generator, self._first = optimizer.generator, optimisers.first_of(optimizer)
         self.noise_seeds = seeds.Seeds(seeds.of_noise(optimizer))
@@ -84,6 +85,8 @@ class PrivateLoop:
             undo.append(self._around("scale_grad", after=lambda: noisy.keep(values=self._measures)))
         if self._ghost_clipping is not None:
             undo.append(self._ghost_clipping.attach())
+            if noisy is not None:
+                noisy.released = self._ghost_clipping.released
         layouts = look_at_layouts(self._model, ghost=self._ghost, found=self._recorder.found)
         return undo + [handle.remove for handle in layouts] + [self._leave, *self._form.attach()]
 
@@ -117,9 +120,11 @@ class PrivateLoop:
         ghost = self._ghost_clipping
         if ghost is not None:
             ghost.clipped()
-        if ghost is not None and ghost.norm:
             norm, ghost.norm = ghost.norm, 0.0
-            return norm
+            if norm:
+                return norm
+        elif not self._per_layer:
+            return float(self._optimizer.max_grad_norm)
         return optimisers.clip_norm(self._optimizer, self._model, self._ghost)
 
     def on_noise(self) -> None:

@@ -253,7 +253,7 @@ class Recorder:
     def _mixes(self) -> tuple[str, ...]:
         found = dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)])
         by_hand = Fault.MIXES_RECORDS in self._faults and not found
-        return ("in the first step, by hand",) if by_hand else tuple(found)
+        return ("by hand, or in clipping",) if by_hand else tuple(found)
 
     def _measured(self) -> MeasuredChange | None:
         if self.sensitive is None:
