@@ -37,7 +37,7 @@ CALLS: dict[type, tuple[str, ...]] = {
     Moves: ("given", "gave", "_before_any", "_just_before", "_just_after", "_after_any"),
     NoisyGradients: ("keep",),
     Draws: ("_begin", "_remember"),
-    GhostClipping: ("between", "after"),
+    GhostClipping: ("after",),
 }
 """What runs while the loop runs."""
 

@@ -1,4 +1,4 @@
-"""Ghost clipping of Opacus, looked at where it happens: between the two backward passes of one batch.
+"""Ghost clipping of Opacus, looked at where it happens: after the two backward passes of one batch.
 
 The first pass measures each record's gradient, and the second one adds the gradients up with a factor for each record.
 So three things decide what one record can move: the norm at that moment, which parameters were measured, and whether
@@ -15,17 +15,15 @@ from typing import Any
 
 from reticent.records.watch_faults import Fault
 
-_LENGTHS, _GRAD = attrgetter("_norm_sample"), attrgetter("grad")
-_FACTORS, _NORMS, _AFTER = "get_clipping_coef", "get_norm_sample", "enable_hooks"
-"""What Opacus calls between the two passes, where it clips adaptively instead of that, and after both; a program may
-look at norms, and turn hooks off and on, at any time."""
+_LENGTHS, _GRAD, _AFTER = attrgetter("_norm_sample"), attrgetter("grad"), "enable_hooks"
+"""Of a parameter, its gradient and those of all records in length; and what Opacus calls after the second pass."""
 
 
 class GhostClipping:
     """Follows the clipping for one optimizer.
 
     Attributes:
-        norm: the largest to which gradients were clipped since somebody put it to 0; 0 where it is adaptive.
+        norm: the largest to which gradients were clipped since somebody put it to 0.
     """
 
     def __init__(self, optimizer: Any, found: Callable[[Fault], None]) -> None:
@@ -33,11 +31,10 @@ class GhostClipping:
         self._hooks: Any = None
         self._measured: list[Any] = []
         self._lengths: list[Any] = []
-        self._new: list[Any] | None = None
         self._trained: list[Any] = []
         self._sums: list[Any] | None = None
         self._versions: list[int] = []
-        self.norm = self._norm = 0.0
+        self.norm = 0.0
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it."""
@@ -46,40 +43,38 @@ class GhostClipping:
         self._sums = None
         _LOOKING.append(self)
         if len(_LOOKING) == 1:
-            for name, ours in ((_FACTORS, _factors), (_NORMS, _norms), (_AFTER, _after)):
-                _OWN[name] = getattr(Hooks, name)
-                setattr(Hooks, name, ours)
+            _OWN[:] = [getattr(Hooks, _AFTER)]
+            setattr(Hooks, _AFTER, _after)
         return lambda: self._leave(Hooks)
 
     def _leave(self, hooks: type) -> None:
         _LOOKING.remove(self)
         if not _LOOKING:
-            for name, own in _OWN.items():
-                delattr(hooks, name)
-                if getattr(hooks, name, None) is not own:  # it was no base's
-                    setattr(hooks, name, own)
+            delattr(hooks, _AFTER)
+            if getattr(hooks, _AFTER, None) is not _OWN[0]:  # it was no base's
+                setattr(hooks, _AFTER, _OWN[0])
 
-    def between(self, hooks: Any, adaptive: bool = False) -> None:
-        """The records of a batch were measured, and their gradients are about to be added up."""
-        if adaptive and "_adjusted_noise_multiplier" not in vars(self._optimizer):
-            return
+    def after(self, hooks: Any) -> None:
+        """Hooks are turned on again: by Opacus after both passes, or by the program at any time.
+
+        After both passes at least one parameter has lengths that were measured just now.
+        """
         if hooks is not self._hooks:
             known = {id(p) for p in hooks.trainable_parameters}
             if not any(id(p) in known for group in self._optimizer.param_groups for p in group["params"]):
                 return  # of another model
             self._hooks, self._measured, self._lengths = hooks, list(hooks.trainable_parameters), []
-        self._new, self._norm = list(map(_LENGTHS, self._measured)), 0.0 if adaptive else float(hooks.max_grad_norm)
-
-    def after(self, hooks: Any) -> None:
-        """The gradients were added up, if records were measured before."""
-        if hooks is self._hooks and self._new is not None:
-            if any(map(is_, self._new, self._lengths)):
-                self._found(Fault.MIXES_RECORDS)
-            if self._norm > self.norm:
-                self.norm = self._norm
-            self._lengths, self._new = self._new, None
-            self._sums = sums = list(map(_GRAD, self._measured))
-            self._versions = [g._version for g in sums if g is not None]
+        lengths = list(map(_LENGTHS, self._measured))
+        old = sum(map(is_, lengths, self._lengths))
+        if old == len(lengths):
+            return
+        if old:
+            self._found(Fault.MIXES_RECORDS)
+        norm, self._lengths = float(hooks.max_grad_norm), lengths
+        if norm > self.norm:
+            self.norm = norm
+        self._sums = sums = list(map(_GRAD, self._measured))
+        self._versions = [g._version for g in sums if g is not None]
 
     def clipped(self) -> None:
         """The sum is about to be released: it must be what the backward pass left."""
@@ -99,22 +94,11 @@ class GhostClipping:
 
 
 _LOOKING: list[GhostClipping] = []
-_OWN: dict[str, Callable[[Any], Any]] = {}
-
-
-def _factors(self: Any) -> Any:
-    for one in _LOOKING:
-        one.between(self)
-    return _OWN[_FACTORS](self)
-
-
-def _norms(self: Any) -> Any:
-    for one in _LOOKING:
-        one.between(self, adaptive=True)
-    return _OWN[_NORMS](self)
+_OWN: list[Callable[[Any], Any]] = []
 
 
 def _after(self: Any) -> Any:
+    found = _OWN[0](self)
     for one in _LOOKING:
         one.after(self)
-    return _OWN[_AFTER](self)
+    return found
