@@ -239,6 +239,15 @@ class TestMemory:
 
         assert Fault.WEIGHTS_CHANGED in faults(trained(made, after=exchange))
 
+    def test_an_optimizer_that_comes_back(self):
+        made = model, optimizer, *_ = self.made()
+        both = [optimizer.original_optimizer, torch.optim.Adam(model.parameters(), lr=0.1)]
+
+        def exchange(step):
+            optimizer.original_optimizer = both[step % 2]
+
+        assert not void(trained(made, before=exchange))
+
 
 class TestDraws:
     """Batches that were drawn at another rate than that of the step, or drawn and left out."""

@@ -71,6 +71,14 @@ class Moves:
         inner._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
         self._steered[:] = [self._optimizer, inner]
 
+    def _remember(self) -> None:
+        """What an optimizer that is put inside remembers must come from steps that were watched."""
+        known = _LEFT.get(self._inner)
+        if known.written(self._inner) if known is not None else has_stepped(self._inner):
+            self._found(Fault.WEIGHTS_CHANGED)
+        self._memory = known if known is not None else Memory()
+        self._memory.keep(self._inner)
+
     def _let_go(self) -> None:
         self._before.remove()
         self._after.remove()
@@ -165,10 +173,9 @@ class Moves:
         """Be the last to look before the optimizer moves the weights, and the first to look after."""
         if optimizer is not self._inner and optimizer is _inside(self._optimizer):
             self._let_go()  # the program exchanged it
+            _LEFT[self._inner] = self._memory
             self._hold()
-            self._memory.keep(self._inner)
-            if has_stepped(self._inner):
-                self._found(Fault.WEIGHTS_CHANGED)
+            self._remember()
         if optimizer is self._inner:
             before, after = optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks
             if next(reversed(before)) != self._before.id:
