@@ -85,7 +85,8 @@ class Moves:
 
     def go_on(self) -> None:
         """The loop continues one whose watch has ended."""
-        self._memory = _LEFT.get(_inside(self._optimizer), self._memory)
+        if self._optimizer is not None:
+            self._memory = _LEFT.get(_inside(self._optimizer), self._memory)
 
     def noise_added(self, measure: bool) -> None:
         """The private optimizer added its noise."""
