@@ -73,6 +73,9 @@ def _selections(mechanism: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if "runs" in part:
             law, mean = part["runs"]["kind"].replace("-", " "), _plain(float(part["runs"]["mean"]))
             yield "released", f"the best of several runs: {law}, {mean} on average"
+            if part["base"].get("kind") == "one-of":
+                weights = part["base"]["weights"]
+                yield "settings", f"drawn from a list of {sum(weights)}; of {len(weights)} kinds, which follow"
 
 
 def _labels(part: Mapping[str, Any]) -> list[tuple[str, str]]:
