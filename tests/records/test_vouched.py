@@ -142,7 +142,15 @@ class TestFormOfTheModel:
 class TestWhatRan:
     def test_draws_clipping_noise_steps_and_start(self) -> None:
         assert run().vouches() == dict.fromkeys(
-            ("poisson-draws", "clipped", "unpredictable-noise", "planned-steps", "public-divisor", "start-weights"),
+            (
+                "poisson-draws",
+                "clipped",
+                "unpredictable-noise",
+                "planned-steps",
+                "fixed-plan",
+                "public-divisor",
+                "start-weights",
+            ),
             Status.CHECKED,
         )
 

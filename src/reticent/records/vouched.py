@@ -56,6 +56,7 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
         _DRAWS[ledger.sampler]: Status.CHECKED,
         "clipped": Status.CHECKED,
         "planned-steps": Status.CHECKED,
+        "fixed-plan": Status.CHECKED,
         "public-divisor": Status.CHECKED,
         **form_of(ledger.gradients),
     }
