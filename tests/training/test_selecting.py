@@ -213,9 +213,9 @@ def rate_at_most(hits: int, of: int) -> float:
 
 
 def advantage_of_attack(plan, mus, monkeypatch, tmp_path, trials=6000) -> float:
-    """The gain, with confidence, of who sees a winner that was chosen by how much it tells: each run is a normal number.
+    """The gain, with confidence, of who sees a winner that was chosen by how much it tells.
 
-    The real ``select`` draws, ranks and picks; only the training is replaced by a release that attains its curve.
+    The real ``select`` draws, ranks and picks; only the training is replaced: by a normal number.
     """
     rng, flagged = np.random.default_rng(5), []
     monkeypatch.setattr(selecting, "_score", lambda plan, run: abs(run[1] - 0.5 * run[0]))
@@ -231,8 +231,7 @@ def advantage_of_attack(plan, mus, monkeypatch, tmp_path, trials=6000) -> float:
         for _ in range(trials):
             select(plan, tmp_path / "run", rng=rng)
         flagged.append(sum(mu * (x - 0.5 * mu) > 0.0 for mu, x in released))
-    found = rate_at_most(flagged[1], trials) + rate_at_most(trials - flagged[0], trials) - 1.0
-    return found
+    return rate_at_most(flagged[1], trials) + rate_at_most(trials - flagged[0], trials) - 1.0
 
 
 def test_an_attack_from_below_needs_the_selection_and_stays_below_it(monkeypatch, tmp_path) -> None:
