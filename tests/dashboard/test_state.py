@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reticent.adversaries import Mixed, WorstCase
 from reticent.calibration import Advantage, EpsilonAtDelta
-from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, RELEASED, TARGETS, UNKNOWNS
+from reticent.dashboard.catalogue import ATTACKERS, ONE_RUN, PARAMETERS, RELEASED, TARGETS, UNKNOWNS
 from reticent.dashboard.state import (
     DEFAULTS,
     State,
@@ -19,7 +19,9 @@ from reticent.dashboard.state import (
     unknown_of,
 )
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Sampler, Selection
+from reticent.pairs import NegativeBinomial
+from reticent.pairs.selected import RUNS
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=40).map(str.strip)
 STATES = st.fixed_dictionaries(
@@ -63,6 +65,20 @@ def test_every_mechanism_of_the_page_is_one_of_the_library() -> None:
     assert mechanism_of(State.of({"mechanism": "laplace", "noise_multiplier": "2"})) == Laplace(2.0)
     run = mechanism_of(State.of({"by": "data", "sampler": "fixed-size", "dataset_size": "1000", "batch_size": "50"}))
     assert run == DPSGD(1.1, 0.05, 200, batch_size=50, dataset_size=1000, sampler=Sampler.FIXED_SIZE)
+
+
+def test_every_law_of_the_number_of_runs_goes_with_every_mechanism() -> None:
+    for mechanism in RELEASED:
+        for law in RUNS:
+            fields = {"mechanism": mechanism, "selection": law, "mean_runs": "7", "shape": "0.5"}
+            one = {"ledger": '{"kind":"gaussian","noise_multiplier":2.0}'} if mechanism == "ledger" else {}
+            found = mechanism_of(State.of({**fields, **one}))
+            assert isinstance(found, Selection)
+            assert found.base == mechanism_of(State.of({**fields, **one, "selection": ONE_RUN}))
+            assert (found.runs.name, found.runs.mean) == (law, 7.0)
+    assert mechanism_of(State.of({"selection": "negative-binomial", "shape": "0.5"})).runs == NegativeBinomial(10, 0.5)
+    with pytest.raises(ParameterError, match="mean_runs"):
+        mechanism_of(State.of({"selection": "geometric", "mean_runs": "many"}))
 
 
 def test_the_worst_case_is_always_asked() -> None:

@@ -12,9 +12,9 @@ from reticent.calibration.claims import Attack
 from reticent.calibration.search import Edge
 from reticent.calibration.steer import start_of, steering
 from reticent.calibration.targets import Target
-from reticent.calibration.unknowns import OfOneRun, Unknown
+from reticent.calibration.unknowns import Unknown, of_release
 from reticent.errors import NumericalError, ReticentError
-from reticent.mechanisms import Mechanism, Neighbouring, Selection
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import Status, condition
 from reticent.text import Brief, digits
 
@@ -60,7 +60,8 @@ class Calibration(Brief):
         achieved: the claimed risk at ``value``, which meets the target, and around the truth ``lower`` and
             ``upper``; a closed form has no enclosure and is repeated.
         slack: relative distance of ``value`` from the edge, estimated from the slope there; 0 if the end of
-            the range meets the target, at most one unit for whole numbers.
+            the range meets the target, at most one unit for whole numbers. Of an edge that is not proven to be the
+            only one (``Unknown.proven_edge``), it says how close this one is.
         evaluations: how often a curve or a profile was evaluated.
     """
 
@@ -127,8 +128,7 @@ def calibrate(
     adversary = WorstCase() if adversary is None else adversary
     if target.one_sided:
         refuse_secrets(adversary, target.name)
-    if isinstance(mechanism, Selection):
-        unknown = OfOneRun(unknown)
+    unknown = of_release(unknown, mechanism)
     attack = Attack(adversary, neighbouring or adversary.relation, method)
     search = _Search(mechanism, unknown, target, attack, progress)
     value, achieved, slack = search.whole() if unknown.whole else search.real()

@@ -111,17 +111,22 @@ def singles_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
     Args:
         mechanism: any.
     """
-    inner = _inner(mechanism)
+    inner = inner_of(mechanism)
     return inner if inner == (mechanism,) else tuple(one for part in inner for one in singles_of(part))
 
 
 def _selects(mechanism: Mechanism) -> bool:
     if isinstance(mechanism, Selection):
         return True
-    return any(_selects(part) for part in _inner(mechanism) if part is not mechanism)
+    return any(_selects(part) for part in inner_of(mechanism) if part is not mechanism)
 
 
-def _inner(mechanism: Mechanism) -> tuple[Mechanism, ...]:
+def inner_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
+    """What a mechanism is made of: the parts of a ledger, the settings of a list, the run of a selection; or itself.
+
+    Args:
+        mechanism: any.
+    """
     match mechanism:
         case Selection(base=base):
             return (base,)

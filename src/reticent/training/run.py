@@ -25,7 +25,7 @@ from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.io.commitments import new_salt
 from reticent.mechanisms import Sampler
 from reticent.mechanisms.gradients import GradientsRecord
-from reticent.records.hidden_steps import contraction
+from reticent.records.hidden_steps import TOO_LONG, contraction
 from reticent.records.rules import word
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_parts import DataRecord, Diagnostics, ParameterRecord, Seeds, Utility
@@ -201,7 +201,7 @@ def _refuse_seen_steps(config: TrainConfig, dataset: Dataset, settings: Settings
         raise UnsupportedError("final_model: no checkpoint, and no hooks but those of reticent: they see the steps")
     asked = config.model_dump(mode="json")
     if contraction(asked, config.learning_rate, config.weight_decay, settings.divisor) is None:
-        raise ParameterError("learning_rate", config.learning_rate, "at most 2 / smoothness with final_model: lower it")
+        raise ParameterError("learning_rate", config.learning_rate, TOO_LONG)
 
 
 def _checkpoint(path: Path | str | None, every: int, config: TrainConfig, dataset: Dataset) -> Checkpoint | None:
