@@ -22,6 +22,7 @@ class Unknown(ABC):
         whole: whether only whole numbers are allowed.
         proven_edge: whether that theorem is there. Where it is not, an answer still meets the target, as it was
             assessed itself; that no better value would is not claimed.
+        slack: how close to the edge a search goes, relative.
 
     Raises:
         ParameterError: ``low`` is not > 0, or ``high`` is below it.
@@ -31,6 +32,7 @@ class Unknown(ABC):
     risk_grows: ClassVar[bool]
     whole: ClassVar[bool] = False
     proven_edge: ClassVar[bool] = True
+    slack: ClassVar[float] = 5e-5
     low: float
     high: float
 
@@ -175,6 +177,7 @@ class MeanRuns(Unknown):
     name: ClassVar[str] = "mean_runs"
     risk_grows: ClassVar[bool] = True
     proven_edge: ClassVar[bool] = False
+    slack: ClassVar[float] = 1e-3  # runs are counted, and each try costs seconds
 
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
         if not isinstance(mechanism, Selection):

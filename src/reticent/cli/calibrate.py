@@ -234,6 +234,8 @@ def _print(document: CalibrationDocument, unknown: Unknown) -> None:
     many = "1 evaluation" if document.evaluations == 1 else f"{document.evaluations} evaluations"
     if unknown.proven_edge:
         say(f"within a relative {document.slack:.1g} of the edge; {many}")
+    elif document.value >= unknown.high:
+        say(f"the end of what is searched; {many}")
     else:
         say(f"a relative {document.slack:.1g} more would miss the target; a value beyond it is not ruled out; {many}")
     for note in document.worst_case.notes:
