@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from reticent.adversaries import Mixed, WorstCase
 from reticent.calibration import Advantage, EpsilonAtDelta
 from reticent.dashboard.catalogue import ATTACKERS, ONE_RUN, PARAMETERS, RELEASED, TARGETS, UNKNOWNS
+from reticent.dashboard.layout import CONTROLS, made_styles
 from reticent.dashboard.state import (
     DEFAULTS,
+    PINNED,
     State,
     adversaries_of,
     mechanism_of,
@@ -79,6 +81,16 @@ def test_every_law_of_the_number_of_runs_goes_with_every_mechanism() -> None:
     assert mechanism_of(State.of({"selection": "negative-binomial", "shape": "0.5"})).runs == NegativeBinomial(10, 0.5)
     with pytest.raises(ParameterError, match="mean_runs"):
         mechanism_of(State.of({"selection": "geometric", "mean_runs": "many"}))
+
+
+def test_the_fields_of_a_law_are_seen_where_it_is_chosen() -> None:
+    rules = made_styles()
+    for law in RUNS:
+        assert f"body[data-selection={law}] .f-mean_runs{{display:grid}}" in rules
+    assert "[data-selection=negative-binomial] .f-shape{display:grid}" in rules
+    assert "[data-selection=geometric] .f-shape" not in rules
+    assert {"selection", "mean_runs", "shape"} <= set(PINNED)
+    assert "selection" in CONTROLS
 
 
 def test_the_worst_case_is_always_asked() -> None:
