@@ -1,6 +1,6 @@
 """Which conditions of ``reticent.proofs`` a ledger establishes: ``checked`` for what was seen, ``declared`` else.
 
-What is left out stays as it is: nobody looked.
+What is left out is assumed: nobody looked.
 """
 
 from __future__ import annotations
