@@ -29,6 +29,7 @@ def runs(tmp_path_factory):
 def test_each_ledger_is_cited_by_what_its_own_public_certificate_shows(runs) -> None:
     plan = rt.DPSGD(8.0, 0.1, 5)
     both = rt.certify([*runs, plan], adversary="worst-case")
+    assert [part["noise_multiplier"] for part in both.certificate.mechanism["parts"]] == [4.0, 6.0, 8.0]
     cited = both.certificate.declared.releases
     assert cited[2] is None
     for run, release in zip(runs, cited, strict=False):
