@@ -150,7 +150,7 @@ def test_a_selection_writes_the_best_and_says_what_it_reveals(config, tmp_path, 
     code, out, _ = call(capsys, "train", config, "--out", tmp_path / "again")
     words = " ".join(out.split())
     assert code == 0
-    assert "the best of several runs; right answers on test records" in words
+    assert "the best of several runs; right answers on 360 test records" in words
     assert "number of runs: geometric, 3 on average" in words
     assert "How many runs there were is secret" in words
 

@@ -59,7 +59,8 @@ def test_the_best_is_written_and_nothing_else(tmp_path) -> None:
     assert list(run.ledger.contradictions()) == []
     assert run.ledger.mechanism() == plan.release
     assert run.config in [cell.config for cell in plan.cells]
-    assert found.score == pytest.approx(run.ledger.utility.test_accuracy, rel=1e-9, abs=0)
+    tested = run.ledger.utility.test_accuracy * run.ledger.data.test_size
+    assert found.score == pytest.approx(tested, rel=1e-9, abs=0)
     assert before - timedelta(seconds=1) <= datetime.fromisoformat(run.ledger.created) <= datetime.now(UTC)
 
 

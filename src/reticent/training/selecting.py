@@ -115,7 +115,8 @@ class Selected:
 
     Attributes:
         run: the best, or None where no run was drawn: then nothing is released.
-        score: of the best, as a share of right answers; noisy where it is that of training records.
+        score: right answers of the best; with their noise, and not as a share, where it is that of training records:
+            their number may be what is kept secret.
     """
 
     run: rundir.Run | None
@@ -184,7 +185,7 @@ def select(
         return Selected(None, None)
     if best[1] is None:
         raise NumericalError("training diverged in the best run: lower learning_rate or noise_multiplier")
-    return Selected(_written(plan, best[1], Path(out), began, sign), best[0][0] / _scored(plan))
+    return Selected(_written(plan, best[1], Path(out), began, sign), best[0][0])
 
 
 def _check_cell(cell: Cell, first: Cell) -> None:
@@ -219,10 +220,6 @@ def _score(plan: Plan, run: Fitted) -> float:
     if plan.asked.score_noise is not None:
         return run.right + plan.asked.score_noise * float(SystemSource().normal(1)[0])
     return round((run.ledger.utility.test_accuracy or 0.0) * len(plan.dataset.test))
-
-
-def _scored(plan: Plan) -> int:
-    return len(plan.dataset.train if plan.asked.score == "train" else plan.dataset.test)
 
 
 def _written(plan: Plan, run: Fitted, out: Path, began: str, sign: Ed25519PrivateKey | None) -> rundir.Run:
