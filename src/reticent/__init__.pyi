@@ -39,7 +39,6 @@ from reticent.mechanisms import Guarantee as Guarantee
 from reticent.mechanisms import Laplace as Laplace
 from reticent.mechanisms import Ledger as Ledger
 from reticent.mechanisms import Neighbouring as Neighbouring
-from reticent.mechanisms import OneOf as OneOf
 from reticent.mechanisms import RandomisedResponse as RandomisedResponse
 from reticent.mechanisms import Sampler as Sampler
 from reticent.mechanisms import Selection as Selection

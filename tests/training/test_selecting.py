@@ -15,6 +15,7 @@ from scipy.stats import beta
 import reticent as rt
 from reticent.certificates.build import public
 from reticent.errors import ArtifactError, NumericalError, ParameterError
+from reticent.mechanisms import OneOf
 from reticent.mechanisms.codec import mechanism_record
 from reticent.mechanisms.one_of import drawn_from
 from reticent.proofs import Status
@@ -44,7 +45,7 @@ def test_settings_that_release_the_same_are_one_run_and_others_are_a_list() -> N
     one = planned()
     assert one.release == rt.Selection(rt.DPSGD(2.0, 0.2, 3), rt.Geometric(3))
     several = planned(NOISES)
-    assert several.release.base == rt.OneOf((rt.DPSGD(1.0, 0.2, 3), rt.DPSGD(4.0, 0.2, 3)), (2, 2))
+    assert several.release.base == OneOf((rt.DPSGD(1.0, 0.2, 3), rt.DPSGD(4.0, 0.2, 3)), (2, 2))
     scored = planned(score="train", score_noise=5.0)
     assert scored.release.base == rt.Ledger((rt.DPSGD(2.0, 0.2, 3), rt.Gaussian(5.0)))
 
@@ -267,8 +268,8 @@ def test_a_list_of_equal_settings_is_each_of_them() -> None:
     np.testing.assert_allclose(both, (first + 2.0 * second) / 3.0, rtol=1e-9)
     assert drawn_from([one, one]) == one
     with pytest.raises(ParameterError, match="none of them twice"):
-        rt.OneOf((one, one), (1, 1))
-    assert math.isclose(sum(rt.OneOf((one, other), (1, 2)).weights), 3)
+        OneOf((one, one), (1, 1))
+    assert math.isclose(sum(OneOf((one, other), (1, 2)).weights), 3)
 
 
 def test_a_number_of_runs_is_in_no_file(released) -> None:
