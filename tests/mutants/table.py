@@ -35,6 +35,11 @@ PERSONS = "tests/adversaries/relaxed/test_whole_user_directions.py"
 TAIL = "tests/adversaries/relaxed/test_relaxed_tail.py"
 ONE_NORMAL = "tests/adversaries/relaxed/test_one_normal.py"
 HIDDEN_STEPS = "tests/training/test_hidden_steps.py"
+SELECTING = "tests/training/test_selecting.py"
+SELECTION = "tests/accountants/test_selection.py"
+TOGETHER = "tests/api/test_together.py"
+REGISTER = "tests/certificates/test_register.py"
+FILTERED = "tests/mechanisms/test_filtered.py"
 VERIFY = "tests/certificates/test_verify.py"
 LEDGER_FACTS = "tests/certificates/test_ledger_facts.py"
 NEIGHBOURS = "tests/certificates/test_neighbours.py"
@@ -556,6 +561,41 @@ MUTANTS = (
     Mutant("allocation: equal batches, as shuffling has", "reticent/training/batches.py", "step = (source.uniform(dataset_size) * steps).astype(np.int64)", "step = np.argsort(source.uniform(dataset_size)) * steps // dataset_size", "tests/watching/test_random_allocation.py::test_the_law_of_the_draws"),
     Mutant("watch: a subclass of the allocation is trusted", "reticent/watching/samplers.py", "if type(batches) is RandomAllocation or", "if isinstance(batches, RandomAllocation) or", "tests/watching/test_random_allocation.py::test_a_class_that_draws_otherwise_is_unknown"),
     Mutant("watch: an allocation that is broken off counts its steps", "reticent/records/watched_run.py", "counted = steps if unbroken else segment.passes * batches", "counted = steps", "tests/watching/test_random_allocation.py::test_an_epoch_that_is_broken_off_counts_in_full"),
+    Mutant("selection: the opponents of the winner are forgotten", "reticent/pairs/selected.py", "power: np.ndarray = self.mean * (self.gamma / self._left(outside)) ** (self.shape + 1.0)", "power: np.ndarray = self.mean * (self.gamma / self._left(outside)) ** self.shape", SELECTION + "::test_generating_functions"),
+    Mutant("selection: a list is certified by its first setting", "reticent/accountants/selection.py", "shares = np.array(pair.weights, dtype=float)", "shares = np.array([1.0, *(0.0 for _ in pair.weights[1:])])", SELECTING + "::test_a_list_of_equal_settings_is_each_of_them"),
+    Mutant("selection: one run is certified for the best", "reticent/records/run_ledger.py", "return self.one_run() if self.selection is None else self.selection.release()", "return self.one_run()", SELECTING + "::test_the_best_is_written_and_nothing_else"),
+    Mutant("selection: settings walk through the list", "reticent/training/selecting.py", "plan.cells[int(draws.integers(len(plan.cells)))]", "plan.cells[0]", SELECTING + "::test_how_many_runs_there_are_has_the_stated_law"),
+    Mutant("selection: as many runs as on average", "reticent/training/selecting.py", "plan.asked.law().draw(draws)", "max(1, round(plan.asked.law().mean))", SELECTING + "::test_how_many_runs_there_are_has_the_stated_law"),
+    Mutant("selection: the first of equal runs wins", "reticent/training/selecting.py", "float(draws.random()))", "0.0)", SELECTING + "::test_runs_with_equal_scores_win_by_a_coin"),
+    Mutant("selection: draws that anybody can repeat", "reticent/training/selecting.py", "np.random.default_rng() if rng is None", "np.random.default_rng(0) if rng is None", SELECTING + "::test_the_draws_come_from_the_operating_system"),
+    Mutant("selection: runs that share their noise", "reticent/training/selecting.py", "if config.randomness is not Randomness.FRESH:", "if config.randomness is None:", SELECTING + "::test_what_the_theorem_does_not_cover_is_refused_before_anything_is_drawn"),
+    Mutant("selection: other records in some settings", "reticent/training/selecting.py", "if config.data != first.config.data:", "if config.data is None:", SELECTING + "::test_what_the_theorem_does_not_cover_is_refused_before_anything_is_drawn"),
+    Mutant("selection: a score without its noise", "reticent/training/selecting.py", "return run.right + plan.asked.score_noise *", "return run.right + 0.0 *", SELECTING + "::test_the_score_on_training_records_has_the_noise_that_is_counted"),
+    Mutant("selection: a score that nobody counts", "reticent/records/selected_run.py", "return release if noise is None else Ledger(", "return release if True else Ledger(", SELECTING + "::test_settings_that_release_the_same_are_one_run_and_others_are_a_list"),
+    Mutant("selection: a run that diverged ends the draw", "reticent/training/selecting.py", "    except NumericalError:\n        return None", "    except KeyError:\n        return None", SELECTING + "::test_a_run_that_diverged_is_the_worst_and_never_an_error_of_its_own"),
+    Mutant("selection: the ledger names a gentler list", "reticent/records/selected_run.py", "if all(_steps(case) != ran for case in stated.cases()):", "if False:", SELECTING + "::test_a_ledger_that_was_changed_contradicts_itself"),
+    Mutant("selection: that nobody looked on is checked", "reticent/records/selected_run.py", '"hidden-runs": Status.ASSUMED', '"hidden-runs": Status.CHECKED', SELECTING + "::test_the_certificate_is_of_the_selection_and_verifies"),
+    Mutant("several releases: each alone is enough", "reticent/api/together.py", "for one in releases for part in parts_of(one.mechanism)", "for one in releases[:1] for part in parts_of(one.mechanism)", TOGETHER + "::test_each_ledger_is_cited_by_what_its_own_public_certificate_shows"),
+    Mutant("several releases: noise from one seed", "reticent/api/together.py", "if len(set(seeded.values())) < len(seeded):", "if False:", TOGETHER + "::test_two_runs_with_one_seed_share_their_noise"),
+    Mutant("several releases: a ledger is not read", "reticent/api/together.py", "            refuse_contradictions(ledger)", "            pass", TOGETHER + "::test_a_ledger_that_contradicts_itself_is_no_release"),
+    Mutant("several releases: the private digest is shown", "reticent/api/together.py", "CitedRelease(ledger=shown.digest", "CitedRelease(ledger=ledger.digest", TOGETHER + "::test_each_ledger_is_cited_by_what_its_own_public_certificate_shows"),
+    Mutant("register: a release is left out of the sum", "reticent/certificates/register.py", "for release in (*known, *more)", "for release in (*known[1:], *more)", REGISTER + "::test_all_releases_together"),
+    Mutant("register: the budget does not stop", "reticent/certificates/register.py", "if not anyway and not register.budget.met_by(spent):", "if False:", REGISTER + "::test_the_budget_stops_a_release_that_is_not_out_yet"),
+    Mutant("register: a line may be left out", "reticent/certificates/register.py", "(entry.number, entry.previous) != (number, head)", "False", REGISTER + "::test_lines_that_were_tampered_with"),
+    Mutant("register: a line that was edited", "reticent/certificates/register.py", "if not sealed.signers(keys):", "if not sealed:", REGISTER + "::test_lines_that_were_tampered_with"),
+    Mutant("register: any key signs", "reticent/certificates/register.py", "if not sealed.signers(keys):", "if not keys:", REGISTER + "::test_only_keys_that_are_trusted"),
+    Mutant("register: opened again over what it holds", "reticent/certificates/register.py", "os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC", "os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC", REGISTER + "::test_opened_once"),
+    Mutant("filter: the release that exceeds is admitted", "reticent/mechanisms/filtered.py", "if cost > self._left:", "if 0 >= self._left:", FILTERED + "::test_the_budget_is_a_sum_of_squares"),
+    Mutant("filter: what was admitted is not counted", "reticent/mechanisms/filtered.py", "self._left -= cost", "self._left -= 0", FILTERED + "::test_the_budget_is_a_sum_of_squares"),
+    Mutant("filter: noise counts once for several releases", "reticent/mechanisms/filtered.py", "release.releases / Fraction(", "1 / Fraction(", FILTERED),
+    Mutant("filter: any release is Gaussian", "reticent/mechanisms/filtered.py", "if not isinstance(part, Gaussian) or part.noise_multiplier == 0.0:", "if getattr(part, 'noise_multiplier', 1.0) == 0.0:", FILTERED + "::test_other_releases_are_refused_by_name"),
+    Mutant("filter: half of the budget", "reticent/mechanisms/filtered.py", "neighbouring.sensitivity * math.sqrt(self.budget)", "neighbouring.sensitivity * 0.5 * math.sqrt(self.budget)", FILTERED + "::test_what_everything_admitted_amounts_to"),
+    Mutant("ppv: a prior of one half", "reticent/risk/measures.py", "flagged, wrongly = _check.open_fraction(prior=prior) * power, (1.0 - prior) * fpr", "flagged, wrongly = 0.5 * power, 0.5 * fpr", "tests/risk/test_measures.py"),
+    Mutant("ppv: false alarms do not count", "reticent/risk/measures.py", "(1.0 - prior) * fpr\n    return flagged", "(1.0 - prior) * fpr * fpr\n    return flagged", "tests/risk/test_measures.py"),
+    Mutant("ppv: its inverse forgets the prior", "reticent/risk/measures.py", "return value * (1.0 - prior) * fpr / ((1.0 - value) * prior)", "return value * fpr / (1.0 - value)", "tests/risk/test_measures.py"),
+    Mutant("secret: a blind guess of one bit more", "reticent/risk/measures.py", "math.exp2(math.log2(guesses) - ", "math.exp2(math.log2(guesses) - 1.0 - ", "tests/risk/test_secrets.py::test_the_formula_in_many_digits"),
+    Mutant("final model: a target for anybody's factor", "reticent/training/setup.py", "_contraction(config, planned) if config.final_model else None", "0.5 if config.final_model else None", HIDDEN_STEPS + "::test_a_target_for_who_sees_the_final_model_takes_less_noise"),
+    Mutant("calibrate: a mean number of runs that is not put", "reticent/calibration/unknowns.py", "runs=replace(mechanism.runs, mean=float(value))", "runs=replace(mechanism.runs, mean=1.0)", "tests/calibration/test_mean_runs.py"),
     Mutant("selection: no outcome ranks above a higher loss", "reticent/accountants/selection.py", "reached = np.maximum.accumulate(value, axis=1)", "reached = np.repeat(value[:, :1], value.shape[1], axis=1)", "tests/accountants/test_selection.py::test_no_order_of_outcomes_shows_more"),
     Mutant("selection: the shift of the other direction", "reticent/accountants/selection.py", "runs.most_log_ratio(np.exp(rates.tnr), np.exp(rates.fnr))", "runs.most_log_ratio(np.exp(rates.fpr), np.exp(rates.tpr))", "tests/accountants/test_selection.py::test_no_order_of_outcomes_shows_more"),
 )  # fmt: skip
