@@ -207,6 +207,14 @@ class TestOneEpoch:
         assert below < truth < above
         assert above / below < 1.02
 
+    @pytest.mark.parametrize(("noise", "bins"), [(40.0, 5001), (400.0, 101)])
+    def test_much_noise_keeps_both_ends(self, noise: float, bins: int) -> None:
+        """A single variable is narrower than the pitch of the sum's grid: one ended with an error, one with 0 below."""
+        above, below = (advantage(curve) for curve in random_allocation(noise, bins))
+        nearly = math.erf(math.sqrt(math.expm1(1.0 / noise**2) / bins / 8.0))
+        assert below <= nearly * (1.0 + 1e-6)
+        assert nearly * (1.0 - 1e-6) <= above <= below * (1.0 + 1e-4)
+
     def test_next_to_no_noise_and_very_many_bins(self) -> None:
         silent = random_allocation(0.02, 4)
         assert advantage(silent[1]) == pytest.approx(1.0, abs=1e-9)
