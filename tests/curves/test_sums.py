@@ -10,7 +10,7 @@ import pytest
 
 from reticent.curves._sums import products, roundings, running, running_roundings, weighted
 
-LENGTHS = [1, 2, 31, 32, 33, 64, 65, 100, 1023, 1024, 1100, 5000]
+LENGTHS = [1, 2, 63, 64, 65, 128, 129, 200, 1023, 1024, 1100, 5000]
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ def test_no_term_takes_part_in_more_roundings_than_stated(terms: int) -> None:
     found = max(one.count for one in products(rounded(2, terms), rounded(3, terms)).ravel())
     assert found <= roundings(terms) <= found + 1
     assert max(one.count for one in weighted(rounded(2, terms), rounded(terms))) == found
-    assert roundings(terms, parts=2) >= 2 * min(terms, 32)
+    assert roundings(terms, parts=2) >= 2 * min(terms, 64)
 
 
 @pytest.mark.parametrize("terms", LENGTHS)
 def test_running_sums_take_part_in_no_more_than_stated(terms: int) -> None:
     """Python's sum of objects in the blocks that ``running`` makes: ``np.cumsum`` adds one after the other."""
     found = max(one.count for one in running(rounded(terms)))
-    assert found <= running_roundings(terms) <= found + 35
+    assert found <= running_roundings(terms) <= found + 2
 
 
 def test_few_roundings_for_many_terms() -> None:
@@ -53,7 +53,7 @@ def test_few_roundings_for_many_terms() -> None:
     assert running_roundings(2**20) <= 2100
 
 
-@pytest.mark.parametrize("terms", [33, 1100])
+@pytest.mark.parametrize("terms", [65, 1100])
 def test_they_are_the_sums(terms: int) -> None:
     rng = np.random.default_rng(terms)
     left, right = rng.standard_normal((4, terms)), rng.standard_normal((3, terms))

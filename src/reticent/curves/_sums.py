@@ -1,7 +1,7 @@
 """Sums in blocks, so that each term takes part in few roundings in whatever order a library adds.
 
 n terms that are added one by one take part in up to n roundings. BLAS may add them in any order, so no less can be
-counted for it. Blocks of at least 32 and about sqrt(n) terms, summed each for itself and then added up, take part in
+counted for it. Blocks of at least 64 and about sqrt(n) terms, summed each for itself and then added up, take part in
 about 2 sqrt(n). A sum is off by at most half an eps for each counted rounding, times the sum of its terms' moduli.
 """
 
@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-_BLOCK = 32  # terms, at least: shorter ones cost more calls than they save roundings
+_BLOCK = 64  # terms, at least: shorter ones cost more calls than they save roundings
 
 
 def _block(terms: int) -> int:
@@ -69,4 +69,4 @@ def running(values: np.ndarray) -> np.ndarray:
 def running_roundings(terms: int) -> int:
     """Roundings that one term of ``running`` takes part in, at most."""
     block = _block(terms)
-    return block + terms // block + 1
+    return min(terms, block) + terms // block

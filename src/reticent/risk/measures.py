@@ -122,7 +122,7 @@ def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
         >>> round(tpr_at_fpr(GaussianTradeOff(1.0), fpr=0.01), 4)
         0.0924
     """
-    return float(curve.power(_check.fraction(fpr=fpr)))
+    return _power(_Same(curve), _check.fraction(fpr=fpr))
 
 
 @_of_curve
@@ -336,6 +336,11 @@ class _Same:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Same) and other.curve is self.curve
+
+
+@lru_cache(maxsize=32)  # what follows from a power reads it again
+def _power(same: _Same, fpr: float) -> float:
+    return float(same.curve.power(fpr))
 
 
 @lru_cache(maxsize=16)  # one assessment reads the same curve up to three times, at a tenth of a second each
