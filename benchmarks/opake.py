@@ -2,8 +2,8 @@
 
 Both sides give the advantage, epsilon at 1e-5 and powers at 1e-4 to 1e-1 of the runs c1 to c5, in turn and in one
 process, in CPU seconds on one thread. Ours is ``rt.assess`` with every number of its report. opake is asked at its own
-spacing of 1e-4, at 1e-5 and at 3e-6; none that ends within minutes has our errors. Its extension does not load on Python
-3.11: where the Python that runs this lacks it, ``OPAKE_PYTHON`` names one that has both (on 3.13,
+spacing of 1e-4, at 1e-5 and at 3e-6; none that ends within minutes has our errors. Its extension does not load on
+Python 3.11: where the Python that runs this lacks it, ``OPAKE_PYTHON`` names one that has both (on 3.13,
 ``pip install -e ".[dev]" opake-accounting``). Without that there is no row.
 """
 
