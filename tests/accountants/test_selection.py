@@ -56,21 +56,17 @@ def masses(runs: Runs, most: int = 3000) -> np.ndarray:
 
 
 def law_of_the_best(one: np.ndarray, law: np.ndarray) -> np.ndarray:
-    """Probability that each outcome is the best of K, K with ``law``; outcomes are ordered by their score."""
-    below = np.concatenate([[0.0], np.cumsum(one)])
-    counts = np.arange(len(law))
-    reached = np.array([law @ np.minimum(q, 1.0) ** counts for q in below])
-    return np.diff(reached)
+    """Probability that each outcome (last axis) is the best of K, K with ``law``; they are ordered by their score."""
+    below = np.cumsum(np.concatenate([np.zeros((*one.shape[:-1], 1)), one], axis=-1), axis=-1)
+    reached = np.polynomial.polynomial.polyval(np.minimum(below, 1.0), law[: 1 + np.flatnonzero(law > 1e-20)[-1]])
+    return np.diff(reached, axis=-1)
 
 
 def worst_delta(absent: np.ndarray, present: np.ndarray, law: np.ndarray, orders: list[tuple[int, ...]]) -> np.ndarray:
     """The largest delta of the best of K over all orders, at ``EPSILONS``, either data set being the true one."""
-    worst = np.zeros(len(EPSILONS))
-    for order in map(list, orders):
-        p, q = law_of_the_best(absent[order], law), law_of_the_best(present[order], law)
-        for one, other in ((p, q), (q, p)):
-            worst = np.maximum(worst, [np.maximum(other - math.exp(e) * one, 0.0).sum() for e in EPSILONS])
-    return worst
+    p, q = (law_of_the_best(one[np.array(orders)], law) for one in (absent, present))
+    deltas = [[np.maximum(y - math.exp(e) * x, 0.0).sum(axis=1) for x, y in ((p, q), (q, p))] for e in EPSILONS]
+    return np.max(deltas, axis=(1, 2))
 
 
 def base(absent: np.ndarray, present: np.ndarray) -> CurvePair:
