@@ -205,7 +205,7 @@ def test_a_great_many_runs(runs: Runs) -> None:
 def test_a_mean_that_a_shape_cannot_have_in_floats() -> None:
     """Near shape -1 all runs but next to none are one, and the rest has no end: its gamma is below e^-100."""
     assert NegativeBinomial(2.6, -0.99).gamma == pytest.approx(math.exp(-96.56), rel=0.01, abs=0)
-    with pytest.raises(ParameterError, match="at most 2.69"):
+    with pytest.raises(ParameterError, match=r"at most 2\.69"):
         NegativeBinomial(20, -0.99)
 
 
