@@ -121,18 +121,19 @@ def log_normal(deviation: float, window: Window, effort: Effort, *, above: bool,
     with np.errstate(divide="ignore"):
         z = np.log(borders) / deviation + 0.5 * deviation
     mass, mean = _cells(z), _cells(z - deviation)
-    at = np.clip(mean / mass, borders[:-1], borders[1:])
+    held = mass > 0.0  # far cells of a pitch that is wide for this law hold nothing
+    at = np.clip(np.divide(mean, mass, out=borders[:-1].copy(), where=held), borders[:-1], borders[1:])
     # Masses are those of slightly moved borders; a mean within its cell may be wrong by the errors of both numbers.
     steps = np.minimum(np.abs(z[:-1]), np.abs(z[1:]))
-    loose = (
-        _ROUNDING
-        * (1.0 + steps)
-        * (1.0 + steps + deviation)
-        * (_smaller_tail(z) / mass + _smaller_tail(z - deviation) / mean)
-    )
     with np.errstate(divide="ignore", invalid="ignore"):
+        loose = (
+            _ROUNDING
+            * (1.0 + steps)
+            * (1.0 + steps + deviation)
+            * (_smaller_tail(z) / mass + _smaller_tail(z - deviation) / mean)
+        )
         wrong = np.minimum(loose, np.diff(borders) / borders[:-1])
-    eta = float(wrong[mass > 0].max()) + 4.0 * _ROUNDING * (1.0 + deviation) * (12.0 + 2.0 * deviation)
+    eta = float(wrong[held].max()) + 4.0 * _ROUNDING * (1.0 + deviation) * (12.0 + 2.0 * deviation)
     middle = max(int(np.searchsorted(z, 0.0)) - 1, 0)
     kappa = EPS * (4.0 / float(mass[middle]) + 8.0)
     return _placed([(at, mass)], grid, above, 0.0, kappa, eta)
