@@ -340,3 +340,11 @@ class TestBadInput:
         run = DPSGD(1, 0.1, 9, sampler=Sampler.TRUNCATED_POISSON, dataset_size=50, max_batch_size=9, records_per_user=2)
         with pytest.raises(UnsupportedError, match="several records"):
             run.parts_under(ADD)
+
+
+@pytest.mark.parametrize(("noise", "bins"), [(17.6, 64188), (100.0, 1023)])
+def test_many_steps_of_much_noise(noise: float, bins: int) -> None:
+    """One step on the grid of the sum holds nothing in most cells. The sum is next to normal."""
+    above, below = random_allocation(noise, bins)
+    normal = math.sqrt(math.expm1(1.0 / noise**2) / (2.0 * math.pi * bins))
+    assert 0.998 * normal < below.delta(0.0) <= above.delta(0.0) < 1.002 * normal

@@ -117,7 +117,7 @@ def _best_of(pair: SelectedPair) -> CurvePair:
         if pair.weaker:
             return CurvePair(_below(run, pair.runs))
         curve = _above(run, pair.runs, (ahead, back))
-    return CurvePair(curve, (ahead + pair.runs.most_loss(back), back + pair.runs.most_loss(ahead)))
+    return CurvePair(curve, (ahead + pair.runs.most_loss(ahead, back), back + pair.runs.most_loss(back, ahead)))
 
 
 def _above(run: TradeOff, runs: Runs, ends: tuple[float, float]) -> Polygon:
@@ -142,7 +142,7 @@ class _Ahead:
         tangents = polygon_above(losses, np.append(run.reversed.log_delta(behind), run.log_delta(forward)))
         rates = tangents.vertices
         self._run, self._runs, self._cells = run, runs, _Cells.of(rates, runs)
-        self._cost = min(runs.most_log_ratio(np.exp(rates.tnr), np.exp(rates.fnr)), runs.most_loss(ends[1]))
+        self._cost = min(runs.most_log_ratio(np.exp(rates.tnr), np.exp(rates.fnr)), runs.most_loss(*ends))
         wide = np.linspace(0.0, ahead + min(self._cost, _FURTHEST), _ACCURACY.coarse)
         ended = self._bounds(wide) <= _ACCURACY.deepest
         last = wide[int(np.argmax(ended))] if np.any(ended) else wide[-1]
@@ -168,7 +168,7 @@ def _attained(run: TradeOff, runs: Runs) -> LogErrors:
     ahead, back = _largest(run), _largest(run.reversed)
     losses = np.linspace(-back, ahead, _ACCURACY.thresholds)
     cells = _Cells.of(polygon_through(run.errors(losses)).vertices, runs)
-    furthest = min(ahead + runs.most_loss(back), _FURTHEST)
+    furthest = min(ahead + runs.most_loss(ahead, back), _FURTHEST)
     return cells.below(runs, np.exp(np.append(0.0, np.geomspace(1e-2 * furthest, furthest, _ACCURACY.paths))))
 
 
@@ -182,7 +182,8 @@ def _largest(run: TradeOff) -> float:
 def _levels(runs: Runs) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities up to 1/2 between which F' changes by about one factor, and the distance at each."""
     fine = np.concatenate([[0.0], np.geomspace(1e-9, 0.5, 2000)])
-    speed = runs.second(fine) / runs.first(fine)
+    first = runs.first(fine)
+    speed = np.divide(runs.second(fine), first, out=np.zeros(len(fine)), where=first > 0.0)
     passed = np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.diff(fine))])
     count = min(_ACCURACY.levels, 1 + int(passed[-1] / _ACCURACY.factor))
     found = np.interp(np.linspace(0.0, passed[-1], count + 1), passed, fine)
