@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "mathml",
+    "inline_formulas",
     "site_pages",
 ]
 root_doc = "index"

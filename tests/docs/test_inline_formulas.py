@@ -1,0 +1,49 @@
+"""Formulas within a sentence: each is read as it was meant, and none is lost."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.docs.follow import BLOCK, PAGES, ROOT
+
+pytestmark = pytest.mark.docs
+formulas = pytest.importorskip("inline_formulas", reason="docs/ is on the path, docutils comes with the site")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("s^2/T", "s^{2}"),
+        ("e^(-epsilon/2)", r"e^{-\varepsilon /2}"),
+        ("rho^2T", r"\rho ^{2T}"),
+        ("P_{Ru}", "P_{Ru}"),
+        ("y_{s−1}", "y_{s-1}"),
+        ("Phi^-1(x)", r"\Phi ^{-1}"),
+        ("sqrt(T (e^s - 1))", r"\sqrt{T (e^{s} - 1)}"),
+        ("I^(6)", "I^{(6)}"),
+        ("x^2/72", "x^{2}"),
+        ("(a + b)^2", "{}^{2}"),
+        ("e^{√λ ⟨u, y⟩}", r"e^{\sqrt{λ} \langle u, y\rangle }"),
+    ],
+)
+def test_a_formula_is_read_as_it_was_meant(written: str, meant: str) -> None:
+    found = formulas.FORMULA.search(written)
+    assert formulas.latex(found.group()) == meant
+
+
+@pytest.mark.parametrize("word", ["records_per_user", "test_accuracy", "a plain word", "[0, 1]", "2 to 3"])
+def test_names_and_words_are_no_formulas(word: str) -> None:
+    assert not formulas.FORMULA.search(word)
+
+
+def test_every_formula_of_the_theory_can_be_drawn() -> None:
+    drawn = 0
+    for page in PAGES:
+        if page.is_relative_to(ROOT / "docs/theory"):
+            text = re.sub(r"`[^`]*`|\$\$.*?\$\$", "", BLOCK.sub("", page.read_text(encoding="utf-8")), flags=re.DOTALL)
+            for match in formulas.FORMULA.finditer(text):
+                assert formulas.tex2mathml(formulas.latex(match.group()), as_block=False)
+                drawn += 1
+    assert drawn > 800
