@@ -23,7 +23,8 @@ WRITTEN = [page for page in PAGES if page not in MADE_LISTS and page.parent.name
 TERMS = re.findall(r"^## (.+)$", (DOCS / "concepts/glossary.md").read_text(), re.MULTILINE)
 TICS = re.compile(
     r"fewer of the one cost|a run that somebody saw|(?:takes? nothing|nothing is taken) off for sampling|"
-    r"joins each batch by a coin|by a coin of its own|put its name behind|holds? it against|not least|as it were|so to speak",
+    r"joins each batch by a coin|by a coin of its own|put its name behind|holds? it against|not least|as it were|"
+    r"so to speak",
     re.IGNORECASE,
 )
 """Riddles that a reader named once."""
