@@ -22,6 +22,8 @@ formulas = pytest.importorskip("inline_formulas", reason="docs/ is on the path, 
         ("y_{s−1}", "y_{s-1}"),
         ("Phi^-1(x)", r"\Phi ^{-1}"),
         ("sqrt(T (e^s - 1))", r"\sqrt{T (e^{s} - 1)}"),
+        ("e^epsilon", r"e^{\varepsilon }"),
+        ("F_chord", r"F_{\mathrm{chord}}"),
         ("I^(6)", "I^{(6)}"),
         ("x^2/72", "x^{2}"),
         ("(a + b)^2", "{}^{2}"),
@@ -36,6 +38,19 @@ def test_a_formula_is_read_as_it_was_meant(written: str, meant: str) -> None:
 @pytest.mark.parametrize("word", ["records_per_user", "test_accuracy", "a plain word", "[0, 1]", "2 to 3"])
 def test_names_and_words_are_no_formulas(word: str) -> None:
     assert not formulas.FORMULA.search(word)
+
+
+@pytest.mark.parametrize(
+    "code", ["s = 1/sigma^2", "F_chord = 2 e^s", "R_t", "delta = tpr - e^epsilon fpr", "N(0, s^2)"]
+)
+def test_formulas_that_are_set_as_code_are_typeset_too(code: str) -> None:
+    assert formulas.is_formula(code)
+    assert formulas.drawable(formulas.latex(code))
+
+
+@pytest.mark.parametrize("code", ["rho_form", "mu_above", "_log_delta_above", "test_a_second_layer", "rt.x_y", "--a_b"])
+def test_names_of_the_library_stay_code(code: str) -> None:
+    assert not formulas.is_formula(code)
 
 
 def test_every_formula_of_the_theory_can_be_drawn() -> None:
