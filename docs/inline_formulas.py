@@ -22,13 +22,15 @@ KEPT = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.
 
 _INNER = r"(?:[^(){}]|\((?:[^(){}]|\([^(){}]*\))*\))*"
 _LETTER = r"A-Za-zα-ωΑ-Ωℓ"
-_SCRIPT = rf"[_^](?:\{{{_INNER}\}}|\({_INNER}\)|[-−+]?\d+(?![{_LETTER}])|[{_LETTER}\d]{{1,7}}(?![{_LETTER}\d])|\*)"
-_BASE = rf"(?:(?<![{_LETTER}\d])(?:{'|'.join(GREEK)}|[^\W\d_]|\d+)'*|(?<=\)))"
-SCRIPTED = rf"{_BASE}(?:{_SCRIPT})+'*"
+_NAMED_INDEX = rf"[-−+]?\d+(?![{_LETTER}])|[{_LETTER}\d]{{1,7}}(?![{_LETTER}\d])|\*"
+_SCRIPT = rf"[_^](?:sqrt\([^()]*\)|\{{{_INNER}\}}|\({_INNER}\)|{_NAMED_INDEX})"
+_BASE = rf"(?!rho_form)(?:(?<![{_LETTER}\d])(?:{'|'.join(GREEK)}|[^\W\d_]|∂|\d+)'*|(?<=\)))"
+SCRIPTED = rf"{_BASE}(?:{_SCRIPT})+(?:'(?!s\b))*"
 ROOT = rf"\bsqrt\({_INNER}\)"
 FORMULA = re.compile(f"{ROOT}|{SCRIPTED}")
 SIGNS = {"<=": "≤", ">=": "≥", "->": "→"}
 NAMED = {
+    "∂": "partial",
     "→": "to",
     "×": "times",
     "∓": "mp",
@@ -46,8 +48,10 @@ FUNCTIONS = ("sum", "log", "ln", "exp", "max", "min", "inf", "sup", "sinh", "cos
 def latex(formula: str) -> str:
     """One formula in LaTeX. A number in brackets keeps them, because it counts derivatives or moments."""
     text = re.sub(r"([_^])\((\d+)\)", "\\1{\ue000\\2\ue001}", _signs(formula))
+    text = re.sub(r"([_^])(sqrt\([^()]*\))", r"\1{\2}", text)
     text = re.sub(rf"([_^])\(({_INNER})\)", r"\1{\2}", text).replace("\ue000", "(").replace("\ue001", ")")
     text = re.sub(rf"([_^])([-−+]?\d+(?![{_LETTER}])|[{_LETTER}\d]+|\*)", r"\1{\2}", text)
+    text = re.sub(r"([_^])\{([^{}]*)\}('+)", r"\1{\2\3}", text)  # a prime after an index is the index's
     text = re.sub(r"\bsqrt\(((?:[^()]|\([^()]*\))*)\)", r"\\sqrt{\1}", text)
     text = re.sub(r"√(\w)", r"\\sqrt{\1}", text)
     text = re.sub(r"(?<![\\A-Za-z])([A-Za-z]{2,})(?![A-Za-z])", lambda found: _word(found[1]), text)

@@ -24,6 +24,11 @@ formulas = pytest.importorskip("inline_formulas", reason="docs/ is on the path, 
         ("sqrt(T (e^s - 1))", r"\sqrt{T (e^{s} - 1)}"),
         ("e^epsilon", r"e^{\varepsilon }"),
         ("F_chord", r"F_{\mathrm{chord}}"),
+        ("g_S'", "g_{S'}"),
+        ("g'_S'", "g'_{S'}"),
+        ("G_mu's", r"G_{\mu }"),
+        ("∂_i", r"\partial _{i}"),
+        ("G_sqrt(v)", r"G_{\sqrt{v}}"),
         ("I^(6)", "I^{(6)}"),
         ("x^2/72", "x^{2}"),
         ("(a + b)^2", "{}^{2}"),
@@ -35,7 +40,7 @@ def test_a_formula_is_read_as_it_was_meant(written: str, meant: str) -> None:
     assert formulas.latex(found.group()) == meant
 
 
-@pytest.mark.parametrize("word", ["records_per_user", "test_accuracy", "a plain word", "[0, 1]", "2 to 3"])
+@pytest.mark.parametrize("word", ["records_per_user", "rho_form", "test_accuracy", "a plain word", "[0, 1]", "2 to 3"])
 def test_names_and_words_are_no_formulas(word: str) -> None:
     assert not formulas.FORMULA.search(word)
 
