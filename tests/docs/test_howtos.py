@@ -22,6 +22,7 @@ SHORT = {
     "howto/opacus.md": ["certificate/certificate.html", "ledger.json"],
     "howto/persons.md": ["certificate/certificate.html"],
     "howto/own-table.md": ["runs/people-certificate/certificate.html"],
+    "howto/schedules.md": ["certificate/certificate.html", "ledger.json", "runs/plan-certificate/certificate.html"],
     "howto/secrets-in-text.md": ["certificate/certificate.html"],
     "howto/shuffling-to-random-allocation.md": ["certificate/certificate.html", "ledger.json"],
     "howto/tensorflow-privacy.md": ["certificate/certificate.html"],

@@ -1,4 +1,4 @@
-"""Did each record take part as claimed: by a coin of its own at every step? Exact tests, with p-values.
+"""Did each record take part as claimed: drawn independently at every step? Exact tests, with p-values.
 
 Poisson sampling at rate q makes the participations independent, each with probability q, across records, steps and
 runs. Every test below counts events that are then independent of each other, so that the count is binomial and

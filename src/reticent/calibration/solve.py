@@ -84,7 +84,7 @@ class Calibration(Brief):
     def assessment(self) -> Assessment:
         """The attacker at the answer, whose claim and conditions are those of what was achieved.
 
-        A target may need conditions of its own, which whoever asks for it declares.
+        A target may need conditions of its own, which the person who asks declares.
         """
         method = self.method if self.method in self.adversary.methods else self.adversary.methods[0]
         found = self.adversary.assess(self.mechanism, self.neighbouring, method)

@@ -102,10 +102,12 @@ class Fault(StrEnum):
         return self.explanation.severity is Severity.ERROR
 
 
-_POISSON = "Use Opacus's make_private with poisson_sampling=True, or a batch sampler that draws each record by a coin."
+_POISSON = (
+    "Use Opacus's make_private with poisson_sampling=True, or a batch sampler that draws each record independently."
+)
 _HIDDEN = (
-    "Hand the loader to rt.random_allocation, which hides in which batch a record is. Or draw each record by a coin: "
-    "Opacus's make_private with poisson_sampling=True does."
+    "Hand the loader to rt.random_allocation, which hides in which batch a record is. Or draw each record "
+    "independently: Opacus's make_private with poisson_sampling=True does."
 )
 _PLAIN_ORDER = "Call .contiguous() on the input of each nn.Conv2d, or use grad_sample_mode='functorch'."
 
@@ -258,7 +260,7 @@ _EXPLANATIONS = {
     Fault.ACCUMULATION: Explanation(
         Severity.WARNING,
         "Gradients of several batches were added up before one step. A record may be in more than one of them, and the "
-        "numbers allow for it; nothing is taken off for Poisson sampling.",
+        "numbers allow for it; no amplification by Poisson sampling is claimed.",
         "Draw one large batch and let Opacus's BatchMemoryManager split it.",
     ),
     Fault.PERMUTED_GRADIENTS: Explanation(

@@ -156,7 +156,7 @@ class Recorder:
 
     @property
     def coins(self) -> Any:
-        """What draws each record by a coin, at its ``sample_rate`` now; None where nothing does."""
+        """What draws each record independently, at its ``sample_rate`` now; None where nothing does."""
         return self._batches if self.sampler.drawn is Drawn.POISSON else None
 
     def rate(self, said: float | None) -> float | None:
