@@ -136,8 +136,7 @@ def answers(worst: Sequence[AssessmentRecord], records: Protected = None) -> lis
 def resting(worst: Sequence[AssessmentRecord], records: Protected = None) -> list[str]:
     """What the answers rest on: nothing to add where no draws are hidden, or where nothing is."""
     drawn = any(one.key == "hidden-draws" for record in worst for one in record.conditions)
-    hides = any(_right(record) != "100%" for record in worst)
-    return [about(HIDDEN_DRAWS, records)] if drawn and hides else []
+    return [about(HIDDEN_DRAWS, records)] if drawn and limited(worst) else []
 
 
 HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew."
@@ -147,14 +146,26 @@ def _answer(worst: AssessmentRecord, records: Protected, *, first: bool) -> str:
     question, right = _question(Neighbouring(worst.neighbouring), records), _right(worst)
     if not Claim(worst.claim).proven:
         return f"An attacker can tell {question} about {percent(even_guess(worst))} of the time."
-    if right == "100%":
+    if right == "100%" and _reached(worst):
         return f"An attacker can become all but certain {question}. This release hides next to nothing."
+    if right == "100%":
+        return f"Nothing is proven that keeps an attacker from being all but certain {question}."
     guessing = f" Guessing gives {percent(0.5)}." if first else ""
     return f"Nobody can tell {question} more than {right} of the time.{guessing}"
 
 
 def _right(worst: AssessmentRecord) -> str:
     return percent(even_guess(worst), up=True)
+
+
+def _reached(worst: AssessmentRecord) -> bool:
+    """Whether it is proven that somebody does become all but certain: where no proof covers a run, nobody knows."""
+    return worst.advantage.lower is not None and worst.advantage.lower > 0.98
+
+
+def limited(worst: Sequence[AssessmentRecord]) -> bool:
+    """Whether some answer of the worst case is a limit below certainty."""
+    return any(_right(record) != "100%" for record in worst)
 
 
 def even_guess(record: AssessmentRecord) -> float:

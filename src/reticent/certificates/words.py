@@ -114,7 +114,9 @@ def people(certificate: Certificate) -> str:
         return "All numbers are about one client with all its records."
     if records is None:
         return "Nothing is stated about how many records a person contributed: all numbers are about one record."
-    return "Each person contributed " + ("one record." if records == 1 else f"at most {records} records.")
+    return "The issuer declares: each person contributed " + (
+        "one record." if records == 1 else f"at most {records} records."
+    )
 
 
 def of_clients(certificate: Certificate, text: str) -> str:
@@ -133,10 +135,18 @@ def stronger(certificate: Certificate) -> str:
     return f"final-model is the attacker who sees the last model only. {_ONE}" if alone else _STRONGER
 
 
-ASSESS = {
-    "attribute": "Name the field as sensitive in the configuration, or watch with sensitive=, to have it assessed.",
-}
-"""How to have an attacker assessed whose numbers need a measurement."""
+def left_out(certificate: Certificate) -> list[tuple[str, str, list[str]]]:
+    """Who is not on the page: name, title, and the reason with what to do about it."""
+    found = []
+    for name, kind in ADVERSARIES.items():
+        reason = certificate.skipped.get(name)
+        if reason is not None:
+            todo = [_ASSESS] if kind.unmeasured == reason else []
+            found.append((name, kind.title, [f"{reason.rstrip('.')}.", *todo]))
+    return found
+
+
+_ASSESS = "Name the field as sensitive in the configuration, or watch with sensitive=, to have it assessed."
 
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:
