@@ -20,6 +20,8 @@ from reticent.text import printable
 
 _NUMBER = re.compile(r"(?<![\w.])(\d+)\.(\d+(?:e[+-]?\d+)?)(?![\w.]*\.\d)")
 _NUMBERS = re.compile(r"[\d.e+\-%,\[\]() ]*\d[\d.e+\-%,\[\]() ]*")
+_NAMES = re.compile(r"[\w.\-]+( \([^()]*\))?((,|;) [\w.\-]+( \([^()]*\))?)*")
+"""Names of attackers, conditions and relations: they are the same in every language."""
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _CLIENT = re.compile(r"\b([Cc])lient(s?)\b")
 _CLIENT_FORMS = ("client", "record")
@@ -120,7 +122,7 @@ class Translation(English):
 
     def _value(self, captured: str) -> str:
         found = self._found(captured)
-        if found is None and _LETTERS.search(captured) and " " in captured:
+        if found is None and " " in captured and not _NAMES.fullmatch(captured):
             self.missed(captured)
         return captured if found is None else found
 

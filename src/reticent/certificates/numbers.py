@@ -37,6 +37,10 @@ _BY_PLACE: dict[str, tuple[str, Callable[..., str]]] = {
 }
 
 
+TITLES = tuple(title for title, _ in _BY_PLACE.values())
+"""Titles of the tables whose numbers are read at places."""
+
+
 def tables(certificate: Certificate) -> list[NumberTable]:
     """One table for the numbers that need no place, and one for each measure that is read at places."""
     records = certificate.assessments

@@ -9,6 +9,7 @@ import hashlib
 import html
 import json
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -99,6 +100,7 @@ def _spoken(certificate: Certificate, language: English) -> dict[str, Any]:
         "language": language.code,
         "_": language.text,
         "say": say,
+        "label": lambda name: _prefixed(name, say),
         "fact": lambda value: _markup(language.tried(value)),
         "code": _code,
         "about": lambda text: say(about(text, records)),
@@ -115,6 +117,12 @@ def _spoken(certificate: Certificate, language: English) -> dict[str, Any]:
 def _signers(certificate: Certificate) -> list[str]:
     """Ids of the keys that signed; none where a signature is false."""
     return [] if false_signatures(certificate) else [one.keyid for one in certificate.signatures]
+
+
+def _prefixed(name: str, say: Callable[[str], Markup]) -> Markup:
+    """The name of a fact; where there are several releases, the number of the release stands before it."""
+    place, mark, rest = name.partition(": ")
+    return Markup(f"{place}{mark}") + say(rest) if mark and place.isdecimal() else say(name)  # noqa: S704
 
 
 def _markup(text: str) -> Markup:

@@ -68,9 +68,10 @@ def _as_client(found: re.Match[str]) -> str:
     return f"{'C' if found[1] == 'R' else 'c'}lient{found[2]}"
 
 
-def _question(neighbouring: Neighbouring, records: Protected) -> str:
+def asked_about(neighbouring: Neighbouring, records: Protected) -> str:
+    """The question of the worst case, as a headline asks it; ``records`` as for ``sentence``."""
     if isinstance(records, Unit):
-        return about(_question(neighbouring, None), records)
+        return about(asked_about(neighbouring, None), records)
     if neighbouring is Neighbouring.REPLACE:
         if records is None:
             return "which of two records was used"
@@ -111,7 +112,7 @@ def wanted(record: AssessmentRecord, records: Protected = None) -> str:
     question = record.infers
     if record.neighbouring == Neighbouring.REPLACE and question.startswith("whether this record"):
         _, comma, average = question.partition(",")
-        question = f"{_question(Neighbouring.REPLACE, records)}{comma}{average}"
+        question = f"{asked_about(Neighbouring.REPLACE, records)}{comma}{average}"
     return about(question, records)
 
 
@@ -143,7 +144,7 @@ HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew
 
 
 def _answer(worst: AssessmentRecord, records: Protected, *, first: bool) -> str:
-    question, right = _question(Neighbouring(worst.neighbouring), records), _right(worst)
+    question, right = asked_about(Neighbouring(worst.neighbouring), records), _right(worst)
     if not Claim(worst.claim).proven:
         return f"An attacker can tell {question} about {percent(even_guess(worst))} of the time."
     if right == "100%" and _reached(worst):
