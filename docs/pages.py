@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reticent.adversaries import ADVERSARIES
+from reticent.certificates import messages
 from reticent.certificates.ledger_rules import STATED_RULES
 from reticent.mechanisms import MECHANISMS
 from reticent.proofs import CONDITIONS
@@ -264,6 +265,7 @@ PAGES = {
     "reference/constraints.md": constraints,
     "reference/warnings.md": warnings,
     "theory/bibliography.md": bibliography,
+    "../src/reticent/certificates/translations/messages.pot": messages.template,
     "README.md": readme,  # after the pages whose titles it reads
     "index.md": landing,
 }

@@ -36,7 +36,8 @@ def facts(certificate: Certificate) -> list[tuple[str, str]]:
         before = f"{place}: " if len(parts) > 1 else ""
         for key, label in _labels(part):
             if part.get(key) is not None:
-                found.append((before + words.of_clients(certificate, label), _plain(part[key])))
+                named = label if key == "unit" else words.of_clients(certificate, label)
+                found.append((before + named, _plain(part[key])))
     if certificate.ledger is not None:
         ledger = certificate.ledger
         if ledger.get("schema") == WATCH_SCHEMA:

@@ -96,7 +96,7 @@ class Translation(English):
             return self._form(known, {COUNTED: 1})
         if _NUMBERS.fullmatch(sentence):
             return self._numbers(sentence)
-        return self._matched(sentence) or self._of_client(sentence)
+        return self._of_client(sentence) or self._matched(sentence)
 
     def _matched(self, sentence: str) -> str | None:
         for pattern, longest, message in self._patterns:

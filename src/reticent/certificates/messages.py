@@ -1,8 +1,8 @@
 """Every sentence of the page in English, for translators: what ``translations/messages.pot`` is made from.
 
-Sentences of registries (attackers, conditions, warnings, theorems, parameters) are taken from there, those of the page
+Sentences of registries (attackers, conditions, warnings, parameters) are taken from there, those of the page
 from its template. Sentences that the code composes are listed here with placeholders; a test finds one that is missing
-or that no code composes any more.
+or that no code composes any more. Statements of theorems stay in English.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from jinja2.ext import extract_from_ast
 
 from reticent.adversaries import ADVERSARIES
 from reticent.certificates import facts, numbers, words
-from reticent.certificates.catalogue import Message
+from reticent.certificates.catalogue import Message, written
 from reticent.certificates.derive import NOT_ASKED, PRIVATE
 from reticent.certificates.sentences import HIDDEN_DRAWS, Protected, about, asked_about, wanted
 from reticent.mechanisms import MECHANISMS, Neighbouring
+from reticent.mechanisms.gradients import Obstacle
 from reticent.proofs import CONDITIONS
-from reticent.proofs.references import THEOREMS
 from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_faults import Fault
 from reticent.registry import parameters_of
@@ -69,8 +69,8 @@ _LACKS = (
     "which way this record moves the result (with probability {share})",
     "which way this person's record moves the result in a space of {dimension} dimensions",
     "which way this person's record moves the result (with probability {share})",
-    "which way this person's records moves the result in a space of {dimension} dimensions",
-    "which way this person's records moves the result (with probability {share})",
+    "which way this person's records move the result in a space of {dimension} dimensions",
+    "which way this person's records move the result (with probability {share})",
     "the noise",
     "which records each step drew",
     "which records each step drew or the noise",
@@ -184,8 +184,6 @@ _NOTES = (
     "releases. The number is an average over directions: a record whose direction can be guessed gets no relief. "
     "Features whose sign or pattern is known to everybody (counts, pixels, categories) can be guessed from.",
     "The form of the model was looked at, and ensures nothing about how gradients react. {obstacle}",
-    "A bias is trained, and nobody knows how much of a gradient lies in it. Leave it out (bias: false), or bring all "
-    "features to one length (normalise_features).",
     "In one dimension the epsilon of showing that the record was used falls by at most log 2 = 0.693.",
     "The attacker lacks one sign, the same in all steps. The number holds for any number of parameters.",
     "All records of one person are taken to move the result in one and the same direction, each by the full clip norm. "
@@ -222,6 +220,23 @@ _NOTES = (
     "Holds if no step of this run changes the target's clipped gradient by more than the stated gradient change; a "
     "change measured on the run itself, with no budget fixed in advance, is a diagnostic and no guarantee.",
     "Measured after the fact, with no budget fixed in advance: a diagnostic, no guarantee.",
+    "Measured on the drawn batches, given which records were drawn: a diagnostic, no guarantee.",
+    "A filter kept the mask term below {budget}, fixed in advance; holds for {people}.",
+    "every training record",
+    "the audited records only",
+    "The Gaussian limit for small sample rates, with the worst mask term for this change; an estimate.",
+    "a ledger of several mechanisms",
+    "this release and relation",
+    "Gradients that react in any way may show their direction: the answer is the worst case.",
+    "Dimension {dimension}: setting it states that the attacker knows nothing about the direction of this record's "
+    "gradient within a space of this many dimensions. What records share (a mean gradient, related records) makes that "
+    "space smaller.",
+    "{dimension} was given as the number of trained parameters, too. Gradients of records share directions, so the "
+    "dimension that can be defended is mostly far smaller; docs/theory/relaxed/dimension.md says how to look at it.",
+    "How far the record moves a step may react to everything that was released before, and to its direction.",
+    "Everybody may know up to {share} of the squared length of each gradient (a bias); the rest has the direction.",
+    "Batches of fixed size, batches that are cut and random allocation: nothing below the worst case is proven.",
+    "Something else than DP-SGD was released as well: its direction may be known.",
 )
 
 COMPOSED = (*ANSWERS, *STRENGTHS, *_ROWS, *_LACKS, *_PERSONS, *_FACTS, *_REASONS, *_NOTES)
@@ -236,7 +251,17 @@ def messages() -> list[Message]:
     found.append(Message("record", (), context="client"))
     counted = {form for pair in _COUNTED for form in pair}
     unique = {(one.context, one.english): one for one in found if one.plural or one.english not in counted}
-    return list(unique.values())
+    return [one for one in unique.values() if one.english]
+
+
+def template() -> str:
+    """The text of ``messages.pot``."""
+    return written([Message("", (HEADER.format("", "nplurals=2; plural=n != 1;"),)), *messages()], _ABOUT)
+
+
+HEADER = "Language: {}\nContent-Type: text/plain; charset=UTF-8\nPlural-Forms: {}\n"
+_ABOUT = """Every sentence of the certificate's page. Made by docs/pages.py from the code; change that.
+A translation is a copy called LANGUAGE.po with every msgstr filled in; docs/development/translating.md says how."""
 
 
 def questions() -> list[str]:
@@ -278,9 +303,8 @@ def _of_registries() -> Iterator[str]:
     for mechanism in MECHANISMS.values():
         yield from (p.help.rstrip(".") for p in parameters_of(mechanism) if p.name not in facts.LABELS)
     yield from (kind.says for kind in CONDITIONS.values())
+    yield from (obstacle.text for obstacle in Obstacle)
     yield from (warning.text for warning in (*RunWarning, *Fault))
-    for theorem in THEOREMS.values():
-        yield from (theorem.says, theorem.conditions)
 
 
 def _wanted_by(kind: Any, people: Protected) -> Iterator[str]:

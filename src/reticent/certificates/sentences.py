@@ -61,6 +61,7 @@ def about(text: str, records: Protected) -> str:
     plural = text.replace("this record was", "this person's records were").replace(
         "this record is", "this person's records are"
     )
+    plural = plural.replace("this record moves", "this person's records move")
     return plural.replace("this record", "this person's records").replace("this one", "this person's")
 
 
