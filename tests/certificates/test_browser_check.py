@@ -79,7 +79,10 @@ TYPE = "application/vnd.reticent.certificate+json"
 
 
 @in_browser
-@pytest.mark.parametrize("name", ["certificate.html", "certificate.de.html", "certificate.fr.html", "certificate.public.json", "certificate.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["certificate.html", "certificate.de.html", "certificate.fr.html", "certificate.public.json", "certificate.json"],
+)
 def test_what_was_written_agrees_and_the_issuer_is_recognised(checked: Any, written: Path, name: str) -> None:
     verdict, lines = checked(written / name, written / "key.pub")
     assert verdict.startswith("It agrees with itself.")

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from gettext import c2py  # type: ignore[attr-defined]
+from gettext import c2py
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from reticent.errors import ArtifactError
 from reticent.text import one_of
@@ -109,7 +110,7 @@ def placeholders(text: str) -> tuple[str, ...]:
     return tuple(sorted(set(PLACEHOLDER.findall(text))))
 
 
-def _folder():  # type: ignore[no-untyped-def]
+def _folder() -> Traversable:
     return files("reticent.certificates") / "translations"
 
 
@@ -124,7 +125,9 @@ def _entries(text: str, where: str) -> Iterator[dict[str, str]]:
         elif line.startswith("#"):
             fuzzy = fuzzy or (line.startswith("#,") and "fuzzy" in line)
         else:
-            found = re.fullmatch(r'(?:(msgctxt|msgid|msgid_plural|msgstr(?:\[\d\])?) )?("(?:[^"\\]|\\.)*")', line.strip())
+            found = re.fullmatch(
+                r'(?:(msgctxt|msgid|msgid_plural|msgstr(?:\[\d\])?) )?("(?:[^"\\]|\\.)*")', line.strip()
+            )
             if found is None or not (found[1] or key):
                 raise ArtifactError(f"{where}: line {number} is no line of a catalogue")
             key = found[1] or key

@@ -167,7 +167,8 @@ _NOTES = (
     "are the safe side where their number was not stated. Data sets that differ by a replaced record, or by several "
     "records of one person, count as a chain of neighbours.",
     "Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that contains "
-    "the target: {epochs} counted ({steps} steps, {batches} per epoch). Batch boundaries must not depend on the target.",
+    "the target: {epochs} counted ({steps} steps, {batches} per epoch). Batch boundaries must not depend on the "
+    "target.",
     "Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that contains "
     "the target: {epochs} counted ({steps} steps, {batches} per epoch, as the loader may drop an incomplete batch). "
     "Batch boundaries must not depend on the target.",
@@ -188,12 +189,12 @@ _NOTES = (
     "The attacker lacks one sign, the same in all steps. The number holds for any number of parameters.",
     "All records of one person are taken to move the result in one and the same direction, each by the full clip norm. "
     "The attacker does not know this direction; knowing how one of them moves it is knowing how all do.",
-    "The runs differ in noise or sample rate: the answer is that of one unknown sign, the same in all of them, whatever "
-    "the dimension. It is safe as well where the record moves different runs in different directions, if the attacker "
-    "knows nothing that would change were all of these turned round together.",
-    "The attacker does not know in which direction any single record of the person moves the result, in any step. These "
-    "directions may differ and depend on each other in any way. The number is an average over them. Someone who knows "
-    "one of them is not covered.",
+    "The runs differ in noise or sample rate: the answer is that of one unknown sign, the same in all of them, "
+    "whatever the dimension. It is safe as well where the record moves different runs in different directions, if "
+    "the attacker knows nothing that would change were all of these turned round together.",
+    "The attacker does not know in which direction any single record of the person moves the result, in any step. "
+    "These directions may differ and depend on each other in any way. The number is an average over them. Someone "
+    "who knows one of them is not covered.",
     "All participations of the record are taken to move the result in one and the same direction.",
     "Replacement: the attacker knows nothing about the direction of the difference of both records; someone who knows "
     "one of the two knows a part of it.",
@@ -210,11 +211,11 @@ _NOTES = (
     "same release: a bound, with no assumption about the data.",
     "The harmonic rule is known for DP-SGD only. The answer is the worst case of the same release: a bound, with no "
     "assumption about the data.",
-    "An attacker who cannot tell any two neighbouring data sets apart cannot win this game either. The susceptibility K "
-    "(K = d is a typical record, not the worst) plays no part in this answer. How much less this attacker reaches is "
-    "not known.",
-    "For networks no such bound exists: some losses that are not convex gain nothing from hidden steps (Annamalai 2024; "
-    "Cebere 2024). Softmax with three or more classes is no convex problem once its gradients are clipped.",
+    "An attacker who cannot tell any two neighbouring data sets apart cannot win this game either. The "
+    "susceptibility K (K = d is a typical record, not the worst) plays no part in this answer. How much less this "
+    "attacker reaches is not known.",
+    "For networks no such bound exists: some losses that are not convex gain nothing from hidden steps (Annamalai "
+    "2024; Cebere 2024). Softmax with three or more classes is no convex problem once its gradients are clipped.",
     "This number depends on private data: do not publish it, or anything it was computed from.",
     "Compares two values of one field of one record (a replacement), whatever relation was asked for.",
     "Holds if no step of this run changes the target's clipped gradient by more than the stated gradient change; a "
@@ -288,7 +289,8 @@ def _of_the_page() -> Iterator[Message]:
 
 
 def _of_registries() -> Iterator[str]:
-    for kind in ADVERSARIES.values():
+    kinds: list[Any] = list(ADVERSARIES.values())
+    for kind in kinds:
         yield kind.title
         for people in _PEOPLE:
             yield from (about(text.rstrip(","), people) for text in (kind.knows, kind.lacks) if isinstance(text, str))

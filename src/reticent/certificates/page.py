@@ -95,7 +95,7 @@ def _spoken(certificate: Certificate, language: English) -> dict[str, Any]:
     def say(sentence: str, context: str = "") -> Markup:
         return _markup(language.said(sentence, context))
 
-    dates = {"date": Markup(escape(declared.created[:10])), "expires": Markup(escape((declared.expires or "")[:10]))}
+    dates = {"date": escape(declared.created[:10]), "expires": escape((declared.expires or "")[:10])}
     return {
         "language": language.code,
         "_": language.text,
@@ -108,7 +108,7 @@ def _spoken(certificate: Certificate, language: English) -> dict[str, Any]:
         "dated": language.text(
             "{date}, valid before {expires}" if declared.expires else "{date}, no date of expiry", **dates
         ),
-        "version": Markup(escape(printable(certificate.reticent_version))),
+        "version": escape(printable(certificate.reticent_version)),
         "short_keys": Markup(", ").join(_code(f"{one[:16]}…") for one in signers),
         "long_keys": Markup(", ").join(_code(one) for one in signers),
     }
@@ -126,7 +126,7 @@ def _prefixed(name: str, say: Callable[[str], Markup]) -> Markup:
 
 
 def _markup(text: str) -> Markup:
-    return text if isinstance(text, Markup) else Markup(escape(printable(text)))
+    return text if isinstance(text, Markup) else escape(printable(text))
 
 
 def _code(text: str) -> Markup:

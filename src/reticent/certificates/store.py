@@ -51,11 +51,11 @@ def write_certificate(
     """Write ``certificate.json`` (complete), ``certificate.public.json`` and ``certificate.html``.
 
     The page shows the public document unless ``include_private``; in each further language there is a page like it,
-    such as ``certificate.de.html``. Pages in other languages, of an older certificate, are taken away. With keys both documents carry their signatures,
-    and ``certificate.public.dsse.json`` is an envelope with the public one. What is private can be read by its owner
-    only: the complete document, a page of it, and ``certificate.opening.json``. Files that already hold the same
-    certificate are written anew; files that hold another one are left alone unless ``overwrite``, which replaces them,
-    and takes away a signature that no longer fits.
+    such as ``certificate.de.html``. Pages in other languages, of an older certificate, are taken away. With keys both
+    documents carry their signatures, and ``certificate.public.dsse.json`` is an envelope with the public one. What is
+    private can be read by its owner only: the complete document, a page of it, and ``certificate.opening.json``.
+    Files that already hold the same certificate are written anew; files that hold another one are left alone unless
+    ``overwrite``, which replaces them, and takes away a signature that no longer fits.
 
     Raises:
         ArtifactError: the folder already holds a different certificate or other files of these names, or cannot be
