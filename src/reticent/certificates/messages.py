@@ -113,6 +113,12 @@ _FACTS = (
     "unknown",
     "not named",
     "the best of several runs: {law}, {mean} on average",
+    "settings",
+    "drawn from a list of {count}; of {kinds} kinds, which follow",
+    "release {place}",
+    "stated: no ledger of a run was read",
+    "declared to have the ledger with the public digest {digest}",
+    "declared to have the ledger with the public digest {digest}; warnings: {names}",
     "at most {steps}, where the watch stops at {target}",
     "at most {steps}",
 )
