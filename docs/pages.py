@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from reticent.adversaries import ADVERSARIES
+from reticent.certificates import messages
+from reticent.certificates.browser_check import with_languages
 from reticent.certificates.ledger_rules import STATED_RULES
 from reticent.mechanisms import MECHANISMS
 from reticent.proofs import CONDITIONS
@@ -255,6 +257,11 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+def checker() -> str:
+    """The checker in the browser, with what it compares in each language."""
+    return with_languages((HERE.parent / "src/reticent/certificates/templates/verify.html").read_text())
+
+
 PAGES = {
     "development/architecture.md": architecture,
     "evidence/errata.md": errata,
@@ -264,6 +271,8 @@ PAGES = {
     "reference/constraints.md": constraints,
     "reference/warnings.md": warnings,
     "theory/bibliography.md": bibliography,
+    "../src/reticent/certificates/translations/messages.pot": messages.template,
+    "../src/reticent/certificates/templates/verify.html": checker,
     "README.md": readme,  # after the pages whose titles it reads
     "index.md": landing,
 }

@@ -14,10 +14,12 @@ from scipy.special import ndtr, ndtri
 
 from reticent.accountants import compose, mu_limits
 from reticent.accountants.steps import Known
+from reticent.certificates.sentences import persons
 from reticent.curves import PiecewiseLinearTradeOff
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Laplace, Ledger, Selection
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
+from reticent.mechanisms.units import Unit
 from reticent.pairs import (
     CurvePair,
     Fixed,
@@ -241,3 +243,17 @@ def test_what_is_refused() -> None:
     one = SelectedPair((Part(base(ABSENT, PRESENT), 1, ()),), Fixed(2))
     with pytest.raises(UnsupportedError, match="among selections"):
         compose(Known((Part(SelectedPair((Part(one, 1, ()),), Fixed(2)), 1, ()),)), ADD)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_selection_states_records_of_a_person_only_where_every_part_does(turned: bool) -> None:
+    one, other = DPSGD(2.0, 0.1, 5, records_per_user=1), Gaussian(2.0)
+    mixed = Selection(Ledger((other, one) if turned else (one, other)), Geometric(3))
+    assert mixed.records_per_user is None
+    assert mixed.unit == "record"
+    alike = Selection(Ledger((one, DPSGD(3.0, 0.1, 5, records_per_user=1))), Geometric(3))
+    assert alike.records_per_user == 1
+    clients = DPSGD(2.0, 0.1, 5, unit=Unit.CLIENT)
+    assert Selection(Ledger((clients, clients)), Geometric(3)).unit == "client"
+    assert persons(mechanism_record(mixed)) is None
+    assert persons(mechanism_record(alike)) == 1

@@ -20,6 +20,7 @@ from reticent.adversaries import WorstCase
 from reticent.auditing import Scores, audit
 from reticent.certificates.audit_page import render_audit
 from reticent.certificates.build import certify, public
+from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.curves import GaussianTradeOff
@@ -70,6 +71,8 @@ def pages(certificate: Certificate) -> dict[str, str]:
         "public": render_html(public(certificate)),
         "complete": render_html(certificate),
         "hostile": render_html(hostile),
+        "german": render_html(public(certificate), language_of("de")),
+        "french": render_html(public(certificate), language_of("fr")),
     }
 
 
@@ -101,7 +104,7 @@ def keep(page: Any, name: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 768, 1280, 1920])
-@pytest.mark.parametrize("name", ["public", "complete", "hostile", "audit"])
+@pytest.mark.parametrize("name", ["public", "complete", "hostile", "german", "french", "audit"])
 def test_nothing_is_wider_than_the_page(opened: Any, name: str, width: int, scheme: str) -> None:
     page = opened(name, width, scheme)
     keep(page, f"{name}-{width}-{scheme}")
@@ -111,7 +114,7 @@ def test_nothing_is_wider_than_the_page(opened: Any, name: str, width: int, sche
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("name", ["complete", "audit"])
+@pytest.mark.parametrize("name", ["complete", "german", "audit"])
 def test_axe_finds_nothing_serious(opened: Any, name: str, width: int, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
     found = axe.Axe().run(opened(name, width, scheme)).response["violations"]

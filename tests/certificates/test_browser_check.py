@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reticent.certificates.browser_check import BROWSER_MARK, browser_checker
+from reticent.certificates.browser_check import BROWSER_MARK, browser_checker, with_languages
 from reticent.certificates.schema import Certificate
 from reticent.certificates.signature import write_key_pair
 from reticent.certificates.store import write_certificate
@@ -25,7 +25,7 @@ def written(certificate: Certificate, tmp_path_factory: pytest.TempPathFactory) 
     folder = tmp_path_factory.mktemp("written")
     for name in ("key", "other"):
         write_key_pair(folder / name, folder / f"{name}.pub")
-    write_certificate(certificate, folder, key=load_private_key(folder / "key"))
+    write_certificate(certificate, folder, key=load_private_key(folder / "key"), languages=("de", "fr"))
     write_certificate(certificate, folder / "unsigned")
     (folder / "verify.html").write_bytes(browser_checker())
     return folder
@@ -66,6 +66,7 @@ def in_browser(test: Any) -> Any:
 def test_the_page_is_shipped_and_lists_every_key_of_small_order() -> None:
     page = browser_checker().decode()
     assert BROWSER_MARK in page
+    assert page == with_languages(page), "run docs/pages.py"
     assert TYPE in page
     lines = page.split("const WEAK = [")[1].split("];")[0]
     listed = re.findall(r'"([0-9a-f]{64})"', lines)
@@ -78,7 +79,10 @@ TYPE = "application/vnd.reticent.certificate+json"
 
 
 @in_browser
-@pytest.mark.parametrize("name", ["certificate.html", "certificate.public.json", "certificate.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["certificate.html", "certificate.de.html", "certificate.fr.html", "certificate.public.json", "certificate.json"],
+)
 def test_what_was_written_agrees_and_the_issuer_is_recognised(checked: Any, written: Path, name: str) -> None:
     verdict, lines = checked(written / name, written / "key.pub")
     assert verdict.startswith("It agrees with itself.")
@@ -116,6 +120,27 @@ def test_a_page_that_was_changed_is_found(checked: Any, written: Path, tmp_path:
     if "size-treated" in old:
         changed = re.sub(r"<p class=.warning. id=.size-treated.*?</p>", "", visible) + mark + data
     (tmp_path / "page.html").write_text(changed)
+    assert checked(tmp_path / "page.html", written / "key.pub")[0].startswith("Do not rely on it")
+
+
+@in_browser
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("55,8\N{NO-BREAK SPACE}% der Fälle", "51,8\N{NO-BREAK SPACE}% der Fälle"),
+        (">höchstens 55,8", ">höchstens 51,8"),
+        ("Niemand kann", "Fast niemand kann"),
+        ('<html lang="de">', '<html lang="en">'),
+        ('<html lang="de">', '<html lang="fr">'),
+        ('<html lang="de">', '<html lang="toString">'),
+    ],
+)
+def test_a_translated_page_that_was_changed_is_found(
+    checked: Any, written: Path, tmp_path: Path, old: str, new: str
+) -> None:
+    page = (written / "certificate.de.html").read_text()
+    assert old in page
+    (tmp_path / "page.html").write_text(page.replace(old, new, 1))
     assert checked(tmp_path / "page.html", written / "key.pub")[0].startswith("Do not rely on it")
 
 

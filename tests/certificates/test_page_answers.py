@@ -74,7 +74,10 @@ def test_a_person_with_unknown_rows_is_a_stop_sign_before_the_table(judged: Cert
 def test_who_repeats_another_has_no_row_and_keeps_an_entry(judged: Certificate) -> None:
     (group,) = groups(judged)
     assert [row.record.adversary for row in group.rows] == ["worst-case", "relaxed"]
-    assert [row.like for row in group.apart] == ["between relaxed and worst-case", "the same numbers as worst-case"]
+    assert [row.like for row in group.apart] == [
+        "Lies between relaxed and worst-case",
+        "Has the same numbers as worst-case",
+    ]
     page = render_html(judged)
     for row in group.apart:
         assert f"<dt>{row.record.label}</dt>" in page

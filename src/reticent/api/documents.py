@@ -105,9 +105,10 @@ class Certified(Table):
         *,
         key: Ed25519PrivateKey | None = None,
         include_private: bool = False,
+        languages: Sequence[str] = (),
         overwrite: bool = False,
     ) -> CertificateFiles:
-        """Write the complete document, the public one and the page; see ``write_certificate``.
+        """Write the complete document, the public one and the pages; see ``write_certificate``.
 
         Raises:
             ArtifactError: another certificate lies there, and ``overwrite`` is not said; or it cannot be written.
@@ -115,7 +116,12 @@ class Certified(Table):
         from reticent.certificates.store import write_certificate
 
         return write_certificate(
-            self.certificate, Path(folder), key=key, include_private=include_private, overwrite=overwrite
+            self.certificate,
+            Path(folder),
+            key=key,
+            include_private=include_private,
+            languages=languages,
+            overwrite=overwrite,
         )
 
     def verify(self) -> Verified:

@@ -107,9 +107,9 @@ def _like(record: CertifiedAssessment, same: Sequence[CertifiedAssessment]) -> s
         if other is record:
             break
         if (other.curve, other.claim) == (record.curve, record.claim):
-            return f"the same numbers as {other.label}"
+            return f"Has the same numbers as {other.label}"
     between = record.adversary == Mixed.name and any(other.adversary == Relaxed.name for other in same)
-    return f"between {Relaxed.name} and worst-case" if between else None
+    return f"Lies between {Relaxed.name} and worst-case" if between else None
 
 
 def _guesses(certificate: Certificate, record: CertifiedAssessment) -> tuple[tuple[str, str], ...]:

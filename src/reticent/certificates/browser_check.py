@@ -5,12 +5,45 @@ It derives nothing: whether the numbers follow from what was run is for ``verify
 
 from __future__ import annotations
 
+import json
+import re
 from importlib.resources import files
+
+from reticent.certificates.catalogue import PLACEHOLDER, languages
+from reticent.certificates.language import ENGLISH, English, language_of
+from reticent.certificates.messages import ANSWERS, STRENGTHS, questions
+from reticent.certificates.sentences import about
+from reticent.mechanisms.units import Unit
 
 BROWSER_MARK = "<title>Check a privacy certificate</title>"
 """How the page begins: only a file that holds this may be replaced by it."""
+
+_LISTED = re.compile(r"^const LANGUAGES = .*;$", re.MULTILINE)
 
 
 def browser_checker() -> bytes:
     """The page, as it is shipped and as the documentation shows it."""
     return (files("reticent.certificates") / "templates" / "verify.html").read_bytes()
+
+
+def with_languages(page: str) -> str:
+    """The page with what it compares in each language, from the catalogues."""
+    known = {code: _compared(language_of(code)) for code in languages() if code != ENGLISH.code}
+    line = f"const LANGUAGES = {json.dumps(known, ensure_ascii=False)};"
+    return _LISTED.sub(lambda found: line, page)
+
+
+def _compared(language: English) -> list[tuple[str, str]]:
+    """The sentences at the top, and the strength of a number, in English and in the language."""
+    every = dict.fromkeys(asked for question in questions() for asked in (question, about(question, Unit.CLIENT)))
+    found = [(strength, language.text(strength, share="{share}")) for strength in STRENGTHS[:1]]
+    for answer in ANSWERS:
+        kept = {name: f"{{{name}}}" for name in PLACEHOLDER.findall(answer)}
+        if "question" not in kept:
+            both = dict.fromkeys((answer, about(answer, Unit.CLIENT)))
+            found += [(text, language.said(text)) for text in both]
+            continue
+        for question in every:
+            english = answer.replace("{question}", question)
+            found.append((english, language.text(answer, **{**kept, "question": question})))
+    return found

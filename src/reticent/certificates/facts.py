@@ -12,7 +12,7 @@ from reticent.mechanisms import MECHANISMS
 from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.registry import parameters_of
 
-_FACTS = {
+LABELS = {
     "kind": "mechanism",
     "noise_multiplier": "noise multiplier (noise over clip norm, on the sum)",
     "sample_rate": "sample rate",
@@ -25,6 +25,7 @@ _FACTS = {
     "releases": "releases",
     "dimension": "released coordinates",
 }
+"""Names of parameters in the words of the page."""
 
 
 def facts(certificate: Certificate) -> list[tuple[str, str]]:
@@ -35,7 +36,8 @@ def facts(certificate: Certificate) -> list[tuple[str, str]]:
         before = f"{place}: " if len(parts) > 1 else ""
         for key, label in _labels(part):
             if part.get(key) is not None:
-                found.append((before + words.of_clients(certificate, label), _plain(part[key])))
+                named = label if key == "unit" else words.of_clients(certificate, label)
+                found.append((before + named, _plain(part[key])))
     found += list(_cited(certificate))
     if certificate.ledger is not None:
         ledger = certificate.ledger
@@ -91,8 +93,8 @@ def _selections(mechanism: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _labels(part: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What to call the facts of one mechanism: our words, or the help text of the parameter."""
-    own = [(p.name, p.help.rstrip(".")) for p in parameters_of(MECHANISMS[part["kind"]]) if p.name not in _FACTS]
-    return [*_FACTS.items(), *own]
+    own = [(p.name, p.help.rstrip(".")) for p in parameters_of(MECHANISMS[part["kind"]]) if p.name not in LABELS]
+    return [*LABELS.items(), *own]
 
 
 def _seen(ledger: dict[str, Any]) -> list[tuple[str, str]]:

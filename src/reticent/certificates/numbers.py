@@ -37,6 +37,10 @@ _BY_PLACE: dict[str, tuple[str, Callable[..., str]]] = {
 }
 
 
+TITLES = tuple(title for title, _ in _BY_PLACE.values())
+"""Titles of the tables whose numbers are read at places."""
+
+
 def tables(certificate: Certificate) -> list[NumberTable]:
     """One table for the numbers that need no place, and one for each measure that is read at places."""
     records = certificate.assessments
@@ -44,7 +48,7 @@ def tables(certificate: Certificate) -> list[NumberTable]:
     found = [NumberTable("In one number", ("advantage", "Bayes security", "μ"), _merged(records, alone))]
     for name, (title, label) in _BY_PLACE.items():
         one = MEASURES[name]
-        places = one.stated(records[0])
+        places = _in_order(one.stated(records[0]))
         rows = [[one.of(record, *at) for at in places] for record in records]
         headings = tuple(label(*map(float, at)) for at in places)
         found += [NumberTable(title, headings, _merged(records, rows))] if places else []
@@ -56,7 +60,7 @@ def secrets(certificate: Certificate) -> NumberTable | None:
     one, found = MEASURES["secret"], []
     usual = certificate.assessments[0].neighbouring
     for record in certificate.assessments:
-        for at in one.stated(record):
+        for at in _in_order(one.stated(record)):
             bits, guesses = map(float, at)
             known = one.of(record, *at).value
             reached = f"at most {share(1.0 if known is None else known, up=True)}"
@@ -64,6 +68,11 @@ def secrets(certificate: Certificate) -> NumberTable | None:
             found.append((record.label + relation_suffix(record, usual), cells))
     columns = ("bits", "guesses", "without the model", "with the model")
     return NumberTable("A secret in one person's records", columns, tuple(found)) if found else None
+
+
+def _in_order(places: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Places by their numbers; a document has them by their texts."""
+    return sorted(places, key=lambda at: tuple(map(float, at)))
 
 
 def _merged(

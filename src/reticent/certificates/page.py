@@ -8,17 +8,21 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from reticent.adversaries import ADVERSARIES, WorstCase
+from reticent.adversaries import WorstCase
 from reticent.certificates import answers, drawing, facts, words
+from reticent.certificates.catalogue import languages
+from reticent.certificates.language import ENGLISH, English, language_of
 from reticent.certificates.numbers import relation_suffix, secrets, tables
 from reticent.certificates.schema import Certificate, Edition
-from reticent.certificates.sentences import about, percent, persons, resting, wanted
+from reticent.certificates.sentences import about, limited, percent, persons, resting, wanted
 from reticent.certificates.sentences import answers as answered
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError
@@ -29,50 +33,104 @@ _OPEN, _CLOSE = '<template id="certificate">', "</template>"
 FILE_NAMES = {Edition.COMPLETE: "certificate.json", Edition.PUBLIC: "certificate.public.json"}
 
 
-def render_html(certificate: Certificate) -> str:
+_LANGUAGE = re.compile(r'\s*<!doctype html>\s*<html lang="([a-z-]{2,12})">')
+
+
+def render_html(certificate: Certificate, language: English = ENGLISH) -> str:
     """The page of exactly this document; give ``public(certificate)`` for a page to hand on.
 
     All text in the document is escaped and safe to show.
+
+    Args:
+        certificate: the document.
+        language: of the page; what the issuer wrote is never translated.
     """
+    return template("certificate.html.j2").render(**_content(certificate), **_spoken(certificate, language))
+
+
+def _content(certificate: Certificate) -> dict[str, Any]:
+    """What the page shows, in the English of the document."""
     records = persons(certificate.mechanism)
     worst = [record for record in certificate.assessments if record.adversary == WorstCase.name]
     usual = certificate.assessments[0].neighbouring
     names = [record.label + relation_suffix(record, usual) for record in certificate.assessments]
-    return template("certificate.html.j2").render(
-        c=certificate,
-        private=bool(certificate.do_not_publish),
-        answers=answered(worst, records),
-        resting=resting(worst, records),
-        groups=answers.groups(certificate),
-        columns=answers.columns(certificate),
-        place=answers.place,
-        left_out=[
-            (n, kind.title, certificate.skipped[n]) for n, kind in ADVERSARIES.items() if n in certificate.skipped
-        ],
-        words=words,
-        persons=records,
-        about=lambda text: about(text, records),
-        wanted=lambda record: wanted(record, records),
-        not_covered=words.not_covered(certificate),
-        people=words.people(certificate),
-        conditions=words.conditions(certificate),
-        drawn=any(one.key == "hidden-draws" for one in certificate.assessments[0].conditions),
-        lines=drawing.lines(certificate.assessments, names),
-        curves=drawing,
-        tables=tables(certificate),
-        secrets=secrets(certificate),
-        of_secrets=words.of_secrets(certificate),
-        notes=[(words.of_clients(certificate, note), who) for note, who in _notes(certificate)],
-        declarations=facts.declarations(certificate),
-        facts=facts.facts(certificate),
-        commitment=facts.commitment(certificate),
-        accuracy=facts.accuracy(certificate) is not None,
-        signers=[] if false_signatures(certificate) else [one.keyid for one in certificate.signatures],
-        theorems=[(key, certificate.theorems[key]) for key in sorted(certificate.theorems)],
-        file_name=FILE_NAMES[certificate.edition],
-        file_hash=hashlib.sha256(certificate.to_json().encode()).hexdigest(),
-        data=Markup(_OPEN + html.escape(_compact(certificate)) + _CLOSE),  # noqa: S704
-    )
+    return {
+        "c": certificate,
+        "private": bool(certificate.do_not_publish),
+        "answers": answered(worst, records),
+        "resting": resting(worst, records),
+        "limited": limited(worst),
+        "groups": answers.groups(certificate),
+        "columns": answers.columns(certificate),
+        "place": answers.place,
+        "left_out": words.left_out(certificate),
+        "words": words,
+        "persons": records,
+        "not_covered": words.not_covered(certificate),
+        "people": words.people(certificate),
+        "conditions": words.conditions(certificate),
+        "drawn": any(one.key == "hidden-draws" for one in certificate.assessments[0].conditions),
+        "lines": drawing.lines(certificate.assessments, names),
+        "curves": drawing,
+        "tables": tables(certificate),
+        "secrets": secrets(certificate),
+        "of_secrets": words.of_secrets(certificate),
+        "notes": [(words.of_clients(certificate, note), who) for note, who in _notes(certificate)],
+        "declarations": facts.declarations(certificate),
+        "facts": facts.facts(certificate),
+        "commitment": facts.commitment(certificate),
+        "accuracy": facts.accuracy(certificate) is not None,
+        "signers": _signers(certificate),
+        "theorems": [(key, certificate.theorems[key]) for key in sorted(certificate.theorems)],
+        "file_name": FILE_NAMES[certificate.edition],
+        "file_hash": hashlib.sha256(certificate.to_json().encode()).hexdigest(),
+        "data": Markup(_OPEN + html.escape(_compact(certificate)) + _CLOSE),  # noqa: S704
+    }
+
+
+def _spoken(certificate: Certificate, language: English) -> dict[str, Any]:
+    """How the page speaks: ``_`` for its own sentences, ``say`` for those that were composed elsewhere."""
+    records, signers, declared = persons(certificate.mechanism), _signers(certificate), certificate.declared
+
+    def say(sentence: str, context: str = "") -> Markup:
+        return _markup(language.said(sentence, context))
+
+    dates = {"date": escape(declared.created[:10]), "expires": escape((declared.expires or "")[:10])}
+    return {
+        "language": language.code,
+        "_": language.text,
+        "say": say,
+        "label": lambda name: _prefixed(name, say),
+        "fact": lambda value: _markup(language.tried(value)),
+        "code": _code,
+        "about": lambda text: say(about(text, records)),
+        "wanted": lambda record: say(wanted(record, records).rstrip(",")),
+        "dated": language.text(
+            "{date}, valid before {expires}" if declared.expires else "{date}, no date of expiry", **dates
+        ),
+        "version": escape(printable(certificate.reticent_version)),
+        "short_keys": Markup(", ").join(_code(f"{one[:16]}…") for one in signers),
+        "long_keys": Markup(", ").join(_code(one) for one in signers),
+    }
+
+
+def _signers(certificate: Certificate) -> list[str]:
+    """Ids of the keys that signed; none where a signature is false."""
+    return [] if false_signatures(certificate) else [one.keyid for one in certificate.signatures]
+
+
+def _prefixed(name: str, say: Callable[[str], Markup]) -> Markup:
+    """The name of a fact; where there are several releases, the number of the release stands before it."""
+    place, mark, rest = name.partition(": ")
+    return Markup(f"{place}{mark}") + say(rest) if mark and place.isdecimal() else say(name)  # noqa: S704
+
+
+def _markup(text: str) -> Markup:
+    return text if isinstance(text, Markup) else escape(printable(text))
+
+
+def _code(text: str) -> Markup:
+    return Markup("<code>{}</code>").format(printable(text))
 
 
 @cache
@@ -107,9 +165,18 @@ def embedded(text: str, where: str) -> Certificate:
     return Certificate.parse(loads(html.unescape(parts[1].split(_CLOSE)[0]), where), where)
 
 
+def page_language(page: str) -> str:
+    """The code of the language that a page says it is in; English where it says none."""
+    found = _LANGUAGE.match(page)
+    return found[1] if found else ENGLISH.code
+
+
 def first_difference(page: str, certificate: Certificate) -> str | None:
-    """Where a page differs from what its document renders to, in one line, or None where it does not."""
-    again = render_html(certificate)
+    """Where a page differs from what its document renders to in its language, in one line, or None where nowhere."""
+    code = page_language(page)
+    if code not in languages():
+        return f"line 2: the page is in the language {code!r}, of which this version has no catalogue"
+    again = render_html(certificate, language_of(code))
     if page == again:
         return None
     at = next((i for i, (a, b) in enumerate(zip(page, again, strict=False)) if a != b), min(len(page), len(again)))

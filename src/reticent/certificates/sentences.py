@@ -61,6 +61,7 @@ def about(text: str, records: Protected) -> str:
     plural = text.replace("this record was", "this person's records were").replace(
         "this record is", "this person's records are"
     )
+    plural = plural.replace("this record moves", "this person's records move")
     return plural.replace("this record", "this person's records").replace("this one", "this person's")
 
 
@@ -68,9 +69,10 @@ def _as_client(found: re.Match[str]) -> str:
     return f"{'C' if found[1] == 'R' else 'c'}lient{found[2]}"
 
 
-def _question(neighbouring: Neighbouring, records: Protected) -> str:
+def asked_about(neighbouring: Neighbouring, records: Protected) -> str:
+    """The question of the worst case, as a headline asks it; ``records`` as for ``sentence``."""
     if isinstance(records, Unit):
-        return about(_question(neighbouring, None), records)
+        return about(asked_about(neighbouring, None), records)
     if neighbouring is Neighbouring.REPLACE:
         if records is None:
             return "which of two records was used"
@@ -111,7 +113,7 @@ def wanted(record: AssessmentRecord, records: Protected = None) -> str:
     question = record.infers
     if record.neighbouring == Neighbouring.REPLACE and question.startswith("whether this record"):
         _, comma, average = question.partition(",")
-        question = f"{_question(Neighbouring.REPLACE, records)}{comma}{average}"
+        question = f"{asked_about(Neighbouring.REPLACE, records)}{comma}{average}"
     return about(question, records)
 
 
@@ -136,25 +138,36 @@ def answers(worst: Sequence[AssessmentRecord], records: Protected = None) -> lis
 def resting(worst: Sequence[AssessmentRecord], records: Protected = None) -> list[str]:
     """What the answers rest on: nothing to add where no draws are hidden, or where nothing is."""
     drawn = any(one.key == "hidden-draws" for record in worst for one in record.conditions)
-    hides = any(_right(record) != "100%" for record in worst)
-    return [about(HIDDEN_DRAWS, records)] if drawn and hides else []
+    return [about(HIDDEN_DRAWS, records)] if drawn and limited(worst) else []
 
 
 HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew."
 
 
 def _answer(worst: AssessmentRecord, records: Protected, *, first: bool) -> str:
-    question, right = _question(Neighbouring(worst.neighbouring), records), _right(worst)
+    question, right = asked_about(Neighbouring(worst.neighbouring), records), _right(worst)
     if not Claim(worst.claim).proven:
         return f"An attacker can tell {question} about {percent(even_guess(worst))} of the time."
-    if right == "100%":
+    if right == "100%" and _reached(worst):
         return f"An attacker can become all but certain {question}. This release hides next to nothing."
+    if right == "100%":
+        return f"Nothing is proven that keeps an attacker from being all but certain {question}."
     guessing = f" Guessing gives {percent(0.5)}." if first else ""
     return f"Nobody can tell {question} more than {right} of the time.{guessing}"
 
 
 def _right(worst: AssessmentRecord) -> str:
     return percent(even_guess(worst), up=True)
+
+
+def _reached(worst: AssessmentRecord) -> bool:
+    """Whether it is proven that somebody does become all but certain: where no proof covers a run, nobody knows."""
+    return worst.advantage.lower is not None and worst.advantage.lower > 0.98
+
+
+def limited(worst: Sequence[AssessmentRecord]) -> bool:
+    """Whether some answer of the worst case is a limit below certainty."""
+    return any(_right(record) != "100%" for record in worst)
 
 
 def even_guess(record: AssessmentRecord) -> float:

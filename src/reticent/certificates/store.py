@@ -9,6 +9,8 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from reticent.certificates.build import public
+from reticent.certificates.catalogue import languages as known_languages
+from reticent.certificates.language import ENGLISH, language_of
 from reticent.certificates.opening import opening_of
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate
@@ -25,7 +27,7 @@ class CertificateFiles:
     Attributes:
         complete: JSON with what depends on private data; not for publication.
         public: JSON for publication.
-        page: HTML.
+        page: HTML, in English.
         signature: detached envelope; exists only if a key was given.
         opening: what opens the commitments of the public document; private, and only of a run.
     """
@@ -42,29 +44,33 @@ def write_certificate(
     folder: Path,
     *,
     include_private: bool = False,
+    languages: Sequence[str] = (),
     key: Ed25519PrivateKey | Sequence[Ed25519PrivateKey] | None = None,
     overwrite: bool = False,
 ) -> CertificateFiles:
     """Write ``certificate.json`` (complete), ``certificate.public.json`` and ``certificate.html``.
 
-    The page shows the public document unless ``include_private``. With keys both documents carry their signatures,
-    and ``certificate.public.dsse.json`` is an envelope with the public one. What is private can be read by its owner
-    only: the complete document, a page of it, and ``certificate.opening.json``. Files that already hold the same
-    certificate are written anew; files that hold another one are left alone unless ``overwrite``, which replaces them,
-    and takes away a signature that no longer fits.
+    The page shows the public document unless ``include_private``; in each further language there is a page like it,
+    such as ``certificate.de.html``. Pages in other languages, of an older certificate, are taken away. With keys both
+    documents carry their signatures, and ``certificate.public.dsse.json`` is an envelope with the public one. What is
+    private can be read by its owner only: the complete document, a page of it, and ``certificate.opening.json``.
+    Files that already hold the same certificate are written anew; files that hold another one are left alone unless
+    ``overwrite``, which replaces them, and takes away a signature that no longer fits.
 
     Raises:
         ArtifactError: the folder already holds a different certificate or other files of these names, or cannot be
-            written.
+            written; or there is no page in one of the languages.
     """
+    spoken = {one: language_of(one) for one in dict.fromkeys(languages) if one != ENGLISH.code}
+    translated = {code: folder / f"certificate.{code}.html" for code in known_languages() if code != ENGLISH.code}
     ends = (".json", ".public.json", ".html", ".public.dsse.json", ".opening.json")
     files = CertificateFiles(*(folder / f"certificate{end}" for end in ends))
     keys = [] if key is None else [key] if isinstance(key, Ed25519PrivateKey) else list(key)
     if files.complete.exists() and not overwrite:
         _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=bool(keys))
     elif not files.complete.exists():  # without a certificate, such files are somebody's own
-        for field in fields(files):
-            refuse_existing(getattr(files, field.name))
+        for path in (*(getattr(files, field.name) for field in fields(files)), *translated.values()):
+            refuse_existing(path)
     shown, opens = public(certificate), opening_of(certificate)
     certificate, shown = signed(certificate, *keys), signed(shown, *keys)
     try:
@@ -78,6 +84,12 @@ def write_certificate(
             write_atomic(files.opening, opens.to_json().encode(), private=True)
         page = render_html(certificate if include_private else shown)
         write_atomic(files.page, page.encode(), private=include_private)
+        for code, path in translated.items():
+            if code not in spoken:
+                path.unlink(missing_ok=True)
+                continue
+            page = render_html(certificate if include_private else shown, spoken[code])
+            write_atomic(path, page.encode(), private=include_private)
         write_atomic(files.complete, certificate.to_json().encode(), private=True)
     except OSError as error:
         raise ArtifactError(f"cannot write {folder}: {error.strerror}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from reticent.adversaries import ADVERSARIES, FinalModel
 from reticent.certificates.schema import Certificate
@@ -57,6 +57,8 @@ GLOSSARY = (
     ("noise", "Random numbers added during training. They hide what one record does."),
 )
 
+_CLIENT = ("client", "One participant of federated learning, with all its records and all that it sends in a round.")
+
 _NOT_COVERED = (
     "other uses of the same data, and other models trained on it: risks add up",
     "choosing settings by looking at results on the same records",
@@ -88,8 +90,7 @@ def glossary(records: Protected) -> list[tuple[str, str]]:
     """Ten words; ``records``: see ``sentences.persons``."""
     if not isinstance(records, Unit):
         return list(GLOSSARY)
-    client = ("client", "One participant of federated learning, with all its records and all that it sends in a round.")
-    return [client, *((word, about(meaning, records)) for word, meaning in GLOSSARY[1:])]
+    return [_CLIENT, *((word, about(meaning, records)) for word, meaning in GLOSSARY[1:])]
 
 
 def claim(record: AssessmentRecord) -> str:
@@ -114,7 +115,9 @@ def people(certificate: Certificate) -> str:
         return "All numbers are about one client with all its records."
     if records is None:
         return "Nothing is stated about how many records a person contributed: all numbers are about one record."
-    return "Each person contributed " + ("one record." if records == 1 else f"at most {records} records.")
+    return "The issuer declares: each person contributed " + (
+        "one record." if records == 1 else f"at most {records} records."
+    )
 
 
 def of_clients(certificate: Certificate, text: str) -> str:
@@ -124,19 +127,42 @@ def of_clients(certificate: Certificate, text: str) -> str:
 
 
 _STRONGER = "The attacker may see the model after every step, not only the last one. Who sees less learns no more."
-_ONE = "Every other attacker may see the model after every step."
+_ALONE = (
+    "final-model is the attacker who sees the last model only. Every other attacker may see the model after every step."
+)
 
 
 def stronger(certificate: Certificate) -> str:
     """What an attacker may see of the training."""
     alone = any(record.adversary == FinalModel.name for record in certificate.assessments)
-    return f"final-model is the attacker who sees the last model only. {_ONE}" if alone else _STRONGER
+    return _ALONE if alone else _STRONGER
 
 
-ASSESS = {
-    "attribute": "Name the field as sensitive in the configuration, or watch with sensitive=, to have it assessed.",
-}
-"""How to have an attacker assessed whose numbers need a measurement."""
+def left_out(certificate: Certificate) -> list[tuple[str, str, list[str]]]:
+    """Who is not on the page: name, title, and the reason with what to do about it."""
+    found = []
+    for name, kind in ADVERSARIES.items():
+        reason = certificate.skipped.get(name)
+        if reason is not None:
+            todo = [_ASSESS] if kind.unmeasured == reason else []
+            found.append((name, kind.title, [f"{reason.rstrip('.')}.", *todo]))
+    return found
+
+
+_ASSESS = "Name the field as sensitive in the configuration, or watch with sensitive=, to have it assessed."
+
+
+def sentences() -> Iterator[str]:
+    """Everything that is listed here, for translators."""
+    yield from CLAIMS.values()
+    yield f"{CLAIMS['bound']} on average"
+    yield from STATUSES.values()
+    for word, meaning in (*GLOSSARY, _CLIENT):
+        yield from (word, meaning)
+    yield from _NOT_COVERED
+    for name, meaning in POINTERS:
+        yield from (name, meaning)
+    yield from (_STRONGER, _ALONE, _ASSESS)
 
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:

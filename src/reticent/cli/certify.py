@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from reticent.adversaries import FinalModel
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
+from reticent.certificates.catalogue import known_language
 from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Declaration
 from reticent.cli._app import JSON, argument, command, option, several
@@ -74,6 +75,7 @@ _PARAMETERS = (
     option("sign", Path, "Private key of reticent keygen: sign with it; may be repeated.", many=True),
     option("run_key", Path, "Public key that signed the run; default: that of --sign."),
     option("policy", Path, "Limits to judge the risks by: the certificate says which of them are met."),
+    option("language", str, "A page in this language beside the English one: de or fr; may be repeated.", many=True),
     option("publish", str, "Show about your own records: names (of files and columns) or accuracy.", many=True),
     option("include_private", bool, "Show numbers that depend on private data in the page."),
     *SECRETS,
@@ -92,6 +94,7 @@ def certify(
     sign: tuple[Path, ...],
     run_key: Path | None,
     policy: Path | None,
+    language: tuple[str, ...],
     publish: tuple[str, ...],
     include_private: bool,
     json: bool,
@@ -124,6 +127,8 @@ def certify(
     if given["contraction"] is not None:
         asked["contraction"] = FinalModel(given["contraction"]).factor
     consents = consents_of(publish)
+    for code in language:
+        known_language(code)
     limits = None if policy is None else load_policy(policy)
     what: Mechanism | Path | Run | list[Path]
     if more:
@@ -139,7 +144,7 @@ def certify(
     with waiting("assessing") as progress:
         certified = certify_anything(what, publish=consents, policy=limits, progress=progress, **asked, **declared)
         certificate = certified.certificate
-    files = write_certificate(certificate, folder, include_private=include_private, key=keys)
+    files = write_certificate(certificate, folder, include_private=include_private, languages=language, key=keys)
     if json:
         print_json(signed(certificate, *keys))
         return
@@ -156,6 +161,9 @@ def certify(
     for warning in certificate.warnings:
         say(f"! {warning.name}: {warning.text}", indent=2)
     click.echo(f"\nopen {files.page}")
+    for code in language:
+        if code != "en":
+            click.echo(f"open {files.page.with_suffix(f'.{code}.html')}")
     click.echo(f"complete, not for publication: {files.complete}")
 
 

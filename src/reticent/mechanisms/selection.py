@@ -76,13 +76,15 @@ class Selection(Mechanism):
 
     @property
     def unit(self) -> Unit:
-        """What one run protects."""
-        return getattr(parts_of(self.base)[0], "unit", Unit.RECORD)
+        """What one run protects: a client only where every part does."""
+        units = {getattr(part, "unit", Unit.RECORD) for part in singles_of(self.base)}
+        return Unit.CLIENT if units == {Unit.CLIENT} else Unit.RECORD
 
     @property
     def records_per_user(self) -> int | None:
-        """How many records of a person one run protects together."""
-        return getattr(parts_of(self.base)[0], "records_per_user", None)
+        """How many records of a person one run protects together; None where some part does not state the same."""
+        stated = {getattr(part, "records_per_user", None) for part in singles_of(self.base)}
+        return stated.pop() if len(stated) == 1 else None
 
     def _followed(self) -> list[tuple[str, Any, str]]:
         return [

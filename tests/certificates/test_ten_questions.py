@@ -1,0 +1,106 @@
+"""The ten questions of docs/officers/ten-questions.md: each answer is on the page, on certificates of several kinds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from reticent.adversaries import WorstCase
+from reticent.certificates.build import certify, certify_run, public
+from reticent.certificates.page import render_html
+from reticent.certificates.policy import Policy
+from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.signature import signed, write_key_pair
+from reticent.mechanisms import DPSGD
+from reticent.mechanisms.units import Unit
+from reticent.signing.keys import load_private_key
+from tests.certificates.conftest import make_ledger, make_sensitivity
+from tests.certificates.test_page import Reader
+from tests.certificates.test_page_answers import DECLARED
+
+GUIDE = Path(__file__).parents[2] / "docs/officers/ten-questions.md"
+EVERYWHERE = (
+    "What each attacker can learn",
+    "How sure",
+    "Assumed: nothing that was seen establishes it",
+    "Who vouches",
+    "fingerprint of the model",
+    "What is not covered",
+    "other uses of the same data, and other models trained on it: risks add up",
+    "Not on this page",
+    "How to check it",
+    "verify.html",
+)
+OWN = {
+    "plan": (
+        "No threshold was set",
+        "Nobody: the document is not signed",
+        "Stop: can one person have several records?",
+        "Plan: nobody saw a run.",
+        "no date of expiry",
+    ),
+    "run with a policy": (
+        "The issuer’s policy says: no",
+        "Nobody: the document is not signed",
+        "Stop: can one person have several records?",
+        "Checked in the run",
+        "valid before",
+    ),
+    "signed, one record each": (
+        "The issuer’s policy says: yes",
+        "The owner of this key",
+        "people who contributed more than 1 record",
+        "The issuer declares: each person contributed",
+    ),
+    "clients": ("No threshold was set", "people with several clients", "Plan: nobody saw a run."),
+}
+NEVER = {
+    "plan": ("policy says", "Checked in the run", "valid before 2"),
+    "run with a policy": ("Plan:", "policy says: yes", "No threshold"),
+    "signed, one record each": ("Stop:", "Nobody: the document", "policy says: no"),
+    "clients": ("Stop:", "policy says"),
+}
+
+
+def policy(most: float) -> Policy:
+    accepted = ["public-divisor", "poisson-draws", "clipped", "planned-steps", "records-per-person"]
+    limits = [{"measure": "advantage", "at_most": most, "neighbouring": "add-remove"}]
+    return Policy.model_validate({"schema": "reticent.policy/1", "accept_conditions": accepted, "limits": limits})
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("keys")
+    write_key_pair(folder / "key", folder / "key.pub")
+    until = Declaration(subject="a run", created="2026-11-22", expires="2030-01-01")
+    one = DPSGD(2.0, 0.25, 8, records_per_user=1)
+    found: dict[str, Certificate] = {
+        "plan": certify(DPSGD(2.0, 0.25, 8), DECLARED, adversaries=(WorstCase(),)),
+        "run with a policy": public(certify_run(make_ledger(), make_sensitivity(), until, policy=policy(0.001))),
+        "signed, one record each": signed(
+            certify(one, DECLARED, adversaries=(WorstCase(),), policy=policy(0.9)), load_private_key(folder / "key")
+        ),
+        "clients": certify(DPSGD(2.0, 0.25, 8, unit=Unit.CLIENT), DECLARED, adversaries=(WorstCase(),)),
+    }
+    return {
+        name: " ".join(" ".join(Reader(render_html(one).partition("<template")[0]).text).split())
+        for name, one in found.items()
+    }
+
+
+@pytest.mark.parametrize("kind", list(OWN))
+def test_every_answer_is_on_the_page(pages: dict[str, str], kind: str) -> None:
+    assert [text for text in (*EVERYWHERE, *OWN[kind]) if text not in pages[kind]] == []
+    assert [text for text in NEVER[kind] if text in pages[kind]] == []
+
+
+def test_the_guide_quotes_what_the_pages_say(pages: dict[str, str]) -> None:
+    guide = " ".join(GUIDE.read_text().split())
+    assert len(re.findall(r"^\| \d+\. ", GUIDE.read_text(), re.MULTILINE)) == 10
+    quoted = set(re.findall(r"(?<!\*)\*([^*|]+)\*(?!\*)", guide))
+    assert len(quoted) > 15
+    assert [text for text in quoted if not any(text in page for page in pages.values())] == []
+    tested = {*EVERYWHERE, *(text for own in OWN.values() for text in own)}
+    assert [text for text in quoted if text not in tested] == []
