@@ -10,7 +10,7 @@ import numpy as np
 
 from reticent.accountants.advantage_map import advantage_map
 from reticent.adversaries import Assessment
-from reticent.dashboard.figures import Figure, base_layout, empty, traces
+from reticent.dashboard.figures import Figure, base_layout, empty, fitted, traces
 from reticent.dashboard.looks import GROUNDS, SETTINGS
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
 
@@ -28,7 +28,7 @@ def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
     figure = empty(view, theme)
     for name, assessment in reversed(worst.items()):
         figure["data"] += traces(assessment, view, SETTINGS[name], f"{name}: worst case", theme, 2.6)
-    return figure
+    return fitted(figure, list(worst.values()), view)
 
 
 def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme: str) -> Figure | None:

@@ -10,10 +10,13 @@ import json
 from enum import StrEnum
 from typing import Any
 
+from dash import html
+
 from reticent.adversaries import Adversary, Assessment, WorstCase
 from reticent.dashboard import words
 from reticent.dashboard.asked import TOO_EXTREME, Asked
 from reticent.dashboard.figures import empty, risk_figure
+from reticent.dashboard.naming import remarks
 from reticent.dashboard.readings import Answer, answer, assessed, is_known
 from reticent.dashboard.screen import screen_assessment
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
@@ -100,6 +103,7 @@ def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage |
         "message": "",
         "table": "",
         "cards": words.cards(found.assessments, waiting),
+        "remarks": [html.P(line) for line in remarks(found.assessments, view)],
         "left-out": words.left_out(found.skipped),
         "conditions": words.conditions(found.assessments),
     }
@@ -112,7 +116,7 @@ def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage |
 
 
 def _failed(theme: str, line: str) -> dict[str, Any]:
-    parts = dict.fromkeys(("accuracy", "table", "cards", "left-out", "conditions", "python", "command"), "")
+    parts = dict.fromkeys(("accuracy", "table", "cards", "remarks", "left-out", "conditions", "python", "command"), "")
     parts |= {"headline": "No answer for these settings", "message": line}
     return {"parts": parts, "figure": empty("curves", theme), "waiting": (), "next": None}
 

@@ -222,6 +222,7 @@ def _explore() -> html.Section:
                 ),
                 id="picture",
             ),
+            html.Div(id="remarks", className="quiet"),
             html.Div(id="table", className="scroll", tabIndex=0),
             html.Div(id="cards", className="cards"),
             html.Div(id="left-out", className="quiet"),

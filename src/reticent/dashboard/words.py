@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -62,23 +61,13 @@ def _accuracy(assessments: Sequence[Assessment]) -> str:
     number = summary(worst).advantage
     if number.lower is None or number.upper is None:
         return "Certificate accuracy: proven. How far the truth lies below is not known."
-    if number.lower == number.upper:
-        known = digits(number.upper, 6, up=True)
-        return f"Certificate accuracy: proven; the advantage is {known}. The table has every number."
-    if number.lower == 0.0:
-        return (
-            f"Certificate accuracy: proven; the advantage is at most {_up(number.upper)}. The table has every number."
-        )
-    ends = f"{_down(number.lower)} and {_up(number.upper)}"
-    return f"Certificate accuracy: proven; the advantage lies between {ends}. The table has every number."
-
-
-def _up(x: float) -> str:
-    return f"{math.ceil(x * 1e7 - 1e-6) / 1e7:.7f}"
-
-
-def _down(x: float) -> str:
-    return f"{math.floor(x * 1e7 + 1e-6) / 1e7:.7f}"
+    most = digits(number.upper, up=True)
+    within = (
+        ""
+        if number.lower in (0.0, number.upper)
+        else f", known within {digits(number.upper - number.lower, 1, up=True)}"
+    )
+    return f"Certificate accuracy: proven; the advantage is at most {most}{within}. The table has every number."
 
 
 def cards(assessments: Sequence[Assessment], waiting: Sequence[str]) -> list[Any]:
@@ -217,7 +206,7 @@ def calibration_table(searched: Searched, target: Target, what: str, waiting: Se
                     html.Th(
                         [swatch(c.adversary.name), c.adversary.name, html.Small(c.neighbouring.value)], scope="row"
                     ),
-                    html.Td(html.Strong(digits(c.value, 6, up=not c.unknown.risk_grows)), className="n"),
+                    html.Td(html.Strong(digits(c.value, 5, up=not c.unknown.risk_grows)), className="n"),
                     html.Td(
                         [digits(worst, up=up), *([html.Small("beyond the target")] if unsafe else [])],
                         className="n beyond" if unsafe else "n",

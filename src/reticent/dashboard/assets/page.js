@@ -190,7 +190,7 @@
       const line = figure.layout.shapes[0];
       const at = (key) => Number(moved["shapes[0]." + key] ?? line[key]);
       const sum = (at("x0") + at("y0") + at("x1") + at("y1")) / 2;
-      const value = { advantage: 1 - sum, "bayes-security": sum, epsilon: at("x0"), tpr: at("y0"), success: at("y0") }[kind];
+      const value = { advantage: 1 - sum, "bayes-security": sum, epsilon: at("x0"), tpr: at("y0"), success: at("y0") + figure.layout.meta.blind }[kind];
       return Number.isFinite(value) ? shortest(value, false) : keep;
     },
   } });
