@@ -10,8 +10,11 @@ import numpy as np
 
 from reticent.accountants.advantage_map import advantage_map
 from reticent.adversaries import Assessment
+from reticent.calibration import Advantage, BayesSecurity, Success
 from reticent.dashboard.figures import Figure, base_layout, empty, fitted, traces
 from reticent.dashboard.looks import GROUNDS, SETTINGS
+from reticent.dashboard.state import State, target_of
+from reticent.errors import ReticentError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
 
 _POINTS = 28
@@ -31,10 +34,18 @@ def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
     return fitted(figure, list(worst.values()), view)
 
 
-def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme: str) -> Figure | None:
+def map_figure(
+    settings: Mapping[str, Mechanism], relation: Neighbouring, theme: str, limit: float | None = None
+) -> Figure | None:
     """The worst-case advantage over noise and rate, at the steps of B; None where no such map is known.
 
     Known for DP-SGD with Poisson sampling. Values are estimates with an error below 1e-8.
+
+    Args:
+        settings: A and B.
+        relation: between which data sets.
+        theme: ``light`` or ``dark``.
+        limit: the advantage that a target allows: a line of its own.
     """
     b = settings["B"]
     if not (isinstance(b, DPSGD) and _on_map(b)):
@@ -63,6 +74,10 @@ def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme:
         "hovertemplate": "Noise %{y:.3g} at rate %{x:.3g}: advantage about %{z:.3f} (estimate).<extra></extra>",
     }
     lines = [_isoline(level, values, noises, rates, _readable(level, theme)) for level in _LEVELS]
+    if limit is not None:
+        line = _isoline(limit, values, noises, rates, GROUNDS[theme].target, f"<b>target {limit:g}</b>")
+        line["line"]["width"] = 3
+        lines.append(line)
     found = [_mark(name, m, b.steps, theme) for name, m in marks.items()]
     axis = {
         "type": "log",
@@ -77,6 +92,23 @@ def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme:
         "yaxis": {**axis, **_ticks(noises), "title": {"text": "noise multiplier", "standoff": 8}},
     }
     return {"data": [surface, *[line for line in lines if line["x"]], *found], "layout": layout}
+
+
+def limit_of(settings: State) -> float | None:
+    """The advantage that the target of *Calibrate* allows; None where it is about something else."""
+    try:
+        target = target_of(settings)
+    except ReticentError:
+        return None
+    match target:
+        case Advantage(value=value):
+            return value
+        case BayesSecurity(value=value):
+            return 1.0 - value
+        case Success(value=value, prior=0.5):
+            return 2.0 * value - 1.0
+        case _:
+            return None
 
 
 def _on_map(mechanism: DPSGD) -> bool:
@@ -110,7 +142,12 @@ def _map(noises: tuple[float, ...], rates: tuple[float, ...], steps: int, relati
 
 
 def _isoline(
-    level: float, values: list[list[float]], noises: tuple[float, ...], rates: tuple[float, ...], colour: str
+    level: float,
+    values: list[list[float]],
+    noises: tuple[float, ...],
+    rates: tuple[float, ...],
+    colour: str,
+    name: str = "",
 ) -> Figure:
     """Where the advantage is ``level``: between two points of the map in each row; it grows with the rate."""
     xs, ys = [], []
@@ -118,7 +155,7 @@ def _isoline(
         if row[0] <= level <= row[-1]:
             xs.append(float(np.exp(np.interp(level, row, np.log(rates)))))
             ys.append(noise)
-    label = [f"{level:g}" if k == 4 * len(xs) // 5 else "" for k in range(len(xs))]
+    label = [name or f"{level:g}" if k == 4 * len(xs) // 5 else "" for k in range(len(xs))]
     return {
         "type": "scatter",
         "mode": "lines+text",

@@ -15,11 +15,12 @@ from reticent.certificates.sentences import even_guess, headline, percent
 from reticent.certificates.words import CLAIMS
 from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, TARGETS
+from reticent.dashboard.explaining import anchor
 from reticent.dashboard.layout import swatch
 from reticent.dashboard.readings import record, summary, told
 from reticent.dashboard.screen import ACCURACY, ROUGH, ROUGHER
 from reticent.errors import ParameterError, ReticentError
-from reticent.proofs import Claim, conditions_by_whom
+from reticent.proofs import Claim
 from reticent.risk.report import MEASURES, AssessmentRecord, Number
 from reticent.text import digits
 
@@ -88,6 +89,7 @@ def _card(assessment: Assessment) -> html.Article:
             ),
             html.P([claim_badge(assessment), html.Span(assessment.neighbouring.value, className="tag")]),
             html.P(told(assessment), className="quiet"),
+            html.P(html.A("Explain this number", href=f"#{anchor(assessment)}"), className="why"),
         ],
         className="card",
     )
@@ -180,14 +182,6 @@ def left_out(skipped: Mapping[str, str]) -> list[Any]:
     return [
         html.P([html.Strong(name), f" ({_LABELS[name]}) is left out: ", reason]) for name, reason in skipped.items()
     ]
-
-
-def conditions(assessments: Sequence[Assessment]) -> list[Any]:
-    """What the numbers rest on, folded away: first what makes a claim conditional, then what nobody looked at."""
-    lines = conditions_by_whom((a.adversary.name, a.conditions) for a in assessments)
-    if not lines:
-        return []
-    return [html.Details([html.Summary("What these numbers rest on"), html.Ul([html.Li(line) for line in lines])])]
 
 
 def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str] = ()) -> html.Table:
