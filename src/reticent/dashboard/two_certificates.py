@@ -43,6 +43,10 @@ def _lines(certificate: Certificate) -> dict[str, str]:
     """Everything that people read, by name."""
     said = [(name, text or "not said") for name, text in declarations(certificate)]
     found = {"created": certificate.declared.created, **dict(said), **dict(facts(certificate))}
+    found["written by reticent"], found["headline"] = certificate.reticent_version, certificate.headline
+    found.update({f"left out: {name}": reason for name, reason in certificate.skipped.items()})
+    verdicts = {True: "passed", False: "failed"}
+    found.update({f"policy: {one.name}": verdicts[one.passed] for one in certificate.requirements or ()})
     found["warnings"] = ", ".join(one.name for one in certificate.warnings) or "none"
     for record in certificate.assessments:
         found.update(_of_attacker(record))
