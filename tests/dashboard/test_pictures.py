@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from reticent.accountants.profile import advantage
 from reticent.adversaries import Adversary, Membership, Mixed, Relaxed, WorstCase
+from reticent.dashboard.comparing import limit_of, map_figure
 from reticent.dashboard.figures import empty, risk_figure
 from reticent.dashboard.naming import remarks
 from reticent.dashboard.readings import assessed, points
+from reticent.dashboard.state import State
 from reticent.dashboard.words import accuracy
-from reticent.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
 
 RUN = DPSGD(1.1, 0.01, 1000)
 VIEWS = ("curves", "roc", "profile", "guesses")
@@ -65,3 +68,38 @@ def test_the_line_below_the_headline_rounds_as_the_table_does() -> None:
     said = accuracy(found(RUN, WorstCase()))
     assert "the advantage is at most 0.1404, known within " in said
     assert "the advantage is at most 0.1975." in accuracy(found(Gaussian(2.0), WorstCase()))
+
+
+@pytest.mark.parametrize("noise", [1.1, 0.3])
+def test_the_map_is_quick_and_true_or_empty(noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*_: object) -> None:
+        raise AssertionError("a map waits for no proof")
+
+    monkeypatch.setattr("reticent.accountants.advantage_map.certified_advantage", slow)
+    run = DPSGD(noise, 0.01, 1000)
+    figure = map_figure({"A": run, "B": run}, Neighbouring.ADD_REMOVE, "light", 0.2)
+    assert figure is not None
+    surface = figure["data"][0]
+    assert min(surface["y"]) < noise < max(surface["y"])
+    assert sum(value is None for row in surface["z"] for value in row) == 0 or noise == 0.3
+    for k, j in ((-8, 14), (-3, 20)):
+        wanted = advantage(surface["y"][k], surface["x"][j], 1000, Neighbouring.ADD_REMOVE)
+        assert surface["z"][k][j] == pytest.approx(wanted, rel=1e-6, abs=0)
+    target = next(line for line in figure["data"] if "<b>target 0.2</b>" in (line.get("text") or []))
+    x, y = target["x"][len(target["x"]) // 2], target["y"][len(target["y"]) // 2]
+    assert advantage(y, x, 1000, Neighbouring.ADD_REMOVE) == pytest.approx(0.2, rel=0.02, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [
+        ({}, 0.1),
+        ({"target": "bayes-security", "goal": "0.8"}, 0.2),
+        ({"target": "success", "goal": "0.6", "place": "0.5"}, 0.2),
+        ({"target": "success", "goal": "0.95", "place": "0.1"}, None),
+        ({"target": "epsilon", "goal": "1", "place": "1e-5"}, None),
+        ({"goal": "x"}, None),
+    ],
+)
+def test_the_line_on_the_map_is_the_target(settings: dict[str, str], limit: float | None) -> None:
+    assert limit_of(State.of(settings)) == (None if limit is None else pytest.approx(limit, rel=1e-12, abs=0))

@@ -168,11 +168,11 @@ class Callbacks:
             table = words.comparison_table(record(worst["A"]), record(worst["B"]))
             turn.check()
         view = "curves" if b["view"] == "table" else b["view"]
-        caption = (
-            f"Worst-case advantage at {getattr(mechanisms['B'], 'steps', 1)} steps, {relation.value} (estimate)"
-            if surface
-            else "The map is known for DP-SGD with Poisson sampling at a rate below 1."
-        )
+        caption = "The map is known for DP-SGD with Poisson sampling at a rate below 1."
+        if surface:
+            steps = getattr(mechanisms["B"], "steps", 1)
+            gaps = "" if surface["data"][0]["zsmooth"] else "; empty where in doubt"
+            caption = f"Worst-case advantage at {steps} steps, {relation.value} (estimate{gaps}); a click sets both"
         return (
             _compared(worst, pinned=bool(b["pinned"])),
             "",

@@ -17,9 +17,12 @@ from reticent.dashboard.state import State, target_of
 from reticent.errors import ReticentError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
 
+_Rows = list[list[float | None]]
 _POINTS = 28
 _LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.95)
 _DARK = 0.3
+_DOUBTFUL = 0.02
+"""Share of cells that may be interpolated."""
 _SCALES = {
     "light": [[0, "#eef4f9"], [0.5, "#6aa5cf"], [1, "#00365f"]],
     "dark": [[0, "#1b232b"], [0.5, "#2f77a8"], [1, "#bfe3ff"]],
@@ -39,7 +42,8 @@ def map_figure(
 ) -> Figure | None:
     """The worst-case advantage over noise and rate, at the steps of B; None where no such map is known.
 
-    Known for DP-SGD with Poisson sampling. Values are estimates with an error below 1e-8.
+    Known for DP-SGD with Poisson sampling. Values are estimates with an error below 1e-8; single cells in
+    doubt are interpolated.
 
     Args:
         settings: A and B.
@@ -55,7 +59,7 @@ def map_figure(
         _axis([m.noise_multiplier for m in marks.values()]),
         _axis([m.sample_rate for m in marks.values()], 1.0),
     )
-    values = _map(noises, rates, b.steps, relation)
+    values, noises = _map(noises, rates, b.steps, relation, 0.9 * min(m.noise_multiplier for m in marks.values()))
     surface = {
         "type": "heatmap",
         "x": rates,
@@ -64,7 +68,7 @@ def map_figure(
         "zmin": 0.0,
         "zmax": 1.0,
         "colorscale": _SCALES[theme],
-        "zsmooth": "best",
+        "zsmooth": False if any(None in row for row in values) else "best",
         "colorbar": {
             "title": {"text": "advantage", "side": "right"},
             "thickness": 12,
@@ -136,14 +140,28 @@ def _ticks(values: Sequence[float]) -> Figure:
 
 
 @lru_cache(maxsize=16)
-def _map(noises: tuple[float, ...], rates: tuple[float, ...], steps: int, relation: Neighbouring) -> list[list[float]]:
-    found: list[list[float]] = advantage_map(np.array(noises), np.array(rates), steps, relation).tolist()
-    return found
+def _map(
+    noises: tuple[float, ...], rates: tuple[float, ...], steps: int, relation: Neighbouring, floor: float
+) -> tuple[_Rows, tuple[float, ...]]:
+    """The values, row by row, and their noises: rows in doubt that lie below ``floor`` are left out."""
+    quick = advantage_map(np.array(noises), np.array(rates), steps, relation, certify_doubt=False)
+    doubt = np.isnan(quick)
+    first = next((k for k, noise in enumerate(noises) if noise >= floor or not doubt[k].any()), 0)
+    known, noises = _filled(quick[first:], np.log(noises[first:])), noises[first:]
+    return [[None if math.isnan(value) else value for value in row] for row in known.tolist()], noises
+
+
+def _filled(values: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """Single cells in doubt, from those above and below; where many are, they stay empty."""
+    doubt = np.isnan(values)
+    if doubt.mean() > _DOUBTFUL or doubt[[0, -1]].any():
+        return values
+    return np.array([np.interp(logs, logs[~gaps], row[~gaps]) for row, gaps in zip(values.T, doubt.T, strict=True)]).T
 
 
 def _isoline(
     level: float,
-    values: list[list[float]],
+    values: _Rows,
     noises: tuple[float, ...],
     rates: tuple[float, ...],
     colour: str,
@@ -152,8 +170,9 @@ def _isoline(
     """Where the advantage is ``level``: between two points of the map in each row; it grows with the rate."""
     xs, ys = [], []
     for noise, row in zip(noises, values, strict=True):
-        if row[0] <= level <= row[-1]:
-            xs.append(float(np.exp(np.interp(level, row, np.log(rates)))))
+        whole = [value for value in row if value is not None]
+        if len(whole) == len(row) and whole[0] <= level <= whole[-1]:
+            xs.append(float(np.exp(np.interp(level, whole, np.log(rates)))))
             ys.append(noise)
     label = [name or f"{level:g}" if k == 4 * len(xs) // 5 else "" for k in range(len(xs))]
     return {
