@@ -19,6 +19,7 @@ pytestmark = [
 ]
 POLICY = """schema: reticent.policy/1
 limits: [{measure: advantage, at_most: 0.1, neighbouring: add-remove}]
+accept_conditions: [clipped, public-divisor, planned-steps]
 """
 
 
@@ -104,6 +105,9 @@ def test_a_page_to_send_opens_without_a_server(opened: Callable[..., Any], brows
 def test_every_panel_is_printed_whole(opened: Callable[..., Any], tmp_path: Path, panel: str) -> None:
     reader = pytest.importorskip("pypdf", reason="needs pypdf: pip install 'reticent[browser]'")
     page = opened(f"panel={panel}&attackers=&pinned=noise_multiplier%3D2")
+    if panel == "calibrate":
+        page.wait_for_selector("#planned:not(:empty)")
+        page.wait_for_selector("#plan-figure .scatterlayer .trace")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     page.wait_for_timeout(400)

@@ -22,7 +22,14 @@ from reticent.dashboard.readings import Answer, points
 from reticent.dashboard.released import in_words
 from reticent.dashboard.state import State, mechanism_of
 
-_ATTRIBUTES = {"className": "class", "title": "title", "scope": "scope", "id": "id", "href": "href"}
+_ATTRIBUTES = {
+    "className": "class",
+    "title": "title",
+    "scope": "scope",
+    "id": "id",
+    "href": "href",
+    "tabIndex": "tabindex",
+}
 _WIDE, _HIGH, _LEFT, _LOW = 640, 400, 56, 44
 _HEAD = (
     '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -47,7 +54,7 @@ def sheet(settings: State, found: Answer) -> str:
     after = [
         *(as_list(verdicts(policy, shown)) if policy else []),
         parts.H2("Every number"),
-        parts.Div(words.number_table(shown), className="scroll"),
+        parts.Div(words.number_table(shown), className="scroll", tabIndex=0),
         parts.Div(words.cards(shown, ()), className="cards"),
         *words.left_out(found.skipped),
         parts.H2("Where the numbers come from"),
