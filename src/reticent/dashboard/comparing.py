@@ -77,7 +77,9 @@ def map_figure(
         },
         "hovertemplate": "Noise %{y:.3g} at rate %{x:.3g}: advantage about %{z:.3f} (estimate).<extra></extra>",
     }
-    lines = [_isoline(level, values, noises, rates, _readable(level, theme)) for level in _LEVELS]
+    lines = [
+        _isoline(level, values, noises, rates, _readable(level, theme)) for level in _LEVELS if not _same(level, limit)
+    ]
     if limit is not None:
         line = _isoline(limit, values, noises, rates, GROUNDS[theme].target, f"<b>target {limit:g}</b>")
         line["line"]["width"] = 3
@@ -113,6 +115,11 @@ def limit_of(settings: State) -> float | None:
             return 2.0 * value - 1.0
         case _:
             return None
+
+
+def _same(level: float, limit: float | None) -> bool:
+    """Whether two lines would lie on each other, and their names too."""
+    return limit is not None and math.isclose(level, limit, rel_tol=0.1)
 
 
 def _on_map(mechanism: DPSGD) -> bool:

@@ -109,7 +109,7 @@ def budget_figure(
         ],
         "annotations": [
             _note(budget.planned / per, f"planned: {digits(budget.planned / per)}", ground.ink, 0.98),
-            _note(budget.most / per, f"allowed: {digits(budget.most / per, up=False)}", ground.accent, 0.88),
+            _note(budget.most / per, f"allowed: {digits(budget.most / per, up=False)}", ground.accent, 0.04),
         ],
     }
     return {

@@ -30,15 +30,15 @@ _ATTRIBUTES = {
     "href": "href",
     "tabIndex": "tabindex",
 }
-_WIDE, _HIGH, _LEFT, _LOW = 640, 400, 56, 44
+_WIDE, _HIGH, _LEFT, _LOW = 460, 340, 56, 48
 _HEAD = (
     '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
     '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Privacy risk of a plan</title><style>'
 )
 _MORE = (
-    "#page{max-width:60rem;padding-top:1.5rem}svg{width:100%;height:auto}"
-    "svg text{fill:var(--ink);font-size:13px}svg .axis{stroke:var(--line)}.band{color:var(--quiet)}"
+    "#page{max-width:60rem;padding-top:1.5rem}svg{width:100%;max-width:38rem;height:auto}"
+    "svg text{fill:var(--ink);font-size:14px}svg .axis{stroke:var(--line)}"
 )
 
 
