@@ -29,7 +29,7 @@ def test_the_mixture_error_is_the_integral(noise: float, rate: float) -> None:
     mixture = (1.0 - rate) * norm.pdf(x, 0.0, noise) + rate * norm.pdf(x, 1.0, noise)
     expected = 0.5 * np.abs(mixture - norm.pdf(x, rate, noise)).sum() * (x[1] - x[0])
     lower, upper = mixture_error(noise, rate)
-    assert lower == upper == pytest.approx(expected, rel=1e-6)
+    assert lower == upper == pytest.approx(expected, rel=1e-6, abs=0)
 
 
 def test_the_mixture_error_of_two_steps_lies_between() -> None:
@@ -48,11 +48,11 @@ def test_equation_5_is_attained_and_least_at_zero() -> None:
     epsilon, delta = 0.8, 0.03
     corner = (1.0 - delta) / (1.0 + np.exp(epsilon))
     curve = PiecewiseLinearTradeOff([0.0, corner, 1.0 - delta, 1.0], [1.0 - delta, corner, 0.0, 0.0])
-    assert advantage_bound(epsilon, delta) == pytest.approx(advantage(curve), rel=1e-12)
+    assert advantage_bound(epsilon, delta) == pytest.approx(advantage(curve), rel=1e-12, abs=0)
     gaussian = GaussianTradeOff(1.3)
     along = np.linspace(0.0, 4.0, 60)
     bounds = advantage_bound(along, gaussian.delta(along))
-    assert bounds[0] == pytest.approx(advantage(gaussian), rel=1e-12)
+    assert bounds[0] == pytest.approx(advantage(gaussian), rel=1e-12, abs=0)
     assert np.all(np.diff(bounds) > 0.0)
     assert advantage_bound(1000.0, 0.0) == 1.0
     assert advantage_bound(0.0, 1.0) == 1.0
@@ -63,11 +63,11 @@ def test_the_estimator_is_a_lower_bound_and_no_upper_one() -> None:
         curve = GaussianTradeOff(mu)
         for epsilon in (0.0, 0.5, 2.0, 6.0):
             assert least_epsilon(advantage(curve), float(curve.delta(epsilon))) <= epsilon + 1e-9
-    assert least_epsilon(float(advantage_bound(0.7, 0.01)), 0.01) == pytest.approx(0.7, rel=1e-12)
+    assert least_epsilon(float(advantage_bound(0.7, 0.01)), 0.01) == pytest.approx(0.7, rel=1e-12, abs=0)
     assert least_epsilon(0.1, 0.2) == 0.0
     assert least_epsilon(1.0, 0.2) == np.inf
     printed = np.log(-(2.0 * 0.01 + 0.9 - 2.0) / 0.9)
-    assert least_epsilon(0.1, 0.01) == pytest.approx(printed, rel=1e-12)
+    assert least_epsilon(0.1, 0.01) == pytest.approx(printed, rel=1e-12, abs=0)
 
 
 def test_norms_only_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,7 +77,7 @@ def test_norms_only_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert not ended.value.code
     found = json.loads(capsys.readouterr().out)["assessments"]
     by_name = {record["adversary"]: record for record in found}
-    assert by_name["norm-only"]["advantage"]["value"] == pytest.approx(0.00286, rel=1e-2)
+    assert by_name["norm-only"]["advantage"]["value"] == pytest.approx(0.00286, rel=1e-2, abs=0)
     assert by_name["norm-only"]["claim"] == "estimate"
     assert "worst-case" in by_name
 
@@ -105,7 +105,7 @@ def test_norms_of_unequal_dimensions_and_schedules() -> None:
         assert advantage(one.optimistic) < advantage(together.pessimistic)
     assert advantage(together.pessimistic) < sum(advantage(one.pessimistic) for one in alone)
     backwards = norm_only_both(Ledger(parts[::-1]))
-    assert advantage(backwards.pessimistic) == pytest.approx(advantage(together.pessimistic), rel=1e-6)
+    assert advantage(backwards.pessimistic) == pytest.approx(advantage(together.pessimistic), rel=1e-6, abs=0)
     worst = compose(Ledger(parts), Neighbouring.ADD_REMOVE)
     assert advantage(together.pessimistic) < advantage(worst.optimistic)
     same = norm_only_both(Ledger((Gaussian(1.0, dimension=3), Gaussian(1.0, dimension=3))))

@@ -256,3 +256,11 @@ def test_a_bound_without_a_known_share_says_that_no_bias_was_trained(kind) -> No
     assert found.claim is Claim.BOUND
     assert always > 2.5 * found.measure(advantage).value
     assert any("A bias is trained only where its share is stated." in one.says for one in found.conditions)
+
+
+@pytest.mark.parametrize("who", [WorstCase(), Relaxed()])
+def test_several_releases_say_that_none_was_chosen_by_a_result(who) -> None:
+    """Composition holds for a plan; whoever looks at one result to choose the next release needs a filter."""
+    for parts in ((RUN, replace(RUN, noise_multiplier=3.0)), (Gaussian(2.0), Gaussian(2.0))):
+        assert "fixed-plan" in {one.key for one in who.assess(Ledger(parts)).conditions}
+    assert "fixed-plan" not in {one.key for one in who.assess(Ledger((RUN,))).conditions}

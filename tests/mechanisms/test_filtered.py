@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -25,6 +26,22 @@ def test_the_budget_is_a_sum_of_squares() -> None:
     assert keeper.admit(Ledger((Gaussian(2.0),)))
     assert (keeper.left, keeper.least_noise) == (0.0, math.inf)
     assert keeper.mechanism == FilteredGaussian(1.0)
+
+
+def test_no_rounding_spends_more_than_the_budget() -> None:
+    """Summed as fractions, what was admitted is within the budget; the least noise fits, and less does not."""
+    for budget in (0.1, 1.0, 1.0 / 3.0, 7e-9):
+        keeper, spent = GaussianFilter(budget), Fraction(0)
+        for noise in (math.sqrt(10.0 / budget), math.sqrt(3.0 / budget), 1.7 / math.sqrt(budget)):
+            for _ in range(4):
+                spent += 1 / Fraction(noise) ** 2 if keeper.admit(Gaussian(noise)) else 0
+        least = keeper.least_noise
+        assert not keeper.admit(Gaussian(least * (1.0 - 1e-15)))
+        assert keeper.admit(Gaussian(least))
+        assert 0.999999 * Fraction(budget) < spent + 1 / Fraction(least) ** 2 <= Fraction(budget)
+    keeper = GaussianFilter(1.0)
+    assert keeper.admit(Gaussian(1e25))  # costs less than any digit of a float beside 1
+    assert not keeper.admit(Gaussian(1.0))
 
 
 def test_what_everything_admitted_amounts_to() -> None:

@@ -99,7 +99,9 @@ def test_the_loop_really_changes_rate_noise_norm_and_divisor() -> None:
 
     gradients, sizes = released(0.0, 0.0)
     lengths = [float(np.linalg.norm(g)) for g in gradients]
-    assert lengths == pytest.approx([n / 100.0 for n in sizes[:3]] + [0.25 * n / 10.0 for n in sizes[3:]], rel=1e-4)
+    assert lengths == pytest.approx(
+        [n / 100.0 for n in sizes[:3]] + [0.25 * n / 10.0 for n in sizes[3:]], rel=1e-4, abs=0
+    )
     assert all(300 < n < 500 for n in sizes[:3])
     assert all(1800 < n < 2200 for n in sizes[3:])
     noisy, sizes = released(0.0, 1e6)  # noise deviation 1e6 * 0.25 / 10 in the second half only
@@ -129,7 +131,7 @@ def test_command_line_reads_certificate_and_verify_agree(staged, tmp_path, capsy
     risk = said("risk", "ledger", str(path), "--delta", "1e-5")
     certificate = rt.certify(staged)
     epsilon = certificate.certificate.assessments[0].epsilon_at_delta["1e-05"].value
-    assert risk["assessments"][0]["epsilon_at_delta"]["1e-05"]["value"] == pytest.approx(epsilon, rel=1e-6)
+    assert risk["assessments"][0]["epsilon_at_delta"]["1e-05"]["value"] == pytest.approx(epsilon, rel=1e-6, abs=0)
     assert list(risk["warnings"]) == [w.name for w in certificate.certificate.warnings]
     assert risk["mechanism"] == certificate.certificate.mechanism
     assert certificate.verify().accepted

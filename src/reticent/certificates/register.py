@@ -3,6 +3,9 @@
 Each line is a DSSE envelope around one entry in canonical JSON. An entry names the SHA-256 of the entry before it, so
 that no line can be changed, left out or put elsewhere without a trace. That the last lines were cut off, only who
 remembers the head can see.
+
+The budget is for a plan. What is entered is composed, and that holds where no release was chosen by looking at the
+results of another (``fixed-plan``): to compose until a limit is reached is no filter (TRAN2026:F1).
 """
 
 from __future__ import annotations
@@ -171,7 +174,7 @@ def enter(
 
     Args:
         path: of the register.
-        certificate: of the release.
+        certificate: of the release, as ``verify`` accepted it.
         time: now.
         key: that signs the entry.
         keys: of others who may have signed earlier ones.

@@ -113,5 +113,5 @@ def _registered(document: Certificate, register: Path, key: Path) -> list[Check]
         Check(
             "the release is in the register", entered, f"{found.opened.data}: {'entered' if entered else 'not entered'}"
         ),
-        Check("all releases keep the budget", found.budget.met_by(spent), found.left(spent)),
+        Check("all releases keep the budget", found.budget.met_by(spent), f"{found.left(spent)} (for a plan)"),
     ]

@@ -16,6 +16,7 @@ from reticent.cli._tables import say
 from reticent.errors import ArtifactError
 from reticent.io.strict import dumps
 from reticent.mechanisms import Neighbouring
+from reticent.proofs import CONDITIONS
 
 if TYPE_CHECKING:
     from reticent.certificates.register import Register
@@ -112,10 +113,11 @@ def _shown(register: Register, json: bool) -> None:
     subjects = [one.released.subject for one in register.entries if one.released is not None]
     if json:
         known = {"data": register.opened.data, "budget": register.opened.budget, "head": register.head}
-        click.echo(dumps({**known, "spent": spent, "releases": subjects}), nl=False)
+        click.echo(dumps({**known, "spent": spent, "releases": subjects, "assumed": ["fixed-plan"]}), nl=False)
         return
     say(f"{register.opened.data}: {len(subjects)} releases ({register.opened.neighbouring})")
     for number, subject in enumerate(subjects, 1):
         say(f"{number}: {subject}", indent=2)
     say(f"all together under the worst case: {register.left(spent)}")
+    say(f"assumed: {CONDITIONS['fixed-plan'].says} Who chooses a release by an earlier result can exceed the budget.")
     say(f"head: {register.head}")

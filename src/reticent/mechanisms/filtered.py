@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import ClassVar
 
 from reticent import _check, pairs
@@ -14,7 +15,7 @@ from reticent.mechanisms.ledger import parts_of
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Search, described
 
-_ROUNDING = 1e-12  # relative, of the sum of squares
+_BITS = 160  # of the whole numbers in which a budget is spent: no sum of floats can round it upward
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,17 +83,29 @@ class GaussianFilter:
     """
 
     def __init__(self, budget: float) -> None:
-        self.budget, self.spent = FilteredGaussian(budget).budget, 0.0
+        self.budget = FilteredGaussian(budget).budget
+        self._unit = Fraction(2) ** (math.frexp(budget)[1] - _BITS)
+        self._left = int(Fraction(budget) / self._unit)  # exact: a budget has 53 bits
+
+    @property
+    def spent(self) -> float:
+        """See the class."""
+        return float(Fraction(self.budget) - self._left * self._unit)
 
     @property
     def left(self) -> float:
         """What the budget leaves."""
-        return max(self.budget - self.spent, 0.0)
+        return float(self._left * self._unit)
 
     @property
     def least_noise(self) -> float:
         """The smallest noise multiplier that one more release may have; infinite where nothing is left."""
-        return 1.0 / math.sqrt(self.left) if self.left > 0.0 else math.inf
+        if not self._left:
+            return math.inf
+        noise = 1.0 / math.sqrt(self.left)
+        while self._cost(Gaussian(noise)) > self._left:
+            noise = math.nextafter(noise, math.inf)
+        return noise
 
     @property
     def mechanism(self) -> FilteredGaussian:
@@ -109,7 +122,7 @@ class GaussianFilter:
             UnsupportedError: it is another mechanism. The natural filter, which composes trade-off curves and stops
                 before they cross a limit, does not hold (TRAN2026:F1).
         """
-        cost = 0.0
+        cost = 0
         for part in parts_of(release):
             if not isinstance(part, Gaussian) or part.noise_multiplier == 0.0:
                 raise UnsupportedError(
@@ -117,8 +130,12 @@ class GaussianFilter:
                     "curves until they cross a limit (the natural f-DP filter) does not hold: TRAN2026:F1. Fix the "
                     "plan beforehand and compose it"
                 )
-            cost += part.releases / part.noise_multiplier**2
-        if self.spent + cost > self.budget * (1.0 + _ROUNDING):
+            cost += self._cost(part)
+        if cost > self._left:
             return False
-        self.spent += cost
+        self._left -= cost
         return True
+
+    def _cost(self, release: Gaussian) -> int:
+        """1 / noise_multiplier^2 for each release, in units of the budget, rounded up."""
+        return math.ceil(release.releases / Fraction(release.noise_multiplier) ** 2 / self._unit)

@@ -9,12 +9,15 @@ from reticent.errors import ParameterError
 from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring, Part
-from reticent.proofs import Condition
+from reticent.proofs import Condition, condition
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ledger(Mechanism):
-    """Several mechanisms run one after the other on the same data, adaptively or not.
+    """Several mechanisms run one after the other on the same data.
+
+    What a later one computes may depend on what earlier ones released. Which mechanisms they are, and with which
+    parameters, may not: composition holds for a plan (DONG2022:Theorem 3.2), not for one that reacts (TRAN2026:F1).
 
     Attributes:
         parts: the mechanisms in the order in which they ran, at least one and no ledger among them. Where one protects
@@ -65,8 +68,9 @@ class Ledger(Mechanism):
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Those of all parts, each once."""
-        return tuple(dict.fromkeys(one for part in self.parts for one in part.conditions))
+        """Those of all parts, each once, and that nobody chose the parts by looking at results."""
+        plan = (condition("fixed-plan"),) if len(self.parts) > 1 else ()
+        return tuple(dict.fromkeys((*(one for part in self.parts for one in part.conditions), *plan)))
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:

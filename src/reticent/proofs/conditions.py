@@ -142,6 +142,10 @@ CONDITIONS: Mapping[str, Kind] = {
     "planned-steps": Kind(
         "The number of steps was fixed before training, or is counted as it was planned.", Bearing.RELEASE
     ),
+    "fixed-plan": Kind(
+        "Which releases there are, with how much noise and at which rates, was fixed before any result was seen.",
+        Bearing.RELEASE,
+    ),
     "start-weights": Kind("The weights at the start do not depend on these records.", Bearing.RELEASE),
     "records-per-person": Kind("No person contributed more records than is stated.", Bearing.RELEASE),
     "one-direction": Kind(

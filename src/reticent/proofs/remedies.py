@@ -23,6 +23,7 @@ REMEDIES: Mapping[str, str] = {
     "participation-pattern": "Count in which steps a record takes part, and state the most and the closest.",
     "clipped": "Let reticent train; audit other loops with reticent audit-loop.",
     "planned-steps": "State planned_steps before the loop, or fix the number of steps in the configuration.",
+    "fixed-plan": "Fix all settings before the first result, or ask rt.GaussianFilter before each release.",
     "start-weights": "Draw weights anew, use public ones, or continue a ledger: rt.watch(..., continues=ledger).",
     "records-per-person": "Count each person's records; keep one each, or state the largest number.",
     "one-direction": "State --gradients one-direction for linear models with one output only.",

@@ -1,6 +1,6 @@
 """Which conditions of ``reticent.proofs`` a ledger establishes: ``checked`` for what was seen, ``declared`` else.
 
-What is left out stays as it is: nobody looked.
+What is left out is assumed: nobody looked.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
         _DRAWS[ledger.sampler]: Status.CHECKED,
         "clipped": Status.CHECKED,
         "planned-steps": Status.CHECKED,
+        "fixed-plan": Status.CHECKED,
         "public-divisor": Status.CHECKED,
         **form_of(ledger.gradients),
     }
