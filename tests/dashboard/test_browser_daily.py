@@ -58,7 +58,7 @@ def test_a_policy_lies_over_the_numbers(opened: Callable[..., Any], tmp_path: Pa
     page.wait_for_selector("#policy:has-text('all is met')")
     keep(page, "policy")
     page.click("#no-policy")
-    page.wait_for_selector("#policy:empty")
+    page.wait_for_selector("#policy:empty", state="attached")
     assert page.evaluate("location.search.includes('policy')") is False
 
 

@@ -18,7 +18,7 @@ LOWEST = 1e-10
 _LOGS = {"curves": (False, False), "roc": (True, True), "profile": (False, True), "guesses": (False, False)}
 _PLACES: dict[str, tuple[float, tuple[float, float], tuple[int, int], tuple[int, int]]] = {
     # where the worst case is named, between where the others are, how far from the line each (right and down)
-    "curves": (0.34, (0.22, 0.62), (-26, 22), (42, -34)),
+    "curves": (0.45, (0.22, 0.62), (-14, 20), (42, -34)),
     "roc": (0.45, (0.18, 0.6), (-30, -24), (34, 34)),
     "profile": (0.30, (0.55, 0.85), (44, -14), (-44, 16)),
     "guesses": (0.58, (0.38, 0.46), (44, -20), (-56, -22)),
