@@ -49,12 +49,12 @@ _GUESSING: dict[str, tuple[list[float], list[float]]] = {
 }
 """What a guess without the release achieves."""
 _HOVER = {
-    "curves": "Accusing %{{x:.3~%}} of outsiders wrongly,<br>this attacker misses {least} %{{y:.1%}} of members",
-    "roc": "Accusing %{{x:.3~%}} of outsiders wrongly,<br>this attacker finds {most} %{{y:.3~%}} of members",
-    "profile": "At epsilon %{{x:.2f}}, delta is {most} %{{y:.2e}}",
-    "guesses": "Likely with %{{x:.0%}} beforehand:<br>guessed right from %{{customdata[0]:.1%}} to {most} "
-    "%{{customdata[1]:.1%}}",
+    "curves": "%{{x:.3~%}} false alarms:<br>misses {least} %{{y:.1%}}<br>of members",
+    "roc": "%{{x:.3~%}} false alarms:<br>finds {most} %{{y:.3~%}}<br>of members",
+    "profile": "At epsilon %{{x:.2f}}:<br>delta {most}<br>%{{y:.2e}}",
+    "guesses": "Likely with %{{x:.0%}}:<br>right %{{customdata[0]:.1%}} without,<br>{most} %{{customdata[1]:.1%}} with it<br>",
 }
+"""Short lines: on a phone a label has half of the picture."""
 
 
 def risk_figure(assessments: Sequence[Assessment], view: str, theme: str) -> Figure:
@@ -107,7 +107,9 @@ def traces(assessment: Assessment, view: str, look: Style, label: str, theme: st
         "name": f"{label} ({assessment.claim.value})",
         "meta": assessment.adversary.name,
         "line": look.line(theme, wide),
-        "hovertemplate": _sentence(view, assessment.claim) + f"<extra>{label}</extra>",
+        "hovertemplate": f"<b>{label.replace(' where ', '<br>where ')}</b><br>"
+        + _sentence(view, assessment.claim)
+        + "<extra></extra>",
         "hoverlabel": {"namelength": -1},
     }
     if marked:
@@ -150,7 +152,7 @@ def base_layout(theme: str) -> Figure:
         "hoverlabel": {
             "bgcolor": ground.label,
             "bordercolor": ground.quiet,
-            "font": {"color": ground.ink, "family": _FONT, "size": 13},
+            "font": {"color": ground.ink, "family": _FONT, "size": 12},
             "align": "left",
         },
         "autosize": True,
