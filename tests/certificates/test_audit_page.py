@@ -76,6 +76,17 @@ def test_single_records_are_shown_only_on_request() -> None:
     assert "Do not publish" in private
 
 
+def test_pictures_on_the_page_follow_light_and_dark_and_files_do_not(tmp_path: Path) -> None:
+    claims = {"claim": GaussianTradeOff(1.0)}
+    report = audit(scores(1.0, 60), claims)
+    page = render_audit(report, claims, private=True)
+    drawn = "".join(re.findall(r"<svg.*?</svg>", page, re.S))
+    assert not re.findall(r'style="[^"]*#[0-9a-f]{6}', drawn)
+    assert {"var(--ink)", "var(--paper)", "var(--s1)"} <= set(re.findall(r"var\(--\w+\)", drawn))
+    write_audit_page(tmp_path / "page.html", report, claims)
+    assert "var(" not in (tmp_path / "page.svg").read_text()
+
+
 def test_page_and_pictures_lie_side_by_side_from_the_command_line(tmp_path: Path, capsys) -> None:
     save_scores(tmp_path / "scores.npz", scores(1.0, 60))
     page = tmp_path / "new" / "report.html"

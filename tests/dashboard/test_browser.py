@@ -37,6 +37,7 @@ FLAGS += ["--disable-component-update", "--disable-sync"]
 WAIT = 60_000
 SETTLED = {"explore": "#figure", "calibrate": "#calibrate-figure", "compare": "#map", "open": "#upload"}
 PLAIN = "mechanism=gaussian&noise_multiplier=2&attackers=membership"
+POLICY = '{"schema":"reticent.policy/1","limits":[{"measure":"advantage","at_most":0.1}]}'
 PANELS = {
     "explore": "panel=explore&attackers=relaxed",
     "log-log": "panel=explore&view=roc&" + PLAIN,
@@ -48,6 +49,9 @@ PANELS = {
     "calibrate": "panel=calibrate&attackers=relaxed",
     "compare": "panel=compare&pinned=noise_multiplier%3D2%26sample_rate%3D0.02%26steps%3D1000",
     "open": "panel=open",
+    "policy": "panel=explore&attackers=relaxed&policy=" + quote(POLICY) + "&" + "mechanism=gaussian",
+    "matrix": "panel=explore&attackers=&mechanism=matrix&strategy=square-root&bands=4&steps=64&noise_multiplier=5",
+    "everybody": "panel=explore&attackers=relaxed,mixed,membership,attribute",
     "file": "mechanism=ledger&attackers=membership&ledger="
     + quote(as_text(Ledger((DPSGD(3.0, 0.05, 20), Gaussian(8.0))))),
 }
@@ -124,7 +128,7 @@ def test_every_panel_fits_and_reads(opened: Callable[..., Any], width: int, sche
         keep(page, f"{name}-{width}-{scheme}")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         assert page.evaluate(TOO_WIDE) == [], name
-        if name in ("explore", "calibrate", "compare", "open", "table"):
+        if name in ("explore", "calibrate", "compare", "open", "table", "policy", "matrix"):
             found = axe.Axe().run(page).response["violations"]
             bad = {v["id"]: v["nodes"][0]["html"][:200] for v in found if v["impact"] in ("serious", "critical")}
             assert bad == {}, name

@@ -124,3 +124,31 @@ def test_lines_that_coincide_share_a_name(opened: Callable[..., Any]) -> None:
     page = opened(PLAIN)
     settle(page)
     assert "worst-case = membership" in (page.text_content("#figure .annotation") or "")
+
+
+@pytest.mark.parametrize("view", ["curves", "roc", "profile", "guesses"])
+def test_what_a_point_says_is_not_cut_on_a_phone(opened: Callable[..., Any], view: str) -> None:
+    page = opened(f"{PLAIN}&view={view}", 360)
+    page.wait_for_selector("#figure .nsewdrag")
+    page.locator("#figure").scroll_into_view_if_needed()
+    box = page.locator("#figure .nsewdrag").bounding_box()
+    seen = 0
+    for share in (0.05, 0.3, 0.6, 0.95):
+        for height in (0.1, 0.3, 0.5, 0.7, 0.9):
+            page.mouse.move(box["x"] + share * box["width"], box["y"] + height * box["height"])
+            page.wait_for_timeout(80)
+            for label in page.query_selector_all("#figure .hoverlayer .hovertext"):
+                at = label.bounding_box()
+                assert at["x"] >= 0
+                assert at["x"] + at["width"] <= 360
+                seen += 1
+    assert seen > 0
+
+
+def test_while_nothing_is_there_the_page_says_so(opened: Callable[..., Any]) -> None:
+    page = opened("panel=calibrate&" + PLAIN)
+    page.route("**/explore", lambda route: None)  # an answer that never comes
+    page.click("#panel label:has(input[value=explore])")
+    page.wait_for_selector("body[data-panel=explore]")
+    shown = page.evaluate("getComputedStyle(document.getElementById('headline'), '::before').content")
+    assert "computing" in shown

@@ -96,7 +96,7 @@ def send(client: Any, payload: Any, place: str = "_dash-update-component") -> An
 def hostile(client: Any, known: list[dict[str, Any]], count: int, seed: int) -> None:
     rng, answered = random.Random(seed), 0  # noqa: S311
     served = [d for d in known if not d["clientside_function"]]
-    assert len(served) == 8
+    assert len(served) == 12
     for turn in range(count):
         if rng.random() < 0.3:
             answered += send(client, explored(rng, turn), "explore").status_code == 200

@@ -26,7 +26,12 @@ _BLOCK = 500_000  # elements of one array
 
 
 def advantage_map(
-    noise_multipliers: np.ndarray, sample_rates: np.ndarray, steps: int, neighbouring: Neighbouring
+    noise_multipliers: np.ndarray,
+    sample_rates: np.ndarray,
+    steps: int,
+    neighbouring: Neighbouring,
+    *,
+    certify_doubt: bool = True,
 ) -> np.ndarray:
     """``advantage`` on a grid; shape (noise multipliers, sample rates): estimates as good as there.
 
@@ -38,6 +43,7 @@ def advantage_map(
         sample_rates: one-dimensional, in (0, 1].
         steps: noisy updates.
         neighbouring: between which data sets.
+        certify_doubt: give the certified ends; else NaN, in milliseconds.
 
     Raises:
         ParameterError: an argument is outside its domain.
@@ -50,7 +56,7 @@ def advantage_map(
         if noise > LEAST_NOISE:
             with np.errstate(all="ignore"):
                 row[inside] = _row(_check.positive(noise_multiplier=noise), rates[inside], steps, neighbouring)
-        for k in np.flatnonzero(np.isnan(row)):
+        for k in np.flatnonzero(np.isnan(row)) if certify_doubt else ():
             row[k] = certified_advantage(float(noise), float(rates[k]), steps, neighbouring)[1]
         rows.append(row)
     return np.array(rows)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from reticent.auditing import AuditReport, ConfidenceInterval, Design, Finding
 from reticent.certificates.audit_power import POWER, Detectable, detectable
-from reticent.certificates.figures import audit_figure, histogram_figure, png, svg
+from reticent.certificates.figures import audit_figure, histogram_figure, on_the_page, png, svg
 from reticent.certificates.page import template
 from reticent.certificates.sentences import percent
 from reticent.curves import TradeOff
@@ -134,7 +134,7 @@ def power_sentence(power: Detectable | None, design: Design) -> str:
 
 
 def _render(report: AuditReport, drawn: str, power: Detectable | None, *, private: bool) -> str:
-    histogram = Markup(svg(histogram_figure(report))) if private else None  # noqa: S704 (numbers only)
+    histogram = Markup(on_the_page(svg(histogram_figure(report)))) if private else None  # noqa: S704 (numbers only)
     bounds = [(b.title, digits(b.value, up=False), digits(b.ceiling, up=True), b.rule) for b in report.bounds]
     rates = [("AUC", report.auc)] + [(f"TPR at FPR {fpr:g}", interval) for fpr, interval in report.tpr.items()]
     return template("audit.html.j2").render(
@@ -142,7 +142,7 @@ def _render(report: AuditReport, drawn: str, power: Detectable | None, *, privat
         headline=headline(report),
         power=power_sentence(power, report.scores.design),
         findings=_FINDINGS,
-        figure=Markup(drawn),  # noqa: S704 (matplotlib escapes its labels)
+        figure=Markup(on_the_page(drawn)),  # noqa: S704 (matplotlib escapes its labels)
         histogram=histogram,
         bounds=bounds,
         rates=[(name, f"{i.value:.4g}", _ends(i), i.method) for name, i in rates],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,15 @@ from reticent.text import printable
 
 # Okabe-Ito, darkened where thin lines need it; dashes tell coinciding curves apart.
 _COLOURS = ("#b84700", "#0067a8", "#00724f", "#98467a", "#7a5600", "#3a3fae")
+_ON_PAGE = {
+    "#000000": "var(--ink)",
+    "#ffffff": "var(--paper)",
+    "#777777": "var(--quiet)",
+    "#bbbbbb": "var(--line)",
+    "#e4e4e4": "var(--line)",
+    **{colour: f"var(--s{k})" for k, colour in enumerate(_COLOURS, 1)},
+}
+_STYLED, _PAINT = re.compile(r'style="[^"]*"'), re.compile("#[0-9a-f]{6}")
 _LONGEST_NAME = 30
 _DASHES: tuple[tuple[int, tuple[int, ...]], ...] = ((0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)), (0, (1, 1)))
 _STYLE: Any = {
@@ -73,6 +83,11 @@ def svg(figure: Figure) -> str:
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]
+
+
+def on_the_page(drawn: str) -> str:
+    """The picture in the colours of the page's style sheet, which follow the reader's light or dark."""
+    return _STYLED.sub(lambda found: _PAINT.sub(lambda one: _ON_PAGE.get(one[0], one[0]), found[0]), drawn)
 
 
 def png(figure: Figure) -> bytes:

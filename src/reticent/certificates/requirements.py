@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from reticent.certificates.policy import ANY, MEASURED, Limit, Policy, parameters_wanted
-from reticent.certificates.schema import Certificate, CertifiedAssessment
 from reticent.proofs import CONDITIONS, Claim
-from reticent.risk.report import MEASURES, Number
+from reticent.risk.report import MEASURES, AssessmentRecord, Number
 from reticent.text import digits
 
 
@@ -27,7 +27,18 @@ class Check:
     detail: str
 
 
-def judged(certificate: Certificate, policy: Policy) -> list[Check]:
+class Judgeable(Protocol):
+    """What requirements are asked of: a certificate, or the numbers of a plan."""
+
+    @property
+    def assessments(self) -> Sequence[AssessmentRecord]: ...
+    @property
+    def ledger(self) -> Any: ...
+    @property
+    def warnings(self) -> Sequence[Any]: ...
+
+
+def judged(certificate: Judgeable, policy: Policy) -> list[Check]:
     """The requirements that the document alone can answer: relations, ledger, warnings and limits.
 
     Args:
@@ -50,7 +61,7 @@ def judged(certificate: Certificate, policy: Policy) -> list[Check]:
     return found
 
 
-def _limit(certificate: Certificate, policy: Policy, limit: Limit) -> list[Check]:
+def _limit(certificate: Judgeable, policy: Policy, limit: Limit) -> list[Check]:
     """One answer for each relation: that of the limit, or all that must be there and all that are."""
     name, found = _name(limit), []
     every = [record for record in certificate.assessments if record.adversary == limit.adversary]
@@ -70,7 +81,7 @@ def _limit(certificate: Certificate, policy: Policy, limit: Limit) -> list[Check
     return found
 
 
-def _is_meant(record: CertifiedAssessment, limit: Limit) -> bool:
+def _is_meant(record: AssessmentRecord, limit: Limit) -> bool:
     """Whether the attacker of an assessment has the parameters of the limit, and defaults in all others."""
     wanted = {parameter.name: parameter.default for parameter in parameters_wanted(limit.adversary)} | limit.parameters
     return wanted.keys() == record.parameters.keys() and all(
@@ -79,7 +90,7 @@ def _is_meant(record: CertifiedAssessment, limit: Limit) -> bool:
     )
 
 
-def _against(record: CertifiedAssessment, limit: Limit, policy: Policy, where: str) -> Check:
+def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: str) -> Check:
     if not _strong_enough(record, limit):
         return Check(where, False, f"the claim is {record.claim}, the policy wants {limit.claim}")
     unaccepted = [f"{key} ({status})" for key, status in _open(record, limit) if key not in policy.accept_conditions]
@@ -96,19 +107,19 @@ def _against(record: CertifiedAssessment, limit: Limit, policy: Policy, where: s
     return Check(where, number.value <= limit.at_most, f"is {digits(number.value, 6, up=True)}")
 
 
-def _strong_enough(record: CertifiedAssessment, limit: Limit) -> bool:
+def _strong_enough(record: AssessmentRecord, limit: Limit) -> bool:
     """A conditional bound counts as a bound: its conditions are checked by themselves."""
     return limit.claim in ("any", record.claim) or (Claim(limit.claim).proven and Claim(record.claim).proven)
 
 
-def _open(record: CertifiedAssessment, limit: Limit) -> Iterator[tuple[str, str]]:
+def _open(record: AssessmentRecord, limit: Limit) -> Iterator[tuple[str, str]]:
     """What nobody checked, and who says so. What this version does not know, nobody checked."""
     for found in (*record.conditions, *record.also_needed.get(MEASURES[limit.measure].field, ())):
         if found.key not in CONDITIONS or found.known.open:
             yield found.key, found.status.value
 
 
-def _read(record: CertifiedAssessment, limit: Limit) -> Number | None:
+def _read(record: AssessmentRecord, limit: Limit) -> Number | None:
     try:
         return MEASURES[limit.measure].of(record, *limit.places)
     except KeyError:

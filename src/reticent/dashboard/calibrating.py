@@ -22,7 +22,7 @@ from reticent.calibration import (
     of_release,
 )
 from reticent.dashboard.catalogue import TARGETS
-from reticent.dashboard.figures import Figure, empty, reach, traces
+from reticent.dashboard.figures import Figure, empty, fitted, traces
 from reticent.dashboard.looks import GROUNDS
 from reticent.dashboard.readings import assessed
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
@@ -84,9 +84,18 @@ def calibration_figure(searched: Searched, target: Target, theme: str) -> Figure
         width = 4.0 if isinstance(c.adversary, WorstCase) else 2.0
         figure["data"] += traces(worst, view, style_of(c.adversary.name), label, theme, width)
     figure["layout"].update(_line(target, theme))
-    if view == "profile":
-        figure["layout"]["xaxis"]["range"] = [0, max(reach(there), 2.0 * target.value)]
-    return figure
+    return fitted(figure, there, view, _least(target))
+
+
+def _least(target: Target) -> float:
+    """How far the axis has to go for the target to be seen, and dragged beyond itself."""
+    match target:
+        case EpsilonAtDelta(value=value):
+            return 2.0 * value
+        case Success(value=value, prior=prior):
+            return value - max(prior, 1.0 - prior)
+        case _:
+            return 0.0
 
 
 def _line(target: Target, theme: str) -> dict[str, Any]:
@@ -97,7 +106,9 @@ def _line(target: Target, theme: str) -> dict[str, Any]:
     shape = {"type": "line", **ends, "line": {"color": accent, "width": 3}, "name": "target"}
     x, y = {"roc": (0.99, 0.02), "guesses": (0.5, 0.99)}.get(TARGETS[target.name][3], (0.99, 0.99))
     note = {"text": "the target: drag it", "xref": "paper", "yref": "paper", "x": x, "y": y, "showarrow": False}
-    return {"shapes": [shape], "annotations": [{**note, "font": {"color": accent}}], "meta": {"drag": target.name}}
+    blind = max(target.prior, 1.0 - target.prior) if isinstance(target, Success) else 0.0
+    meta = {"drag": target.name, "blind": blind}
+    return {"shapes": [shape], "annotations": [{**note, "font": {"color": accent}}], "meta": meta}
 
 
 def _ends(target: Target) -> dict[str, float] | None:
@@ -111,7 +122,8 @@ def _ends(target: Target) -> dict[str, float] | None:
             return {"x0": 1e-5, "y0": value, "x1": 1.0, "y1": value}
         case EpsilonAtDelta(value=value):
             return {"x0": value, "y0": 1e-10, "x1": value, "y1": 1.0}
-        case Success(value=value):
-            return {"x0": 0.0, "y0": value, "x1": 1.0, "y1": value}
+        case Success(value=value, prior=prior):
+            gain = value - max(prior, 1.0 - prior)
+            return {"x0": 0.0, "y0": gain, "x1": 1.0, "y1": gain}
         case _:
             return None

@@ -31,6 +31,7 @@ from reticent.dashboard.takeaway import (
     certificate_page,
     curves_csv,
 )
+from reticent.dashboard.taking import Taking
 from reticent.dashboard.turns import BusyError, SupersededError, Turns
 from reticent.errors import ReticentError
 from reticent.mechanisms import Neighbouring
@@ -82,6 +83,7 @@ class Callbacks:
         read = Output("ledger-read", "data"), Output("ledger-said", "children")
         chosen = Input("ledger-file", "contents"), State("ledger-file", "filename")
         app.callback(*read, *chosen, prevent_initial_call=True)(self.ledger)
+        Taking(self.turns).connect(app)
         app.callback(Output("derived", "children"), Input("state", "data"), prevent_initial_call=True)(self.derived)
 
     @staticmethod
@@ -162,15 +164,15 @@ class Callbacks:
                 turn.check()
                 worst[name] = assessed(WorstCase(), mechanism, relation)
             turn.check()
-            surface = comparing.map_figure(mechanisms, relation, asked.theme)
+            surface = comparing.map_figure(mechanisms, relation, asked.theme, comparing.limit_of(b))
             table = words.comparison_table(record(worst["A"]), record(worst["B"]))
             turn.check()
         view = "curves" if b["view"] == "table" else b["view"]
-        caption = (
-            f"Worst-case advantage at {getattr(mechanisms['B'], 'steps', 1)} steps, {relation.value} (estimate)"
-            if surface
-            else "The map is known for DP-SGD with Poisson sampling at a rate below 1."
-        )
+        caption = "The map is known for DP-SGD with Poisson sampling at a rate below 1."
+        if surface:
+            steps = getattr(mechanisms["B"], "steps", 1)
+            gaps = "" if surface["data"][0]["zsmooth"] else "; empty where in doubt"
+            caption = f"Worst-case advantage at {steps} steps, {relation.value} (estimate{gaps}); a click sets both"
         return (
             _compared(worst, pinned=bool(b["pinned"])),
             "",

@@ -29,6 +29,7 @@ class Parameter:
         log: the slider is even in the logarithm.
         whole: whole numbers only.
         hint: one line below the field.
+        text: a word, not a number: it has no slider.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Parameter:
     log: bool = True
     whole: bool = False
     hint: str = ""
+    text: bool = False
 
 
 PARAMETERS: dict[str, Parameter] = {
@@ -72,7 +74,8 @@ def _field(known: registry.Parameter) -> str:
     whole, ends = known.kind is int, known.search
     low, high = (ends.low, ends.high) if ends else (1, 1000) if whole else (0.01, 10.0)
     start = "" if known.default is None and not known.required else str(known.default or (1 if whole else 0.1))
-    made = Parameter(known.name, known.name.replace("_", " ").capitalize(), start, low, high, whole=whole)
+    label, text = known.name.replace("_", " ").capitalize(), known.kind is str
+    made = Parameter(known.name, label, start, low, high, whole=whole, hint=known.help if text else "", text=text)
     return PARAMETERS.setdefault(known.name, made).name
 
 
@@ -113,10 +116,10 @@ def _is_shown(known: registry.Parameter) -> bool:
 
 
 def _released() -> dict[str, Released]:
-    """DP-SGD first, then each mechanism whose parameters are numbers, and a file for all others."""
+    """DP-SGD first, then each mechanism whose parameters can be typed, and a file for all others."""
     found = {DPSGD.name: Released("DP-SGD", DPSGD, (*_OF_DPSGD, *OF_SAMPLERS, "records_per_user"))}
     for name, kind in MECHANISMS.items():
-        if kind is not DPSGD and all(p.kind in (int, float) for p in parameters_of(kind)):
+        if kind is not DPSGD and all(p.kind in (int, float, str) for p in parameters_of(kind)):
             label = name.replace("-", " ").capitalize()
             found[name] = Released(label, kind, tuple(_field(p) for p in parameters_of(kind) if _is_shown(p)))
     return found | {"ledger": Released("File")}

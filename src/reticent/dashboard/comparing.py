@@ -10,13 +10,19 @@ import numpy as np
 
 from reticent.accountants.advantage_map import advantage_map
 from reticent.adversaries import Assessment
-from reticent.dashboard.figures import Figure, base_layout, empty, traces
+from reticent.calibration import Advantage, BayesSecurity, Success
+from reticent.dashboard.figures import Figure, base_layout, empty, fitted, traces
 from reticent.dashboard.looks import GROUNDS, SETTINGS
+from reticent.dashboard.state import State, target_of
+from reticent.errors import ReticentError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
 
+_Rows = list[list[float | None]]
 _POINTS = 28
 _LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.95)
 _DARK = 0.3
+_DOUBTFUL = 0.02
+"""Share of cells that may be interpolated."""
 _SCALES = {
     "light": [[0, "#eef4f9"], [0.5, "#6aa5cf"], [1, "#00365f"]],
     "dark": [[0, "#1b232b"], [0.5, "#2f77a8"], [1, "#bfe3ff"]],
@@ -28,13 +34,22 @@ def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
     figure = empty(view, theme)
     for name, assessment in reversed(worst.items()):
         figure["data"] += traces(assessment, view, SETTINGS[name], f"{name}: worst case", theme, 2.6)
-    return figure
+    return fitted(figure, list(worst.values()), view)
 
 
-def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme: str) -> Figure | None:
+def map_figure(
+    settings: Mapping[str, Mechanism], relation: Neighbouring, theme: str, limit: float | None = None
+) -> Figure | None:
     """The worst-case advantage over noise and rate, at the steps of B; None where no such map is known.
 
-    Known for DP-SGD with Poisson sampling. Values are estimates with an error below 1e-8.
+    Known for DP-SGD with Poisson sampling. Values are estimates with an error below 1e-8; single cells in
+    doubt are interpolated.
+
+    Args:
+        settings: A and B.
+        relation: between which data sets.
+        theme: ``light`` or ``dark``.
+        limit: the advantage that a target allows: a line of its own.
     """
     b = settings["B"]
     if not (isinstance(b, DPSGD) and _on_map(b)):
@@ -44,7 +59,7 @@ def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme:
         _axis([m.noise_multiplier for m in marks.values()]),
         _axis([m.sample_rate for m in marks.values()], 1.0),
     )
-    values = _map(noises, rates, b.steps, relation)
+    values, noises = _map(noises, rates, b.steps, relation, 0.9 * min(m.noise_multiplier for m in marks.values()))
     surface = {
         "type": "heatmap",
         "x": rates,
@@ -53,7 +68,7 @@ def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme:
         "zmin": 0.0,
         "zmax": 1.0,
         "colorscale": _SCALES[theme],
-        "zsmooth": "best",
+        "zsmooth": False if any(None in row for row in values) else "best",
         "colorbar": {
             "title": {"text": "advantage", "side": "right"},
             "thickness": 12,
@@ -62,7 +77,13 @@ def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme:
         },
         "hovertemplate": "Noise %{y:.3g} at rate %{x:.3g}: advantage about %{z:.3f} (estimate).<extra></extra>",
     }
-    lines = [_isoline(level, values, noises, rates, _readable(level, theme)) for level in _LEVELS]
+    lines = [
+        _isoline(level, values, noises, rates, _readable(level, theme)) for level in _LEVELS if not _same(level, limit)
+    ]
+    if limit is not None:
+        line = _isoline(limit, values, noises, rates, GROUNDS[theme].target, f"<b>target {limit:g}</b>")
+        line["line"]["width"] = 3
+        lines.append(line)
     found = [_mark(name, m, b.steps, theme) for name, m in marks.items()]
     axis = {
         "type": "log",
@@ -77,6 +98,28 @@ def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme:
         "yaxis": {**axis, **_ticks(noises), "title": {"text": "noise multiplier", "standoff": 8}},
     }
     return {"data": [surface, *[line for line in lines if line["x"]], *found], "layout": layout}
+
+
+def limit_of(settings: State) -> float | None:
+    """The advantage that the target of *Calibrate* allows; None where it is about something else."""
+    try:
+        target = target_of(settings)
+    except ReticentError:
+        return None
+    match target:
+        case Advantage(value=value):
+            return value
+        case BayesSecurity(value=value):
+            return 1.0 - value
+        case Success(value=value, prior=0.5):
+            return 2.0 * value - 1.0
+        case _:
+            return None
+
+
+def _same(level: float, limit: float | None) -> bool:
+    """Whether two lines would lie on each other, and their names too."""
+    return limit is not None and math.isclose(level, limit, rel_tol=0.1)
 
 
 def _on_map(mechanism: DPSGD) -> bool:
@@ -104,21 +147,41 @@ def _ticks(values: Sequence[float]) -> Figure:
 
 
 @lru_cache(maxsize=16)
-def _map(noises: tuple[float, ...], rates: tuple[float, ...], steps: int, relation: Neighbouring) -> list[list[float]]:
-    found: list[list[float]] = advantage_map(np.array(noises), np.array(rates), steps, relation).tolist()
-    return found
+def _map(
+    noises: tuple[float, ...], rates: tuple[float, ...], steps: int, relation: Neighbouring, floor: float
+) -> tuple[_Rows, tuple[float, ...]]:
+    """The values, row by row, and their noises: rows in doubt that lie below ``floor`` are left out."""
+    quick = advantage_map(np.array(noises), np.array(rates), steps, relation, certify_doubt=False)
+    doubt = np.isnan(quick)
+    first = next((k for k, noise in enumerate(noises) if noise >= floor or not doubt[k].any()), 0)
+    known, noises = _filled(quick[first:], np.log(noises[first:])), noises[first:]
+    return [[None if math.isnan(value) else value for value in row] for row in known.tolist()], noises
+
+
+def _filled(values: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """Single cells in doubt, from those above and below; where many are, they stay empty."""
+    doubt = np.isnan(values)
+    if doubt.mean() > _DOUBTFUL or doubt[[0, -1]].any():
+        return values
+    return np.array([np.interp(logs, logs[~gaps], row[~gaps]) for row, gaps in zip(values.T, doubt.T, strict=True)]).T
 
 
 def _isoline(
-    level: float, values: list[list[float]], noises: tuple[float, ...], rates: tuple[float, ...], colour: str
+    level: float,
+    values: _Rows,
+    noises: tuple[float, ...],
+    rates: tuple[float, ...],
+    colour: str,
+    name: str = "",
 ) -> Figure:
     """Where the advantage is ``level``: between two points of the map in each row; it grows with the rate."""
     xs, ys = [], []
     for noise, row in zip(noises, values, strict=True):
-        if row[0] <= level <= row[-1]:
-            xs.append(float(np.exp(np.interp(level, row, np.log(rates)))))
+        whole = [value for value in row if value is not None]
+        if len(whole) == len(row) and whole[0] <= level <= whole[-1]:
+            xs.append(float(np.exp(np.interp(level, whole, np.log(rates)))))
             ys.append(noise)
-    label = [f"{level:g}" if k == 4 * len(xs) // 5 else "" for k in range(len(xs))]
+    label = [name or f"{level:g}" if k == 4 * len(xs) // 5 else "" for k in range(len(xs))]
     return {
         "type": "scatter",
         "mode": "lines+text",

@@ -10,10 +10,15 @@ import json
 from enum import StrEnum
 from typing import Any
 
+from dash import html
+
 from reticent.adversaries import Adversary, Assessment, WorstCase
 from reticent.dashboard import words
 from reticent.dashboard.asked import TOO_EXTREME, Asked
+from reticent.dashboard.explaining import explanation
 from reticent.dashboard.figures import empty, risk_figure
+from reticent.dashboard.judging import as_list, policy_of, verdicts
+from reticent.dashboard.naming import remarks
 from reticent.dashboard.readings import Answer, answer, assessed, is_known
 from reticent.dashboard.screen import screen_assessment
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
@@ -100,19 +105,27 @@ def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage |
         "message": "",
         "table": "",
         "cards": words.cards(found.assessments, waiting),
+        "remarks": [html.P(line) for line in remarks(found.assessments, view)],
         "left-out": words.left_out(found.skipped),
-        "conditions": words.conditions(found.assessments),
     }
     if view == "table":
         parts["table"] = words.number_table(found.assessments) if whole else "computing every number …"
+    if policy := policy_of(settings["policy"]):
+        judged = as_list(verdicts(policy, found.assessments)) if whole else "The policy waits for the proof."
+        parts["policy"] = judged
+    else:
+        parts["policy"] = ""
     if whole:
+        parts["conditions"] = explanation(found.assessments)
         parts.update(python=risk_python(settings, found), command=risk_command(settings, found))
     figure = risk_figure(found.assessments, "curves" if view == "table" else view, asked.theme)
     return {"parts": parts, "figure": figure, "waiting": waiting, "next": after}
 
 
 def _failed(theme: str, line: str) -> dict[str, Any]:
-    parts = dict.fromkeys(("accuracy", "table", "cards", "left-out", "conditions", "python", "command"), "")
+    parts = dict.fromkeys(
+        ("accuracy", "table", "cards", "remarks", "left-out", "conditions", "policy", "python", "command"), ""
+    )
     parts |= {"headline": "No answer for these settings", "message": line}
     return {"parts": parts, "figure": empty("curves", theme), "waiting": (), "next": None}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,8 @@ import numpy as np
 
 from reticent.adversaries import Assessment, style_of
 from reticent.dashboard.looks import GROUNDS
-from reticent.dashboard.readings import Points, points
+from reticent.dashboard.naming import LOWEST, called, names
+from reticent.dashboard.readings import BLIND, Points, points
 from reticent.proofs import Claim
 from reticent.styles import Style
 
@@ -19,7 +19,6 @@ Figure = dict[str, Any]
 _VISIBLE = 0.004
 """Share of the axis at which an enclosure is wide enough to be seen."""
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
-_LOWEST = 1e-10
 AXES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "curves": (
         {"title": "false alarms (FPR)", "range": [0, 1], "tickformat": ".0%", "constrain": "domain"},
@@ -31,29 +30,31 @@ AXES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "profile": (
         {"title": "epsilon", "range": [0, 6]},
-        {"title": "delta", "type": "log", "range": [-10, 0.1], "dtick": 2, "exponentformat": "power"},
+        {"title": "delta", "type": "log", "range": [-10, 0.1], "dtick": 1, "exponentformat": "power"},
     ),
     "guesses": (
         {"title": "how likely it is beforehand", "range": [0, 1], "tickformat": ".0%"},
-        {"title": "right guesses", "range": [0.495, 1.005], "tickformat": ".0%"},
+        {"title": "right guesses gained", "range": [0, 0.5], "tickformat": ".3~%"},
     ),
 }
 """Axes of each view."""
+_GAINS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
 _DECADES = [10.0**-n for n in range(6)]
 _DECADE_TICKS = {"tickvals": _DECADES, "ticktext": ["100%", "10%", "1%", "0.1%", "0.01%", "0.001%"]}
 _GUESSING: dict[str, tuple[list[float], list[float]]] = {
     "curves": ([0.0, 1.0], [1.0, 0.0]),
     "roc": ([1e-6, 1.0], [1e-6, 1.0]),
     "profile": ([], []),
-    "guesses": ([0.0, 0.5, 1.0], [1.0, 0.5, 1.0]),
+    "guesses": ([0.0, 1.0], [0.0, 0.0]),
 }
 """What a guess without the release achieves."""
 _HOVER = {
-    "curves": "Accusing %{{x:.3~%}} of outsiders wrongly,<br>this attacker misses {least} %{{y:.1%}} of members",
-    "roc": "Accusing %{{x:.3~%}} of outsiders wrongly,<br>this attacker finds {most} %{{y:.3~%}} of members",
-    "profile": "At epsilon %{{x:.2f}}, delta is {most} %{{y:.2e}}",
-    "guesses": "Likely with %{{x:.0%}} beforehand:<br>guessed right from %{{customdata:.1%}} to {most} %{{y:.1%}}",
+    "curves": "%{{x:.3~%}} false alarms:<br>misses {least} %{{y:.1%}}<br>of members",
+    "roc": "%{{x:.3~%}} false alarms:<br>finds {most} %{{y:.3~%}}<br>of members",
+    "profile": "At epsilon %{{x:.2f}}:<br>delta {most}<br>%{{y:.2e}}",
+    "guesses": "Likely with %{{x:.0%}}:<br>right %{{customdata[0]:.1%}} without,<br>{most} %{{customdata[1]:.1%}} with it<br>",
 }
+"""Short lines: on a phone a label has half of the picture."""
 
 
 def risk_figure(assessments: Sequence[Assessment], view: str, theme: str) -> Figure:
@@ -65,52 +66,26 @@ def risk_figure(assessments: Sequence[Assessment], view: str, theme: str) -> Fig
     figure = empty(view, theme)
     for assessment in sorted(assessments, key=lambda a: a.adversary.name != "worst-case"):
         name = assessment.adversary.name
-        label = name if assessment.neighbouring is first else f"{name}, {assessment.neighbouring.value}"
+        label = called(assessment, first)
         width = 0.0 if assessment.neighbouring is first else 1.6
         figure["data"] += traces(assessment, view, style_of(name), label, theme, width)
+    figure["layout"]["annotations"] = names(assessments, view, theme)
+    return fitted(figure, assessments, view)
+
+
+def fitted(figure: Figure, assessments: Sequence[Assessment], view: str, least: float = 0.0) -> Figure:
+    """The picture with axes that hold these lines, and ``least``: in a few steps, so that few changes move them."""
     if view == "profile":
-        figure["layout"]["xaxis"]["range"] = [0, reach(assessments)]
-    figure["layout"]["annotations"] = _names(assessments, view, theme)
+        figure["layout"]["xaxis"]["range"] = [0, max(_reach(assessments), least)]
+    if view == "guesses":
+        gains = [float(np.max(points(a, view).claimed - BLIND)) for a in assessments]
+        most = 1.15 * max([least, *gains])
+        figure["layout"]["yaxis"]["range"] = [0, next((end for end in _GAINS if most < end), 0.52)]
     return figure
 
 
-def _names(assessments: Sequence[Assessment], view: str, theme: str) -> list[Figure]:
-    """A name on each line; one label for all who share it, so that nobody vanishes below another."""
-    lines: dict[tuple[float, ...], list[Assessment]] = {}
-    for assessment in assessments:
-        lines.setdefault(tuple(np.round(points(assessment, view).claimed[::8], 6)), []).append(assessment)
-    found = []
-    for place, together in enumerate(lines.values()):
-        read = points(together[0], view)
-        at = int(np.argmin(np.abs(_along(read.x, view) - (0.12 + 0.11 * place))))
-        x, y = float(read.x[at]), float(read.claimed[at])
-        if view in ("roc", "profile") and y <= _LOWEST:
-            continue
-        found.append(
-            {
-                "x": math.log10(x) if view == "roc" else x,
-                "y": math.log10(y) if view in ("roc", "profile") else y,
-                "text": " = ".join(one.adversary.name for one in together),
-                "font": {"color": style_of(together[0].adversary.name).on(theme), "size": 12},
-                "showarrow": False,
-                "xanchor": "left",
-                "yanchor": "top" if view in ("roc", "guesses") else "bottom",
-                "xshift": 4,
-            }
-        )
-    return found
-
-
-def _along(x: np.ndarray, view: str) -> np.ndarray:
-    """How far along its axis each point lies, from 0 to 1."""
-    if view == "roc":
-        return 1.0 + np.log10(np.maximum(x, 1e-12)) / 5.0
-    return x / max(float(x[-1]), 1e-12)
-
-
-def reach(assessments: Sequence[Assessment]) -> float:
-    """How far the axis of epsilon goes: in a few steps, so that it does not move with every change."""
-    ends = [read.x[read.claimed > _LOWEST][-1:] for read in (points(a, "profile") for a in assessments)]
+def _reach(assessments: Sequence[Assessment]) -> float:
+    ends = [read.x[read.claimed > LOWEST][-1:] for read in (points(a, "profile") for a in assessments)]
     furthest = max((float(end[0]) for end in ends if len(end)), default=0.0)
     return next((end for end in (1.0, 3.0, 6.0, 12.0) if furthest < end), 24.0)
 
@@ -132,13 +107,15 @@ def traces(assessment: Assessment, view: str, look: Style, label: str, theme: st
         "name": f"{label} ({assessment.claim.value})",
         "meta": assessment.adversary.name,
         "line": look.line(theme, wide),
-        "hovertemplate": _sentence(view, assessment.claim) + f"<extra>{label}</extra>",
+        "hovertemplate": f"<b>{label.replace(' where ', '<br>where ')}</b><br>"
+        + _sentence(view, assessment.claim)
+        + "<extra></extra>",
         "hoverlabel": {"namelength": -1},
     }
     if marked:
         line["marker"] = {"symbol": marked, "size": 8, "maxdisplayed": 14, "color": look.on(theme)}
     if view == "guesses":
-        line["customdata"] = np.maximum(read.x, 1.0 - read.x).tolist()
+        line["customdata"] = np.stack([BLIND, read.claimed], axis=1).tolist()
     return [*_band(read, view, look, label, theme), line]
 
 
@@ -152,7 +129,7 @@ def empty(view: str, theme: str) -> Figure:
         )
         axis.update(tickfont={"size": 12})
     if view == "roc":
-        x.update(_DECADE_TICKS)
+        x.update(_DECADE_TICKS, tickangle=0, tickfont={"size": 11})
         y.update(_DECADE_TICKS)
     layout = {**base_layout(theme), "xaxis": x, "yaxis": y, "hovermode": "closest", "uirevision": view}
     return {"data": [_blind(view, ground.quiet)], "layout": layout}
@@ -175,7 +152,7 @@ def base_layout(theme: str) -> Figure:
         "hoverlabel": {
             "bgcolor": ground.label,
             "bordercolor": ground.quiet,
-            "font": {"color": ground.ink, "family": _FONT, "size": 13},
+            "font": {"color": ground.ink, "family": _FONT, "size": 12},
             "align": "left",
         },
         "autosize": True,
@@ -199,16 +176,18 @@ def _band(read: Points, view: str, look: Style, label: str, theme: str) -> list[
 
 def _is_visible(least: np.ndarray, most: np.ndarray, view: str) -> bool:
     if view in ("roc", "profile"):
-        low, high = (np.log10(np.maximum(end, 1e-6 if view == "roc" else _LOWEST)) for end in (least, most))
+        low, high = (np.log10(np.maximum(end, 1e-6 if view == "roc" else LOWEST)) for end in (least, most))
         return bool(np.max(high - low) > 10 * _VISIBLE)
     return bool(np.max(most - least) > _VISIBLE)
 
 
 def _shown(values: np.ndarray, view: str) -> list[float | None]:
     if view == "profile":
-        return [float(v) if v > _LOWEST / 100 else None for v in values]
+        return [float(v) if v > LOWEST / 100 else None for v in values]
     if view == "roc":
         return np.maximum(values, 1e-12).tolist()
+    if view == "guesses":
+        return np.maximum(values - BLIND, 0.0).tolist()
     return values.tolist()
 
 

@@ -20,12 +20,13 @@ from reticent.dashboard.catalogue import (
     Parameter,
 )
 from reticent.dashboard.looks import SETTINGS as COMPARED
+from reticent.dashboard.pieces import GRAPH, choice, graph, named, text_field, upload
 from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
 from reticent.mechanisms import Neighbouring, Sampler
 
 SLIDER_STEPS = 400
-CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger", *PARAMETERS))
-"""The state in the order of the callback that keeps it, less what the script keeps: parameters, A, and a file."""
+CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger", "policy", *PARAMETERS))
+"""The state in the order of the callback that keeps it, less what the script keeps: parameters, A, and files."""
 SLIDERS = tuple(PARAMETERS)
 ASKING = ("calibrate", "compare")
 """Panels that a callback answers; each hears only of the changes that it shows."""
@@ -49,16 +50,8 @@ _SAMPLERS = {
 }
 _SELECTIONS = {ONE_RUN: "no", **{name: name.replace("-", " ") for name in OF_RUNS}}
 _LIVE: dict[str, Any] = {"aria-live": "polite"}
-_NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}
-_GRAPH: Any = {
-    "displayModeBar": False,
-    "displaylogo": False,
-    "responsive": True,
-    "scrollZoom": False,
-    "doubleClick": "reset",
-}
 
-_DRAGGED: Any = {**_GRAPH, "edits": {"shapePosition": True}}
+_DRAGGED: Any = {**GRAPH, "edits": {"shapePosition": True}}
 
 
 def page(local: bool) -> html.Div:
@@ -72,6 +65,7 @@ def page(local: bool) -> html.Div:
             dcc.Store(id="theme"),
             dcc.Store(id="shared"),
             dcc.Store(id="ledger-read"),
+            dcc.Store(id="placed"),
             dcc.Interval(id="again", interval=4000, disabled=True),
             dcc.Store(id="facts", data=_facts()),
             dcc.Download(id="download"),
@@ -81,7 +75,7 @@ def page(local: bool) -> html.Div:
                     html.Main(
                         [_explore(), _calibrate(), _compare(), _open(local), _take_away()], id="main", tabIndex=-1
                     ),
-                    html.Aside(_settings(), id="settings", tabIndex=-1, **_named("Settings")),
+                    html.Aside(_settings(), id="settings", tabIndex=-1, **named("Settings")),
                 ],
                 className="columns",
             ),
@@ -95,7 +89,7 @@ def _header() -> html.Header:
         [
             html.A("Skip to the answer", href="#main", className="skip"),
             html.Div([html.Span("reticent", className="word"), html.Span("privacy risk", className="sub")]),
-            _choice("panel", _PANELS, "Panel", "tabs"),
+            choice("panel", _PANELS, "Panel", "tabs"),
             html.Div(
                 [
                     html.A("Settings", href="#settings", className="to-settings"),
@@ -124,24 +118,52 @@ def _settings() -> list[Any]:
         html.Section(
             [
                 html.H2("What was released"),
-                _choice("mechanism", {name: each.label for name, each in RELEASED.items()}, "Mechanism", "segments"),
+                choice("mechanism", {name: each.label for name, each in RELEASED.items()}, "Mechanism", "segments"),
                 html.Div(
-                    _choice("by", {"rate": "Rate · steps", "data": "Records · epochs"}, "Sampling", "segments"),
+                    choice("by", {"rate": "Rate · steps", "data": "Records · epochs"}, "Sampling", "segments"),
                     className="for-dpsgd",
                 ),
-                html.Div(_upload("ledger-file", "Ledger, certificate or DpEvent (JSON)"), className="for-ledger"),
+                html.Div(upload("ledger-file", "Ledger, certificate or DpEvent (JSON)"), className="for-ledger"),
                 html.P(id="ledger-said", className="message", role="alert"),
                 *[_field(PARAMETERS[name]) for name in _parameters_of_mechanisms()],
                 html.P(id="derived", className="derived"),
                 html.Div(
-                    _choice("sampler", _SAMPLERS, "Sampler", "options", legend="small-label"), className="for-dpsgd"
+                    choice("sampler", _SAMPLERS, "Sampler", "options", legend="small-label"), className="for-dpsgd"
                 ),
-                _choice("selection", _SELECTIONS, "Tuned: the best of several runs", "options", legend="small-label"),
+                choice("selection", _SELECTIONS, "Tuned: the best of several runs", "options", legend="small-label"),
                 *[_field(PARAMETERS[name]) for name in PARAMETERS if any(name in own for own in OF_RUNS.values())],
-                _choice("relation", _RELATIONS, "Neighbouring data sets", "options", legend="small-label"),
+                choice("relation", _RELATIONS, "Neighbouring data sets", "options", legend="small-label"),
             ]
         ),
+        _policy(),
+        _shelf(),
     ]
+
+
+def _policy() -> html.Section:
+    nothing: dict[str, Any] = {"data-settings": "policy="}
+    return html.Section(
+        [
+            html.H2("What is allowed"),
+            upload("policy-file", "A policy of reticent gate (YAML)"),
+            html.P(id="policy-said", className="message", role="alert"),
+            html.Button("Without a policy", id="no-policy", **nothing),
+        ]
+    )
+
+
+def _shelf() -> html.Section:
+    """Named settings; the page's script keeps them in the browser."""
+    name = dcc.Input(id="shelf-name", type="text", maxLength=40, placeholder="name")
+    return html.Section(
+        [
+            html.H2("Shelf"),
+            html.Label("Keep these settings as", htmlFor="shelf-name", className="small-label"),
+            html.Div([name, html.Button("Keep", id="shelf-keep")], className="row keep"),
+            html.Ul(id="shelf", className="shelf"),
+        ],
+        id="shelves",
+    )
 
 
 def _field_of_attacker(name: str) -> list[html.Div]:
@@ -161,20 +183,12 @@ def _field(p: Parameter) -> html.Div:
     return html.Div(
         [
             html.Label([p.label, *hint], htmlFor=p.name),
-            html.Label(f"{p.label}, slider", htmlFor=f"{p.name}-slider", className="unseen"),
+            *([] if p.text else [html.Label(f"{p.label}, slider", htmlFor=f"{p.name}-slider", className="unseen")]),
             html.Div(className="place", **{"data-name": p.name}),  # type: ignore[arg-type]
         ],
         className=" ".join(["field", f"f-{p.name}", *uses]),
         id=f"field-{p.name}",
     )
-
-
-def _choice(name: str, options: dict[str, str], label: str, look: str, *, legend: str = "unseen") -> html.Fieldset:
-    """One of several; the label is for screen readers unless the legend has another class."""
-    chosen = dcc.RadioItems(
-        [{"label": text, "value": key} for key, text in options.items()], DEFAULTS[name], id=name, inline=True
-    )
-    return html.Fieldset([html.Legend(label, className=legend), chosen], className=look)
 
 
 def _chips() -> html.Fieldset:
@@ -221,20 +235,22 @@ def _explore() -> html.Section:
             html.H1(id="headline", className="answer", **_LIVE),
             html.P(id="accuracy", className="quiet"),
             html.P(id="message", className="message", role="alert"),
-            _choice("view", _VIEWS, "View", "segments views"),
+            choice("view", _VIEWS, "View", "segments views"),
             html.Div(
                 html.Div(
-                    html.Div(id="figure", className="graph"), role="img", className="frame", **_named("Risk curves")
+                    html.Div(id="figure", className="graph"), role="img", className="frame", **named("Risk curves")
                 ),
                 id="picture",
             ),
+            html.Div(id="remarks", className="quiet"),
             html.Div(id="table", className="scroll", tabIndex=0),
+            html.Div(id="policy"),
             html.Div(id="cards", className="cards"),
             html.Div(id="left-out", className="quiet"),
-            html.Div(id="conditions"),
+            html.Details([html.Summary("Where these numbers come from"), html.Div(id="conditions")], id="why"),
         ],
         className="panel p-explore",
-        **_named("Explore"),
+        **named("Explore"),
     )
 
 
@@ -244,13 +260,13 @@ def _calibrate() -> html.Section:
         [
             html.Div(
                 [
-                    _choice("target", targets, "Target", "segments"),
+                    choice("target", targets, "Target", "segments"),
                     html.Div(
                         [
-                            _text("goal", "at most", DEFAULTS["goal"]),
-                            _text("place", "at", ""),
+                            text_field("goal", "at most", DEFAULTS["goal"]),
+                            text_field("place", "at", ""),
                             html.Span("by changing", className="quiet"),
-                            _choice("unknown", {k: v[0] for k, v in UNKNOWNS.items()}, "What is searched", "segments"),
+                            choice("unknown", {k: v[0] for k, v in UNKNOWNS.items()}, "What is searched", "segments"),
                         ],
                         className="row",
                     ),
@@ -259,22 +275,22 @@ def _calibrate() -> html.Section:
             ),
             html.H1(id="calibrated", className="answer", **_LIVE),
             html.P(id="calibrate-message", className="message", role="alert"),
-            _graph(
-                "calibrate-figure", "Worst-case curves at what each attacker would allow, with the target", _DRAGGED
-            ),
+            graph("calibrate-figure", "Worst-case curves at what each attacker would allow, with the target", _DRAGGED),
             html.P("Each line is the worst case at what that attacker would allow.", className="quiet"),
             html.Div(id="calibrate-table", className="scroll", tabIndex=0),
             html.Div(id="calibrate-left-out", className="quiet"),
+            html.Div(
+                [
+                    html.H2("The budget in epochs"),
+                    html.P(id="planned", **_LIVE),
+                    graph("plan-figure", "The risk over epochs, with the target and what is planned"),
+                ],
+                id="plan",
+                className="unseen",
+            ),
         ],
         className="panel p-calibrate",
-        **_named("Calibrate"),
-    )
-
-
-def _text(name: str, label: str, value: str) -> html.Div:
-    field = dcc.Input(id=name, **_NUMBER, value=value)
-    return html.Div(
-        [html.Label(label, htmlFor=name, id=f"{name}-label"), field], className="inline-field", id=f"box-{name}"
+        **named("Calibrate"),
     )
 
 
@@ -296,22 +312,25 @@ def _compare() -> html.Section:
                 [
                     html.Figure(
                         [
-                            _graph("compare-figure", "Worst-case curves of A and B"),
+                            graph("compare-figure", "Worst-case curves of A and B"),
                             html.Figcaption([swatch("A"), "A, ", swatch("B"), "B: errors of the worst case"]),
                         ]
                     ),
                     html.Figure(
                         [
-                            _graph("map", "Worst-case advantage over sample rate and noise, with A and B marked"),
+                            graph("map", "Worst-case advantage over sample rate and noise, with A and B marked"),
                             html.Figcaption(id="map-caption"),
                         ]
                     ),
                 ],
                 className="two",
             ),
+            html.H2("Two certificates"),
+            upload("certificates", "two at once: JSON or pages; every changed fact, number and sentence", many=True),
+            html.Div(id="certificates-compared", className="scroll", tabIndex=0),
         ],
         className="panel p-compare",
-        **_named("Compare"),
+        **named("Compare"),
     )
 
 
@@ -326,7 +345,7 @@ def _open(local: bool) -> html.Section:
         ],
         className="path" if local else "unseen",
     )
-    upload = _upload("upload")
+    chosen = upload("upload")
     return html.Section(
         [
             html.H1("Open a run, a ledger, a certificate or an audit", className="answer"),
@@ -336,21 +355,14 @@ def _open(local: bool) -> html.Section:
                 "this page.",
                 className="quiet",
             ),
-            html.Div([path, upload], className="open"),
+            html.Div([path, chosen], className="open"),
             html.P(id="open-message", className="message", role="alert"),
             html.Div(id="opened"),
-            html.Div(_graph("open-figure", "What the file says, as curves"), id="open-picture", className="unseen"),
+            html.Div(graph("open-figure", "What the file says, as curves"), id="open-picture", className="unseen"),
         ],
         className="panel p-open",
-        **_named("Open"),
+        **named("Open"),
     )
-
-
-def _upload(name: str, what: str = "") -> dcc.Upload:
-    """Where a file is chosen or dropped."""
-    small = [html.Small(what)] if what else []
-    shown = html.Div([html.Strong("Choose a file"), " or drop it here", *small], className="drop")
-    return dcc.Upload(shown, id=name, max_size=8 << 20)
 
 
 def _take_away() -> html.Section:
@@ -369,7 +381,11 @@ def _take_away() -> html.Section:
                         className="of-numbers",
                         title="Download a certificate of these settings",
                     ),
+                    html.Button(
+                        "Page to send", id="sheet", className="of-numbers", title="Download these numbers as one page"
+                    ),
                     html.Span(id="told", role="status"),
+                    html.Span(id="sheet-said", role="status"),
                     html.Span(id="certificate-said", role="status"),
                 ],
                 className="buttons",
@@ -379,7 +395,7 @@ def _take_away() -> html.Section:
                     html.Summary("The same numbers without this page"),
                     *[
                         html.Pre(
-                            id=f"{panel}{name}", tabIndex=0, className=f"of-{panel}code", **_named(name.capitalize())
+                            id=f"{panel}{name}", tabIndex=0, className=f"of-{panel}code", **named(name.capitalize())
                         )
                         for panel in ("", "calibrate-")
                         for name in ("python", "command")
@@ -388,32 +404,14 @@ def _take_away() -> html.Section:
             ),
         ],
         className="take-away",
-        **_named("Take away"),
+        **named("Take away"),
     )
-
-
-def _graph(name: str, label: str, config: Any = _GRAPH) -> html.Div:
-    graph = dcc.Graph(id=name, config=config, responsive=True, className="graph", figure={"data": [], "layout": _BLANK})
-    return html.Div(graph, role="img", className="frame", **_named(label))
-
-
-def _named(label: str) -> dict[str, Any]:
-    """What a screen reader calls it."""
-    return {"aria-label": label}
-
-
-_BLANK = {
-    "paper_bgcolor": "rgba(0,0,0,0)",
-    "plot_bgcolor": "rgba(0,0,0,0)",
-    "xaxis": {"visible": False},
-    "yaxis": {"visible": False},
-}
 
 
 def _facts() -> dict[str, Any]:
     """What the browser must know to keep fields, sliders and address in step."""
     fields = {
-        p.name: {"low": p.low, "high": p.high, "log": p.log, "whole": p.whole, "steps": SLIDER_STEPS}
+        p.name: {"low": p.low, "high": p.high, "log": p.log, "whole": p.whole, "text": p.text, "steps": SLIDER_STEPS}
         for p in PARAMETERS.values()
     }
     goals = {name: goal for name, (_, _, goal, _) in TARGETS.items()}

@@ -23,9 +23,10 @@ class Ground:
     line: str
     accent: str
     label: str
+    target: str
 
 
 GROUNDS = {
-    "light": Ground("#1b1b1b", "#5a5f66", "#e3e5e8", "#00508a", "#ffffff"),
-    "dark": Ground("#ececec", "#a9afb7", "#343a42", "#7cc0f5", "#1d2126"),
+    "light": Ground("#1b1b1b", "#5a5f66", "#e3e5e8", "#00508a", "#ffffff", "#b84700"),
+    "dark": Ground("#ececec", "#a9afb7", "#343a42", "#7cc0f5", "#1d2126", "#ffb27d"),
 }

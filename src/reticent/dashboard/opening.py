@@ -99,7 +99,7 @@ def opened(source: Source, settings: State, theme: str) -> Opened:
         return _ledger(_run(source.folder), f"run {source.name}", theme)
     if Path(source.name).suffix in _SCORES:
         return _scores(source, settings, theme)
-    text = _text(source)
+    text = text_of(source)
     if certificate_page.is_page(text):
         document = certificate_page.embedded(text, source.name)
         return _certificate(document, certificate_page.first_difference(text, document), theme)
@@ -113,7 +113,7 @@ def release(source: Source) -> Mechanism:
         ArtifactError: it says nothing of the kind, or damaged.
         UnsupportedError: an event has no counterpart here.
     """
-    text = _text(source)
+    text = text_of(source)
     if certificate_page.is_page(text):
         return mechanism_of_record(certificate_page.embedded(text, source.name).mechanism)
     return release_in(loads(text, source.name), source.name)
@@ -140,7 +140,12 @@ def _run(folder: Path) -> RunLedger:
     return load_run(folder).ledger
 
 
-def _text(source: Source) -> str:
+def text_of(source: Source) -> str:
+    """The file as text.
+
+    Raises:
+        ArtifactError: it is none.
+    """
     try:
         return source.content.decode("utf-8")
     except UnicodeDecodeError:

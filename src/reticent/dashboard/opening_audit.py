@@ -112,8 +112,8 @@ def figure(report: Report, claims: Sequence[Assessment], theme: str) -> Figure:
             "y": measured.estimate(x).tolist(),
             "line": {"color": ground.accent, "width": 2.4},
             "name": "measured (empirical)",
-            "hovertemplate": "Accusing %{x:.1%} of outsiders wrongly, the attack missed %{y:.1%} of members"
-            " (empirical).<extra>measured</extra>",
+            "hovertemplate": "<b>measured</b><br>%{x:.1%} false alarms:<br>missed %{y:.1%}<br>of members"
+            " (empirical).<extra></extra>",
         },
     ]
     drawn["data"][-2]["fillcolor"] = "rgba(90,150,200,0.22)"

@@ -22,6 +22,8 @@ from reticent.risk.report import MEASURES, AssessmentRecord, Number, Questions
 FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 91)]))
 EPSILONS = np.concatenate([np.linspace(0.0, 1.0, 33), np.linspace(1.0, 3.0, 25)[1:], np.linspace(3.0, 24.0, 64)[1:]])
 PRIORS = np.linspace(0.01, 0.99, 99)
+BLIND = np.maximum(PRIORS, 1.0 - PRIORS)
+"""What a guess without the release gets right at these priors: it names what is likelier."""
 QUESTIONS = Questions(priors=(0.5, 0.1))
 _KEPT = 96
 _BY_POINT = (*(one.field for one in MEASURES.values() if one.places), "mu_at_rates_above")

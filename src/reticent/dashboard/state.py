@@ -25,6 +25,7 @@ from reticent.dashboard.catalogue import (
 from reticent.dashboard.released import MOST_STEPS, release_of
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler, Selection
+from reticent.mechanisms.codec import within_reach
 from reticent.mechanisms.dpsgd import steps_in
 from reticent.mechanisms.selection import runs_called
 from reticent.registry import Parameter, parameters_of
@@ -49,6 +50,7 @@ DEFAULTS: dict[str, str] = {
     "place": "",
     "unknown": "noise-multiplier",
     "ledger": "",
+    "policy": "",
     "pinned": "",
 }
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -63,7 +65,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "unknown": tuple(UNKNOWNS),
 }
 _LONGEST = 40
-_LONGER = {"attackers": 600, "ledger": 6_000, "pinned": 20_000}
+_LONGER = {"attackers": 600, "ledger": 6_000, "policy": 6_000, "pinned": 20_000}
 _LONGEST_ADDRESS = 60_000
 _MOST = MOST_STEPS
 
@@ -155,7 +157,7 @@ def _one_run(state: State) -> Mechanism:
     known = RELEASED[state["mechanism"]]
     if known.kind is not None and known.kind is not DPSGD:
         asked = [p for p in parameters_of(known.kind) if p.name in known.parameters]
-        return known.kind(**{p.name: _value(state, p) for p in asked if state[p.name] or p.required})
+        return within_reach(known.kind(**{p.name: _value(state, p) for p in asked if state[p.name] or p.required}))
     noise = number(state, "noise_multiplier")
     rate, steps, batch, size = sampling_of(state)
     sampler = Sampler(state["sampler"])
@@ -175,7 +177,9 @@ def _one_run(state: State) -> Mechanism:
     )
 
 
-def _value(state: State, known: Parameter) -> float:
+def _value(state: State, known: Parameter) -> float | str:
+    if known.kind is str:
+        return state[known.name]
     return count(state, known.name) if known.kind is int else number(state, known.name)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -16,11 +15,12 @@ from reticent.certificates.sentences import even_guess, headline, percent
 from reticent.certificates.words import CLAIMS
 from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, TARGETS
+from reticent.dashboard.explaining import anchor
 from reticent.dashboard.layout import swatch
 from reticent.dashboard.readings import record, summary, told
 from reticent.dashboard.screen import ACCURACY, ROUGH, ROUGHER
 from reticent.errors import ParameterError, ReticentError
-from reticent.proofs import Claim, conditions_by_whom
+from reticent.proofs import Claim
 from reticent.risk.report import MEASURES, AssessmentRecord, Number
 from reticent.text import digits
 
@@ -62,23 +62,13 @@ def _accuracy(assessments: Sequence[Assessment]) -> str:
     number = summary(worst).advantage
     if number.lower is None or number.upper is None:
         return "Certificate accuracy: proven. How far the truth lies below is not known."
-    if number.lower == number.upper:
-        known = digits(number.upper, 6, up=True)
-        return f"Certificate accuracy: proven; the advantage is {known}. The table has every number."
-    if number.lower == 0.0:
-        return (
-            f"Certificate accuracy: proven; the advantage is at most {_up(number.upper)}. The table has every number."
-        )
-    ends = f"{_down(number.lower)} and {_up(number.upper)}"
-    return f"Certificate accuracy: proven; the advantage lies between {ends}. The table has every number."
-
-
-def _up(x: float) -> str:
-    return f"{math.ceil(x * 1e7 - 1e-6) / 1e7:.7f}"
-
-
-def _down(x: float) -> str:
-    return f"{math.floor(x * 1e7 + 1e-6) / 1e7:.7f}"
+    most = digits(number.upper, up=True)
+    within = (
+        ""
+        if number.lower in (0.0, number.upper)
+        else f", known within {digits(number.upper - number.lower, 1, up=True)}"
+    )
+    return f"Certificate accuracy: proven; the advantage is at most {most}{within}. The table has every number."
 
 
 def cards(assessments: Sequence[Assessment], waiting: Sequence[str]) -> list[Any]:
@@ -99,6 +89,7 @@ def _card(assessment: Assessment) -> html.Article:
             ),
             html.P([claim_badge(assessment), html.Span(assessment.neighbouring.value, className="tag")]),
             html.P(told(assessment), className="quiet"),
+            html.P(html.A("Explain this number", href=f"#{anchor(assessment)}"), className="why"),
         ],
         className="card",
     )
@@ -193,14 +184,6 @@ def left_out(skipped: Mapping[str, str]) -> list[Any]:
     ]
 
 
-def conditions(assessments: Sequence[Assessment]) -> list[Any]:
-    """What the numbers rest on, folded away: first what makes a claim conditional, then what nobody looked at."""
-    lines = conditions_by_whom((a.adversary.name, a.conditions) for a in assessments)
-    if not lines:
-        return []
-    return [html.Details([html.Summary("What these numbers rest on"), html.Ul([html.Li(line) for line in lines])])]
-
-
 def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str] = ()) -> html.Table:
     """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
     reference = {c.neighbouring: c.value for c in searched.found if c.adversary.name == "worst-case"}
@@ -217,7 +200,7 @@ def calibration_table(searched: Searched, target: Target, what: str, waiting: Se
                     html.Th(
                         [swatch(c.adversary.name), c.adversary.name, html.Small(c.neighbouring.value)], scope="row"
                     ),
-                    html.Td(html.Strong(digits(c.value, 6, up=not c.unknown.risk_grows)), className="n"),
+                    html.Td(html.Strong(digits(c.value, 5, up=not c.unknown.risk_grows)), className="n"),
                     html.Td(
                         [digits(worst, up=up), *([html.Small("beyond the target")] if unsafe else [])],
                         className="n beyond" if unsafe else "n",

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const QUIET = 120;  // milliseconds without a change before the proof is asked for
-  const ATTRIBUTES = { className: "class", title: "title", scope: "scope", colSpan: "colspan", "aria-hidden": "aria-hidden" };
+  const ATTRIBUTES = { className: "class", title: "title", scope: "scope", colSpan: "colspan", "aria-hidden": "aria-hidden", id: "id", href: "href" };
   const shown = {};
   let newest = null, running = null, later = 0, last = null;
 
@@ -57,6 +57,7 @@
     if (running !== mine) return;
     running = null;
     document.body.classList.toggle("stale", Boolean(answer.stale));
+    document.body.classList.toggle("unproven", Boolean(answer.next));
     if (answer.figure) { last = answer; draw(answer); }
     if (answer.parts) write(answer.parts);
     if (newest !== question) ask("first");

@@ -51,10 +51,12 @@
   function mark(settings) {
     const data = document.body.dataset;
     for (const name of ["panel", "mechanism", "by", "view", "target", "sampler", "selection"]) data[name] = settings[name];
+    if (settings.policy) data.policy = "yes"; else delete data.policy;
     data.attackers = settings.attackers.split(",").join(" ");
     for (const name of known.sliders) {
       const range = document.getElementById(name + "-slider"), field = document.getElementById(name), text = settings[name];
       if (!typing[name] && field.value !== text) field.value = text;
+      if (!range) continue;
       const place = toSlider(text, known.fields[name]);
       if (place !== null && place !== Number(range.value)) range.value = place;
       range.setAttribute("aria-valuetext", text === "" ? "empty" : text);
@@ -92,13 +94,14 @@
   function addFields() {
     document.querySelectorAll(".place:empty").forEach((place) => {
       const name = place.dataset.name, field = document.createElement("input"), range = document.createElement("input");
-      Object.assign(field, { type: "text", id: name, inputMode: "decimal", maxLength: 40, autocomplete: "off", spellcheck: false });
+      const words = known.fields[name].text;
+      Object.assign(field, { type: "text", id: name, inputMode: words ? "text" : "decimal", maxLength: 40, autocomplete: "off", spellcheck: false });
       Object.assign(range, { type: "range", id: name + "-slider", min: 0, max: known.fields[name].steps, step: 1 });
       const take = () => { clearTimeout(typing[name]); delete typing[name]; change(name, field.value.trim(), name); };
       field.addEventListener("input", () => { clearTimeout(typing[name]); typing[name] = setTimeout(take, 500); });
       field.addEventListener("change", take);
       range.addEventListener("input", () => change(name, fromSlider(Number(range.value), known.fields[name]), range.id));
-      place.append(field, range);
+      place.append(field, ...(words ? [] : [range]));
     });
   }
   function change(name, text, by) {
@@ -183,6 +186,14 @@
     theme: function () {
       return window.reticent.theme();
     },
+    // A place on the map becomes noise and rate.
+    placed: function (click) {
+      const point = click && click.points && click.points[0];
+      if (!point) return window.dash_clientside.no_update;
+      asked = { mechanism: "dpsgd", by: "rate", noise_multiplier: shortest(point.y, false), sample_rate: shortest(point.x, false) };
+      window.dash_clientside.set_props("shared", { data: Date.now() });
+      return Date.now();
+    },
     // A dragged target line becomes the field.
     dragged: function (moved, figure) {
       const keep = window.dash_clientside.no_update, kind = figure && figure.layout && figure.layout.meta && figure.layout.meta.drag;
@@ -190,7 +201,7 @@
       const line = figure.layout.shapes[0];
       const at = (key) => Number(moved["shapes[0]." + key] ?? line[key]);
       const sum = (at("x0") + at("y0") + at("x1") + at("y1")) / 2;
-      const value = { advantage: 1 - sum, "bayes-security": sum, epsilon: at("x0"), tpr: at("y0"), success: at("y0") }[kind];
+      const value = { advantage: 1 - sum, "bayes-security": sum, epsilon: at("x0"), tpr: at("y0"), success: at("y0") + figure.layout.meta.blind }[kind];
       return Number.isFinite(value) ? shortest(value, false) : keep;
     },
   } });
@@ -208,6 +219,12 @@
     if (id === "copy-command") copied(text(code + "command"), "Command");
     if (id === "link") copied(window.location.href, "Link");
     if (id === "png" || id === "svg") picture(id);
+    const why = event.target.closest("a[href^='#why-']");
+    if (why) {
+      event.preventDefault();
+      document.getElementById("why").open = true;
+      document.getElementById(why.getAttribute("href").slice(1))?.scrollIntoView({ block: "start" });
+    }
     const set = event.target.closest("[data-settings]");
     if (set) {
       asked = Object.fromEntries(new URLSearchParams(set.dataset.settings));

@@ -1,0 +1,94 @@
+"""Where a number comes from: its definition, what it needs, the theorems and the lines of code, from the one list."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from dash import html
+
+from reticent.adversaries import Assessment
+from reticent.dashboard.naming import called
+from reticent.proofs.references import PAPERS, THEOREMS, Theorem
+from reticent.proofs.remedies import REMEDIES
+from reticent.risk.report import MEASURES
+
+
+def explanation(assessments: Sequence[Assessment]) -> list[Any]:
+    """What each number means, and for each attacker the conditions and the theorems that it rests on."""
+    return [
+        html.H3("What the numbers mean"),
+        _definitions(),
+        *[p for a in assessments for p in _one(a, assessments[0])],
+    ]
+
+
+def anchor(assessment: Assessment) -> str:
+    """The id of the part about one attacker."""
+    return f"why-{assessment.adversary.name}-{assessment.neighbouring.value}"
+
+
+def _definitions() -> html.Ul:
+    found = [(name.replace("_", " "), definition(one.read), place_of(one.read)) for name, one in MEASURES.items()]
+    return html.Ul([html.Li([html.Strong(name), f": {says} ", html.Code(place)]) for name, says, place in found])
+
+
+def _one(assessment: Assessment, first: Assessment) -> list[Any]:
+    adversary, needed = assessment.adversary, assessment.conditions
+    held = [html.Li([one.says, _because(one.key, one.status.value)]) for one in needed]
+    theorems = [html.Li(_theorem(THEOREMS[key])) for key in assessment.theorems]
+    return [
+        html.H3(f"{called(assessment, first.neighbouring)}: {adversary.title}", id=anchor(assessment)),
+        html.P(["Claim: ", html.Strong(assessment.claim.value), "."]),
+        *([html.P("It needs:"), html.Ul(held)] if held else []),
+        *([html.P("It follows from:"), html.Ul(theorems)] if theorems else [html.P("No theorem: an estimate.")]),
+    ]
+
+
+def _because(key: str, status: str) -> str:
+    return f" ({status})" if status == "checked" else f" ({status}) {REMEDIES.get(key, '')}"
+
+
+def _theorem(one: Theorem) -> list[Any]:
+    paper = PAPERS[one.key.partition(":")[0]]
+    lines = [html.Strong(one.key), f" {one.says} ", html.Span(f"Needs: {one.conditions} ", className="quiet")]
+    lines.append(html.Small(f"{paper.authors}, {paper.title} ({paper.year}). "))
+    if one.proof:
+        lines.append(html.Small(["Proof: ", html.Code(f"docs/{one.proof}"), ". "]))
+    if one.code and (place := place_of_name(one.code)):
+        lines.append(html.Small(["Code: ", html.Code(place), ". "]))
+    if one.tests:
+        lines.append(html.Small(["Test: ", html.Code(one.tests), "."]))
+    return lines
+
+
+def definition(read: Callable[..., Any]) -> str:
+    """The first sentence of a function's docstring, without marks of code."""
+    return (inspect.getdoc(read) or "").split("\n")[0].replace("`", "")
+
+
+@lru_cache(maxsize=256)
+def place_of_name(name: str) -> str:
+    """``module:name`` as file and line; nothing where it cannot be read here."""
+    module, _, inner = name.partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in inner.split(".") if inner else ():
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        return ""
+    return place_of(found) if inner else f"{module.replace('.', '/')}.py"
+
+
+def place_of(thing: Any) -> str:
+    """File and line of a function or a class, and its name."""
+    bare: Any = inspect.unwrap(getattr(thing, "fget", thing))
+    module, name = getattr(bare, "__module__", ""), getattr(bare, "__qualname__", "")
+    try:
+        line = inspect.getsourcelines(bare)[1]
+    except (OSError, TypeError):
+        return f"{module}:{name}"
+    return f"{module.replace('.', '/')}.py:{line} {name}"

@@ -1,0 +1,59 @@
+"""Pieces of the page that every panel is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import dcc, html
+
+from reticent.dashboard.state import DEFAULTS
+
+_NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}
+GRAPH: Any = {
+    "displayModeBar": False,
+    "displaylogo": False,
+    "responsive": True,
+    "scrollZoom": False,
+    "doubleClick": "reset",
+}
+_BLANK = {
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "plot_bgcolor": "rgba(0,0,0,0)",
+    "xaxis": {"visible": False},
+    "yaxis": {"visible": False},
+}
+
+
+def choice(name: str, options: dict[str, str], label: str, look: str, *, legend: str = "unseen") -> html.Fieldset:
+    """One of several; the label is for screen readers unless the legend has another class."""
+    chosen = dcc.RadioItems(
+        [{"label": text, "value": key} for key, text in options.items()], DEFAULTS[name], id=name, inline=True
+    )
+    return html.Fieldset([html.Legend(label, className=legend), chosen], className=look)
+
+
+def text_field(name: str, label: str, value: str) -> html.Div:
+    """A field with its label beside it."""
+    field = dcc.Input(id=name, **_NUMBER, value=value)
+    return html.Div(
+        [html.Label(label, htmlFor=name, id=f"{name}-label"), field], className="inline-field", id=f"box-{name}"
+    )
+
+
+def upload(name: str, what: str = "", *, many: bool = False) -> dcc.Upload:
+    """Where a file is chosen or dropped."""
+    small = [html.Small(what)] if what else []
+    asks = ("Choose files", " or drop them here") if many else ("Choose a file", " or drop it here")
+    shown = html.Div([html.Strong(asks[0]), asks[1], *small], className="drop")
+    return dcc.Upload(shown, id=name, max_size=8 << 20, multiple=many)
+
+
+def graph(name: str, label: str, config: Any = GRAPH) -> html.Div:
+    """A picture that Dash draws, with what a screen reader calls it."""
+    graph = dcc.Graph(id=name, config=config, responsive=True, className="graph", figure={"data": [], "layout": _BLANK})
+    return html.Div(graph, role="img", className="frame", **named(label))
+
+
+def named(label: str) -> dict[str, Any]:
+    """What a screen reader calls it."""
+    return {"aria-label": label}

@@ -1,0 +1,128 @@
+"""The budget of a training: how many epochs a target still allows, and how the risk grows with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reticent.adversaries import WorstCase
+from reticent.calibration import Advantage, BayesSecurity, Steps, Success, Target
+from reticent.dashboard.calibrating import search
+from reticent.dashboard.figures import Figure, base_layout
+from reticent.dashboard.looks import GROUNDS, SETTINGS
+from reticent.dashboard.readings import assessed
+from reticent.dashboard.screen import screen_assessment
+from reticent.errors import UnsupportedError
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.text import digits
+
+_QUICK = (Advantage, BayesSecurity, Success)
+"""Targets that a curve at screen accuracy can say; others read its tails."""
+_MANY, _FEW = 24, 7
+_BEYOND = 1.25
+"""How far the picture goes beyond what is allowed, or done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a target allows in all, and what is planned.
+
+    Attributes:
+        most: steps at which the target is just met, for any attacker; proven.
+        planned: steps of the settings.
+        per_epoch: steps of one pass over the data.
+    """
+
+    most: int
+    planned: int
+    per_epoch: float
+
+    def sentence(self, limit: str) -> str:
+        """What is left, or too much; ``limit`` is the target in words."""
+        left = self.most - self.planned
+        if left < 0:
+            return f"{self._epochs(-left, up=True)} too many: at most {self._epochs(self.most)} keep {limit}."
+        return f"{self._epochs(left, 'more ')} keep {limit} for any attacker."
+
+    def _epochs(self, steps: int, which: str = "", *, up: bool = False) -> str:
+        """Whole epochs on the safe side, with the steps."""
+        epochs = (math.ceil if up else math.floor)(steps / self.per_epoch)
+        return f"{epochs:,} {which}epoch{'' if epochs == 1 else 's'} ({steps:,} steps)"
+
+
+def budget_of(release: Mechanism, target: Target, relation: Neighbouring | None) -> Budget:
+    """How many steps the target allows.
+
+    Raises:
+        UnsupportedError: the release has no epochs, or no number of steps is known to keep the target.
+    """
+    if not isinstance(release, DPSGD):
+        raise UnsupportedError("epochs are known of DP-SGD only")
+    found = search(release, Steps(), target, (WorstCase(),), relation)
+    if not found.found:
+        raise UnsupportedError("; ".join(found.skipped.values()))
+    return Budget(int(found.found[0].value), release.steps, 1.0 / release.sample_rate)
+
+
+def budget_figure(
+    release: DPSGD,
+    budget: Budget,
+    target: Target,
+    relation: Neighbouring | None,
+    theme: str,
+    between: Callable[[], None] = lambda: None,
+) -> Figure:
+    """The risk that the target limits, over epochs, with the target and what is planned."""
+    ground, within = GROUNDS[theme], relation or WorstCase().relation
+    end = max(budget.most, budget.planned, 1) * _BEYOND
+    quick = isinstance(target, _QUICK) and screen_assessment(WorstCase(), release, within) is not None
+    steps = np.unique(np.rint(np.linspace(end / 60.0, end, _MANY if quick else _FEW)).astype(int).clip(1))
+    risks = []
+    for count in (int(k) for k in steps):
+        between()
+        run = replace(release, steps=count)
+        known = screen_assessment(WorstCase(), run, within) if quick else None
+        risks.append(target.of(known or assessed(WorstCase(), run, within)).value)
+    per, said = budget.per_epoch, "about" if quick else "at most"
+    line = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": (steps / per).tolist(),
+        "y": [risk if math.isfinite(risk) else None for risk in risks],
+        "line": SETTINGS["B"].line(theme, 3.0),
+        "name": f"worst case ({'estimate' if quick else 'bound'})",
+        "hovertemplate": f"After %{{x:.3~g}} epochs: {target.name} {said} %{{y:.4~g}}.<extra></extra>",
+    }
+    ends = end / per
+    limit = {"x": [0.0, ends], "y": [target.value] * 2, "line": {"color": ground.accent, "width": 2.5}}
+    axis = {"gridcolor": ground.line, "zeroline": False, "linecolor": ground.quiet, "ticks": "outside"}
+    layout = {
+        **base_layout(theme),
+        "xaxis": {**axis, "title": {"text": "epochs", "standoff": 8}, "range": [0, ends]},
+        "yaxis": {**axis, "title": {"text": target.name, "standoff": 8}, "rangemode": "tozero"},
+        "shapes": [
+            _upright(budget.planned / per, ground.quiet, "dot"),
+            _upright(budget.most / per, ground.accent, "dash"),
+        ],
+        "annotations": [
+            _note(budget.planned / per, f"planned: {digits(budget.planned / per)}", ground.ink, 0.98),
+            _note(budget.most / per, f"allowed: {digits(budget.most / per, up=False)}", ground.accent, 0.04),
+        ],
+    }
+    return {
+        "data": [line, {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "name": "target", **limit}],
+        "layout": layout,
+    }
+
+
+def _upright(x: float, colour: str, dash: str) -> Figure:
+    line = {"color": colour, "width": 1.5, "dash": dash}
+    return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": line}
+
+
+def _note(x: float, text: str, colour: str, y: float) -> Figure:
+    place = {"x": x, "yref": "paper", "y": y, "xanchor": "right", "xshift": -5, "showarrow": False}
+    return {**place, "text": text, "font": {"color": colour, "size": 12}}

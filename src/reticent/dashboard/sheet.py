@@ -1,0 +1,129 @@
+"""The panel that explores as one file to send to somebody: no script, no network, nothing to set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from html import escape
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from dash import html as parts
+
+from reticent import __version__
+from reticent.adversaries import Assessment, style_of
+from reticent.dashboard import words
+from reticent.dashboard.explaining import explanation
+from reticent.dashboard.judging import as_list, policy_of, verdicts
+from reticent.dashboard.layout import made_styles
+from reticent.dashboard.naming import called
+from reticent.dashboard.readings import Answer, points
+from reticent.dashboard.released import in_words
+from reticent.dashboard.state import State, mechanism_of
+
+_ATTRIBUTES = {
+    "className": "class",
+    "title": "title",
+    "scope": "scope",
+    "id": "id",
+    "href": "href",
+    "tabIndex": "tabindex",
+}
+_WIDE, _HIGH, _LEFT, _LOW = 460, 340, 56, 48
+_HEAD = (
+    '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+    '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Privacy risk of a plan</title><style>'
+)
+_MORE = (
+    "#page{max-width:60rem;padding-top:1.5rem}svg{width:100%;max-width:38rem;height:auto}"
+    "svg text{fill:var(--ink);font-size:14px}svg .axis{stroke:var(--line)}"
+)
+
+
+def sheet(settings: State, found: Answer) -> str:
+    """The page: what was asked, the answer, the picture, every number, the reasons."""
+    shown, policy = found.assessments, policy_of(settings["policy"])
+    pieces = [
+        parts.P("A plan: nobody saw a run. These numbers are of settings, not of a model.", className="message"),
+        parts.H1(words.answer_line(shown[0]), className="answer"),
+        parts.P(f"Released: {in_words(mechanism_of(settings))}."),
+        parts.P(words.accuracy(shown), className="quiet"),
+    ]
+    after = [
+        *(as_list(verdicts(policy, shown)) if policy else []),
+        parts.H2("Every number"),
+        parts.Div(words.number_table(shown), className="scroll", tabIndex=0),
+        parts.Div(words.cards(shown, ()), className="cards"),
+        *words.left_out(found.skipped),
+        parts.H2("Where the numbers come from"),
+        *explanation(shown),
+        parts.P(
+            ["The same page with sliders: reticent dashboard, with the address ", parts.Code(f"?{settings.address()}")]
+        ),
+        parts.P(f"Made by reticent {__version__} on {datetime.now(UTC).date().isoformat()}.", className="quiet"),
+    ]
+    css = resources.files("reticent.dashboard").joinpath("assets", "page.css").read_text(encoding="utf-8")
+    style = f"{css}{made_styles()}{_MORE}".replace("</", "<\\/")
+    body = "".join([as_html(pieces), drawing(shown), as_html(after)])
+    return f'{_HEAD}{style}</style></head><body><div id="page"><main>{body}</main></div></body></html>\n'
+
+
+def as_html(piece: Any) -> str:
+    """Components as markup; texts are escaped, and so is every attribute."""
+    if piece is None:
+        return ""
+    if isinstance(piece, (list, tuple)):
+        return "".join(map(as_html, piece))
+    if not hasattr(piece, "to_plotly_json"):
+        return escape(str(piece))
+    known = piece.to_plotly_json()
+    name, stated = known["type"].lower(), dict(known["props"])
+    inner = as_html(stated.pop("children", None))
+    given = [f' {_ATTRIBUTES[key]}="{escape(str(value))}"' for key, value in stated.items() if key in _ATTRIBUTES]
+    return f"<{name}{''.join(given)}>{inner}</{name}>"
+
+
+def drawing(assessments: Sequence[Assessment]) -> str:
+    """The trade-off curves as SVG; colours are those of the ground that the reader has."""
+    lines = [_line(a) for a in sorted(assessments, key=lambda a: a.adversary.name != "worst-case")]
+    ticks = [
+        f'<line class="axis" x1="{_x(t)}" x2="{_x(t)}" y1="{_y(0)}" y2="{_y(1)}"/>'
+        f'<line class="axis" x1="{_x(0)}" x2="{_x(1)}" y1="{_y(t)}" y2="{_y(t)}"/>'
+        f'<text x="{_x(t)}" y="{_y(0) + 18}" text-anchor="middle">{t:.0%}</text>'
+        f'<text x="{_x(0) - 6}" y="{_y(t) + 4}" text-anchor="end">{t:.0%}</text>'
+        for t in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]
+    usual = assessments[0].neighbouring
+    key = "".join(
+        f'<line class="s-{a.adversary.name}" x1="{_x(0.6)}" x2="{_x(0.66)}" y1="{24 + 20 * k}" y2="{24 + 20 * k}" '
+        f'style="{_look(a)}"/><text x="{_x(0.67)}" y="{28 + 20 * k}">{escape(called(a, usual))}</text>'
+        for k, a in enumerate(assessments)
+    )
+    named = (
+        f'<text x="{_x(0.5)}" y="{_HIGH - 4}" text-anchor="middle">false alarms (across), members missed (up)</text>'
+    )
+    label = "Trade-off curves of all attackers"
+    return (
+        f'<svg viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{label}">{"".join(ticks + lines)}{key}{named}</svg>'
+    )
+
+
+def _line(assessment: Assessment) -> str:
+    read = points(assessment, "curves")
+    path = " ".join(f"{_x(x)},{_y(y)}" for x, y in zip(read.x, np.clip(read.claimed, 0.0, 1.0), strict=True))
+    return f'<polyline class="s-{assessment.adversary.name}" fill="none" style="{_look(assessment)}" points="{path}"/>'
+
+
+def _look(assessment: Assessment) -> str:
+    dashes, wide = style_of(assessment.adversary.name).dashes, 3.5 if assessment.adversary.name == "worst-case" else 2
+    return f"stroke:var(--c);stroke-width:{wide};stroke-dasharray:{' '.join(map(str, dashes)) or 'none'}"
+
+
+def _x(share: float) -> float:
+    return round(_LEFT + share * (_WIDE - _LEFT - 16), 1)
+
+
+def _y(share: float) -> float:
+    return round(_HIGH - _LOW - share * (_HIGH - _LOW - 12), 1)

@@ -1,0 +1,113 @@
+"""What happens with a policy, two certificates, the budget of a training, and a page to send to somebody."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from dash import ClientsideFunction, Dash, Input, Output, State, no_update
+from dash.dcc.express import send_string
+
+from reticent.dashboard import opening, words
+from reticent.dashboard.asked import TOO_EXTREME, Asked
+from reticent.dashboard.figures import blank
+from reticent.dashboard.judging import policy_text
+from reticent.dashboard.planning import budget_figure, budget_of
+from reticent.dashboard.readings import answer
+from reticent.dashboard.sheet import sheet
+from reticent.dashboard.state import adversaries_of, mechanism_of, relation_of, target_of
+from reticent.dashboard.turns import SupersededError, Turns
+from reticent.dashboard.two_certificates import compared
+from reticent.errors import ArtifactError, ReticentError
+from reticent.mechanisms import DPSGD
+
+_CHANGED = "the settings changed meanwhile: ask again"
+
+
+class Taking:
+    """The callbacks of one server; they share the turns with all others."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+
+    def connect(self, app: Dash) -> None:
+        """Tie every callback to its controls."""
+        file, said = Output("download", "data", allow_duplicate=True), Output("sheet-said", "children")
+        state = State("state", "data")
+        app.callback(file, said, Input("sheet", "n_clicks"), state, prevent_initial_call=True)(self.sheet)
+        chosen = Input("policy-file", "contents"), State("policy-file", "filename")
+        read = Output("ledger-read", "data", allow_duplicate=True), Output("policy-said", "children")
+        app.callback(*read, *chosen, prevent_initial_call=True)(self.policy)
+        pair = Input("certificates", "contents"), State("certificates", "filename")
+        app.callback(Output("certificates-compared", "children"), *pair, prevent_initial_call=True)(self.certificates)
+        plan = Output("planned", "children"), Output("plan-figure", "figure"), Output("plan", "className")
+        shown = Input("calibrated", "children"), Input("theme", "data")
+        app.callback(*plan, *shown, state, prevent_initial_call=True)(self.plan)
+        app.clientside_callback(
+            ClientsideFunction("reticent", "placed"),
+            Output("placed", "data"),
+            Input("map", "clickData"),
+            prevent_initial_call=True,
+        )
+
+    def sheet(self, clicks: Any, sent: Any) -> tuple[Any, str]:
+        """The panel that explores as a page of its own."""
+        try:
+            asked = Asked.of(sent, None)
+            with self.turns.turn(asked.page, asked.turn) as turn:
+                settings = asked.settings
+                release, relation = mechanism_of(settings), relation_of(settings)
+                found = answer(adversaries_of(settings), release, relation, turn.check)
+                return send_string(sheet(settings, found), "reticent-plan.html"), "page written"
+        except SupersededError:
+            return no_update, _CHANGED
+        except (ReticentError, *TOO_EXTREME) as error:
+            return no_update, words.one_line(error)
+
+    def policy(self, contents: Any, name: Any) -> tuple[Any, str]:
+        """A policy as the address that lays it over everything, or one line that says why not."""
+        try:
+            return urlencode({"policy": policy_text(*_text(contents, name))}), ""
+        except (ReticentError, *TOO_EXTREME) as error:
+            return no_update, words.one_line(error)
+
+    def certificates(self, contents: Any, names: Any) -> list[Any] | str:
+        """What differs between two certificates."""
+        try:
+            if not (isinstance(contents, list) and isinstance(names, list) and len(contents) == len(names) == 2):
+                raise ArtifactError("choose two certificates at once")
+            texts = [_text(content, name) for content, name in zip(contents, names, strict=True)]
+            alike = texts[0][1] == texts[1][1]
+            return compared({f"{'AB'[k]}: {name}" if alike else name: text for k, (text, name) in enumerate(texts)})
+        except (ReticentError, *TOO_EXTREME) as error:
+            return words.one_line(error)
+
+    def plan(self, answered: Any, theme: Any, sent: Any) -> tuple[Any, ...]:
+        """How many epochs the target still allows; after the answer of the panel, which must not wait for it."""
+        hidden = "", blank("light"), "unseen"
+        try:
+            asked = Asked.of(sent, theme)
+            release = mechanism_of(asked.settings)
+            if asked.settings["panel"] != "calibrate" or not isinstance(release, DPSGD):
+                return hidden
+            target, relation = target_of(asked.settings), relation_of(asked.settings)
+            with self.turns.turn(asked.page, asked.turn) as turn:
+                budget = budget_of(release, target, relation)
+                figure = budget_figure(release, budget, target, relation, asked.theme, turn.check)
+            return budget.sentence(words.goal(target)), figure, ""
+        except SupersededError:
+            return (no_update,) * 3
+        except (ReticentError, *TOO_EXTREME):
+            return hidden  # the panel says what is wrong
+
+
+def _text(contents: Any, name: Any) -> tuple[str, str]:
+    """A chosen file as text, and its name.
+
+    Raises:
+        ArtifactError: nothing came, or no text.
+    """
+    source = opening.source_of(contents, name, None, local=False)
+    if source is None:
+        raise ArtifactError("no file was chosen")
+    return opening.text_of(source), source.name

@@ -1,0 +1,84 @@
+"""Two certificates side by side: every fact, number and sentence that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dash import html
+
+from reticent.certificates import page as certificate_page
+from reticent.certificates.declared_text import inert
+from reticent.certificates.facts import declarations, facts
+from reticent.certificates.schema import Certificate, CertifiedAssessment
+from reticent.errors import ArtifactError
+from reticent.io.strict import loads
+from reticent.proofs import Claim
+from reticent.risk.report import MEASURES
+from reticent.text import digits
+
+_MISSING = "not there"
+
+
+def certificate_in(text: str, name: str) -> Certificate:
+    """A certificate from its JSON or its page.
+
+    Raises:
+        ArtifactError: it is none.
+    """
+    if certificate_page.is_page(text):
+        return certificate_page.embedded(text, name)
+    return Certificate.parse(loads(text, name), name)
+
+
+def differences(a: Certificate, b: Certificate) -> list[tuple[str, str, str]]:
+    """What differs, with what each says; facts first, then attacker by attacker."""
+    one, other = _lines(a), _lines(b)
+    names = [*one, *(name for name in other if name not in one)]
+    rows = [(name, one.get(name, _MISSING), other.get(name, _MISSING)) for name in names]
+    return [row for row in rows if row[1] != row[2]]
+
+
+def _lines(certificate: Certificate) -> dict[str, str]:
+    """Everything that people read, by name."""
+    said = [(name, text or "not said") for name, text in declarations(certificate)]
+    found = {"created": certificate.declared.created, **dict(said), **dict(facts(certificate))}
+    found["written by reticent"], found["headline"] = certificate.reticent_version, certificate.headline
+    found.update({f"left out: {name}": reason for name, reason in certificate.skipped.items()})
+    verdicts = {True: "passed", False: "failed"}
+    found.update({f"policy: {one.name}": verdicts[one.passed] for one in certificate.requirements or ()})
+    found["warnings"] = ", ".join(one.name for one in certificate.warnings) or "none"
+    for record in certificate.assessments:
+        found.update(_of_attacker(record))
+    return {name: inert(str(text), 600) for name, text in found.items()}
+
+
+def _of_attacker(record: CertifiedAssessment) -> Iterator[tuple[str, str]]:
+    who = f"{record.label}, {record.neighbouring}"
+    yield f"{who}: claim", record.claim
+    yield f"{who}: sentence", record.sentence
+    for name, one in MEASURES.items():
+        for at in one.stated(record):
+            value = one.of(record, *at).value
+            up = (name != "bayes_security") if Claim(record.claim).proven else None
+            yield f"{who}: {one.at(*at)}", "infinite" if value is None else digits(value, up=up)
+    for needed in record.conditions:
+        yield f"{who}: {needed.key}", needed.status.value
+
+
+def compared(texts: Mapping[str, str]) -> list[Any]:
+    """Two files, by name, as a table.
+
+    Raises:
+        ArtifactError: these are not two, or one is no certificate.
+    """
+    if len(texts) != 2:
+        raise ArtifactError("choose two certificates at once")
+    (first, a), (second, b) = ((name, certificate_in(text, name)) for name, text in texts.items())
+    rows = differences(a, b)
+    if not rows:
+        return [html.P(f"{first} and {second} say the same.", className="good")]
+    head = html.Tr([html.Th(title, scope="col") for title in ("what changed", first, second)])
+    body = [html.Tr([html.Th(inert(name), scope="row"), html.Td(one), html.Td(other)]) for name, one, other in rows]
+    told = f"{len(rows)} changes. Neither certificate is checked here: Open does that, one by one."
+    return [html.P(told, className="quiet"), html.Table([html.Thead(head), html.Tbody(body)])]

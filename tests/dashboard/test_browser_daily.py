@@ -1,0 +1,138 @@
+"""What people do every day, in a real browser; ``pytest -m browser`` (see ``test_browser``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.dashboard.test_browser import CHROMIUM, PLAIN, TOO_WIDE, browser, keep, opened, settle
+from tests.dashboard.test_browser_broken import typed
+
+__all__ = ["browser", "opened"]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
+]
+POLICY = """schema: reticent.policy/1
+limits: [{measure: advantage, at_most: 0.1, neighbouring: add-remove}]
+accept_conditions: [clipped, public-divisor, planned-steps]
+"""
+
+
+def test_a_number_is_explained_where_it_stands(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN)
+    page.click("#cards .card:first-child .why a")
+    page.wait_for_selector("#why[open] h3:has-text('worst-case')")
+    assert "#why" not in page.url
+    assert "DONG2022" in page.inner_text("#conditions")
+    assert "reticent/risk/measures.py:" in page.inner_text("#conditions")
+
+
+def test_settings_lie_on_a_shelf(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN)
+    page.fill("#shelf-name", "<b>noisy</b>")
+    page.press("#shelf-name", "Enter")
+    page.wait_for_selector("#shelf li")
+    typed(page, "noise_multiplier", "7")
+    page.wait_for_url("**noise_multiplier=7**")
+    page.reload()
+    page.wait_for_selector("#shelf li")
+    assert page.inner_text("#shelf li button >> nth=0") == "<b>noisy</b>"
+    page.click("#shelf li button >> nth=0")
+    page.wait_for_url("**noise_multiplier=2**")
+    assert page.input_value("#noise_multiplier") == "2"
+    page.click("#shelf li button >> nth=1")
+    page.wait_for_selector("#shelf li", state="detached")
+
+
+def test_a_policy_lies_over_the_numbers(opened: Callable[..., Any], tmp_path: Path) -> None:
+    page = opened(PLAIN)
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    page.set_input_files("#policy-file input[type=file]", tmp_path / "policy.yaml")
+    page.wait_for_selector("#policy .bad:has-text('advantage at most 0.1')")
+    typed(page, "noise_multiplier", "20")
+    page.wait_for_selector("#policy:has-text('all is met')")
+    keep(page, "policy")
+    page.click("#no-policy")
+    page.wait_for_selector("#policy:empty", state="attached")
+    assert page.evaluate("location.search.includes('policy')") is False
+
+
+def test_a_click_on_the_map_sets_noise_and_rate(opened: Callable[..., Any]) -> None:
+    page = opened("panel=compare&attackers=&goal=0.2")
+    assert "target 0.2" in page.inner_text("#map")
+    box = page.locator("#map .nsewdrag").bounding_box()
+    page.mouse.click(box["x"] + 0.8 * box["width"], box["y"] + 0.2 * box["height"])
+    page.wait_for_url("**noise_multiplier=**")
+    assert float(page.input_value("#noise_multiplier")) > 1.1
+    assert float(page.input_value("#sample_rate")) > 0.01
+    page.click("#undo")
+    page.wait_for_url(lambda url: "noise_multiplier" not in url)
+
+
+def test_the_budget_says_how_many_epochs_are_left(opened: Callable[..., Any]) -> None:
+    page = opened("panel=calibrate&attackers=&steps=100")
+    page.wait_for_selector("#planned:has-text('4 more epochs (406 steps)')")
+    page.wait_for_selector("#plan-figure .main-svg")
+    keep(page, "budget")
+
+
+def test_a_page_to_send_opens_without_a_server(opened: Callable[..., Any], browser: Any, tmp_path: Path) -> None:
+    page = opened("attackers=relaxed")
+    with page.expect_download() as caught:
+        page.click("#sheet")
+    path = tmp_path / "plan.html"
+    caught.value.save_as(path)
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
+    for width, scheme in ((360, "light"), (1280, "dark")):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+        alone = context.new_page()
+        alone.goto(path.as_uri())
+        keep(alone, f"sent-{width}-{scheme}")
+        assert page.inner_text("#headline") == alone.inner_text("h1")
+        assert alone.evaluate("document.documentElement.scrollWidth") <= width
+        assert alone.evaluate(TOO_WIDE) == []
+        found = axe.Axe().run(alone).response["violations"]
+        assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
+        context.close()
+
+
+@pytest.mark.parametrize("panel", ["explore", "calibrate", "compare"])
+def test_every_panel_is_printed_whole(opened: Callable[..., Any], tmp_path: Path, panel: str) -> None:
+    reader = pytest.importorskip("pypdf", reason="needs pypdf: pip install 'reticent[browser]'")
+    page = opened(f"panel={panel}&attackers=&pinned=noise_multiplier%3D2")
+    if panel == "calibrate":
+        page.wait_for_selector("#planned:not(:empty)")
+        page.wait_for_selector("#plan-figure .scatterlayer .trace")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    page.wait_for_timeout(400)
+    keep(page, f"printed-{panel}")
+    wide = page.evaluate("[...document.querySelectorAll('.main-svg')].map(e => e.getBoundingClientRect().width)")
+    assert all(width <= 660 for width in wide)
+    path = tmp_path / "printed.pdf"
+    page.pdf(path=path, format="A4")
+    text = "".join(sheet.extract_text() for sheet in reader.PdfReader(path).pages)
+    assert "advantage" in text
+
+
+def test_names_stay_apart_on_the_page(opened: Callable[..., Any]) -> None:
+    for view in ("curves", "roc", "profile", "guesses"):
+        for width in (360, 1280):
+            page = opened(f"attackers=relaxed,mixed&view={view}", width)
+            settle(page)
+            page.wait_for_function("document.querySelectorAll('#figure .annotation').length === 3")
+            boxes = page.evaluate("""() => [...document.querySelectorAll('#figure .annotation-text-g')]
+                .map(e => { const b = e.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; })""")
+            overlaps = [
+                (a, b)
+                for k, a in enumerate(boxes)
+                for b in boxes[:k]
+                if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+            ]
+            assert overlaps == [], (view, width)
+            page.context.close()

@@ -1,0 +1,105 @@
+"""Pictures say who is who, in units that can be read, and explain what looks odd."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reticent.accountants.profile import advantage
+from reticent.adversaries import Adversary, Membership, Mixed, Relaxed, WorstCase
+from reticent.dashboard.comparing import limit_of, map_figure
+from reticent.dashboard.figures import empty, risk_figure
+from reticent.dashboard.naming import remarks
+from reticent.dashboard.readings import assessed, points
+from reticent.dashboard.state import State
+from reticent.dashboard.words import accuracy
+from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
+
+RUN = DPSGD(1.1, 0.01, 1000)
+VIEWS = ("curves", "roc", "profile", "guesses")
+
+
+def found(release: Mechanism, *who: Adversary) -> list:
+    return [assessed(one, release, one.relation) for one in who]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_line_has_a_name_that_is_tied_to_it(view: str) -> None:
+    shown = found(RUN, WorstCase(), Relaxed(), Mixed(), Membership())
+    notes = risk_figure(shown, view, "light")["layout"]["annotations"]
+    assert [note["text"] for note in notes] == ["worst-case = membership", "relaxed", "mixed"]
+    for note, line in zip(notes, (0, 1, 2), strict=True):
+        read, gain = points(shown[line], view), view == "guesses"
+        x = 10 ** note["x"] if view == "roc" else note["x"]
+        y = 10 ** note["y"] if view in ("roc", "profile") else note["y"] + max(x, 1 - x) * gain
+        k = int(np.argmin(np.abs(read.x - x)))
+        assert y == pytest.approx(read.claimed[k], rel=1e-9, abs=0)
+        assert note["showarrow"]
+
+
+def test_names_of_lines_stay_apart() -> None:
+    for view in VIEWS:
+        notes = risk_figure(found(RUN, WorstCase(), Relaxed(), Mixed()), view, "light")["layout"]["annotations"]
+        assert len({(round(note["x"], 2), note["ax"]) for note in notes}) == 3, view
+
+
+def test_guesses_are_shown_as_what_they_gain() -> None:
+    figure = risk_figure(found(Gaussian(2.0), WorstCase()), "guesses", "light")
+    line = next(one for one in figure["data"] if one.get("meta") == "worst-case")
+    gains = dict(zip(np.round(line["x"], 2), line["y"], strict=True))
+    assert gains[0.5] == pytest.approx(0.0987063, rel=1e-5, abs=0), "half of 2 Phi(1/4) - 1"
+    assert gains[0.01] < 1e-4
+    assert figure["layout"]["yaxis"]["range"][1] == 0.2
+
+
+def test_a_logarithmic_axis_names_every_decade() -> None:
+    assert empty("profile", "light")["layout"]["yaxis"]["dtick"] == 1
+    assert len(empty("roc", "light")["layout"]["xaxis"]["tickvals"]) == 6
+
+
+def test_a_kink_of_the_proof_is_said_to_be_one() -> None:
+    shown = found(RUN, WorstCase(), Relaxed())
+    assert [line for line in remarks(shown, "profile") if "kink of relaxed near delta 5e-09" in line]
+    assert remarks(shown[:1], "profile") == []
+    assert remarks(shown, "curves") == []
+
+
+def test_the_line_below_the_headline_rounds_as_the_table_does() -> None:
+    said = accuracy(found(RUN, WorstCase()))
+    assert "the advantage is at most 0.1404, known within " in said
+    assert "the advantage is at most 0.1975." in accuracy(found(Gaussian(2.0), WorstCase()))
+
+
+@pytest.mark.parametrize("noise", [1.1, 0.3])
+def test_the_map_is_quick_and_true_or_empty(noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*_: object) -> None:
+        raise AssertionError("a map waits for no proof")
+
+    monkeypatch.setattr("reticent.accountants.advantage_map.certified_advantage", slow)
+    run = DPSGD(noise, 0.01, 1000)
+    figure = map_figure({"A": run, "B": run}, Neighbouring.ADD_REMOVE, "light", 0.2)
+    assert figure is not None
+    surface = figure["data"][0]
+    assert min(surface["y"]) < noise < max(surface["y"])
+    assert sum(value is None for row in surface["z"] for value in row) == 0 or noise == 0.3
+    for k, j in ((-8, 14), (-3, 20)):
+        wanted = advantage(surface["y"][k], surface["x"][j], 1000, Neighbouring.ADD_REMOVE)
+        assert surface["z"][k][j] == pytest.approx(wanted, rel=1e-6, abs=0)
+    target = next(line for line in figure["data"] if "<b>target 0.2</b>" in (line.get("text") or []))
+    x, y = target["x"][len(target["x"]) // 2], target["y"][len(target["y"]) // 2]
+    assert advantage(y, x, 1000, Neighbouring.ADD_REMOVE) == pytest.approx(0.2, rel=0.02, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [
+        ({}, 0.1),
+        ({"target": "bayes-security", "goal": "0.8"}, 0.2),
+        ({"target": "success", "goal": "0.6", "place": "0.5"}, 0.2),
+        ({"target": "success", "goal": "0.95", "place": "0.1"}, None),
+        ({"target": "epsilon", "goal": "1", "place": "1e-5"}, None),
+        ({"goal": "x"}, None),
+    ],
+)
+def test_the_line_on_the_map_is_the_target(settings: dict[str, str], limit: float | None) -> None:
+    assert limit_of(State.of(settings)) == (None if limit is None else pytest.approx(limit, rel=1e-12, abs=0))

@@ -1,0 +1,203 @@
+"""What is for every day: a policy over the numbers, the budget in epochs, two certificates, a page to send."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+
+from reticent.adversaries import Relaxed, WorstCase
+from reticent.certificates.build import certify
+from reticent.certificates.page import render_html
+from reticent.certificates.schema import Declaration
+from reticent.dashboard.explaining import explanation, place_of_name
+from reticent.dashboard.exploring import explore
+from reticent.dashboard.planning import budget_figure, budget_of
+from reticent.dashboard.readings import assessed
+from reticent.dashboard.sheet import as_html
+from reticent.dashboard.state import State, mechanism_of, target_of
+from reticent.dashboard.taking import Taking
+from reticent.dashboard.turns import Turns
+from reticent.dashboard.two_certificates import differences
+from reticent.errors import ArtifactError, UnsupportedError
+from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism
+from reticent.proofs.references import THEOREMS
+from reticent.risk import advantage
+
+RUN = DPSGD(1.1, 0.01, 1000)
+POLICY = """
+schema: reticent.policy/1
+limits:
+  - {measure: advantage, at_most: 0.2, neighbouring: add-remove}
+  - {measure: epsilon, at: 1e-6, at_most: 1, neighbouring: add-remove}
+accept_conditions: [public-divisor, clipped, planned-steps, poisson-draws]
+"""
+
+
+@pytest.fixture
+def taking() -> Taking:
+    return Taking(Turns())
+
+
+def sent(**values: str) -> dict[str, Any]:
+    return {"settings": dict(State.of(values).values), "session": "page", "turn": 1}
+
+
+def uploaded(text: str) -> str:
+    return "data:;base64," + base64.b64encode(text.encode()).decode()
+
+
+class TestAPolicyOverTheNumbers:
+    def judged(self, taking: Taking, text: str = POLICY, **more: str) -> str:
+        address, said = taking.policy(uploaded(text), "policy.yaml")
+        assert said == ""
+        kept = dict(parse_qsl(address))
+        answer = json.loads(explore(Turns(), {**sent(**kept, **more), "stage": "proof"}))
+        return json.dumps(answer["parts"]["policy"])
+
+    def test_each_limit_says_what_became_of_it(self, taking: Taking) -> None:
+        found = self.judged(taking, mechanism="gaussian", noise_multiplier="2")
+        assert "The policy: 1 of 3 requirements fail." in found
+        assert re.search(r'"failed: "[^;]*worst-case: epsilon at delta 1e-06 at most 1 ', found)
+        assert "advantage at most 0.2 (add-remove); is 0.197413" in found
+
+    def test_it_says_what_certify_says(self, taking: Taking) -> None:
+        from reticent.certificates.policy import Policy
+
+        policy = Policy.model_validate(json.loads(dict(parse_qsl(taking.policy(uploaded(POLICY), "p")[0]))["policy"]))
+        declared = Declaration(subject="plan", created="2026-11-23")
+        made = certify(Gaussian(2.0), declared, adversaries=(WorstCase(),), policy=policy)
+        assert made.requirements
+        shown = self.judged(taking, mechanism="gaussian", noise_multiplier="2", attackers="")
+        for one in made.requirements:
+            assert one.detail[:10] in shown
+            assert one.name in shown
+
+    def test_an_estimate_is_not_judged(self, taking: Taking) -> None:
+        kept = dict(parse_qsl(taking.policy(uploaded(POLICY), "p")[0]))
+        first = json.loads(explore(Turns(), {**sent(**kept, noise_multiplier="1.2345"), "stage": "first"}))
+        assert first["parts"]["policy"] == "The policy waits for the proof."
+
+    @pytest.mark.parametrize("text", ["", "limits: []", "{", POLICY + "\nfoo: 1"])
+    def test_what_is_no_policy_is_one_line(self, taking: Taking, text: str) -> None:
+        said = taking.policy(uploaded(text), "policy.yaml")[1]
+        assert said.startswith("policy.yaml")
+        assert "\n" not in said
+
+    def test_an_address_with_a_bad_policy_is_one_line(self) -> None:
+        answer = json.loads(explore(Turns(), {**sent(policy='{"limits": 1}'), "stage": "first"}))
+        assert "the policy" in answer["parts"]["message"]
+
+
+class TestTheBudget:
+    def test_the_steps_that_are_left_keep_the_target_and_one_more_does_not(self) -> None:
+        target = target_of(State.of({"target": "advantage", "goal": "0.1"}))
+        budget = budget_of(RUN, target, None)
+        found = [WorstCase().assess(DPSGD(1.1, 0.01, budget.most + more)).measure(advantage).value for more in (0, 1)]
+        assert found[0] <= 0.1 < found[1]
+        assert budget.sentence("it") == "5 epochs (494 steps) too many: at most 5 epochs (506 steps) keep it."
+        less = budget_of(DPSGD(1.1, 0.01, 100), target, None)
+        assert less.sentence("it") == "4 more epochs (406 steps) keep it for any attacker."
+
+    @pytest.mark.parametrize(("goal", "name", "said"), [("0.1", "advantage", "about"), ("2", "epsilon", "at most")])
+    def test_the_curve_meets_the_target_where_the_budget_ends(self, goal: str, name: str, said: str) -> None:
+        target = target_of(State.of({"target": name, "goal": goal}))
+        budget = budget_of(RUN, target, None)
+        figure = budget_figure(RUN, budget, target, None, "light")
+        line, ends = figure["data"][0], budget.most / budget.per_epoch
+        assert said in line["hovertemplate"]
+        assert all((y <= target.value * 1.01) == (x <= ends * 1.01) for x, y in zip(line["x"], line["y"], strict=True))
+
+    def test_what_has_no_epochs_is_said(self) -> None:
+        with pytest.raises(UnsupportedError, match="epochs are known of DP-SGD only"):
+            budget_of(Gaussian(1.0), target_of(State.of({})), None)
+
+    def test_other_panels_have_no_budget(self, taking: Taking) -> None:
+        assert taking.plan("x", "light", sent(panel="explore"))[2] == "unseen"
+        assert taking.plan("x", "light", sent(panel="calibrate"))[2] == ""
+
+
+class TestTwoCertificates:
+    def made(self, noise: float, subject: str = "a") -> Any:
+        declared = Declaration(subject=subject, created="2026-11-23")
+        return certify(Gaussian(noise), declared, adversaries=(WorstCase(),))
+
+    def test_every_change_is_a_row(self) -> None:
+        rows = {row[0]: row[1:] for row in differences(self.made(2.0), self.made(1.0, "b"))}
+        assert rows["Subject"] == ("a", "b")
+        assert rows["noise multiplier (noise over clip norm, on the sum)"] == ("2", "1")
+        assert any(name.endswith("sentence") for name in rows)
+        assert any("advantage" in name and one == "0.1975" for name, (one, _) in rows.items())
+        assert "Issuer" not in rows
+
+    def test_alike_ones_say_so(self, taking: Taking) -> None:
+        text = self.made(2.0).to_json()
+        said = taking.certificates([uploaded(text), uploaded(text)], ["one.json", "one.json"])
+        assert "say the same" in str(said)
+        page = taking.certificates([uploaded(text), uploaded(render_html(self.made(1.0)))], ["one", "two"])
+        assert "noise multiplier" in str(page)
+
+    @pytest.mark.parametrize("given", [None, [], [uploaded("{}")], [uploaded("{}")] * 2, ["x", "y"]])
+    def test_anything_else_is_one_line(self, taking: Taking, given: Any) -> None:
+        names = ["a"] * len(given) if given else given
+        assert isinstance(taking.certificates(given, names), str)
+
+    def test_names_and_texts_stay_texts(self, taking: Taking) -> None:
+        a, b = self.made(2.0, "<script>x</script>"), self.made(2.0, "b")
+        found = taking.certificates([uploaded(a.to_json()), uploaded(b.to_json())], ["<b>", "b"])
+        assert "<script>" not in as_html(found)
+
+
+class _Seen(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+
+
+def test_a_page_to_send_is_whole_and_asks_for_nothing(taking: Taking) -> None:
+    given, said = taking.sheet(1, sent(attackers="relaxed", policy=""))
+    assert said == "page written"
+    text = given["content"]
+    seen = _Seen()
+    seen.feed(text)
+    assert not seen.tags & {"script", "link", "img", "iframe"}
+    assert all(address.startswith("#why-") for address in seen.addresses)
+    assert not re.search(r"url\(|@import|https?://", text)
+    value = assessed(Relaxed(), RUN, Relaxed().relation).measure(advantage).value
+    assert f"{value:.3f}"[:4] in text
+    assert "nobody saw a run" in text
+    assert "RETICENT:common-sign" in text
+
+
+def test_a_number_is_explained_from_the_list_of_theorems() -> None:
+    found = assessed(WorstCase(), RUN, WorstCase().relation)
+    text = as_html(explanation([found]))
+    for key in found.theorems:
+        assert key in text
+    for needed in found.conditions:
+        assert needed.says[:30] in text
+    assert re.search(r"reticent/risk/measures\.py:\d+ advantage", text)
+
+
+def test_every_theorem_leads_to_a_line_of_code() -> None:
+    named = [one for one in THEOREMS.values() if one.code]
+    assert len(named) > 50
+    for one in named:
+        assert re.search(r"^reticent/\S+\.py(:\d+ \S+)?$", place_of_name(one.code)), one.key
+
+
+def test_the_matrix_mechanism_is_set_as_any_other() -> None:
+    made = mechanism_of(State.of({"mechanism": "matrix", "strategy": "square-root", "bands": "4", "steps": "64"}))
+    assert made == MatrixMechanism(1.1, 64, strategy="square-root", bands=4)
+    with pytest.raises(ArtifactError, match="more than"):
+        mechanism_of(State.of({"mechanism": "matrix", "strategy": "tree", "steps": "10000000"}))
