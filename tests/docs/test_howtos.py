@@ -27,7 +27,7 @@ SHORT = {
     "howto/tensorflow-privacy.md": ["certificate/certificate.html"],
     "howto/worth-of-an-accusation.md": ["release/certificate.html"],
     "howto/register.md": ["together/certificate.html", "clinic.register"],
-    "howto/tune-settings.md": ["tuned/certificate.html"],
+    "howto/tune-settings.md": ["tuned/certificate.html", "best-certificate/certificate.html"],
 }
 """Pages, and the files that must be there at their end."""
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from reticent.adversaries import Method, WorstCase
+from reticent.adversaries.from_ledger import assess_seen
+from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.mechanisms.sampling import Sampler
 from reticent.proofs import CONDITIONS, Status
@@ -191,6 +194,21 @@ class TestWhatRan:
         assert found["linear-head"] is Status.CHECKED
         assert found["clipped"] is found["same-features"] is Status.DECLARED  # what mixes records is not seen
         assert not {"start-weights", "planned-steps", "hidden-draws"} & set(found)
+
+    def test_what_neither_the_watch_saw_nor_the_program_declared_is_assumed(self) -> None:
+        """The same numbers, stated by somebody, are declared."""
+        ledger = watched()
+        seen, stated = (
+            {
+                one.key: one.status
+                for one in assess_seen(
+                    WorstCase(), ledger.mechanism(), Neighbouring.ADD_REMOVE, Method.EXACT, by
+                ).conditions
+            }
+            for by in (ledger, None)
+        )
+        assert (seen["planned-steps"], stated["planned-steps"]) == (Status.ASSUMED, Status.DECLARED)
+        assert seen["poisson-draws"] is Status.CHECKED
 
     def test_what_a_program_declares_is_declared(self) -> None:
         sampler = {"drawn": "poisson", "source": "declared", "name": "declared", "sample_rate": 0.1}

@@ -31,7 +31,9 @@ def assess_seen(
         return adversary.assess(mechanism, neighbouring, method)
     fitted = adversary if witness.gradients is None else adversary.fitted(witness.gradients)
     found = fitted.assess(mechanism, neighbouring, method)
-    found = found.under(condition("start-weights")).vouched({**witness.vouches(), **fitted.checked_by(witness)})
+    unseen = {one.key: Status.ASSUMED for one in mechanism.conditions if one.status is Status.DECLARED}
+    seen = {**unseen, **witness.vouches(), **fitted.checked_by(witness)}
+    found = found.under(condition("start-weights")).vouched(seen)
     obstacle = None if witness.gradients is None else witness.gradients.obstacle
     assumed = any(one.key in _OF_THE_FORM and one.status is Status.ASSUMED for one in found.conditions)
     return found.prefaced(_LOOKED.format(obstacle.text)) if obstacle is not None and assumed else found

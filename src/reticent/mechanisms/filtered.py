@@ -122,15 +122,15 @@ class GaussianFilter:
             UnsupportedError: it is another mechanism. The natural filter, which composes trade-off curves and stops
                 before they cross a limit, does not hold (TRAN2026:F1).
         """
-        parts = parts_of(release)
-        for part in parts:
+        cost = 0
+        for part in parts_of(release):
             if not isinstance(part, Gaussian) or part.noise_multiplier == 0.0:
                 raise UnsupportedError(
                     f"{part.name}: a filter is proven for Gaussian noise without sampling only. To compose trade-off "
                     "curves until they cross a limit (the natural f-DP filter) does not hold: TRAN2026:F1. Fix the "
                     "plan beforehand and compose it"
                 )
-        cost = sum(self._cost(part) for part in parts)
+            cost += self._cost(part)
         if cost > self._left:
             return False
         self._left -= cost

@@ -241,6 +241,26 @@ class SelectedPair(Pair):
         return -math.inf
 
 
+@dataclass(frozen=True)
+class OneOfPairs(Pair):
+    """Releases of one of several kinds, by a public draw; an accountant composes each kind and takes their mixture.
+
+    Attributes:
+        cases: the releases of each kind; none where nothing is known that is attained.
+        weights: of the kinds, in proportion to their probabilities.
+        weaker: the releases are attained, and so shall be the curve: that of an attacker at most as strong.
+    """
+
+    cases: tuple[tuple[Part, ...], ...]
+    weights: tuple[int, ...]
+    weaker: bool = False
+
+    @property
+    def log_absent(self) -> float:
+        """Nothing is known of it, and -inf is safe."""
+        return -math.inf
+
+
 @lru_cache(maxsize=256)
 def _gamma(shape: float, mean: float) -> float:
     """gamma with mean = shape (1 - gamma) / (gamma (1 - gamma^shape)), which falls from infinity to 1."""
