@@ -29,16 +29,13 @@ from torch.func import functional_call, grad, vmap
 from benchmarks._rows import Row, main, spread
 from reticent.attacks.canaries import CanaryAudit
 from reticent.attacks.experiments import LAYERS, Observations, experiments, observe
-from reticent.attacks.mechanics import MechanicsReport, audit_mechanics, judge
+from reticent.attacks.mechanics import SIGNIFICANCE, MechanicsReport, audit_mechanics, judge
 from reticent.attacks.own_trainer import OwnTrainer
 from reticent.attacks.white_box import Released, Trainer, sizes, spread_records, usable
 from reticent.mechanisms import DPSGD
 
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=64, max_grad_norm=1.0, batch_size=50, dataset_size=1000)
 BUDGET_SECONDS = 300.0
-SIGNIFICANCE = 0.0025
-"""Confidence 99.75%: stricter than the 99% asked for, so that among 300 audits of a correct loop more than three (1%)
-accusations are improbable, and not only unexpected."""
 WORKERS = 2
 LEARNING_RATE = 0.1
 

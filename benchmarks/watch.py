@@ -23,6 +23,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import reticent as rt
 from benchmarks._rows import Row, main, spread
 from reticent.watching.draws import Draws
+from reticent.watching.ghost import GhostClipping
 from reticent.watching.moves import Moves
 from reticent.watching.noise import NoisyGradients
 from reticent.watching.private_loop import PrivateLoop
@@ -36,6 +37,7 @@ CALLS: dict[type, tuple[str, ...]] = {
     Moves: ("given", "gave", "_before_any", "_just_before", "_just_after", "_after_any"),
     NoisyGradients: ("keep",),
     Draws: ("_begin", "_remember"),
+    GhostClipping: ("after",),
 }
 """What runs while the loop runs."""
 

@@ -24,6 +24,8 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "mathml",
+    "inline_formulas",
+    "site_pages",
 ]
 root_doc = "index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -32,6 +34,7 @@ smartquotes = False  # "--option" must stay what it is
 
 html_theme = "furo"
 html_title = "reticent"
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_extra_path = ["../src/reticent/certificates/templates/verify.html"]
 html_css_files = ["site.css"]
@@ -42,7 +45,7 @@ html_logo = "figures/logo.svg"
 html_favicon = "figures/logo.svg"
 html_copy_source = False
 html_show_sphinx = False
-pygments_style = "friendly"
+pygments_style = "default"  # every colour has the contrast that WCAG AA asks for
 pygments_dark_style = "github-dark"
 
 myst_enable_extensions = ["deflist", "colon_fence", "dollarmath"]

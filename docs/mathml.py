@@ -7,10 +7,16 @@ from typing import Any
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
 
+_LONG = 40
+"""Characters of LaTeX from which a formula in a line may be wider than a phone."""
+
 
 def inline(writer: Any, node: Any) -> None:
-    """A formula in a line of text."""
-    writer.body.append(tex2mathml(node.astext(), as_block=False))
+    """A formula in a line of text. A long one scrolls, because it cannot be broken."""
+    written = node.astext()
+    shown = tex2mathml(written, as_block=False)
+    scrolls = '<span class="formula" role="region" aria-label="formula" tabindex="0">'
+    writer.body.append(f"{scrolls}{shown}</span>" if len(written) > _LONG else shown)
     raise SkipNode
 
 

@@ -10,6 +10,7 @@ import pytest
 from reticent import risk
 from reticent.accountants import certified_advantage, compose, worst_case
 from reticent.accountants.one_direction import one_direction
+from reticent.accountants.transform import SpectralComposition
 from reticent.adversaries import Membership, Relaxed, WorstCase, assess
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
 from reticent.mechanisms import DPSGD, Laplace, Neighbouring
@@ -52,6 +53,22 @@ def test_a_calibration_and_its_worst_case_compose_nothing(nothing_is_composed) -
     assert found.worst_case() == found.achieved
     relaxed = calibrate(RUN, NoiseMultiplier(), Advantage(0.1), Membership())
     assert 0.1 * (1.0 - 1e-4) < relaxed.worst_case().value <= 0.1
+
+
+def test_the_same_number_again_is_remembered(monkeypatch) -> None:
+    """A report reads one power for itself and for what follows from it."""
+    found = WorstCase().assess(RUN, Neighbouring.ADD_REMOVE)
+    asked = ((risk.tpr_at_fpr, 1e-3), (risk.epsilon_at_delta, 1e-5), (risk.delta_at_epsilon, 1.0))
+    first = [found.measure(number, at) for number, at in asked]
+
+    def fail(*_):
+        raise AssertionError("a contour was asked")
+
+    monkeypatch.setattr(SpectralComposition, "delta_by_polygons", fail)
+    monkeypatch.setattr(SpectralComposition, "points_by_polygons", fail)
+    assert [found.measure(number, at) for number, at in asked] == first
+    with pytest.raises(AssertionError, match="a contour"):
+        found.measure(risk.tpr_at_fpr, 2e-3)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -16,8 +16,9 @@ from reticent.accountants.cut_moments import SampledStep
 from reticent.accountants.steps import steps_of
 from reticent.accountants.transform import transform_of
 from reticent.curves import GaussianTradeOff, Subsampled
+from reticent.curves._sums import roundings, running_roundings
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring
-from reticent.pairs import AntipodalGaussianPair
+from reticent.pairs import AntipodalGaussianPair, sampled_gaussian
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.sampled_gaussian import SampledGaussian
 from tests.accountants.one_kind import latticed, steps
@@ -64,6 +65,37 @@ def test_a_long_sum_over_frequencies_counts_its_roundings():
     counted = 2.0**-53 * float(np.abs(partial).sum())
     assert abs(float(total[0]) - math.fsum(terms)) <= counted <= stated
     assert stated <= 1e-10 * abs(float(total[0]))
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_sums_over_nodes_count_their_roundings(antipodal, monkeypatch):
+    """As many as a sum in blocks can have, times the moduli of all terms; ``test_sums`` counts them by machine."""
+    law = SampledGaussian(0.5, 0.01, antipodal, 1000, reach=60.0, largest=3.0)
+    nodes, c = law.nodes, 3.0
+    terms, whole = np.expm1(c * nodes.loss), c * np.expm1(nodes.loss)
+    stated, turning = law.real(np.array([c])), law.turning(nodes.tilted(0.5))
+    off = float(stated.excess[0]) - math.fsum((terms - whole) * nodes.weight)
+    monkeypatch.setattr(sampled_gaussian, "roundings", lambda terms, parts=1: 0)
+    none = replace(law)
+    counted = 2.0**-53 * roundings(len(nodes.x)) * float((np.abs(terms) + np.abs(whole)) @ nodes.weight)
+    assert len(nodes.x) > 100
+    assert abs(off) <= counted
+    assert float((stated.rest - none.real(np.array([c])).rest)[0]) == pytest.approx(counted, rel=1e-3, abs=0)
+    moduli = 2.0 * float(np.abs(nodes.loss) @ nodes.tilted(0.5))  # of u, v and uv, at each unit of frequency
+    counted = math.sqrt(2.0) * 2.0**-53 * roundings(len(nodes.x), parts=2) * moduli
+    assert turning - none.turning(nodes.tilted(0.5)) == pytest.approx(counted, rel=1e-3, abs=0)
+
+
+def test_sums_over_a_lattice_count_their_roundings():
+    """The tail sums of 50,000 masses, against exact ones: a delta is no smaller, and not much larger."""
+    rng = np.random.default_rng(7)
+    losses, mass = 1e-5 * np.arange(50_000), rng.uniform(0.0, 1e-4, 50_000)
+    found = lattice._positive_parts(losses, mass, mass * np.exp(-losses))
+    for k in (0, 1, 20_000, 49_000):
+        at = losses[k - 1] if k else 0.0
+        exact = math.fsum(m * -math.expm1(at - x) for x, m in zip(losses[k:].tolist(), mass[k:].tolist(), strict=True))
+        tail = math.fsum(mass[k:].tolist())
+        assert exact + 2.0**-53 * running_roundings(50_000) * tail <= found[k] <= exact + 2e-13 * tail
 
 
 def test_mass_outside_a_window_is_bounded():

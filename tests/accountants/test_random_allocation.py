@@ -207,13 +207,24 @@ class TestOneEpoch:
         assert below < truth < above
         assert above / below < 1.02
 
+    @pytest.mark.parametrize(("noise", "bins"), [(40.0, 5001), (400.0, 101)])
+    def test_much_noise_keeps_both_ends(self, noise: float, bins: int) -> None:
+        """A single variable is narrower than the pitch of the sum's grid: one ended with an error, one with 0 below."""
+        above, below = (advantage(curve) for curve in random_allocation(noise, bins))
+        nearly = math.erf(math.sqrt(math.expm1(1.0 / noise**2) / bins / 8.0))
+        assert below <= nearly * (1.0 + 1e-6)
+        assert nearly * (1.0 - 1e-6) <= above <= below * (1.0 + 1e-4)
+
     def test_next_to_no_noise_and_very_many_bins(self) -> None:
         silent = random_allocation(0.02, 4)
         assert advantage(silent[1]) == pytest.approx(1.0, abs=1e-9)
         assert advantage(silent[0]) == pytest.approx(1.0, abs=1e-9)
-        many, million = random_allocation(2.0, 2**21), random_allocation(2.0, 2**20)
+        many, most = random_allocation(2.0, 2**25), random_allocation(2.0, 2**24)
         assert 0.0 <= advantage(many[1]) <= advantage(many[0]) * (1.0 + 1e-12)
-        assert advantage(many[0]) == pytest.approx(advantage(million[0]), rel=1e-12, abs=0)
+        assert advantage(many[0]) == pytest.approx(advantage(most[0]), rel=1e-12, abs=0)
+        nearly = math.erf(math.sqrt(math.expm1(0.25) / 2**24 / 8.0))  # the central limit theorem
+        assert 0.5 * nearly < advantage(most[1]) <= nearly * (1.0 + 1e-4)
+        assert nearly * (1.0 - 1e-4) <= advantage(most[0]) <= nearly * (1.0 + 1e-3)
 
 
 class TestEpochs:
@@ -329,3 +340,11 @@ class TestBadInput:
         run = DPSGD(1, 0.1, 9, sampler=Sampler.TRUNCATED_POISSON, dataset_size=50, max_batch_size=9, records_per_user=2)
         with pytest.raises(UnsupportedError, match="several records"):
             run.parts_under(ADD)
+
+
+@pytest.mark.parametrize(("noise", "bins"), [(17.6, 64188), (100.0, 1023)])
+def test_many_steps_of_much_noise(noise: float, bins: int) -> None:
+    """One step on the grid of the sum holds nothing in most cells. The sum is next to normal."""
+    above, below = random_allocation(noise, bins)
+    normal = math.sqrt(math.expm1(1.0 / noise**2) / (2.0 * math.pi * bins))
+    assert 0.998 * normal < below.delta(0.0) <= above.delta(0.0) < 1.002 * normal

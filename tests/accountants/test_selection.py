@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
 from reticent.accountants import compose, mu_limits
 from reticent.accountants.steps import Known
@@ -56,21 +57,17 @@ def masses(runs: Runs, most: int = 3000) -> np.ndarray:
 
 
 def law_of_the_best(one: np.ndarray, law: np.ndarray) -> np.ndarray:
-    """Probability that each outcome is the best of K, K with ``law``; outcomes are ordered by their score."""
-    below = np.concatenate([[0.0], np.cumsum(one)])
-    counts = np.arange(len(law))
-    reached = np.array([law @ np.minimum(q, 1.0) ** counts for q in below])
-    return np.diff(reached)
+    """Probability that each outcome (last axis) is the best of K, K with ``law``; they are ordered by their score."""
+    below = np.cumsum(np.concatenate([np.zeros((*one.shape[:-1], 1)), one], axis=-1), axis=-1)
+    reached = np.polynomial.polynomial.polyval(np.minimum(below, 1.0), law[: 1 + np.flatnonzero(law > 1e-20)[-1]])
+    return np.diff(reached, axis=-1)
 
 
 def worst_delta(absent: np.ndarray, present: np.ndarray, law: np.ndarray, orders: list[tuple[int, ...]]) -> np.ndarray:
     """The largest delta of the best of K over all orders, at ``EPSILONS``, either data set being the true one."""
-    worst = np.zeros(len(EPSILONS))
-    for order in map(list, orders):
-        p, q = law_of_the_best(absent[order], law), law_of_the_best(present[order], law)
-        for one, other in ((p, q), (q, p)):
-            worst = np.maximum(worst, [np.maximum(other - math.exp(e) * one, 0.0).sum() for e in EPSILONS])
-    return worst
+    p, q = (law_of_the_best(one[np.array(orders)], law) for one in (absent, present))
+    deltas = [[np.maximum(y - math.exp(e) * x, 0.0).sum(axis=1) for x, y in ((p, q), (q, p))] for e in EPSILONS]
+    return np.max(deltas, axis=(1, 2))
 
 
 def base(absent: np.ndarray, present: np.ndarray) -> CurvePair:
@@ -165,6 +162,47 @@ def test_pure_epsilon_stays_pure(one) -> None:
     assert float(curve.delta(1.5 + 1e-9)) < 1e-12
     assert float(epsilon_at_delta(curve, 1e-12)) <= 1.5
     assert 0.0 < mu_limits(best, ADD)[1] < math.inf
+
+
+@pytest.mark.parametrize(
+    ("scale", "rate", "count", "epsilon"), [(0.3, 0.05, 3, 2.0), (0.5, 0.1, 5, 2.0), (1.0, 0.2, 2, 0.5)]
+)
+def test_a_known_number_of_runs_that_all_show_the_target(scale: float, rate: float, count: int, epsilon: float) -> None:
+    """The answer that shows most may rank lowest: it is best where all runs give it, and then shows them all.
+
+    Losses of sampled noise are bounded by different numbers in the two directions.
+    """
+    best = Selection(Laplace(scale, 1, rate), Fixed(count))
+    p = 0.5 * math.exp(-1.0 / scale)
+    q = (1.0 - rate) * p + 0.5 * rate
+    assert q**count - math.exp(epsilon) * p**count > 1e-9
+    assert compose(best, ADD).pessimistic.delta(epsilon) >= q**count - math.exp(epsilon) * p**count
+    assert mu_limits(best, ADD)[1] >= ndtri(q**count) - ndtri(p**count)
+
+
+def test_a_known_number_of_sampled_steps() -> None:
+    """Gaussian noise: the loss is bounded in one direction only, and that bound limits nothing here."""
+    found = compose(Selection(DPSGD(1.0, 0.1, 1), Fixed(2)), ADD).pessimistic
+    places = np.linspace(0.0, 12.0, 1201)
+    p = ndtr(-places)
+    q = 0.9 * p + 0.1 * ndtr(1.0 - places)
+    for epsilon in (4.0, 6.0):
+        lowest = float(np.max(q**2 - math.exp(epsilon) * p**2))
+        assert found.delta(epsilon) >= lowest > 1e-15
+
+
+@pytest.mark.parametrize("runs", [Poisson(1e4), Fixed(3000), NegativeBinomial(1e6, 100.0), Geometric(1e9)], ids=repr)
+def test_a_great_many_runs(runs: Runs) -> None:
+    """F' is nothing at all for most outcomes."""
+    found = compose(Selection(Gaussian(20.0), runs), ADD)
+    assert 0.0 < found.optimistic.delta(0.5) <= found.pessimistic.delta(0.5) <= 1.0
+
+
+def test_a_mean_that_a_shape_cannot_have_in_floats() -> None:
+    """Near shape -1 all runs but next to none are one, and the rest has no end: its gamma is below e^-100."""
+    assert NegativeBinomial(2.6, -0.99).gamma == pytest.approx(math.exp(-96.56), rel=0.01, abs=0)
+    with pytest.raises(ParameterError, match=r"at most 2\.69"):
+        NegativeBinomial(20, -0.99)
 
 
 def test_it_composes_with_other_releases() -> None:

@@ -111,8 +111,15 @@ def large_batches_cut(part, rng):
         batch[np.flatnonzero(batch)[8:]] = False
 
 
+def small_batches_passed_over(part, rng):
+    for batch in part.reshape(-1, RECORDS):
+        while batch.sum() < 0.9 * RATE * RECORDS:
+            batch[:] = rng.random(RECORDS) < RATE
+
+
 FAULTS = {
     large_batches_cut: "large batches",
+    small_batches_passed_over: "large batches",
     forced_once: "first batch",
     forced_every_epoch: "first batch",
     one_record_too_often: "rate of each record",

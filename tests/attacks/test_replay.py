@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import more_bugs, planted_bugs
+from benchmarks import more_bugs, planted_bugs, unseen_bugs
 from reticent.attacks.diagnosis import FAULTS, likely_fault
 from reticent.attacks.experiments import LAYERS, experiments
 from reticent.attacks.participation import Check
@@ -93,6 +93,11 @@ def test_stronger_clipping_is_measured():
 )
 def test_each_fault_that_depends_on_the_data_is_seen_by_its_replay(fault, test):
     assert test in failed(more_bugs.FAULTS[fault]())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_weights_that_a_private_loss_chooses_are_seen():
+    assert NAMES[0] in failed(unseen_bugs.FAULTS["the best model at the end"]())
 
 
 def test_the_fault_that_fits_best_is_named():

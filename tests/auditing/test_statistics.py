@@ -112,9 +112,11 @@ def test_tpr_thresholds_come_from_order_statistics_alone() -> None:
     strict = max(k for k in range(1, n + 1) if beta_law.cdf(fpr, k, n - k + 1) >= 1 - quarter)
     loose = min(k for k in range(1, n + 1) if beta_law.cdf(fpr, k, n - k + 1) <= quarter)
     hits = int(np.sum(scores.member > ordered[strict - 1]))
-    assert interval.lower == pytest.approx(beta_law.ppf(quarter, hits, 90 - hits + 1), rel=1e-9, abs=0)
+    rest = 2 * quarter - beta_law.sf(fpr, strict, n - strict + 1)
+    assert interval.lower == pytest.approx(beta_law.ppf(rest, hits, 90 - hits + 1), rel=1e-9, abs=0)
     hits = int(np.sum(scores.member >= ordered[loose - 1]))
-    assert interval.upper == pytest.approx(beta_law.ppf(1 - quarter, hits + 1, 90 - hits), rel=1e-9, abs=0)
+    rest = 2 * quarter - beta_law.cdf(fpr, loose, n - loose + 1)
+    assert interval.upper == pytest.approx(beta_law.ppf(1 - rest, hits + 1, 90 - hits), rel=1e-9, abs=0)
     assert interval.value == np.mean(scores.member > ordered[11])
 
 

@@ -52,11 +52,11 @@ def test_the_power_is_that_of_simulated_audits() -> None:
     assert found is not None
     assert 0.8 <= found.power < 0.81
     rng, noticed = np.random.default_rng(8), 0
-    for _ in range(100):
+    for _ in range(60):
         drawn = Scores(rng.normal(found.mu, 1, 150), rng.normal(0, 1, 150), design=Design.INDEPENDENT)
         noticed += audit_claim(drawn, GaussianTradeOff(0.0)).p_value <= 0.05
     # Several levels are looked at, so the power is at least that of the best one: 5 standard errors below 0.8.
-    assert noticed / 100 > 0.8 - 5 * (0.8 * 0.2 / 100) ** 0.5
+    assert noticed / 60 > 0.8 - 5 * (0.8 * 0.2 / 60) ** 0.5
 
 
 def test_more_scores_find_weaker_attackers_and_few_find_none() -> None:

@@ -53,15 +53,22 @@ def test_the_budget_stops_a_release_that_is_not_out_yet(path) -> None:
     assert read_register(path, [KEY.public_key()]).head == over.head
 
 
+def edited(line: bytes, before: bytes, after: bytes) -> bytes:
+    sealed = json.loads(line)
+    payload = base64.b64decode(sealed["payload"]).replace(before, after)
+    return json.dumps({**sealed, "payload": base64.b64encode(payload).decode()}).encode() + b"\n"
+
+
 def test_lines_that_were_tampered_with(path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
-    sealed = json.loads(lines[1])
-    payload = base64.b64decode(sealed["payload"]).replace(b"noise 2.0", b"noise 9.0")
-    changed = json.dumps({**sealed, "payload": base64.b64encode(payload).decode()}).encode() + b"\n"
+    changed = edited(lines[1], b"noise 2.0", b"noise 9.0")
+    last = edited(lines[2], b"noise 3.0", b"noise 9.0")  # nothing follows that would name its hash
+    assert last != lines[2] != changed != lines[1]
     for wrong in (
         lines[:1] + lines[2:],
         [lines[0], lines[2], lines[1]],
         [lines[0], changed, lines[2]],
+        [lines[0], lines[1], last],
         lines[1:],
         [*lines, lines[2]],
         [*lines, b"{}\n"],

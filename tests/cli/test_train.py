@@ -124,7 +124,7 @@ def test_a_sweep_says_that_choosing_costs_all_runs(config, tmp_path, capsys):
         (["--resume"], "engines, --timeout and --resume are for a sweep"),
         (["--sweep", "learning_rate"], "KEY=VALUE"),
         (["--sweep", "learning_rate=0.1", "--engine", "slurm"], "one of local, dask, ray"),
-        (["--sweep", "learning_rate=0.1", "--checkpoint", "x"], "without --data, --checkpoint and --sign"),
+        (["--sweep", "learning_rate=0.1", "--checkpoint", "x"], "without --data and --checkpoint"),
         (["--sweep", "noise_multiplier=-1"], "noise_multiplier"),
         (["--sweep", "batch_size=1000"], "batch_size"),
     ],
@@ -134,3 +134,68 @@ def test_what_is_no_sweep_ends_in_one_line(options, words, config, tmp_path, cap
     assert (code, out) == (2, "")
     assert len(err.strip().splitlines()) == 1
     assert words in err
+
+
+SELECTION = CONFIG + "sweep: {learning_rate: [0.1, 0.2]}\nselection: {runs: geometric, mean_runs: 3}\n"
+
+
+def test_a_selection_writes_the_best_and_says_what_it_reveals(config, tmp_path, capsys):
+    config.write_text(SELECTION)
+    code, out, err = call(capsys, "train", config, "--out", tmp_path / "run", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert (found["schema"], found["released"], found["settings"]) == ("reticent.selection/1", True, 2)
+    assert found["mechanism"]["runs"] == {"kind": "geometric", "mean": 3}
+    assert found["mechanism"] == load_run(tmp_path / "run").ledger.selection.mechanism
+    code, out, _ = call(capsys, "train", config, "--out", tmp_path / "again")
+    words = " ".join(out.split())
+    assert code == 0
+    assert "the best of several runs; right answers on 360 test records" in words
+    assert "number of runs: geometric, 3 on average" in words
+    assert "How many runs there were is secret" in words
+
+
+def test_a_dry_run_of_a_selection_draws_nothing(config, tmp_path, capsys):
+    config.write_text(SELECTION)
+    code, out, err = call(capsys, "train", config, "--dry-run")
+    assert (code, err) == (0, "")
+    assert "dry run: nothing was drawn, trained or written" in " ".join(out.split())
+    code, out, _ = call(capsys, "train", config, "--dry-run", "--json", "--out", tmp_path / "run")
+    assert code == 0
+    assert json.loads(out)["risk"]["schema"].startswith("reticent.risk/")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_selection_without_a_run_says_so(config, tmp_path, capsys):
+    config.write_text(CONFIG + "selection: {runs: poisson, mean_runs: 0.000001}\n")
+    code, out, err = call(capsys, "train", config, "--out", tmp_path / "run")
+    assert (code, err) == (0, "")
+    assert "no run was drawn, as this law allows: nothing is released" in " ".join(out.split())
+    assert not (tmp_path / "run").exists()
+    code, out, _ = call(capsys, "train", config, "--out", tmp_path / "run", "--json")
+    assert (json.loads(out)["released"], json.loads(out)["run"]) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("section", "options", "words"),
+    [
+        ("selection: 3", [], "small.yaml: selection: must be a mapping"),
+        ("selection: {runs: often, mean_runs: 3}", [], "selection must be one of"),
+        ("selection: {runs: geometric}", [], "small.yaml: selection: mean_runs is missing"),
+        ("selection: {runs: geometric, mean_runs: 3}", ["--workers", "2"], "it trains in this process"),
+        ("selection: {runs: geometric, mean_runs: 3}", ["--trace"], "it trains in this process"),
+        (
+            "selection: {runs: geometric, mean_runs: 3}",
+            ["--sweep", "seed=1,2", "--sweep", "data.train_size=9,8"],
+            "same",
+        ),
+        ("selection: {runs: geometric, mean_runs: 3}\nrandomness: reproducible", [], "small.yaml: randomness must be"),
+    ],
+)
+def test_what_cannot_be_selected_ends_in_one_line(section, options, words, config, tmp_path, capsys):
+    config.write_text(CONFIG + section + "\n")
+    code, out, err = call(capsys, "train", config, "--out", tmp_path / "run", *options)
+    assert (code, out) == (2, "")
+    assert len(err.strip().splitlines()) == 1
+    assert words in err
+    assert not (tmp_path / "run").exists()

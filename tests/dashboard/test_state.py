@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from reticent.adversaries import Mixed, WorstCase
 from reticent.calibration import Advantage, EpsilonAtDelta
-from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, RELEASED, TARGETS, UNKNOWNS
+from reticent.dashboard.catalogue import ATTACKERS, ONE_RUN, PARAMETERS, RELEASED, TARGETS, UNKNOWNS
+from reticent.dashboard.layout import CONTROLS, made_styles
 from reticent.dashboard.state import (
     DEFAULTS,
+    PINNED,
     State,
     adversaries_of,
     mechanism_of,
@@ -19,7 +21,9 @@ from reticent.dashboard.state import (
     unknown_of,
 )
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Sampler, Selection
+from reticent.pairs import NegativeBinomial
+from reticent.pairs.selected import RUNS
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=40).map(str.strip)
 STATES = st.fixed_dictionaries(
@@ -63,6 +67,30 @@ def test_every_mechanism_of_the_page_is_one_of_the_library() -> None:
     assert mechanism_of(State.of({"mechanism": "laplace", "noise_multiplier": "2"})) == Laplace(2.0)
     run = mechanism_of(State.of({"by": "data", "sampler": "fixed-size", "dataset_size": "1000", "batch_size": "50"}))
     assert run == DPSGD(1.1, 0.05, 200, batch_size=50, dataset_size=1000, sampler=Sampler.FIXED_SIZE)
+
+
+def test_every_law_of_the_number_of_runs_goes_with_every_mechanism() -> None:
+    for mechanism in RELEASED:
+        for law in RUNS:
+            fields = {"mechanism": mechanism, "selection": law, "mean_runs": "7", "shape": "0.5"}
+            one = {"ledger": '{"kind":"gaussian","noise_multiplier":2.0}'} if mechanism == "ledger" else {}
+            found = mechanism_of(State.of({**fields, **one}))
+            assert isinstance(found, Selection)
+            assert found.base == mechanism_of(State.of({**fields, **one, "selection": ONE_RUN}))
+            assert (found.runs.name, found.runs.mean) == (law, 7.0)
+    assert mechanism_of(State.of({"selection": "negative-binomial", "shape": "0.5"})).runs == NegativeBinomial(10, 0.5)
+    with pytest.raises(ParameterError, match="mean_runs"):
+        mechanism_of(State.of({"selection": "geometric", "mean_runs": "many"}))
+
+
+def test_the_fields_of_a_law_are_seen_where_it_is_chosen() -> None:
+    rules = made_styles()
+    for law in RUNS:
+        assert f"body[data-selection={law}] .f-mean_runs{{display:grid}}" in rules
+    assert "[data-selection=negative-binomial] .f-shape{display:grid}" in rules
+    assert "[data-selection=geometric] .f-shape" not in rules
+    assert {"selection", "mean_runs", "shape"} <= set(PINNED)
+    assert "selection" in CONTROLS
 
 
 def test_the_worst_case_is_always_asked() -> None:

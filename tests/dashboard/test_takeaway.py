@@ -36,6 +36,7 @@ SETTINGS = {
         "attackers": "membership-game,attribute",
         "gradient_change": "0.3",
     },
+    "tuned": {"noise_multiplier": "4", "sample_rate": "0.1", "steps": "5", "selection": "geometric", "mean_runs": "5"},
     "shuffled": {"sampler": "shuffled", "noise_multiplier": "4", "sample_rate": "0.1", "steps": "20"},
 }
 CALIBRATIONS = {
@@ -50,6 +51,15 @@ CALIBRATIONS = {
         "batch_size": "10",
         "epochs": "0.5",
     },
+    "runs": {
+        "mechanism": "gaussian",
+        "attackers": "",
+        "unknown": "mean-runs",
+        "noise_multiplier": "4",
+        "selection": "poisson",
+        "goal": "0.15",
+    },
+    "tuned": {"mechanism": "laplace", "attackers": "", "selection": "fixed", "mean_runs": "3"},
     "releases": {"mechanism": "gaussian", "attackers": "mixed", "unknown": "steps", "noise_multiplier": "9"},
 }
 

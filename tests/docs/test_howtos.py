@@ -22,12 +22,13 @@ SHORT = {
     "howto/opacus.md": ["certificate/certificate.html", "ledger.json"],
     "howto/persons.md": ["certificate/certificate.html"],
     "howto/own-table.md": ["runs/people-certificate/certificate.html"],
+    "howto/schedules.md": ["certificate/certificate.html", "ledger.json", "runs/plan-certificate/certificate.html"],
     "howto/secrets-in-text.md": ["certificate/certificate.html"],
     "howto/shuffling-to-random-allocation.md": ["certificate/certificate.html", "ledger.json"],
     "howto/tensorflow-privacy.md": ["certificate/certificate.html"],
     "howto/worth-of-an-accusation.md": ["release/certificate.html"],
     "howto/register.md": ["together/certificate.html", "clinic.register"],
-    "howto/tune-settings.md": ["tuned/certificate.html"],
+    "howto/tune-settings.md": ["tuned/certificate.html", "best-certificate/certificate.html"],
 }
 """Pages, and the files that must be there at their end."""
 

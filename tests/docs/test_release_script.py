@@ -6,9 +6,11 @@ import hashlib
 import json
 import runpy
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from reticent.signing.envelope import parse
 from reticent.signing.keys import key_text, load_public_key, write_key_pair
@@ -58,6 +60,17 @@ def test_each_thing_that_is_missing_is_named(ready: Path, name: str, old: str, n
     edit(ready / name, old, new)
     (problem,) = RELEASE["problems"](ready)
     assert told in problem
+
+
+def test_no_address_is_invented() -> None:
+    """Either nobody knows an address yet, and the page says so, or all are there and the page does not."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    said = "### No address yet" in (ROOT / "docs/development/releasing.md").read_text()
+    assert said == ("urls" not in project)
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert said == ("url" not in cited)
+    assert {"cff-version", "message", "title", "authors", "type", "license", "version", "abstract"} <= set(cited)
+    assert (cited["license"], cited["version"]) == (project["license"], project["version"])
 
 
 def test_links_of_the_package_page_are_absolute() -> None:

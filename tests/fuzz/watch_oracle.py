@@ -32,6 +32,8 @@ class Oracle:
         self.clipped_to: list[float] = []
         self.waiting: Counter[int] = Counter()
         self.known_seed = self.secure = False
+        self.remembered = ""
+        """What was put into the optimizer and moves the weights in the next step."""
         self.under: Counter[int] = Counter()
         """Releases by the seed that torch's generator had: a state that none of them came after repeats nothing."""
 
@@ -44,6 +46,9 @@ class Oracle:
             self.last = digest(self.model)
 
     def released(self, noise: float, rate: float | None) -> None:
+        if self.remembered:
+            self.dirty(self.remembered)
+            self.remembered = ""
         if self.known_seed and not self.secure:
             self.dirty("noise with a known seed")
         if self.known_seed and rate is not None:

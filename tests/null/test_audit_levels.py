@@ -23,6 +23,7 @@ from reticent.auditing import (
     Finding,
     Given,
     Guesses,
+    NormalScores,
     Ranks,
     Scores,
     Split,
@@ -43,7 +44,8 @@ from reticent.auditing import (
 )
 from reticent.auditing._claims import ApproximateDP, GaussianClaim
 from reticent.auditing._joint import probits
-from reticent.auditing.lower_bounds import _epsilon
+from reticent.auditing.lower_bounds import _SMALL_ADVANTAGE, _SMALL_EPSILON, _epsilon
+from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.one_run import binomial_p_value, rejects
 from reticent.auditing.thresholds import FixedCounts, RankCounts
 from reticent.curves import GaussianTradeOff, Mixture
@@ -104,6 +106,7 @@ RULES = {
     "split": lambda rng: Split(0.3, rng),
     "ranks": lambda rng: Ranks((0.02, 0.15, 0.4)),
     "one rank": lambda rng: Ranks((0.3,)),
+    "default": lambda rng: None,
 }
 ESTIMATORS = {
     "mu": audit_mu,
@@ -130,6 +133,8 @@ FAMILIES = {
     "epsilon": (lambda epsilon: ApproximateDP(epsilon, DELTA), lambda a, b: _epsilon(a, b, DELTA)),
 }
 
+SMALL = {"epsilon": _SMALL_EPSILON, "advantage": _SMALL_ADVANTAGE}
+
 
 def rejections(release: str, rule: str, quantity: str, audits: int, members: int, others: int) -> int:
     """The same by the test behind the bound: a bound exceeds the truth exactly when the truth is rejected."""
@@ -137,18 +142,27 @@ def rejections(release: str, rule: str, quantity: str, audits: int, members: int
     rng = np.random.default_rng([2, len(release), len(rule), len(quantity)])
     family, ordering = FAMILIES[quantity]
     truth, exceeded = family(truths[quantity] + 1e-12), 0
+    # Small claims are tested as those of mu are.
+    small = quantity == "mu" or truths[quantity] <= SMALL[quantity]
+    if small:
+        ordering = probits
 
     @cache
-    def refused(piece: FixedCounts | RankCounts, share: float) -> bool:
+    def refused(piece: FixedCounts | RankCounts | OrderCounts, share: float) -> bool:
         if isinstance(piece, FixedCounts):
             return piece.test(share, ordering).rejects(truth)
         return piece.rejects(truth, share)
 
     for _ in range(audits):
-        pieces = RULES[rule](rng).evidence(draw(rng, members, others), ordering)
+        chosen = RULES[rule](rng) or (NormalScores() if small else Ranks())
+        pieces = zip(chosen.evidence(draw(rng, members, others), ordering), chosen.shares, strict=True)
         # Nothing but the counts decides, so equal counts need one test only.
-        exceeded += any(refused(replace(piece, threshold=0.0), SIGNIFICANCE / len(pieces)) for piece in pieces)
+        exceeded += any(refused(_only_counts(piece), SIGNIFICANCE * share) for piece, share in pieces)
     return exceeded
+
+
+def _only_counts(piece: FixedCounts | RankCounts | OrderCounts) -> FixedCounts | RankCounts | OrderCounts:
+    return piece if isinstance(piece, OrderCounts) else replace(piece, threshold=0.0)
 
 
 QUICK = [

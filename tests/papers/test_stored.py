@@ -75,9 +75,21 @@ def test_the_script_declares_what_is_stored(name: str) -> None:
 
 def test_the_page_is_up_to_date() -> None:
     results = [papers.stored(name) for name in IDS]
-    for name, page in (("gallery", papers.gallery_page), ("utility", papers.utility_page)):
-        written = (ROOT / "docs" / "evidence" / f"{name}.md").read_text(encoding="utf-8")
-        assert written == page(results), "run `reticent reproduce --page`"
+    for name, text in papers.pages(results).items():
+        written = (ROOT / "docs" / "evidence" / name).read_text(encoding="utf-8")
+        assert written == text, "run `reticent reproduce --page`"
+
+
+def test_each_entry_has_a_picture_that_leads_to_its_numbers() -> None:
+    """The gallery is small pictures alone; a filter finds each by its paper and by its verdict."""
+    results = [papers.stored(name) for name in IDS if not name.startswith(papers.OWN)]
+    made = papers.pages(results)
+    for result in results:
+        slug, anchor = result.id.partition("/")[0], result.id.replace("/", "")
+        assert f'<div class="entry {slug} {result.verdict.name.lower()}">' in made["gallery.md"]
+        assert made["gallery.md"].count(f"](gallery/{slug}.md#{anchor})") == 1
+        assert f"\n## {result.id}\n" in made[f"gallery/{slug}.md"]
+    assert made["gallery.md"].count("![") == len(results)
 
 
 @pytest.mark.parametrize("name", IDS)

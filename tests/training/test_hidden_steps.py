@@ -19,6 +19,7 @@ from reticent.certificates.build import certify_run, public
 from reticent.certificates.gate import Shown, check
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate
+from reticent.certificates.targets import misses_its_target
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import Sampler
@@ -146,6 +147,30 @@ def test_a_run_that_hides_its_steps_is_certified_so(hidden, unit, tmp_path, how)
     mechanism = run.ledger.mechanism()
     assert mechanism.sampler is (Sampler.CYCLIC if how is CYCLIC else Sampler.POISSON)
     assert run.ledger.expected_batch_size == batch
+
+
+@pytest.mark.parametrize("how", [WHOLE, CYCLIC], ids=["whole", "cyclic"])
+def test_a_target_for_who_sees_the_final_model_takes_less_noise(hidden, unit, tmp_path, how) -> None:
+    noise = {}
+    for who in ("worst-case", "final-model"):
+        target = {"epsilon": 2.0, "delta": 1e-5, "adversary": who}
+        config = hidden(**{**dict.fromkeys(WHOLE), **how, "noise_multiplier": None, "target": target})
+        run = train(config, tmp_path / who, dataset=unit)
+        noise[who] = run.ledger.noise_multiplier
+        certificate = certify_run(run.ledger)
+        assert verify(public(certificate)).accepted
+        found = {one.adversary: one.epsilon_at_delta["1e-05"].value for one in reversed(certificate.assessments)}
+        assert found[who] == pytest.approx(2.0, rel=1e-3, abs=0)
+        assert found["final-model"] <= 2.001
+    assert noise["final-model"] < 0.8 * noise["worst-case"]
+    forged = run.ledger.model_copy(update={"noise_multiplier": 1.1 * noise["final-model"]}).sealed()
+    assert "least that meets the target" in " ".join(problem for _, problem in misses_its_target(forged))
+
+
+def test_a_target_for_the_final_model_needs_hidden_steps(hidden) -> None:
+    target = {"advantage": 0.1, "adversary": "final-model"}
+    with pytest.raises(ArtifactError, match="goes with final_model"):
+        hidden(noise_multiplier=None, target=target, final_model=False)
 
 
 def test_a_stated_factor_that_the_run_does_not_establish_is_refused(hidden, unit, tmp_path) -> None:

@@ -37,7 +37,9 @@ def test_ledger_tells_what_happened(make_config, dataset, recorder, tmp_path):
     assert ledger.num_parameters == 5 * 4 + 4 + 4 * 2 + 2
     assert ledger.data.dataset_size == 60
     assert ledger.data.content_hash == dataset.content_hash
-    assert ledger.versions["torch"] == torch.__version__
+    assert (
+        ledger.versions["torch"].partition("+")[0] == torch.__version__.partition("+")[0]
+    )  # metadata may not name the build
     assert ledger.versions["reticent"] == reticent.__version__
     assert ledger.seeds.noise == ledger.seeds.sampling == 3
     assert ledger.mechanism() == DPSGD(

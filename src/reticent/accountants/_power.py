@@ -151,7 +151,7 @@ def beyond(parts: Sequence[Tilted], end: float, planned: float, pitch: float, la
     best, first = 0.0, abs(planned)
     for size in (first, min(_SHORTER * first, largest), min(_SHORTEST * first, _OF_LARGEST * largest)):
         exponent = float(np.copysign(size, planned))
-        log_moment = sum(part.count * _log_moment(part, exponent) for part in parts)
+        log_moment = sum(part.count * _log_moment(part, exponent) for part in parts)  # rounded upwards
         best = min(best, log_moment - exponent * end)  # whatever is not a number is not smaller
         if best < _NEGLIGIBLE:
             break
@@ -159,8 +159,10 @@ def beyond(parts: Sequence[Tilted], end: float, planned: float, pitch: float, la
 
 
 def _log_moment(part: Tilted, exponent: float) -> float:
-    """log sum of weights times e^(exponent * losses)."""
+    """log sum of weights times e^(exponent * losses), and what rounding may take from it."""
     middle = part.losses[int(np.argmax(part.weights))]
     with np.errstate(over="ignore", invalid="ignore"):  # infinite or undefined: no bound
         grown = np.exp(exponent * (part.losses - middle))
-        return float(np.log(part.weights @ grown)) + exponent * float(middle)
+        shift = exponent * float(middle)
+        rounding = EPS * (0.5 * len(grown) + 8.0 + abs(exponent) * float(np.ptp(part.losses)) + 4.0 * abs(shift))
+        return float(np.log(part.weights @ grown)) + shift + rounding

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reticent.curves._sums import roundings, weighted
 from reticent.errors import NumericalError
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.loss_cells import LossCells
@@ -111,8 +112,8 @@ def enclose_advantage(
 
 
 def _image(log_moment: float, decay: float) -> float:
-    """Sum of e^(log_moment - m decay) over m >= 1."""
-    return math.exp(min(log_moment - decay, 700.0)) / -math.expm1(-decay)
+    """Sum of e^(log_moment - m decay) over m >= 1, and more than what these logarithms are rounded by."""
+    return math.exp(min(log_moment - decay, 700.0) + 1e-9) / -math.expm1(-decay)
 
 
 def _cells(pair: GaussianMixture) -> LossCells:
@@ -181,10 +182,10 @@ def _sum(
     absolute = np.exp(steps * (modulus - modulus[0]))
     kernel = spacing / math.pi / (t * t + 0.25)
     kernel[0] *= 0.5
-    errors = absolute * (np.expm1(np.minimum(relative + relative[0], 700.0)) + 72.0 * _EPS)
+    errors = absolute * (np.expm1(np.minimum(relative + relative[0], 700.0)) + (72.0 + 0.5 * roundings(count)) * _EPS)
     drowned = ~(errors < 1e-11)
     if np.any(drowned):  # where the rule does not resolve the oscillation, the decay bounds the truth
         ceiling = np.exp(steps * decay.log_bound(t[drowned]))
         errors[drowned] = np.fmin(ceiling + absolute[drowned], errors[drowned])
     error = 1.000001 * float(kernel @ errors) + 1.000001 * math.exp(beyond) / (math.pi * spacing * (count - 1))
-    return -float((kernel * absolute) @ np.cos(phase)), error
+    return -float(weighted(np.cos(phase)[None], kernel * absolute)[0]), error

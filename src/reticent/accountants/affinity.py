@@ -17,13 +17,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from reticent.curves._logs import EPS
 from reticent.pairs import Neighbouring
 from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, log_mixture
 
 _EXPONENT = 36.0  # the trapezoid error is about e^-36 of the bound on the integrand
 _REACH = 9.5  # standard deviations beyond the outermost peak
 _LEAST_NOISE = 0.03  # below, the parts do not overlap: the limit and monotonicity enclose the value
-_ROUNDING = 2e-13
+_ROUNDING = 2e-13  # relative, of a term
 _NODES_AT_ONCE = 1 << 18
 
 
@@ -114,7 +115,7 @@ def _evaluate(noise: np.ndarray, rate: np.ndarray, nodes: int, replace: bool, ro
     root = np.exp(0.5 * (np.maximum(log_a, log_b) + log_phi)) * np.expm1(-0.5 * np.abs(loss))
     root *= root
     deficit = 0.5 * (weight * root).sum(axis=1)
-    radius = _radius(noise, rate, step[:, 0], replace) + _ROUNDING * deficit
+    radius = _radius(noise, rate, step[:, 0], replace) + (_ROUNDING + 0.5 * EPS * nodes) * deficit
     low = -np.log1p(-np.maximum(deficit - radius, 0.0))
     high = -np.log1p(-np.minimum(deficit + radius, 1.0))
     if rows == 2:

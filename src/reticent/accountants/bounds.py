@@ -29,7 +29,8 @@ _THRESHOLDS = np.concatenate([[0.0], np.geomspace(1e-9, 1e8, 1350)])
 _EXPONENTS = np.geomspace(1e-3, 1e9, 145)  # beyond 1, or below 0
 _SHARES = np.concatenate([np.geomspace(1e-4, 0.4, 20), [0.5], 1.0 - np.geomspace(0.4, 1e-4, 20)])  # between 0 and 1
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's masses
-_ULPS = 1e-12  # relative rounding of sums of positive terms
+_ULPS = 1e-12  # relative rounding of sums of terms of one sign, on grids of fewer than 9,000 cells
+_LOGS = 1e-9  # of sums over steps of logarithms that matter: below 1e3 in size, of up to 10,000 kinds
 _LEAST_LOG_FPR = -1e6  # of a test: that it never accuses is not claimed
 _LOUD_SIZES = np.geomspace(1e-6, 1e6, 400)  # thresholds of the test of the loudest step, to either side of 0
 _GAUSSIAN_PLACES = np.linspace(-8.0, 40.0, 481)  # thresholds, in standard deviations from the mean loss
@@ -93,7 +94,7 @@ class CheapBounds:
         )
         lost = self._over_steps(lambda grid: grid.q_above + grid.q_below)
         fpr, fnr = np.maximum(fpr, _LEAST_LOG_FPR), np.logaddexp(fnr, math.log(max(lost, TINY)))
-        fpr, fnr = np.minimum(fpr + _ULPS, 0.0), np.minimum(fnr + _ULPS, 0.0)
+        fpr, fnr = np.minimum(fpr + _LOGS, 0.0), np.minimum(fnr + _LOGS, 0.0)
         return polygon_through(LogErrors.of(fpr, fnr))
 
     @cached_property
@@ -118,7 +119,7 @@ class CheapBounds:
         thresholds = np.unique(np.append(_THRESHOLDS, end)) if end < math.inf else _THRESHOLDS
         size = _EXPONENTS
         logs = log_moments + size * np.log(size) - (1.0 + size) * np.log1p(size)
-        log_delta = np.logaddexp(_least_chernoff(logs, size, thresholds), math.log(max(lost, TINY))) + _ULPS
+        log_delta = np.logaddexp(_least_chernoff(logs, size, thresholds), math.log(max(lost, TINY))) + _LOGS
         return thresholds, np.where(thresholds >= end, -np.inf, np.minimum(log_delta, 0.0))
 
 
@@ -164,7 +165,7 @@ class _Grid:
         terms = np.expm1(np.multiply.outer(exponents, self.cells.grid))
         terms -= np.multiply.outer(exponents, np.expm1(self.cells.grid))
         outside = np.where(exponents > 0.0, self.p_below, self.q_above) + _STEP_ERROR
-        return np.log1p(terms @ self.connected + (1.0 + np.abs(exponents)) * outside)
+        return np.log1p(terms @ self.connected * (1.0 + _ULPS) + (1.0 + np.abs(exponents)) * outside)
 
     def log_labelled(self) -> np.ndarray:
         """Upper bounds on log E_P e^(cL) within the grid, for c in ``_SHARES``: sums of p^(1-c) q^c (Jensen)."""
@@ -174,13 +175,13 @@ class _Grid:
         terms = np.expm1(np.multiply.outer(_SHARES, ratio)) - np.multiply.outer(_SHARES, np.expm1(ratio))
         # Cells with one mass only add nothing to the sum: what the identity counts for them is taken away.
         lonely = (1.0 - _SHARES) * float(p[~both].sum()) + _SHARES * float(q[~both].sum())
-        inside = np.minimum(terms, 0.0) @ p[both] - lonely
+        inside = (np.minimum(terms, 0.0) @ p[both] - lonely) * (1.0 - _ULPS)
         return np.log1p(np.maximum(inside + self.p_below + _STEP_ERROR, -1.0))
 
     def log_affinity(self) -> float:
         """A lower bound on log E_P e^(L/2): moving masses to the ends of cells lowers concave means."""
         terms = np.expm1(0.5 * self.cells.grid) - 0.5 * np.expm1(self.cells.grid)
-        inside = float(terms @ self.connected) - self.p_below - 0.5 * self.q_above - _STEP_ERROR
+        inside = float(terms @ self.connected) * (1.0 + _ULPS) - self.p_below - 0.5 * self.q_above - _STEP_ERROR
         return math.log1p(max(inside, -1.0 + TINY)) if inside > -1.0 else -math.inf
 
 

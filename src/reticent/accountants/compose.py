@@ -28,6 +28,7 @@ Ends = tuple[float, float]
 _WIDE = 1e-6  # of delta at one threshold: beyond it the curve is asked
 _WIDE_ADVANTAGE = 1e-7
 _NEAR = 1.0 / 16.0  # of the distance of a polygon's thresholds: between the tests that are asked for one power
+_REMEMBERED = 1024  # answers for single thresholds, and as many for single powers
 _TRIED = (ADVANTAGE, replace(ADVANTAGE, room=2.0))  # of the certified advantage, one after the other
 _KNOWN = 1e-8  # relative width of an advantage, and of its complement, that the curve would not narrow
 
@@ -101,6 +102,7 @@ class Composed:
     def __init__(self, release: Release, neighbouring: Neighbouring) -> None:
         self.release, self.neighbouring = release, neighbouring
         self.refused: list[str] = []
+        self._narrowed: dict[float, Ends] = {}
 
     @cached_property
     def bracket(self) -> Enclosure:
@@ -148,8 +150,17 @@ class Composed:
     def narrowed(self, epsilon: float) -> Ends | None:
         """delta at ``epsilon`` > 0 by the contours behind the polygons of ``bracket``; None where they do not reach.
 
-        Closer than the polygons, which are exact at their own thresholds only.
+        Closer than the polygons, which are exact at their own thresholds only. The last answers are remembered: several
+        numbers of a report ask for the same.
         """
+        found = self._narrowed.get(epsilon)
+        if found is None and (found := self._by_contours(epsilon)) is not None:
+            if len(self._narrowed) >= _REMEMBERED:
+                self._narrowed.clear()
+            self._narrowed[epsilon] = found
+        return found
+
+    def _by_contours(self, epsilon: float) -> Ends | None:
         spectral = self._spectral
         if spectral is None:
             return None
@@ -302,6 +313,7 @@ class CurveWhenRead(TradeOff):
 
     def __init__(self, advantage: float | None, release: Composed, *, pessimistic: bool) -> None:
         self.advantage, self._release, self._pessimistic = advantage, release, pessimistic
+        self._powers: dict[float, float | None] = {}
 
     @property
     def composed(self) -> TradeOff:
@@ -332,7 +344,12 @@ class CurveWhenRead(TradeOff):
         coarse = self.composed.log_power(log_alpha)
         if np.size(log_alpha) > 1:
             return coarse
-        return self._closer(coarse, self._log_power(float(np.ravel(log_alpha)[0])))
+        place = float(np.ravel(log_alpha)[0])
+        if place not in self._powers:
+            if len(self._powers) >= _REMEMBERED:
+                self._powers.clear()
+            self._powers[place] = self._log_power(place)
+        return self._closer(coarse, self._powers[place])
 
     def _closer(self, coarse: np.ndarray, fine: float | None) -> np.ndarray:
         if fine is None:

@@ -28,6 +28,7 @@ _MAX_FREQUENCIES = 2**13
 _SCANS = (16, 12)  # frequencies asked at, twice, for the last one that is needed: within 5 %
 _FEW = 16  # thresholds that need not be evenly spaced
 _SHORT = 0.05  # window below which large parts of the sum cancel by hand
+_LOGS = 1e-9  # more than the logarithm of a bound on an image is rounded by
 _SURE = 0.1  # relative error of a value that is certainly below the decay bound
 
 _QUIET = np.errstate(over="ignore", invalid="ignore")  # what overflows becomes the trivial enclosure
@@ -273,7 +274,7 @@ class Contour:
     def _images(
         self, gap: np.ndarray, logs: np.ndarray, powers: np.ndarray, shifted: np.ndarray, log_factor: np.ndarray | float
     ) -> np.ndarray:
-        bounds = logs + powers * shifted[:, None] - gap * self.window - np.log(-np.expm1(-gap * self.window))
+        bounds = logs + powers * shifted[:, None] - gap * self.window - np.log(-np.expm1(-gap * self.window)) + _LOGS
         return np.exp(np.minimum(np.min(bounds, axis=1, initial=OVERFLOW) + log_factor, OVERFLOW))
 
     def _lost(self, decay: float, log_factor: np.ndarray | float) -> np.ndarray | float:
@@ -316,9 +317,10 @@ def build_contour(
         excess = part.excess
         modulus = 0.5 * np.log1p(2.0 * excess.real + excess.real**2 + excess.imag**2)
         logs += count * (modulus + 1j * np.arctan2(excess.imag, 1.0 + excess.real))
-        # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
+        # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each, and
+        # adding up the logarithms of n kinds of steps up to n roundings.
         shrunk = np.exp(-modulus)
-        relative += count * (np.log1p(part.error * shrunk) + 8 * _EPS * np.abs(np.log1p(excess)))
+        relative += count * (np.log1p(part.error * shrunk) + (8 + len(laws)) * _EPS * np.abs(np.log1p(excess)))
         by_rule += count * np.log1p(part.rule * shrunk)
     values = np.exp(logs.real - logs.real[0]) * np.exp(1j * np.fmod(logs.imag, 2.0 * np.pi))
     errors = np.abs(values) * (np.expm1(np.minimum(relative + relative[0], OVERFLOW)) + 8 * _EPS)

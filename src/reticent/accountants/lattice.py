@@ -18,6 +18,7 @@ from reticent.accountants.route import Answer, Route
 from reticent.accountants.steps import Step, Steps, enclosed, weaker
 from reticent.curves import LogErrors, TradeOff
 from reticent.curves._logs import EPS, LOG_HALF, OVERFLOW, TINY
+from reticent.curves._sums import running, running_roundings
 from reticent.curves._thresholds import halved
 from reticent.curves.polygon import Polygon, polygon_above, polygon_through
 from reticent.errors import NumericalError
@@ -182,8 +183,10 @@ def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) ->
     Where e^l overflows the second part is left out, which errs upwards.
     """
     grown = np.where(losses < _LARGEST_LOSS, np.exp(np.minimum(losses, _LARGEST_LOSS)), 0.0)
-    inner = _tail_sum(mass) - grown * _tail_sum(shrunk)
-    return np.append(mass.sum() - shrunk.sum(), inner)
+    from_here, after = _sums_from(mass), _sums_from(shrunk)
+    # Both sums are at most the first; an exponential of a loss that is off by an eps of itself is off by as much.
+    rounding = 2.0 * (_summed(len(mass)) + EPS * np.append(0.0, losses)) * from_here
+    return from_here - np.append(1.0, grown) * after + rounding
 
 
 def _optimistic(steps: Steps, plan: _LossGrid) -> Polygon:
@@ -197,25 +200,26 @@ def _optimistic(steps: Steps, plan: _LossGrid) -> Polygon:
     zero = int(np.searchsorted(plan.thresholds, 0.0))
     above, below = plan.thresholds[zero:], plan.thresholds[:zero]
     tilted = _convolved(parts, p_mass, plan, 1.0, offset)
-    fpr = _tail_sum(tilted.mass[zero:] * np.exp(-above)) + (tilted.slack + rounding) * np.exp(-above)
+    more, less = 1.0 + _summed(plan.points), 1.0 - _summed(plan.points)
+    fpr = more * _tail_sum(tilted.mass[zero:] * np.exp(-above)) + (tilted.slack + rounding) * np.exp(-above)
     plain = _convolved(parts, q_mass, plan, 0.0, offset)
-    tpr = _tail_sum(plain.mass[zero:]) - plain.slack - rounding
+    tpr = less * _tail_sum(plain.mass[zero:]) - plain.slack - rounding
     right = _drawn_through(tilted.mass[zero:])[::-1]
     if plan.depth > 0.0:
-        fewer, more = _deeper_rates(parts, p_mass, q_mass, plan, (zero, offset))
-        fpr, tpr = np.fmin(fpr, fewer + rounding * np.exp(-above)), np.fmax(tpr, more - rounding)
+        fewer, most = _deeper_rates(parts, p_mass, q_mass, plan, (zero, offset))
+        fpr, tpr = np.fmin(fpr, fewer + rounding * np.exp(-above)), np.fmax(tpr, most - rounding)
     fpr, tpr = np.clip(fpr[right], _LEAST, 1.0), np.clip(tpr[right], 0.0, 1.0)
     if plan.symmetric:
         fnr, tnr = fpr[::-1], tpr[::-1]
     else:
         tilted = _convolved(parts, q_mass, plan, -1.0, offset)
-        fnr = np.cumsum(tilted.mass[:zero] * np.exp(below)) + (tilted.slack + rounding) * np.exp(below)
+        fnr = more * running(tilted.mass[:zero] * np.exp(below)) + (tilted.slack + rounding) * np.exp(below)
         plain = _convolved(parts, p_mass, plan, 0.0, offset)
-        tnr = np.cumsum(plain.mass[:zero]) - plain.slack - rounding
+        tnr = less * running(plain.mass[:zero]) - plain.slack - rounding
         left = zero - 1 - _drawn_through(tilted.mass[:zero][::-1])
         if plan.depth > 0.0:
-            fewer, more = _deeper_rates(parts, q_mass, p_mass, plan, (zero, offset), back=True)
-            fnr, tnr = np.fmin(fnr, fewer + rounding * np.exp(below)), np.fmax(tnr, more - rounding)
+            fewer, most = _deeper_rates(parts, q_mass, p_mass, plan, (zero, offset), back=True)
+            fnr, tnr = np.fmin(fnr, fewer + rounding * np.exp(below)), np.fmax(tnr, most - rounding)
         fnr, tnr = np.clip(fnr[left], _LEAST, 1.0), np.clip(tnr[left], 0.0, 1.0)
     with np.errstate(divide="ignore"):
         points = LogErrors(
@@ -245,7 +249,7 @@ def _deeper_rates(
         exponent = more + tilt
         found = _convolved(parts, each, plan, sign * exponent, offset, planned=tilt, hopeless=np.inf)
         shrunk = found.mass[here] * np.exp(-exponent * losses)
-        total = np.cumsum(shrunk) if back else _tail_sum(shrunk)
+        total = (running(shrunk) if back else _tail_sum(shrunk)) * (1.0 + error * _summed(plan.points))
         rates.append(total + error * found.slack * np.exp(-exponent * losses))
     return rates[0], rates[1]
 
@@ -326,10 +330,19 @@ def _convolved(
     return _Convolution(mass * scale, slack)
 
 
+def _summed(points: int) -> float:
+    """Relative rounding of sums over a lattice of that many points, and of an exponential on either side of them."""
+    return (0.5 * running_roundings(points) + 8.0) * EPS
+
+
+def _sums_from(values: np.ndarray) -> np.ndarray:
+    """Sum of everything from each position on, and 0."""
+    return np.append(running(values[::-1])[::-1], 0.0)
+
+
 def _tail_sum(values: np.ndarray) -> np.ndarray:
     """Sum of everything strictly after each position."""
-    total = np.cumsum(values[::-1])[::-1]
-    return np.append(total[1:], 0.0)
+    return _sums_from(values)[1:]
 
 
 def _cells(step: Step, centre: float, plan: _LossGrid, shift: float) -> _Cells:

@@ -21,12 +21,12 @@ import numpy as np
 from reticent.accountants import steps as kinds
 from reticent.accountants.one_direction import one_direction
 from reticent.accountants.steps import Known, Release, Step
-from reticent.curves import LogErrors, TradeOff
+from reticent.curves import LogErrors, Mixture, TradeOff
 from reticent.curves._logs import log1mexp, log_difference
 from reticent.curves.polygon import Polygon, mirrored, polygon_above, polygon_through
 from reticent.errors import UnsupportedError
 from reticent.pairs import CurvePair, Neighbouring, Part
-from reticent.pairs.selected import Runs, SelectedPair
+from reticent.pairs.selected import OneOfPairs, Runs, SelectedPair
 from reticent.stopping import checkpoint
 
 
@@ -75,7 +75,33 @@ def steps_of(release: Release, neighbouring: Neighbouring, *, attained: bool = F
 
 
 def _resolved(part: Part) -> Part:
-    return replace(part, pair=_best_of(part.pair)) if isinstance(part.pair, SelectedPair) else part
+    match part.pair:
+        case SelectedPair():
+            return replace(part, pair=_best_of(part.pair))
+        case OneOfPairs():
+            return replace(part, pair=_one_of(part.pair))
+        case _:
+            return part
+
+
+def _one_run(parts: tuple[Part, ...], weaker: bool) -> tuple[TradeOff, tuple[float, float]]:
+    """The curve of a run with these releases, H0 = absent, and its largest losses."""
+    noisy, unseen = kinds.steps_of(Known(tuple(_resolved(part) for part in parts)), Neighbouring.ADD_REMOVE)
+    run = one_direction(noisy, unseen, either_shows=not weaker)
+    checkpoint()
+    if unseen < 0.0:
+        return (run.optimistic if weaker else run.pessimistic), (math.inf, math.inf)
+    ahead, back = (sum(step.count * step.pair.largest_losses[way] for step in noisy) for way in (0, 1))
+    return (run.optimistic if weaker else run.pessimistic), (ahead, back)
+
+
+@lru_cache(maxsize=64)
+def _one_of(pair: OneOfPairs) -> CurvePair:
+    """The curve of a run whose kind is drawn and seen: at each loss the mean of all, by RETICENT:public-coin."""
+    runs = [_one_run(parts, pair.weaker) for parts in pair.cases]
+    ahead, back = (max(ends[way] for _, ends in runs) for way in (0, 1))
+    shares = np.array(pair.weights, dtype=float)
+    return CurvePair(Mixture([curve for curve, _ in runs], shares / shares.sum()), (ahead, back))
 
 
 @lru_cache(maxsize=64)
@@ -86,17 +112,12 @@ def _best_of(pair: SelectedPair) -> CurvePair:
     """
     if any(isinstance(part.pair, SelectedPair) for part in pair.parts):
         raise UnsupportedError("a selection among selections has no known curve")
-    noisy, unseen = kinds.steps_of(Known(pair.parts), Neighbouring.ADD_REMOVE)
-    run = one_direction(noisy, unseen, either_shows=not pair.weaker)
-    checkpoint()
+    run, (ahead, back) = _one_run(pair.parts, pair.weaker)
     with np.errstate(all="ignore"):
         if pair.weaker:
-            return CurvePair(_below(run.optimistic, pair.runs))
-        ahead, back = (sum(step.count * step.pair.largest_losses[way] for step in noisy) for way in (0, 1))
-        if unseen < 0.0:
-            ahead = back = math.inf
-        curve = _above(run.pessimistic, pair.runs, (ahead, back))
-    return CurvePair(curve, (ahead + pair.runs.most_loss(back), back + pair.runs.most_loss(ahead)))
+            return CurvePair(_below(run, pair.runs))
+        curve = _above(run, pair.runs, (ahead, back))
+    return CurvePair(curve, (ahead + pair.runs.most_loss(ahead, back), back + pair.runs.most_loss(back, ahead)))
 
 
 def _above(run: TradeOff, runs: Runs, ends: tuple[float, float]) -> Polygon:
@@ -121,7 +142,7 @@ class _Ahead:
         tangents = polygon_above(losses, np.append(run.reversed.log_delta(behind), run.log_delta(forward)))
         rates = tangents.vertices
         self._run, self._runs, self._cells = run, runs, _Cells.of(rates, runs)
-        self._cost = min(runs.most_log_ratio(np.exp(rates.tnr), np.exp(rates.fnr)), runs.most_loss(ends[1]))
+        self._cost = min(runs.most_log_ratio(np.exp(rates.tnr), np.exp(rates.fnr)), runs.most_loss(*ends))
         wide = np.linspace(0.0, ahead + min(self._cost, _FURTHEST), _ACCURACY.coarse)
         ended = self._bounds(wide) <= _ACCURACY.deepest
         last = wide[int(np.argmax(ended))] if np.any(ended) else wide[-1]
@@ -147,7 +168,7 @@ def _attained(run: TradeOff, runs: Runs) -> LogErrors:
     ahead, back = _largest(run), _largest(run.reversed)
     losses = np.linspace(-back, ahead, _ACCURACY.thresholds)
     cells = _Cells.of(polygon_through(run.errors(losses)).vertices, runs)
-    furthest = min(ahead + runs.most_loss(back), _FURTHEST)
+    furthest = min(ahead + runs.most_loss(ahead, back), _FURTHEST)
     return cells.below(runs, np.exp(np.append(0.0, np.geomspace(1e-2 * furthest, furthest, _ACCURACY.paths))))
 
 
@@ -161,7 +182,8 @@ def _largest(run: TradeOff) -> float:
 def _levels(runs: Runs) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities up to 1/2 between which F' changes by about one factor, and the distance at each."""
     fine = np.concatenate([[0.0], np.geomspace(1e-9, 0.5, 2000)])
-    speed = runs.second(fine) / runs.first(fine)
+    first = runs.first(fine)
+    speed = np.divide(runs.second(fine), first, out=np.zeros(len(fine)), where=first > 0.0)
     passed = np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.diff(fine))])
     count = min(_ACCURACY.levels, 1 + int(passed[-1] / _ACCURACY.factor))
     found = np.interp(np.linspace(0.0, passed[-1], count + 1), passed, fine)

@@ -18,12 +18,12 @@ from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.witness import Witness
 from reticent.api.names import Who, adversaries, several
 from reticent.api.table import Cell, Table
-from reticent.api.together import released_together
+from reticent.api.together import OneRelease, released_together
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, certify_watched, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.derive import expected_warnings
 from reticent.certificates.policy import Policy, load_policy
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.schema import Certificate, CitedRelease, Declaration
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.keywords import hinting
@@ -228,10 +228,13 @@ def certify(
     )
     limits = load_policy(Path(policy)) if isinstance(policy, (str, Path)) else policy
     alone: list[str] = []
+    cited: tuple[CitedRelease | None, ...] = ()
     if isinstance(what, (list, tuple)):
         source: Any = _chain(what) if all(map(_is_watched, what)) else None
         if source is None:
-            source, alone = released_together([_named(one, place) for place, one in enumerate(what, 1)])
+            together = [_named(one, place) for place, one in enumerate(what, 1)]
+            source, alone = released_together(together), [line for one in together for line in one.alone()]
+            cited = tuple(one.cited() for one in together)
             said["subject"] = subject or f"{len(what)} releases from the same records"
     else:
         source = _opened(what)
@@ -242,7 +245,7 @@ def certify(
         if contraction is not None:
             chosen = (*(standard_adversaries() if chosen is None else chosen), FinalModel(contraction))
         with _declaring():
-            declared = Declaration(**known)
+            declared = Declaration(**known, releases=cited if any(cited) else ())
         between = relation_of(neighbouring)
         found = certify_mechanism(
             source,
@@ -364,19 +367,20 @@ def _opened(what: Any) -> Any:
     return load_run(what)
 
 
-def _named(release: Any, place: int) -> tuple[str, Mechanism]:
-    """What was released, and what to call it.
+def _named(release: Any, place: int) -> OneRelease:
+    """What was released, what to call it, and the ledger that says so.
 
     Raises:
         ArtifactError, ParameterError: it is nothing that was released.
     """
     if isinstance(release, (str, Path)):
-        return str(release), release_in(release).mechanism
+        found = release_in(release)
+        return OneRelease(str(release), found.mechanism, found.ledger)
     ledger = witness_of(release)
-    found = release if isinstance(release, Mechanism) else getattr(ledger, "mechanism", lambda: None)()
-    if not isinstance(found, Mechanism):
+    stated = release if isinstance(release, Mechanism) else getattr(ledger, "mechanism", lambda: None)()
+    if not isinstance(stated, Mechanism):
         raise ParameterError("what", type(release).__name__, "releases: mechanisms, ledgers, runs or files of these")
-    return f"release {place}", found
+    return OneRelease(f"release {place}", stated, ledger)
 
 
 def _is_watched(one: Any) -> bool:

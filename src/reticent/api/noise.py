@@ -18,7 +18,7 @@ from reticent.calibration.solve import calibrate as solve
 from reticent.calibration.spelling import MEANT
 from reticent.calibration.spelling import target_of as spelt
 from reticent.calibration.targets import TARGETS, Target
-from reticent.calibration.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
+from reticent.calibration.unknowns import BatchSize, MeanRuns, NoiseMultiplier, SampleRate, Steps, Unknown
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
@@ -39,6 +39,7 @@ _UNKNOWNS: dict[str, Any] = {
     "sample_rate": SampleRate,
     "steps": Steps,
     "batch_size": BatchSize,
+    "mean_runs": MeanRuns,
 }
 
 
@@ -175,7 +176,8 @@ def calibrate(
             ``ppv=0.4, prior=0.1, fpr=0.01``, ``reconstruction=0.2, baseline=0.1``.
         adversary: who attacks, or a name; None means the worst case.
         unknown: ``"noise_multiplier"``, ``"sample_rate"``, ``"steps"`` or ``"batch_size"``; ``"noise_scale"`` is one
-            factor on the noise of all parts of a ledger.
+            factor on the noise of all parts of a ledger; ``"mean_runs"`` is the average number of runs of a
+            ``Selection``: the answer meets the target, and that no larger one would is not claimed.
         neighbouring: None means the adversary's own ``relation``.
         method: how curves are evaluated.
         limits: see ``target``.

@@ -1,36 +1,85 @@
-"""Several releases from the same records: all of them together, and each alone."""
+"""Several releases from the same records: all of them together, each alone, and the ledger that each rests on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from reticent.adversaries import WorstCase
-from reticent.errors import ParameterError
+from reticent.adversaries.witness import Witness
+from reticent.certificates.derive import expected_warnings
+from reticent.certificates.ledger_rules import refuse_contradictions
+from reticent.certificates.schema import CitedRelease
+from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.ledger import parts_of
+from reticent.records.publication import published
+from reticent.records.run_ledger import RunLedger
+from reticent.records.run_warnings import Randomness
+from reticent.records.watched_run import PublicWatchedRun
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.text import digits, printable
 
 _DELTA = 1e-5
 
 
-def released_together(releases: Sequence[tuple[str, Mechanism]]) -> tuple[Ledger, list[str]]:
-    """All releases as one ledger, and a line about each alone.
+@dataclass(frozen=True)
+class OneRelease:
+    """One of several.
+
+    Attributes:
+        name: what to call it.
+        mechanism: what it released.
+        ledger: that says so; None where it is only stated.
+    """
+
+    name: str
+    mechanism: Mechanism
+    ledger: Witness | None = None
+
+    def cited(self) -> CitedRelease | None:
+        """Its ledger as a document cites it: by what its own public certificate shows of it."""
+        ledger = self.ledger
+        if not isinstance(ledger, (RunLedger, PublicWatchedRun)):
+            return None
+        shown = ledger.published() if isinstance(ledger, PublicWatchedRun) else published(ledger)
+        data = None if isinstance(shown, PublicWatchedRun) else shown.data.commitment
+        warnings = tuple(warning.value for warning in expected_warnings(ledger))
+        return CitedRelease(ledger=shown.digest, training_data=data, warnings=warnings)
+
+    def alone(self) -> list[str]:
+        """What it shows by itself, and the warnings of its ledger."""
+        found = WorstCase().assess(self.mechanism, Neighbouring.ADD_REMOVE)
+        most = found.measure(advantage).value, found.measure(epsilon_at_delta, _DELTA).value
+        shown, name = [digits(value, 4, up=True) for value in most], printable(self.name)
+        numbers = f"advantage at most {shown[0]}, epsilon at most {shown[1]} at delta {_DELTA:g}"
+        cited = self.cited()
+        warned = [] if cited is None else [f"! {name}: {warning}" for warning in cited.warnings]
+        return [f"alone, {name}: {numbers} (worst case, add-remove)", *warned]
+
+
+def released_together(releases: Sequence[OneRelease]) -> Ledger:
+    """All releases as one ledger.
 
     Args:
-        releases: by name; at least two.
+        releases: at least two.
 
     Raises:
         ParameterError: there are fewer, or they protect different units.
+        ArtifactError: a ledger contradicts itself, or two runs drew their noise from one seed.
     """
     if len(releases) < 2:
         raise ParameterError("what", len(releases), "two releases or more")
-    together = Ledger(tuple(part for _, mechanism in releases for part in parts_of(mechanism)))
-    return together, [f"alone, {printable(name)}: {_numbers(mechanism)}" for name, mechanism in releases]
+    ledgers = [one.ledger for one in releases]
+    for ledger in ledgers:
+        if isinstance(ledger, (RunLedger, PublicWatchedRun)):
+            refuse_contradictions(ledger)
+    _refuse_shared_noise([ledger for ledger in ledgers if isinstance(ledger, RunLedger)])
+    return Ledger(tuple(part for one in releases for part in parts_of(one.mechanism)))
 
 
-def _numbers(mechanism: Mechanism) -> str:
-    found = WorstCase().assess(mechanism, Neighbouring.ADD_REMOVE)
-    most = found.measure(advantage).value, found.measure(epsilon_at_delta, _DELTA).value
-    shown = [digits(value, 4, up=True) for value in most]
-    return f"advantage at most {shown[0]}, epsilon at most {shown[1]} at delta {_DELTA:g} (worst case, add-remove)"
+def _refuse_shared_noise(runs: Sequence[RunLedger]) -> None:
+    """Noise that two releases share is taken away by who sees both: they are not independent."""
+    seeded = {run.digest: run.seeds.noise for run in runs if run.randomness is Randomness.REPRODUCIBLE}
+    if len(set(seeded.values())) < len(seeded):
+        raise ArtifactError("two of these runs drew their noise from one seed: who has both can take it away")

@@ -81,11 +81,11 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "large batches",
         "large noisy batches",
     ),
-    "large batches are cut, or all batches have one size": ("large batches", "large noisy batches"),
+    "batches are cut or passed over by their size, or all have one size": ("large batches", "large noisy batches"),
     "a record may be drawn twice into one batch": ("a record counts once", "noise and batches", _FEWER),
     "a record is put into batches without a coin": ("first batch", "same batch in every run"),
     "weights move by something that was not released": ("weights between steps", _LONGER),
-    "a step uses another gradient than the noisy one": (_LONGER,),
+    "a step uses another gradient than the noisy one, or a private loss chooses the weights": (_LONGER,),
     "the loss or the labels decide how far a step goes": (_LABELS, _LONGER),
 }
 _WEIGHT = {name: 1.0 / sum(name in row for row in FAULTS.values()) for row in FAULTS.values() for name in row}

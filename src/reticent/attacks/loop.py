@@ -27,7 +27,7 @@ from torch.utils.data import TensorDataset
 
 from reticent import _check
 from reticent.attacks.experiments import Experiment, experiments, observe
-from reticent.attacks.mechanics import MechanicsReport, judge
+from reticent.attacks.mechanics import SIGNIFICANCE, MechanicsReport, judge
 from reticent.attacks.white_box import Released, Trace, Trainer
 from reticent.errors import ParameterError, ReticentError, WorkerError
 from reticent.mechanisms import DPSGD
@@ -41,7 +41,7 @@ def audit_loop(
     train_fn: TrainFunction,
     claim: DPSGD,
     *,
-    significance: float = 0.01,
+    significance: float = SIGNIFICANCE,
     workers: int = 2,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,

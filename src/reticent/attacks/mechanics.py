@@ -49,6 +49,9 @@ from reticent.attacks.white_box import Trainer, sizes
 from reticent.mechanisms import DPSGD
 from reticent.text import Brief, html_table
 
+SIGNIFICANCE = 0.001
+"""Probability of accusing a correct loop, unless another is asked for: all tests of one audit together."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MechanicsReport(Brief):
@@ -108,7 +111,9 @@ class MechanicsReport(Brief):
         return [(f"{'FAILED: ' if c in failed else ''}{c.name}", f"{c.p_value:.2g}", c.finding) for c in self.checks]
 
 
-def audit_mechanics(trainer: Trainer, claim: DPSGD, *, significance: float = 0.01, seed: int = 0) -> MechanicsReport:
+def audit_mechanics(
+    trainer: Trainer, claim: DPSGD, *, significance: float = SIGNIFICANCE, seed: int = 0
+) -> MechanicsReport:
     """Run the implementation about two dozen times and test what it released.
 
     Args:
@@ -126,7 +131,7 @@ def audit_mechanics(trainer: Trainer, claim: DPSGD, *, significance: float = 0.0
     return judge(seen, claim, significance=significance, seed=seed)
 
 
-def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed: int = 0) -> MechanicsReport:
+def judge(seen: Observations, claim: DPSGD, *, significance: float = SIGNIFICANCE, seed: int = 0) -> MechanicsReport:
     """Test what was released against the claim; arrays in, p-values out.
 
     Args:

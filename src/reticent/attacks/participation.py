@@ -1,11 +1,12 @@
-"""Did each record take part as claimed: by a coin of its own at every step? Exact tests, with p-values.
+"""Did each record take part as claimed: drawn independently at every step? Exact tests, with p-values.
 
 Poisson sampling at rate q makes the participations independent, each with probability q, across records, steps and
 runs. Every test below counts events that are then independent of each other, so that the count is binomial and
 its p-value exact; where it looks at many counts, it takes the union bound over them.
 
 They see a record forced into the first batch, into a fixed place of every epoch, or drawn more often than others;
-batches cut from a shuffled queue, whatever their sizes; batches that repeat; and records that always come together.
+batches cut from a shuffled queue, whatever their sizes; batches that are cut or passed over by their size; batches
+that repeat; and records that always come together.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _MOST_RECORDS = 1024
 _RUNS = (4, 24)
 _STEPS = (128, 512)
 _OFFSETS = range(17)
-_CUTS = (0.8, 0.95, 0.99)
+_CUTS = (0.05, 0.2, 0.8, 0.95, 0.99)
 _STRONGER = (0.3, 0.95)
 _AIM = 1e-5
 

@@ -24,7 +24,7 @@ from reticent.mechanisms import DPSGD, Neighbouring
 _SIMULATIONS = 19_999
 _AT_ONCE = 2_000_000  # simulated batch sizes in memory
 _TAILS = [1e-18, 1.0 - 1e-16]  # quantiles of a binomial law between which it is summed
-_CUTS = (0.8, 0.95)
+_CUTS = (0.05, 0.2, 0.8, 0.95)
 _SAME = 1e-5
 
 
@@ -61,7 +61,7 @@ def _claimed_curve(claim: DPSGD) -> TradeOff:
 
 
 def large_batches(batch: np.ndarray, claim: DPSGD) -> Check:
-    """Steps whose noisy count lies above a limit: binomial. A batch that is cut never does."""
+    """Steps whose noisy count lies above a limit: binomial. A batch that is cut never does, none below is no chance."""
     size, q, s = claim.dataset_size or 1, claim.sample_rate, claim.noise_multiplier
     one = replace(claim, steps=1)
     found = []

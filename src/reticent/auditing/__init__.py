@@ -23,6 +23,7 @@ from reticent.auditing.one_run import (
     audit_mu_one_run,
     count_guesses,
 )
+from reticent.auditing.paired import PairedCanaries, audit_claim_paired, audit_epsilon_paired, audit_mu_paired
 from reticent.auditing.planning import Plan, Unit, plan_audit
 from reticent.auditing.report import AuditReport, audit
 from reticent.auditing.roc import auc_interval, delong, tpr_interval
@@ -46,6 +47,7 @@ __all__ = [
     "LowerBound",
     "NoiseBound",
     "NormalScores",
+    "PairedCanaries",
     "Plan",
     "Quantity",
     "Ranks",
@@ -62,11 +64,14 @@ __all__ = [
     "audit_advantage",
     "audit_claim",
     "audit_claim_one_run",
+    "audit_claim_paired",
     "audit_epsilon",
     "audit_epsilon_if_gaussian",
     "audit_epsilon_one_run",
+    "audit_epsilon_paired",
     "audit_mu",
     "audit_mu_one_run",
+    "audit_mu_paired",
     "audit_noise",
     "count_guesses",
     "delong",

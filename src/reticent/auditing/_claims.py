@@ -86,12 +86,12 @@ def largest_rejected(rejects: Callable[[float], bool], limit: float, tolerance: 
 
     Args:
         rejects: whether the family member with this parameter is rejected; True up to some point.
-        limit: a parameter that no finite sample can reject.
+        limit: a parameter that is not rejected.
         tolerance: relative width at which bisection stops.
     """
     if not rejects(0.0):
         return 0.0
-    low, high = 0.0, 1.0
+    low, high = 0.0, min(1.0, limit)
     while high < limit and rejects(high):
         low, high = high, 2.0 * high
     while high - low > tolerance * max(high, 1e-3):

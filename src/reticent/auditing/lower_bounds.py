@@ -19,13 +19,16 @@ from reticent.auditing._claims import ApproximateDP, GaussianClaim, Tested, larg
 from reticent.auditing._joint import Ordering, probits
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Design, Scores
-from reticent.auditing.thresholds import Evidence, FixedCounts, NormalScores, RankCounts, Ranks, ThresholdRule
+from reticent.auditing.thresholds import Evidence, FixedCounts, NormalScores, Ranks, ThresholdRule
 from reticent.curves import GaussianTradeOff
 from reticent.proofs import Claim
 from reticent.proofs.references import cite
 
 _LARGEST_EPSILON = 500.0
 _LARGEST_MU = 60.0
+_SMALL_EPSILON = 0.1
+_SMALL_ADVANTAGE = 0.05
+"""Up to these, the test of mu decides: the three bounds are positive together or not at all."""
 _NOTHING = 1e-300
 _DRAWN = 1e-3
 """Relative width to which a bound from a drawn law is searched."""
@@ -97,11 +100,19 @@ class LowerBound:
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """A nested family of claims, the parameter that a pair (alpha, beta) of rates would give, and a limit."""
+    """A nested family of claims.
+
+    Attributes:
+        member: the claim with this parameter.
+        of_rates: the parameter that a pair (alpha, beta) of rates would give.
+        limit: a parameter that no finite sample can reject.
+        small: claims up to this parameter are tested as those of mu are, the others by the family's own test.
+    """
 
     member: Callable[[float], Tested]
     of_rates: Ordering
     limit: float
+    small: float = 0.0
 
 
 def audit_epsilon(
@@ -112,15 +123,17 @@ def audit_epsilon(
     Args:
         scores: of independent canaries, records or runs.
         delta: in [0, 1).
-        rule: how to choose thresholds; ``Ranks()`` by default.
+        rule: how to choose thresholds; by default ``NormalScores()`` up to epsilon 0.1, and ``Ranks()`` beyond.
         confidence: in (0, 1).
 
     Raises:
         ParameterError: ``delta`` or ``confidence`` is outside its domain.
     """
     delta = _check.fraction(delta=delta)
-    family = _Family(lambda e: ApproximateDP(e, delta), lambda a, b: _epsilon(a, b, delta), _LARGEST_EPSILON)
-    return _bound(Quantity.EPSILON, family, scores, rule or Ranks(), confidence, delta)
+    family = _Family(
+        lambda e: ApproximateDP(e, delta), lambda a, b: _epsilon(a, b, delta), _LARGEST_EPSILON, _SMALL_EPSILON
+    )
+    return _bound(Quantity.EPSILON, family, scores, rule, confidence, delta)
 
 
 def audit_mu(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
@@ -130,9 +143,9 @@ def audit_mu(scores: Scores, rule: ThresholdRule | None = None, confidence: floa
 
 
 def audit_advantage(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
-    """Lower bound on the largest advantage, TPR - FPR. Arguments as for ``audit_epsilon``."""
-    family = _Family(lambda a: ApproximateDP(0.0, a), lambda a, b: 1.0 - a - b, 1.0)
-    return _bound(Quantity.ADVANTAGE, family, scores, rule or Ranks(), confidence, None)
+    """Lower bound on the largest advantage, TPR - FPR; as ``audit_epsilon``, with 0.05 in place of epsilon 0.1."""
+    family = _Family(lambda a: ApproximateDP(0.0, a), lambda a, b: 1.0 - a - b, 1.0, _SMALL_ADVANTAGE)
+    return _bound(Quantity.ADVANTAGE, family, scores, rule, confidence, None)
 
 
 def audit_epsilon_if_gaussian(
@@ -176,36 +189,65 @@ def _bound(
     quantity: Quantity,
     family: _Family,
     scores: Scores,
-    rule: ThresholdRule,
+    rule: ThresholdRule | None,
     confidence: float,
     delta: float | None,
 ) -> LowerBound:
     """By RETICENT:audit-thresholds, RETICENT:audit-ranks or RETICENT:audit-normal-scores; a union bound over pieces."""
     significance = 1.0 - _check.open_fraction(confidence=confidence)
-    evidence = rule.evidence(scores, family.of_rates)
-    shares = [share * significance for share in rule.shares]
+    own = _shared(rule or Ranks(), scores, family.of_rates, significance)
+    first = own if rule else _shared(NormalScores(), scores, family.of_rates, significance)
+    pieces = tuple(piece for piece, _ in (*own, *(() if rule else first)))
     return LowerBound(
         quantity,
-        max(_at(piece, family, share) for piece, share in zip(evidence, shares, strict=True)),
-        max(_at(piece.perfect, family, share) for piece, share in zip(evidence, shares, strict=True)),
+        _value(family, first, own),
+        _value(family, _perfect(first), _perfect(own)),
         confidence,
-        str(rule),
+        str(rule) if rule else f"{NormalScores()} up to {family.small:g}, {Ranks()} beyond",
         delta,
-        tuple(piece.threshold for piece in evidence if not isinstance(piece, OrderCounts)),
-        cite(*dict.fromkeys(piece.theorem for piece in evidence)),
+        tuple(dict.fromkeys(piece.threshold for piece in pieces if not isinstance(piece, OrderCounts))),
+        cite(*dict.fromkeys(piece.theorem for piece in pieces)),
         notes_on(scores.design),
     )
 
 
-def _at(evidence: Evidence, family: _Family, significance: float) -> float:
+_Shares = tuple[tuple[Evidence, float], ...]
+"""Pieces of evidence, each with its share of the significance."""
+
+
+def _shared(rule: ThresholdRule, scores: Scores, ordering: Ordering, significance: float) -> _Shares:
+    evidence = rule.evidence(scores, ordering)
+    return tuple((piece, share * significance) for piece, share in zip(evidence, rule.shares, strict=True))
+
+
+def _perfect(pieces: _Shares) -> _Shares:
+    return tuple((piece.perfect, share) for piece, share in pieces)
+
+
+def _value(family: _Family, first: _Shares, own: _Shares) -> float:
+    """The largest parameter up to which every claim is rejected: small ones by ``first``, the others by ``own``.
+
+    Each claim has one test at the full significance, chosen before the scores are seen. So the claim that is true is
+    rejected with probability at most that, and without its rejection the bound does not exceed it.
+    """
+    if family.small and not any(_test(*pair, probits)(family.member(family.small)) for pair in first):
+        return max(_end(family, piece, share, probits, family.small) for piece, share in first)
+    return max(family.small, *(_end(family, piece, share, family.of_rates, family.limit) for piece, share in own))
+
+
+def _end(family: _Family, piece: Evidence, share: float, ordering: Ordering, limit: float) -> float:
+    """The end of what one piece of evidence rejects."""
+    test, tolerance = _test(piece, share, ordering), _DRAWN if isinstance(piece, OrderCounts) else 1e-6
+    return largest_rejected(lambda x: test(family.member(x)), limit, tolerance)
+
+
+def _test(evidence: Evidence, significance: float, ordering: Ordering) -> Callable[[Tested], bool]:
+    """Whether a claim is rejected."""
     match evidence:
         case FixedCounts():
-            test = evidence.test(significance, family.of_rates)
-            return largest_rejected(lambda x: test.rejects(family.member(x)), family.limit)
-        case RankCounts():
-            return largest_rejected(lambda x: evidence.rejects(family.member(x), significance), family.limit)
-        case OrderCounts():
-            return largest_rejected(lambda x: evidence.rejects(family.member(x), significance), family.limit, _DRAWN)
+            return evidence.test(significance, ordering).rejects
+        case _:
+            return lambda claim: evidence.rejects(claim, significance)
 
 
 def notes_on(design: Design) -> tuple[str, ...]:

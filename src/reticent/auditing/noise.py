@@ -22,6 +22,7 @@ from reticent.curves import TradeOff
 from reticent.risk import epsilon_at_delta
 
 _SPAN = 16.0
+_FARTHEST = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ def audit_noise(
     Args:
         scores: of canaries.
         curve_of: the curve at a noise multiplier, or one below it; more noise must leak less.
-        claimed: where the search begins; it goes from a sixteenth to sixteen times as much.
+        claimed: where the search begins; it goes from a sixteenth to sixteen times as much, and up to 4,096 times
+            where less refutes nothing.
         delta: for epsilon, strictly between 0 and 1.
         optimistic_of: the curve at a noise multiplier, or one above it, for reading epsilon; by default
             ``curve_of``, which is then exact.
@@ -84,8 +86,10 @@ def audit_noise(
         )
         return verdict.p_value <= significance
 
-    if not refuted(high):
-        return NoiseBound(np.inf, 0.0, delta, confidence)
+    while not refuted(high):
+        if high > claimed * _FARTHEST:
+            return NoiseBound(np.inf, 0.0, delta, confidence)
+        high *= _SPAN
     while high > low * (1.0 + _check.positive(tolerance=tolerance)):
         middle = float(np.sqrt(low * high))
         low, high = (low, middle) if refuted(middle) else (middle, high)

@@ -31,6 +31,7 @@ _LARGEST_MU = 60.0
 _SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0 / 3.0, 0.5, 0.8, 1.0)
 _ENOUGH_CANARIES = 100_000  # beyond them the best share hardly changes
 _GRID = 256
+_EPSILONS = np.concatenate([[0.0], np.geomspace(0.01, 20.0, 40)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +164,8 @@ def audit_epsilon_one_run(
     significance = 1.0 - _check.open_fraction(confidence=confidence)
     counts = count_guesses(scores, _default(guesses, scores, confidence))
 
-    def value(seen: GuessCounts) -> float:
-        return _epsilon_bound(seen, delta, significance)
-
     theorems = ("RETICENT:audit-one-run-binomial", "RETICENT:audit-one-run-fdp")
-    return _result(Quantity.EPSILON, value, counts, confidence, delta, *theorems)
+    return one_run_bound(Quantity.EPSILON, epsilon_of(delta, significance), counts, confidence, delta, theorems)
 
 
 @lru_cache(maxsize=256)
@@ -202,11 +200,8 @@ def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence:
     significance = 1.0 - _check.open_fraction(confidence=confidence)
     counts = count_guesses(scores, _default(guesses, scores, confidence))
 
-    def value(seen: GuessCounts) -> float:
-        return _mu_bound(seen, significance)
-
     theorems = ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial")
-    return _result(Quantity.MU, value, counts, confidence, None, *theorems)
+    return one_run_bound(Quantity.MU, mu_of(significance), counts, confidence, None, theorems)
 
 
 def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
@@ -216,6 +211,19 @@ def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
     holds in both directions.
     """
     return bool(_mass_needed(counts, claim, np.array([significance]))[0] > 1.0)
+
+
+def curve_p_value(counts: GuessCounts, curve: TradeOff) -> float:
+    """Probability, at most, of this many right guesses if ``curve`` holds in both directions; not below 1e-12.
+
+    The smallest of what f-DP says and of what binomial guesses say of the curve's epsilon and delta, for several
+    epsilon: each bounds the same probability. By RETICENT:audit-one-run-fdp and RETICENT:audit-one-run-binomial.
+    """
+    both = symmetrised(curve)
+    delta = np.minimum(np.exp(both.log_delta(_EPSILONS)), 1.0)
+    pairs = zip(_EPSILONS.tolist(), delta.tolist(), strict=True)
+    by_guesses = min(binomial_p_value(counts, epsilon, d) for epsilon, d in pairs)
+    return max(SMALLEST_P, min(one_run_p_value(counts, TangentTable(both)), by_guesses))
 
 
 def one_run_p_value(counts: GuessCounts, claim: Tested) -> float:
@@ -290,14 +298,26 @@ def _default(guesses: Guesses | None, scores: Scores, confidence: float) -> Gues
     return Guesses.planned(len(scores), None, confidence) if guesses is None else guesses
 
 
-def _result(
+def epsilon_of(delta: float, significance: float) -> Callable[[GuessCounts], float]:
+    """From counts to the lower bound on epsilon."""
+    return lambda counts: _epsilon_bound(counts, delta, significance)
+
+
+def mu_of(significance: float) -> Callable[[GuessCounts], float]:
+    """From counts to the lower bound on mu."""
+    return lambda counts: _mu_bound(counts, significance)
+
+
+def one_run_bound(
     quantity: Quantity,
     value: Callable[[GuessCounts], float],
     counts: GuessCounts,
     confidence: float,
     delta: float | None,
-    *theorems: str,
+    theorems: tuple[str, ...],
+    notes: tuple[str, ...] = (),
 ) -> LowerBound:
+    """The bound that ``value`` reads off the counts, and its ceiling."""
     perfect = GuessCounts(counts.canaries, counts.guesses, counts.guesses)
     rule = f"{counts.correct} of {counts.guesses} guesses right, {counts.canaries} canaries in one run"
-    return LowerBound(quantity, value(counts), value(perfect), confidence, rule, delta, (), cite(*theorems))
+    return LowerBound(quantity, value(counts), value(perfect), confidence, rule, delta, (), cite(*theorems), notes)

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left, bisect_right
 
 import numpy as np
-from scipy.special import betainc, ndtri
+from scipy.special import betainc, betaincc, ndtri
 
 from reticent import _check
 from reticent.auditing.intervals import ConfidenceInterval, Validity, lower_proportion, upper_proportion
@@ -55,9 +55,9 @@ def tpr_interval(scores: Scores, fpr: float, confidence: float = 0.95) -> Confid
 
     The thresholds of both ends are ranks of the non-members that are fixed by ``fpr``, the sample size
     and the confidence alone: at the upper one the true FPR is at most ``fpr``, at the lower one at
-    least ``fpr``, each with a quarter of the significance; the members are then binomial, and
-    Clopper-Pearson takes the other two quarters. A lower end of 0 means that there are too few
-    non-members to certify any threshold at ``fpr``.
+    least ``fpr``. Each end errs with half of the significance: a quarter for the rank, or as much as one rank
+    needs; the members are then binomial, and Clopper-Pearson takes the rest of the half. A lower end of 0 with hits
+    means that there are too few non-members to certify any threshold at ``fpr``: below log(2 / significance) / fpr.
 
     Args:
         scores: scores; independent on each side.
@@ -65,23 +65,27 @@ def tpr_interval(scores: Scores, fpr: float, confidence: float = 0.95) -> Confid
         confidence: in (0, 1).
     """
     fpr = _check.open_fraction(fpr=fpr)
-    quarter = 0.25 * (1.0 - _check.open_fraction(confidence=confidence))
+    half = 0.5 * (1.0 - _check.open_fraction(confidence=confidence))
     ordered = np.sort(scores.non_member)[::-1]
     n, m = len(ordered), len(scores.member)
 
-    def doubt(rank: int) -> float:
-        """Chance that the true rate at the rank is above ``fpr``; grows with the rank."""
-        return -float(betainc(rank, n - rank + 1, fpr))
+    def above(rank: int) -> float:
+        """Chance that the true rate at the rank is above ``fpr``, at most; grows with the rank."""
+        return float(betaincc(rank, n - rank + 1, fpr))
 
-    strict = bisect_right(range(1, n + 1), quarter - 1.0, key=doubt)
-    loose = 1 + bisect_left(range(1, n + 1), -quarter, key=doubt)
+    def below(rank: int) -> float:
+        """Chance that it is below, at most; falls with the rank."""
+        return float(betainc(rank, n - rank + 1, fpr))
+
+    strict = max(1, bisect_right(range(1, n + 1), 0.5 * half, key=above))
+    loose = min(n, 1 + bisect_left(range(1, n + 1), -0.5 * half, key=lambda rank: -below(rank)))
     lower, upper = 0.0, 1.0
-    if strict >= 1:
+    if (rest := half - above(strict)) > 0.0:
         hits = np.count_nonzero(scores.member > ordered[strict - 1])
-        lower = float(lower_proportion(hits, m, quarter))
-    if loose <= n:
+        lower = float(lower_proportion(hits, m, rest))
+    if (rest := half - below(loose)) > 0.0:
         hits = np.count_nonzero(scores.member >= ordered[loose - 1])
-        upper = float(upper_proportion(hits, m, quarter))
+        upper = float(upper_proportion(hits, m, rest))
     value = int(np.count_nonzero(scores.member > ordered[math.floor(fpr * n)])) / m
     return ConfidenceInterval(
         lower, value, upper, confidence, Validity.FINITE_SAMPLE, "order statistics and Clopper-Pearson"

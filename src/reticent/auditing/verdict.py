@@ -10,12 +10,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from reticent import _check
-from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable, Tested
+from reticent.auditing._claims import GaussianClaim, TangentTable, Tested
 from reticent.auditing.lower_bounds import notes_on
-from reticent.auditing.one_run import SMALLEST_P, GuessCounts, Guesses, count_guesses, one_run_p_value
+from reticent.auditing.one_run import SMALLEST_P, GuessCounts, Guesses, count_guesses, curve_p_value
 from reticent.auditing.scores import Scores
 from reticent.auditing.thresholds import Evidence, FixedCounts, NormalScores, ThresholdRule
-from reticent.curves import TradeOff, symmetrised
+from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.proofs import Claim
 from reticent.proofs.references import cite
 from reticent.text import digits
@@ -99,7 +99,7 @@ def audit_claim(
     rule = NormalScores() if rule is None else rule
     evidence = rule.evidence(scores, lambda a, b: _excess(table, a, b))
     perfect = tuple(piece.perfect for piece in evidence)
-    return _judge(
+    return judge_p_values(
         _combined(evidence, rule.shares, table),
         _combined(evidence, rule.shares, guessing),
         _combined(perfect, rule.shares, table),
@@ -121,19 +121,18 @@ def audit_claim_one_run(
         confidence: in (0, 1).
     """
     counts = count_guesses(scores, Guesses.planned(len(scores), curve, confidence) if guesses is None else guesses)
-    table = TangentTable(symmetrised(curve))
     perfect = GuessCounts(counts.canaries, counts.guesses, counts.guesses)
-    return _judge(
-        one_run_p_value(counts, table),
-        one_run_p_value(counts, ApproximateDP(0.0, 0.0)),
-        one_run_p_value(perfect, table),
+    return judge_p_values(
+        curve_p_value(counts, curve),
+        curve_p_value(counts, GaussianTradeOff(0.0)),
+        curve_p_value(perfect, curve),
         confidence,
-        ("RETICENT:audit-one-run-fdp",),
+        ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial"),
         (),
     )
 
 
-def _judge(
+def judge_p_values(
     p_value: float,
     guessing: float,
     perfect: float,
@@ -141,6 +140,7 @@ def _judge(
     theorems: tuple[str, ...],
     notes: tuple[str, ...],
 ) -> Verdict:
+    """The finding that follows from the p-values of the claim, of guessing, and of perfect leakage."""
     significance = 1.0 - _check.open_fraction(confidence=confidence)
     refuted_at = None
     if p_value <= significance:

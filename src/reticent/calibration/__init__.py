@@ -18,7 +18,16 @@ from reticent.calibration.targets import (
     Target,
     TprAtFpr,
 )
-from reticent.calibration.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown, unknowns_of
+from reticent.calibration.unknowns import (
+    BatchSize,
+    MeanRuns,
+    NoiseMultiplier,
+    SampleRate,
+    Steps,
+    Unknown,
+    of_release,
+    unknowns_of,
+)
 
 __all__ = [
     "Advantage",
@@ -28,6 +37,7 @@ __all__ = [
     "Choice",
     "EpsilonAtDelta",
     "LeftOut",
+    "MeanRuns",
     "Mu",
     "NoiseMultiplier",
     "NoiseScale",
@@ -45,5 +55,6 @@ __all__ = [
     "calibrate",
     "calibrate_samplers",
     "largest_batch",
+    "of_release",
     "unknowns_of",
 ]

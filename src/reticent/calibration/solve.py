@@ -12,14 +12,13 @@ from reticent.calibration.claims import Attack
 from reticent.calibration.search import Edge
 from reticent.calibration.steer import start_of, steering
 from reticent.calibration.targets import Target
-from reticent.calibration.unknowns import OfOneRun, Unknown
+from reticent.calibration.unknowns import Unknown, of_release
 from reticent.errors import NumericalError, ReticentError
-from reticent.mechanisms import Mechanism, Neighbouring, Selection
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import Status, condition
 from reticent.text import Brief, digits
 
-_SLACK = 5e-5
-_OFFSET = 0.2 * _SLACK  # how far on the safe side of an estimated root the claim is tried
+_OFFSET = 0.2  # of the slack: how far on the safe side of an estimated root the claim is tried
 _STEERING = 2e-6
 _MAX_CLAIMS = 30
 _HURRIED = 4  # claims after which a search that did not settle halves
@@ -60,7 +59,8 @@ class Calibration(Brief):
         achieved: the claimed risk at ``value``, which meets the target, and around the truth ``lower`` and
             ``upper``; a closed form has no enclosure and is repeated.
         slack: relative distance of ``value`` from the edge, estimated from the slope there; 0 if the end of
-            the range meets the target, at most one unit for whole numbers.
+            the range meets the target, at most one unit for whole numbers. Of an edge that is not proven to be the
+            only one (``Unknown.proven_edge``), it says how close this one is.
         evaluations: how often a curve or a profile was evaluated.
     """
 
@@ -84,7 +84,7 @@ class Calibration(Brief):
     def assessment(self) -> Assessment:
         """The attacker at the answer, whose claim and conditions are those of what was achieved.
 
-        A target may need conditions of its own, which whoever asks for it declares.
+        A target may need conditions of its own, which the person who asks declares.
         """
         method = self.method if self.method in self.adversary.methods else self.adversary.methods[0]
         found = self.adversary.assess(self.mechanism, self.neighbouring, method)
@@ -127,8 +127,7 @@ def calibrate(
     adversary = WorstCase() if adversary is None else adversary
     if target.one_sided:
         refuse_secrets(adversary, target.name)
-    if isinstance(mechanism, Selection):
-        unknown = OfOneRun(unknown)
+    unknown = of_release(unknown, mechanism)
     attack = Attack(adversary, neighbouring or adversary.relation, method)
     search = _Search(mechanism, unknown, target, attack, progress)
     value, achieved, slack = search.whole() if unknown.whole else search.real()
@@ -162,6 +161,7 @@ class _Search:
         self.evaluated = Method.EXACT if isinstance(attack.adversary, WorstCase) else attack.method
         self.sign = 1.0 if unknown.risk_grows else -1.0
         self.wanted = math.log(target.equivalent_mu(target.value))
+        self.slack, self.offset = unknown.slack, _OFFSET * unknown.slack
         self.evaluations = 0
         self.claims: dict[float, Interval] = {}
         self.low, self.high = sorted(self.sign * math.log(x) for x in unknown.ends(mechanism))
@@ -206,14 +206,14 @@ class _Search:
         estimate = steering(self.mechanism, self.unknown, self.target, self.attack)
         u = min(max(u, self.low), self.high)
         if estimate is None:
-            return u - _OFFSET, slope
+            return u - self.offset, slope
         edge = Edge(lambda v: estimate(math.exp(self.sign * v)) - self.wanted, self.low, self.high, _STEERING)
         edge.find(u, slope)
         self.evaluations += edge.evaluations
         root, gap = min((end for end in (edge.safe, edge.unsafe) if end is not None), key=lambda end: abs(end[1]))
         # A gap that is left is a step between two estimates: its slope says nothing.
         self.steered_well = abs(gap) < _STEERED
-        return root - _OFFSET, edge.last_slope(slope) if self.steered_well else slope
+        return root - self.offset, edge.last_slope(slope) if self.steered_well else slope
 
     def real(self) -> tuple[float, Interval, float]:
         """The answer for a parameter that varies continuously: step to the safe side, then confirm."""
@@ -223,21 +223,21 @@ class _Search:
             value = edge.probe(min(max(u, self.low), self.high))
             slope = edge.last_slope(slope)
             sure = slope if len(edge.seen) > 1 or self.steered_well else min(slope, 1.0)
-            if edge.safe is not None and (edge.safe[0] >= self.high or -edge.safe[1] <= _SLACK * sure):
+            if edge.safe is not None and (edge.safe[0] >= self.high or -edge.safe[1] <= self.slack * sure):
                 break
             if edge.safe is None and edge.unsafe is not None and edge.unsafe[0] <= self.low:
                 self._unreachable(self.value(self.low))
-            if edge.width <= _SLACK:
+            if edge.width <= self.slack:
                 break
-            u = edge.guarded(u - value / slope - _OFFSET) if len(edge.seen) > 1 else u - value / slope - _OFFSET
+            u = edge.guarded(u - value / slope - self.offset) if len(edge.seen) > 1 else u - value / slope - self.offset
             if turn >= _HURRIED:
                 u = self._unhurried(edge, turn, u)
-        step = _SLACK
+        step = self.slack
         while edge.safe is None and edge.unsafe is not None and edge.unsafe[0] > self.low:
             # The steps came from the unsafe side throughout: walk to the safe one, further each time.
             edge.probe(max(edge.unsafe[0] - step, self.low))
             step *= 4.0
-        while step > _SLACK and edge.width > _SLACK and edge.safe is not None and edge.unsafe is not None:
+        while step > self.slack and edge.width > self.slack and edge.safe is not None and edge.unsafe is not None:
             edge.probe(0.5 * (edge.safe[0] + edge.unsafe[0]))
             step *= 0.5
         if edge.safe is None:

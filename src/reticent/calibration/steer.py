@@ -17,7 +17,7 @@ from reticent.calibration._gaussian import clipped, mu_at
 from reticent.calibration.claims import Attack
 from reticent.calibration.scale import NoiseScale, log_clt_mu, scale_near
 from reticent.calibration.targets import Mu, Target
-from reticent.calibration.unknowns import NoiseMultiplier, OfOneRun, Unknown
+from reticent.calibration.unknowns import MeanRuns, NoiseMultiplier, OfOneRun, Unknown
 from reticent.mechanisms import (
     DPSGD,
     Gaussian,
@@ -34,6 +34,10 @@ _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
 _LEAST_CLT, _LEAST_PLAIN = 0.2, 1e-3  # noise below which the central limit theorem, or a Gaussian, says nothing
 _LEAST_DELTA = 1e-15  # whose logarithm is taken
 _OF_THE_BEST = 0.6  # mu of one run, of that of the best, about
+_USUAL_RUNS, _PER_LOG_RUNS = (
+    10.0,
+    0.15,
+)  # where the number of runs is looked for first, and how log mu grows with its log
 _NEAREST, _PER_MU, _LARGEST_MU = 3.0, 6.0, 10.0  # the largest threshold looked at: 3 + 6 mu, with mu at most 10
 
 Estimate = Callable[[float], float]
@@ -49,6 +53,8 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
         mu: > 0, of the Gaussian curve that the target allows.
         neighbouring: between which data sets.
     """
+    if isinstance(unknown, MeanRuns):
+        return math.log(_USUAL_RUNS), _PER_LOG_RUNS
     if isinstance(mechanism, Selection) and isinstance(unknown, OfOneRun):
         return start_of(mechanism.base, unknown.inner, _OF_THE_BEST * mu, neighbouring)
     sign = 1.0 if unknown.risk_grows else -1.0

@@ -33,7 +33,7 @@ class Target(ABC):
         threshold: the epsilon >= 0 whose delta says by how much the limit is kept; None where a rate does.
         at_fpr: the false positive rate that it asks about otherwise.
         one_sided: only curves that bound every test say it; see ``Adversary.every_test``.
-        needs: keys of conditions besides those of the curve; whoever asks for it declares them.
+        needs: keys of conditions besides those of the curve; the person who asks declares them.
         grows_with_risk: whether more is worse; a claim is then rounded up, and otherwise down.
     """
 

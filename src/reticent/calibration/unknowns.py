@@ -9,6 +9,7 @@ from typing import ClassVar
 from reticent import _check
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Mechanism, Selection
+from reticent.pairs import Fixed
 from reticent.registry import parameters_of
 
 
@@ -17,8 +18,11 @@ class Unknown(ABC):
 
     Attributes:
         name: as the library spells it.
-        risk_grows: whether risk grows with the parameter. A theorem for each type here, not a guess.
+        risk_grows: whether risk grows with the parameter. A theorem for each type here but one, not a guess.
         whole: whether only whole numbers are allowed.
+        proven_edge: whether that theorem is there. Where it is not, an answer still meets the target, as it was
+            assessed itself; that no better value would is not claimed.
+        slack: how close to the edge a search goes, relative.
 
     Raises:
         ParameterError: ``low`` is not > 0, or ``high`` is below it.
@@ -27,6 +31,8 @@ class Unknown(ABC):
     name: ClassVar[str]
     risk_grows: ClassVar[bool]
     whole: ClassVar[bool] = False
+    proven_edge: ClassVar[bool] = True
+    slack: ClassVar[float] = 5e-5
     low: float
     high: float
 
@@ -154,6 +160,36 @@ class BatchSize(Unknown):
 
 
 @dataclass(frozen=True, slots=True)
+class MeanRuns(Unknown):
+    """Average number of runs of which the best is released; of a law that is fixed, the number.
+
+    Risk is proven to grow with it for the Poisson law (docs/theory/selection.md); for the others it did wherever it was
+    computed.
+
+    Attributes:
+        low, high: ends of what is searched, inclusive, > 0.
+        whole: only whole numbers: of a fixed number of runs.
+    """
+
+    low: float = 1.0
+    high: float = 1e6
+    whole: bool = False  # type: ignore[misc]
+    name: ClassVar[str] = "mean_runs"
+    risk_grows: ClassVar[bool] = True
+    proven_edge: ClassVar[bool] = False
+    slack: ClassVar[float] = 1e-3  # runs are counted, and each try costs seconds
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        if not isinstance(mechanism, Selection):
+            raise UnsupportedError(f"{type(mechanism).__name__} selects no best run: state a selection")
+        return replace(mechanism, runs=replace(mechanism.runs, mean=float(value)))  # type: ignore[type-var]
+
+    def fitted(self, mechanism: Mechanism) -> MeanRuns:
+        """The same for the law of ``mechanism``."""
+        return replace(self, whole=isinstance(mechanism, Selection) and isinstance(mechanism.runs, Fixed))
+
+
+@dataclass(frozen=True, slots=True)
 class Own(Unknown):
     """A parameter that only one kind of mechanism has, searched where its ``Search`` says.
 
@@ -207,6 +243,18 @@ class OfOneRun(Unknown):
 
     def ends(self, mechanism: Mechanism) -> tuple[float, float]:
         return self.inner.ends(mechanism.base if isinstance(mechanism, Selection) else mechanism)
+
+
+def of_release(unknown: Unknown, mechanism: Mechanism) -> Unknown:
+    """The unknown as it is searched in ``mechanism``: of the best of several runs, that of one run or their number.
+
+    Args:
+        unknown: what is searched.
+        mechanism: the release.
+    """
+    if isinstance(unknown, MeanRuns):
+        return unknown.fitted(mechanism)
+    return OfOneRun(unknown) if isinstance(mechanism, Selection) else unknown
 
 
 def unknowns_of(kind: type[Mechanism]) -> dict[str, Unknown]:

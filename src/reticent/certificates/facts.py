@@ -36,6 +36,7 @@ def facts(certificate: Certificate) -> list[tuple[str, str]]:
         for key, label in _labels(part):
             if part.get(key) is not None:
                 found.append((before + words.of_clients(certificate, label), _plain(part[key])))
+    found += list(_cited(certificate))
     if certificate.ledger is not None:
         ledger = certificate.ledger
         if ledger.get("schema") == WATCH_SCHEMA:
@@ -67,12 +68,25 @@ def accuracy(certificate: Certificate) -> float | None:
     return None if found is None else float(found)
 
 
+def _cited(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """The ledgers of several releases, as their own public certificates show them."""
+    for place, cited in enumerate(certificate.declared.releases, 1):
+        if cited is None:
+            yield f"release {place}", "stated: no ledger of a run was read"
+            continue
+        warned = f"; warnings: {', '.join(cited.warnings)}" if cited.warnings else ""
+        yield f"release {place}", f"declared to have the ledger with the public digest {cited.ledger}{warned}"
+
+
 def _selections(mechanism: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """How many runs each selection chose from; what follows is one of these runs."""
     for part in mechanism.get("parts", [mechanism]):
         if "runs" in part:
             law, mean = part["runs"]["kind"].replace("-", " "), _plain(float(part["runs"]["mean"]))
             yield "released", f"the best of several runs: {law}, {mean} on average"
+            if part["base"].get("kind") == "one-of":
+                weights = part["base"]["weights"]
+                yield "settings", f"drawn from a list of {sum(weights)}; of {len(weights)} kinds, which follow"
 
 
 def _labels(part: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -11,7 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_serializer, model_validator
+from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent.certificates.declared_text import LONGEST, declarable
 from reticent.certificates.policy import Policy
@@ -20,6 +21,7 @@ from reticent.io.models import Sha256, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load
 from reticent.io.times import Date, moment
 from reticent.records.publication import CONSENTS
+from reticent.records.rules import Word
 from reticent.risk.report import AssessmentRecord, ConditionText, Record
 from reticent.text import Brief
 
@@ -31,6 +33,7 @@ _MOST_POINTS = 256
 _DEEPEST = 32
 _MOST_SIGNATURES = 16
 _MOST_REQUIREMENTS = 4096
+_MOST_CITED = 64
 Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST), AfterValidator(declarable)]
 Points = Annotated[list[float], Field(max_length=_MOST_POINTS)]
 Asked = Annotated[list[float], Field(max_length=_MOST_QUESTIONS)]
@@ -42,6 +45,20 @@ class Edition(StrEnum):
     COMPLETE = "complete"
     PUBLIC = "public"
     """Without what depends on private data."""
+
+
+class CitedRelease(Record):
+    """One of several releases that are certified together, where its ledger was read.
+
+    Attributes:
+        ledger: digest of its ledger in the public form: that of the public certificate of this release alone.
+        training_data: the salted commitment of that ledger to its records, where it has one.
+        warnings: of its ledger, by name.
+    """
+
+    ledger: Sha256
+    training_data: Sha256 | None = None
+    warnings: Annotated[tuple[Word, ...], Field(max_length=_MOST_CITED)] = ()
 
 
 class Declaration(Record):
@@ -57,6 +74,7 @@ class Declaration(Record):
         run_signed_by: id of the key that signed the run when it ended, checked by the certifier.
         publishes: what the issuer consents to show of records that are not public: ``names`` of files and columns,
             ``accuracy`` on test records.
+        releases: of several that are certified together, the ledger of each in order; None where one has none.
     """
 
     subject: Text
@@ -67,6 +85,14 @@ class Declaration(Record):
     weights_sha256: Sha256 | None = None
     run_signed_by: Sha256 | None = None
     publishes: tuple[Literal["names", "accuracy"], ...] = ()
+    releases: Annotated[tuple[CitedRelease | None, ...], Field(max_length=_MOST_CITED)] = ()
+
+    @model_serializer(mode="wrap")
+    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = write(self)
+        if not self.releases:
+            document.pop("releases", None)
+        return document
 
     @model_validator(mode="after")
     def _in_order(self) -> Declaration:

@@ -43,10 +43,10 @@ def persons(mechanism: Mapping[str, Any]) -> Protected:
 
 
 def parts_in(mechanism: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The single mechanisms of one that a document states: those of a ledger, and the run that a selection repeats."""
+    """The single mechanisms of one that a document states: of a ledger, of settings, of the run that is repeated."""
     if "base" in mechanism:
         return parts_in(mechanism["base"])
-    stated = mechanism.get("parts")
+    stated = mechanism.get("parts", mechanism.get("settings"))
     return [one for part in stated for one in parts_in(part)] if isinstance(stated, list) else [mechanism]
 
 

@@ -27,12 +27,12 @@ def misses_its_target(ledger: PublicLedger) -> Found:
     target = ledger.config.get("target")
     if target is None or ledger.stages or ledger.config.get("schedule"):
         return
-    planned = ledger.mechanism()
+    planned = ledger.one_run()
     if not isinstance(target, dict) or not isinstance(planned, DPSGD):
         yield "config.target", "is no target"
         return
     try:
-        least = _least_noise(target, replace(planned, steps=ledger.planned_steps))
+        least = _least_noise(target, replace(planned, steps=ledger.planned_steps), ledger.contraction)
     except (ReticentError, KeyError, TypeError, ValueError) as error:
         yield "config.target", f"cannot be met ({error})"
         return
@@ -62,13 +62,14 @@ def exceeds_its_stop(run: PublicWatchedRun) -> Found:
         yield "planned.stop_at", f"is {plan.stop_at}, and {plan.steps} steps do not keep to it"
 
 
-def _least_noise(target: dict[str, Any], run: DPSGD) -> float:
-    from reticent.adversaries import ADVERSARIES
+def _least_noise(target: dict[str, Any], run: DPSGD, contraction: float | None) -> float:
+    from reticent.adversaries import ADVERSARIES, FinalModel
     from reticent.calibration import NoiseMultiplier
     from reticent.calibration.solve import calibrate
     from reticent.calibration.targets import TARGETS
 
     (name,) = (known for known in TARGETS if target.get(known.replace("-", "_")) is not None)
-    kind, who = TARGETS[name], ADVERSARIES[str(target["adversary"])]()
+    kind, named = TARGETS[name], str(target["adversary"])
+    who = FinalModel(contraction) if named == FinalModel.name else ADVERSARIES[named]()
     wanted = kind(*(float(target[key]) for key in (name.replace("-", "_"), *(place for place, _ in kind.places))))
     return calibrate(run, NoiseMultiplier(), wanted, who, Neighbouring(target["neighbouring"])).value

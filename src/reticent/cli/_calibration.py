@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from reticent.adversaries import Adversary, Method
-from reticent.calibration import BayesSecurity, Calibration, Target, Unknown, unknowns_of
+from reticent.calibration import BayesSecurity, Calibration, MeanRuns, Target, Unknown, unknowns_of
 from reticent.calibration import calibrate as solve
 from reticent.calibration.spelling import forms, target_of
 from reticent.cli._app import option
@@ -18,14 +18,28 @@ from reticent.registry import parameters_of
 from reticent.text import digits, one_of
 
 _STAND_IN = {"sample_rate": 0.5}
-__all__ = ["TARGET", "progress_of", "release_of", "shown", "sizes_of", "target_of", "unknown_of", "with_status"]
+__all__ = [
+    "MEAN_RUNS",
+    "TARGET",
+    "progress_of",
+    "release_of",
+    "runs_searched",
+    "shown",
+    "sizes_of",
+    "target_of",
+    "unknown_of",
+    "with_status",
+]
 
 TARGET = option("target", str, f"{forms()}.", required=True)
 
 
+MEAN_RUNS = "mean-runs"
+
+
 def unknown_of(kind: type[Mechanism], text: str | None) -> tuple[str, Unknown]:
     """``--unknown`` as a type, and its name as typed; the first of the mechanism where nothing was typed."""
-    kinds = unknowns_of(kind)
+    kinds = {**unknowns_of(kind), MEAN_RUNS: MeanRuns()}
     name = next(iter(kinds)) if text is None else text
     if name not in kinds:
         raise ParameterError("unknown", name, one_of(name, kinds))
@@ -38,6 +52,8 @@ def release_of(kind: type[Mechanism], unknown: str, given: Mapping[str, Any]) ->
     Raises:
         ParameterError: what is searched is given too, or something else is missing.
     """
+    if unknown == MEAN_RUNS:
+        return mechanism_given(kind, runs_searched(given))
     field = unknown.replace("-", "_")
     batch = field == "batch_size"
     for name in (field, "sample_rate") if batch else (field,):
@@ -46,6 +62,19 @@ def release_of(kind: type[Mechanism], unknown: str, given: Mapping[str, Any]) ->
     searched = next(p for p in parameters_of(kind) if p.name == ("sample_rate" if batch else field))
     value = searched.search.high if searched.search else searched.kind(1)
     return mechanism_given(kind, given, {searched.name: _STAND_IN.get(searched.name, value)})
+
+
+def runs_searched(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed, with a placeholder for the mean number of runs, which is searched.
+
+    Raises:
+        ParameterError: it is given too, or there is no selection whose runs could be counted.
+    """
+    if given.get("mean_runs") is not None:
+        raise ParameterError("mean_runs", given["mean_runs"], "left out, as it is what is searched", shown=False)
+    if given.get("selection") is None:
+        raise ParameterError("selection", None, f"given with --unknown {MEAN_RUNS}", shown=False)
+    return {**given, "mean_runs": 1.0}
 
 
 def with_status(

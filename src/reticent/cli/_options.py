@@ -33,7 +33,7 @@ SECRETS = (
     ),
     option("guesses", int, "Guesses of that secret; repeatable. Default: 1.", many=True),
 )
-"""What a secret is, for whoever asks how likely it is guessed."""
+"""What a secret is, for a question about how likely it is guessed."""
 
 
 def secrets_of(given: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:

@@ -61,7 +61,7 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
         records = load_dataset(settings.data) if table is None else divided(table.dataset, settings.data)
         planned = make_settings(settings, len(records.train))
         release = planned_release(settings, len(records.train))
-        cost = _cost(settings, records, planned)
+        cost = cost_of(settings, records, planned)
     except ParameterError as error:
         raise ArtifactError(f"{config}: {error}") from None
     risk = _risk(release)
@@ -79,7 +79,7 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
     say(f"model: {kind}; {cost.num_parameters} trained parameters; {records.classes} classes", indent=2)
     say(
         f"cost: {cost.steps} steps of about {cost.batch_size:.6g} of {cost.records} records, "
-        f"{cost.gradients:.4g} gradients, about {_duration(cost.seconds)} on this machine",
+        f"{cost.gradients:.4g} gradients, about {duration(cost.seconds)} on this machine",
         indent=2,
     )
     say(f"noise multiplier {digits(planned.noise_multiplier, 6)}, clip norm {planned.max_grad_norm:.6g}", indent=2)
@@ -87,7 +87,14 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
     say("dry run: nothing was trained or written")
 
 
-def _cost(config: TrainConfig, records: Dataset, planned: Settings) -> Cost:
+def cost_of(config: TrainConfig, records: Dataset, planned: Settings) -> Cost:
+    """What a run takes, from a few steps that are thrown away.
+
+    Args:
+        config: what would be trained.
+        records: its records.
+        planned: settings of the run.
+    """
     from reticent.training.run import rehearse
 
     parameters, seconds = rehearse(config, records, planned)
@@ -131,7 +138,8 @@ def _print_columns(columns: list[dict[str, Any]]) -> None:
         say(f"! read off the records, so not covered by any number: {shown}; declare them with --schema", indent=2)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds in words."""
     if seconds < 1.0:
         return "a second"
     return f"{seconds:.2g} seconds" if seconds < 90.0 else f"{seconds / 60.0:.2g} minutes"

@@ -15,18 +15,23 @@ from reticent.risk.report import Number
 
 if TYPE_CHECKING:
     from reticent.tasks import Engine
+    from reticent.training.selecting import SelectionConfig
     from reticent.training.sweep import Cell, Outcome, Risks, Sweep
 
 SCHEMA = "reticent.sweep/1"
 
 
-def cells_of(config: Path, options: Sequence[str]) -> tuple[Cell, ...]:
-    """The grid in ``sweep:`` of the file and in ``--sweep``; an option replaces the axis of the same key.
+def cells_of(config: Path, options: Sequence[str]) -> tuple[tuple[Cell, ...], SelectionConfig | None]:
+    """The grid in ``sweep:`` of the file and in ``--sweep``, and its section ``selection``.
+
+    An option replaces the axis of the same key. Where the best of several runs is asked for, a list of one will do.
 
     Raises:
-        ArtifactError, ParameterError: as ``make_grid`` and ``parse_axis``.
+        ArtifactError, ParameterError: as ``make_grid``, ``parse_axis`` and ``parse_selection``.
     """
-    from reticent.training.config import load_document
+    from reticent.training.config import load_document, parse_config
+    from reticent.training.selecting import parse_selection
+    from reticent.training.sweep import Cell as One
     from reticent.training.sweep import make_grid, parse_axis
 
     document = load_document(config)
@@ -38,15 +43,19 @@ def cells_of(config: Path, options: Sequence[str]) -> tuple[Cell, ...]:
     for option in options:
         key, values = parse_axis(option)
         axes[key] = values
-    return make_grid(document, axes, str(config))
+    stated = document.pop("selection", None)
+    selection = None if stated is None else parse_selection(stated, str(config))
+    if selection is not None and not axes:
+        return (One({}, parse_config(document, str(config))),), selection
+    return make_grid(document, axes, str(config)), selection
 
 
 def asks_for_sweep(config: Path | None) -> bool:
-    """Whether the file has a section ``sweep``."""
+    """Whether the file has a section ``sweep`` or ``selection``."""
     if config is None:
         return False
     document = yaml.load_file(config)  # what is no configuration is refused before torch is loaded
-    return isinstance(document, dict) and "sweep" in document
+    return isinstance(document, dict) and not {"sweep", "selection"}.isdisjoint(document)
 
 
 def run_sweep(cells: Sequence[Cell], out: Path, engine: Engine, timeout: float | None, *, resume: bool) -> Sweep:

@@ -31,7 +31,6 @@ from reticent.cli._progress import progress_bar, reporting
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
 
-_RULE = "ranks:0.01,0.1,0.3"
 _OF_ONE_RECORD = (
     "note: the scores of single records are private, low ones too: no guarantee covers them, and they promise a person "
     "nothing (docs/theory/auditing.md)"

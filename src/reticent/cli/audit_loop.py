@@ -32,7 +32,7 @@ _WHAT = "New runs of the loop on chosen records were audited: this says nothing 
     "audit-loop",
     argument("function", str, "MODULE:FUNCTION", "Called as function(model, data, claim)."),
     option("claim", Path, "YAML: " + ", ".join(_KEYS) + ".", required=True),
-    option("significance", float, "Probability of accusing a correct loop, at most.", 0.01),
+    option("significance", float, "Probability of accusing a correct loop, at most.", 0.001),
     option("workers", int, "Processes in which the loop runs.", 2),
     option("seed", int, "Seed of the audit's own choices.", 0),
     option("timeout", float, "Give up when no run has ended for this many seconds."),

@@ -12,12 +12,14 @@ from pydantic import Field
 from reticent.adversaries import Adversary, Method, WorstCase
 from reticent.adversaries.base import ALL
 from reticent.adversaries.report import assessment_record
-from reticent.calibration import Calibration, NoiseScale, unknowns_of
+from reticent.calibration import Calibration, MeanRuns, NoiseScale, Unknown, unknowns_of
 from reticent.cli._app import JSON, command, option
 from reticent.cli._calibration import (
+    MEAN_RUNS,
     TARGET,
     progress_of,
     release_of,
+    runs_searched,
     shown,
     sizes_of,
     target_of,
@@ -45,7 +47,7 @@ from reticent.mechanisms import Mechanism, Sampler
 from reticent.mechanisms.codec import mechanism_record
 from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, condition_records, strict
-from reticent.text import digits
+from reticent.text import digits, one_of
 
 SCHEMA = "reticent.calibration/1"
 
@@ -75,33 +77,41 @@ class CalibrationDocument(Record):
     evaluations: int
 
 
+_SCALE = "noise-scale"
 _FILE = LEAF + " All its noise is scaled by one factor."
 
 
 def _of_file() -> click.Command:
     who = adversary_option("worst-case", many=False)
 
-    @command(
-        "ledger", LEDGER, TARGET, *selection_options(), who, *adversary_options(), *curve_options(), JSON, help=_FILE
-    )
+    asked = option("unknown", str, f"What is searched: {_SCALE}, or with --selection {MEAN_RUNS}. Default: {_SCALE}.")
+    more = (*selection_options(), asked, who, *adversary_options(), *curve_options())
+
+    @command("ledger", LEDGER, TARGET, *more, JSON, help=_FILE)
     def of_file(file: Path, json: bool, **given: Any) -> None:
         from reticent.api.documents import release_in
 
         target, release = target_of(given["target"]), release_in(file)
-        if any(
+        name = given["unknown"] or _SCALE
+        if name not in (_SCALE, MEAN_RUNS):
+            raise ParameterError("unknown", name, one_of(name, (_SCALE, MEAN_RUNS)))
+        unknown: Unknown = NoiseScale() if name == _SCALE else MeanRuns()
+        typed = given if name == _SCALE else runs_searched(given)
+        if name == _SCALE and any(
             getattr(part, "noise_multiplier", 1.0) == 0.0
             for part in getattr(release.mechanism, "parts", [release.mechanism])
         ):
             raise UnsupportedError(f"{file}: no factor gives noise to a release that has none; reticent lint says why")
         who = _one_attacker(given["adversary"], given)
         relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
-        answer = with_status(selected(release.mechanism, given), NoiseScale(), target, who, relation, method, json)
-        document = document_of(answer, "noise-scale")
+        answer = with_status(selected(release.mechanism, typed), unknown, target, who, relation, method, json)
+        document = document_of(answer, name)
         if json:
             print_json(with_warnings(document, release.warnings))
             return
-        _print(document, answer.unknown.risk_grows)
-        say("every noise multiplier is to be multiplied by the noise scale")
+        _print(document, answer.unknown)
+        if name == _SCALE:
+            say("every noise multiplier is to be multiplied by the noise scale")
         say_warnings(release.warnings)
 
     return of_file
@@ -109,7 +119,8 @@ def _of_file() -> click.Command:
 
 def _of_kind(kind: type[Mechanism]) -> click.Command:
     own, names, who = mechanism_options(kind), list(unknowns_of(kind)), adversary_option("worst-case", many=False)
-    unknown = option("unknown", str, f"What is searched: {', '.join(names)}. Default: {names[0]}.")
+    searched = f"What is searched: {', '.join(names)}; with --selection also {MEAN_RUNS}. Default: {names[0]}."
+    unknown = option("unknown", str, searched)
 
     @command(
         kind.name, TARGET, *own, unknown, who, *adversary_options(own), *curve_options(), JSON, help=first_line(kind)
@@ -183,7 +194,7 @@ def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
     if json:
         print_json(document)
         return
-    _print(document, answer.unknown.risk_grows)
+    _print(document, answer.unknown)
     say_if_unused(given.get("dimension"), [given["adversary"]])
 
 
@@ -210,9 +221,9 @@ def document_of(answer: Calibration, unknown: str) -> CalibrationDocument:
     )
 
 
-def _print(document: CalibrationDocument, grows: bool) -> None:
-    """``grows``: more of what was searched is more risk, so its digits are rounded down."""
-    measure = document.target.split("=")[0]
+def _print(document: CalibrationDocument, unknown: Unknown) -> None:
+    """Where more of what was searched is more risk, its digits are rounded down."""
+    grows, measure = unknown.risk_grows, document.target.split("=")[0]
     say(f"{document.unknown.replace('-', ' ')}: {digits(document.value, 6, up=not grows)}")
     say(
         f"{document.adversary} ({document.neighbouring}, {document.method}, {document.claim}) then has {measure} "
@@ -221,7 +232,12 @@ def _print(document: CalibrationDocument, grows: bool) -> None:
     if document.adversary != WorstCase.name:
         say(f"the worst case has {shown(document.worst_case.achieved, document.target)} at this value")
     many = "1 evaluation" if document.evaluations == 1 else f"{document.evaluations} evaluations"
-    say(f"within a relative {document.slack:.1g} of the edge; {many}")
+    if unknown.proven_edge:
+        say(f"within a relative {document.slack:.1g} of the edge; {many}")
+    elif document.value >= unknown.high:
+        say(f"the end of what is searched; {many}")
+    else:
+        say(f"a relative {document.slack:.1g} more would miss the target; a value beyond it is not ruled out; {many}")
     for note in document.worst_case.notes:
         say(note)
     print_conditions([(document.adversary, document.conditions)])

@@ -19,7 +19,7 @@ from reticent.errors import ParameterError
     argument("entry", str, "[ID|all]", "Run this one again; all: every one.", required=False),
     option("quick", bool, "With all: leave out what takes more than a minute."),
     option("keep", bool, "Store the new results and pictures in the checkout."),
-    option("page", bool, "Write docs/evidence/gallery.md and docs/evidence/utility.md of the checkout anew."),
+    option("page", bool, "Write the gallery and docs/evidence/utility.md of the checkout anew."),
     JSON,
 )
 def reproduce(entry: str | None, quick: bool, keep: bool, page: bool, json: bool) -> None:
@@ -69,8 +69,10 @@ def _write_page() -> None:
     from reticent import papers
 
     results = [papers.stored(i) for i in papers.stored_ids()]
-    for name, page in (("gallery", papers.gallery_page), ("utility", papers.utility_page)):
-        (papers.checkout() / "docs" / "evidence" / f"{name}.md").write_text(page(results), encoding="utf-8")
+    for name, text in papers.pages(results).items():
+        path = papers.checkout() / "docs" / "evidence" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def _print_json(entry: str | None, drifted: dict[str, tuple[str, ...]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from reticent.cli._keys import private_key
 from reticent.cli._limits import limited
 from reticent.cli._plan import print_plan
 from reticent.cli._progress import progress_bar
+from reticent.cli._selection import planned, print_planned, run_selection
 from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
 from reticent.cli._tables import say
 from reticent.data.files import check_file
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from reticent.data.own import OwnTable
     from reticent.tasks import Engine
     from reticent.training import Run, TrainConfig
+    from reticent.training.selecting import SelectionConfig
+    from reticent.training.sweep import Cell
 
 _LARGEST_TEXT = 1 << 20
 
@@ -81,14 +85,24 @@ def train(
     _look_first(config, data, schema)
     traced = (trace_every, trace_masks) if trace or trace_masks or trace_every != 1 else None
     if sweep or asks_for_sweep(config):
-        if config is None or data is not None or checkpoint is not None or sign is not None:
-            wanted = "given with a configuration, and without --data, --checkpoint and --sign"
-            raise ParameterError("sweep", sweep, wanted)
+        if config is None or data is not None or checkpoint is not None:
+            raise ParameterError("sweep", sweep, "given with a configuration, and without --data and --checkpoint")
+        require_torch()
+        cells, selection = cells_of(config, sweep)
+        elsewhere = resume or address is not None or timeout is not None or (engine, workers) != ("local", 1)
+        if selection is not None:
+            if elsewhere or traced is not None:
+                wanted = "left out with selection: it trains in this process, and keeps nothing but the best"
+                raise ParameterError("engine", engine, wanted, shown=False)
+            _select(config, cells, selection, out, sign, dry_run=dry_run, json=json)
+            return
+        if sign is not None:
+            raise ParameterError("sign", str(sign), "left out of a sweep: sign the certificate of a run", shown=False)
         if dry_run:
             raise ParameterError("dry_run", True, "left out of a sweep: it shows one run", shown=False)
         if out is None:
             raise _no_folder(config)
-        _sweep(config, sweep, traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
+        _sweep(cells, traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
         return
     if resume or address is not None or timeout is not None or (engine, workers) != ("local", 1):
         raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep", shown=False)
@@ -97,7 +111,7 @@ def train(
         if data is None and value is not None:
             raise ParameterError(name, value, "left out unless --data is given", shown=False)
     if out is not None and checkpoint is None and (out.is_symlink() or out.exists()):
-        raise ArtifactError(f"{out} already exists; choose another --out, nothing is overwritten")
+        raise _taken(out)
     if data is not None:
         config, settings, table = _own(config, data, label, sensitive, schema)
     elif config is None:
@@ -138,8 +152,7 @@ def _no_folder(config: Path) -> ParameterError:
 
 
 def _sweep(
-    config: Path,
-    axes: tuple[str, ...],
+    cells: Sequence[Cell],
     traced: tuple[int, bool] | None,
     out: Path,
     engine: Engine,
@@ -148,11 +161,34 @@ def _sweep(
     resume: bool,
     json: bool,
 ) -> None:
-    require_torch()
-    cells = cells_of(config, axes)
     if traced is not None:
         cells = tuple(replace(cell, config=_with_trace(cell.config, *traced)) for cell in cells)
     print_sweep(run_sweep(cells, out, engine, timeout, resume=resume), json=json)
+
+
+def _select(
+    config: Path,
+    cells: Sequence[Cell],
+    selection: SelectionConfig,
+    out: Path | None,
+    sign: Path | None,
+    *,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    if out is not None and (out.is_symlink() or out.exists()):
+        raise _taken(out)
+    plan = planned(config, cells, selection)
+    if dry_run:
+        print_planned(config, plan, json=json)
+        return
+    if out is None:
+        raise _no_folder(config)
+    run_selection(config, plan, out, None if sign is None else private_key(sign), json=json)
+
+
+def _taken(out: Path) -> ArtifactError:
+    return ArtifactError(f"{out} already exists; choose another --out, nothing is overwritten")
 
 
 def load_settings(config: Path) -> TrainConfig:

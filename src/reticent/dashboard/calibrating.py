@@ -19,6 +19,7 @@ from reticent.calibration import (
     Unknown,
     UnreachableError,
     calibrate,
+    of_release,
 )
 from reticent.dashboard.catalogue import TARGETS
 from reticent.dashboard.figures import Figure, empty, fitted, traces
@@ -63,7 +64,7 @@ def search(
         UnsupportedError: the mechanism has no such parameter.
         ParameterError: a number is missing for the worst case.
     """
-    unknown.put(mechanism, 1.0)
+    of_release(unknown, mechanism).put(mechanism, 1.0)
     found, skipped = [], {}
     for who in adversaries:
         between()

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from reticent import registry
 from reticent.adversaries import Adversary, FinalModel, everybody
-from reticent.calibration import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
+from reticent.calibration import BatchSize, MeanRuns, NoiseMultiplier, SampleRate, Steps, Unknown
 from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism, Sampler
+from reticent.pairs.selected import RUNS
 from reticent.registry import parameters_of
 
 
@@ -57,6 +58,8 @@ PARAMETERS: dict[str, Parameter] = {
         Parameter("uses_per_epoch", "Uses per epoch", "", 1, 100, whole=True, hint="of one record"),
         Parameter("draws_per_step", "Draws per step", "", 1, 100, whole=True, hint="summed before the noise"),
         Parameter("records_per_user", "Records per person", "", 1, 100, whole=True, hint="protected together"),
+        Parameter("mean_runs", "Runs on average", "10", 1, 1000, hint="of which the best is released"),
+        Parameter("shape", "Shape", "0", -0.9, 5.0, log=False, hint="1 is geometric"),
         Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="unknown directions"),
         Parameter("relaxed_probability", "Direction unknown", "0.5", 0.0, 1.0, log=False, hint="how often"),
         Parameter("susceptibility", "Susceptibility K", "", 0.1, 1e6, hint="empty: average record"),
@@ -97,6 +100,12 @@ OF_SAMPLERS = {
     "draws_per_step": Sampler.POISSON,
 }
 """Fields that one sampler has."""
+ONE_RUN = "one"
+"""Where no selection is asked for."""
+OF_RUNS: dict[str, dict[str, str]] = {
+    name: {p.option.replace("-", "_"): p.name for p in parameters_of(law)} for name, law in RUNS.items()
+}
+"""Fields of the page that a law of the number of runs has, with its own names for them, by law."""
 _OF_DPSGD = ("noise_multiplier", "sample_rate", "steps", "dataset_size", "batch_size", "epochs", "dimension")
 
 
@@ -170,5 +179,6 @@ UNKNOWNS: dict[str, tuple[str, str, Unknown]] = {
     "sample-rate": ("Rate", "largest sample rate", SampleRate()),
     "steps": ("Steps", "most steps", Steps()),
     "batch-size": ("Batch", "largest batch", BatchSize()),
+    "mean-runs": ("Runs", "runs on average", MeanRuns()),
 }
 """Label, what the answer is called, and the type; by name on the command line."""

@@ -9,7 +9,9 @@ from dash import dcc, html
 from reticent.adversaries import style_of
 from reticent.dashboard.catalogue import (
     ATTACKERS,
+    OF_RUNS,
     OF_SAMPLERS,
+    ONE_RUN,
     PARAMETERS,
     PLACES,
     RELEASED,
@@ -46,6 +48,7 @@ _SAMPLERS = {
     Sampler.SHUFFLED.value: "shuffled",
     Sampler.CYCLIC.value: "cyclic",
 }
+_SELECTIONS = {ONE_RUN: "no", **{name: name.replace("-", " ") for name in OF_RUNS}}
 _LIVE: dict[str, Any] = {"aria-live": "polite"}
 
 _DRAGGED: Any = {**GRAPH, "edits": {"shapePosition": True}}
@@ -127,6 +130,8 @@ def _settings() -> list[Any]:
                 html.Div(
                     choice("sampler", _SAMPLERS, "Sampler", "options", legend="small-label"), className="for-dpsgd"
                 ),
+                choice("selection", _SELECTIONS, "Tuned: the best of several runs", "options", legend="small-label"),
+                *[_field(PARAMETERS[name]) for name in PARAMETERS if any(name in own for own in OF_RUNS.values())],
                 choice("relation", _RELATIONS, "Neighbouring data sets", "options", legend="small-label"),
             ]
         ),
@@ -210,6 +215,7 @@ def made_styles() -> str:
     rules += [
         f"body:not([data-sampler={of.value}]) .f-{name}{{display:none!important}}" for name, of in OF_SAMPLERS.items()
     ]
+    rules += [f"body[data-selection={law}] .f-{name}{{display:grid}}" for law, own in OF_RUNS.items() for name in own]
     rules += [f"body[data-attackers~={name}] #for-{name}{{display:block}}" for name in ATTACKERS]
     for name, look in {**{name: style_of(name) for name in ATTACKERS}, **COMPARED}.items():
         stops, at = [], 0

@@ -11,12 +11,23 @@ from urllib.parse import parse_qsl, urlencode
 from reticent.adversaries import Adversary
 from reticent.calibration import Target, Unknown
 from reticent.calibration.targets import TARGETS as KINDS
-from reticent.dashboard.catalogue import ATTACKERS, OF_SAMPLERS, PARAMETERS, PLACES, RELEASED, TARGETS, UNKNOWNS
+from reticent.dashboard.catalogue import (
+    ATTACKERS,
+    OF_RUNS,
+    OF_SAMPLERS,
+    ONE_RUN,
+    PARAMETERS,
+    PLACES,
+    RELEASED,
+    TARGETS,
+    UNKNOWNS,
+)
 from reticent.dashboard.released import MOST_STEPS, release_of
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler, Selection
 from reticent.mechanisms.codec import within_reach
 from reticent.mechanisms.dpsgd import steps_in
+from reticent.mechanisms.selection import runs_called
 from reticent.registry import Parameter, parameters_of
 
 OWN_RELATION = "own"
@@ -30,6 +41,7 @@ DEFAULTS: dict[str, str] = {
     "by": "rate",
     **{p.name: p.start for p in PARAMETERS.values()},
     "sampler": Sampler.POISSON.value,
+    "selection": ONE_RUN,
     "relation": OWN_RELATION,
     "attackers": "relaxed",
     "view": "curves",
@@ -46,6 +58,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "mechanism": tuple(RELEASED),
     "by": ("rate", "data"),
     "sampler": tuple(Sampler),
+    "selection": (ONE_RUN, *OF_RUNS),
     "relation": (OWN_RELATION, *Neighbouring),
     "view": VIEWS,
     "target": tuple(TARGETS),
@@ -56,7 +69,7 @@ _LONGER = {"attackers": 600, "ledger": 6_000, "policy": 6_000, "pinned": 20_000}
 _LONGEST_ADDRESS = 60_000
 _MOST = MOST_STEPS
 
-PINNED = ("mechanism", "by", *PARAMETERS, "sampler", "relation", "ledger")
+PINNED = ("mechanism", "by", *PARAMETERS, "sampler", "selection", "relation", "ledger")
 """What is kept of setting A in a comparison."""
 
 
@@ -119,7 +132,21 @@ class State:
 
 
 def mechanism_of(state: State) -> Mechanism:
-    """What was released.
+    """What was released: one run, or the best of several.
+
+    Raises:
+        ParameterError: a field is empty, no number, or out of its domain.
+        ArtifactError: the file says nothing that can be assessed.
+    """
+    run = _one_run(state)
+    if state["selection"] == ONE_RUN:
+        return run
+    law = runs_called(state["selection"])
+    return Selection(run, law(**{own: number(state, name) for name, own in OF_RUNS[law.name].items()}))
+
+
+def _one_run(state: State) -> Mechanism:
+    """What one run releases.
 
     Raises:
         ParameterError: a field is empty, no number, or out of its domain.

@@ -17,11 +17,13 @@ from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Declaration
 from reticent.dashboard.calibrating import search
+from reticent.dashboard.catalogue import OF_RUNS
 from reticent.dashboard.readings import QUESTIONS, Answer, points
 from reticent.dashboard.released import as_text
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Selection
+from reticent.mechanisms.selection import inner_of
 
 _Plain = DPSGD | Gaussian | Laplace
 _FILE = "release.json"
@@ -36,10 +38,9 @@ def risk_python(state: State, answer: Answer) -> str:
     """A script that prints advantage and Bayes security of everybody who was answered."""
     release, relation = mechanism_of(state), relation_of(state)
     who = _answered(state, answer)
-    used = [*_names(release), *(["Neighbouring"] if relation else [])]
     names = sorted({type(a).__name__ for a in who})
     return (
-        f"from reticent.mechanisms import {', '.join(sorted(set(used)))}\n"
+        f"{_imports(release, relation)}"
         "from reticent.risk import advantage, bayes_security\n"
         f"from reticent.adversaries import {', '.join([*names, 'assess'])}\n\n"
         f"release = {_written(release)}\n"
@@ -51,11 +52,11 @@ def risk_python(state: State, answer: Answer) -> str:
 def risk_command(state: State, answer: Answer) -> str:
     """The command line with the same numbers; what a file says is written to a file first."""
     release = mechanism_of(state)
-    who = _answered(state, answer)
-    if not isinstance(release, _Plain):
+    who, run = _answered(state, answer), _one_run(release)
+    if not isinstance(run, _Plain):
         words = ["reticent", "risk", "ledger", _FILE, *_who(who), *_relation(relation_of(state)), *_PRIORS]
         return f"printf %s {shlex.quote(as_text(release))} > {_FILE}\n{_joined(words)}"
-    words = ["reticent", "risk", _kind(release), *_options(release, leave=_implied(release))]
+    words = ["reticent", "risk", run.name, *_options(run, leave=_implied(run)), *_runs(release)]
     return _joined([*words, *_who(who), *_relation(relation_of(state)), *_PRIORS])
 
 
@@ -69,12 +70,11 @@ def calibration_python(state: State, found: Sequence[Calibration]) -> str:
     """A script that prints what each attacker would allow, and the worst case there."""
     release, relation, target, unknown = mechanism_of(state), relation_of(state), target_of(state), unknown_of(state)
     who = [c.adversary for c in found]
-    used = [*_names(release), *(["Neighbouring"] if relation else [])]
     names = sorted({type(a).__name__ for a in who})
     kinds = sorted([type(target).__name__, type(unknown).__name__])
     return (
         f"from reticent.calibration import {', '.join(kinds)}, calibrate\n"
-        f"from reticent.mechanisms import {', '.join(sorted(set(used)))}\n"
+        f"{_imports(release, relation)}"
         f"from reticent.adversaries import {', '.join(names)}\n\n"
         f"release = {_written(release)}\n"
         f"target = {_written(target)}\n"
@@ -87,17 +87,16 @@ def calibration_python(state: State, found: Sequence[Calibration]) -> str:
 def calibration_command(state: State, found: Sequence[Calibration]) -> str:
     """One command for each attacker."""
     release, target, unknown = mechanism_of(state), target_of(state), unknown_of(state)
+    run = _one_run(release)
     searched = {
         "sample_rate": ("sample_rate", "batch_size"),
         "batch_size": ("sample_rate", "batch_size"),
         "steps": ("steps", "releases"),
     }.get(unknown.name, (unknown.name,))
-    known = _options(release, leave=(*searched, "batches_per_epoch"))
-    shared = ["--target", _target(target), "--unknown", _unknown(unknown, release), *known]
+    known = [*_options(run, leave=(*searched, "batches_per_epoch")), *_runs(release, leave=searched)]
+    shared = ["--target", _target(target), "--unknown", _unknown(unknown, run), *known]
     return "\n".join(
-        _joined(
-            ["reticent", "calibrate", _kind(release), *shared, *_who([c.adversary]), *_relation(relation_of(state))]
-        )
+        _joined(["reticent", "calibrate", run.name, *shared, *_who([c.adversary]), *_relation(relation_of(state))])
         for c in found
     )
 
@@ -172,7 +171,7 @@ def _names(release: Mechanism) -> list[str]:
     """What a script imports to write the release down."""
     stated = fields(release)  # type: ignore[arg-type]
     values = [getattr(release, f.name) for f in stated if getattr(release, f.name) != f.default]
-    parts = release.parts if isinstance(release, Ledger) else ()
+    parts = () if inner_of(release) == (release,) else inner_of(release)
     return [
         type(release).__name__,
         *[type(value).__name__ for value in values if isinstance(value, Enum)],
@@ -222,8 +221,24 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _kind(release: Mechanism) -> str:
-    return type(release).__name__.lower()
+def _one_run(release: Mechanism) -> Mechanism:
+    return release.base if isinstance(release, Selection) else release
+
+
+def _runs(release: Mechanism, leave: Sequence[str] = ()) -> list[str]:
+    """``--selection`` and what goes with it."""
+    if not isinstance(release, Selection):
+        return []
+    law = release.runs
+    stated = {name: getattr(law, own) for name, own in OF_RUNS[law.name].items() if name not in leave}
+    return ["--selection", law.name, *[word for name in stated for word in (_option(name), repr(stated[name]))]]
+
+
+def _imports(release: Mechanism, relation: Neighbouring | None) -> str:
+    """Of what the release is written with, and of nothing that it is not."""
+    laws = f"from reticent.pairs import {type(release.runs).__name__}\n" if isinstance(release, Selection) else ""
+    names = sorted({*_names(release), *(["Neighbouring"] if relation else [])})
+    return f"from reticent.mechanisms import {', '.join(names)}\n{laws}"
 
 
 def _joined(words: Sequence[str]) -> str:

@@ -207,7 +207,7 @@ def _truncated(event: dp_event.TruncatedSubsampledGaussianDpEvent, count: int) -
 
 
 def _mixture(event: dp_event.MixtureOfGaussiansDpEvent, count: int) -> DPSGD:
-    """Multiples of one sensitivity with binomial probabilities: all records of a person, each by a coin of its own."""
+    """Multiples of one sensitivity with binomial probabilities: all records of a person, each drawn independently."""
     shifts, weights = np.array(event.sensitivities, dtype=float), np.array(event.sampling_probs, dtype=float)
     order = np.argsort(shifts)
     shifts, weights = shifts[order], weights[order]

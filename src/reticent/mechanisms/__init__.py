@@ -9,6 +9,7 @@ from reticent.mechanisms.guarantee import Guarantee
 from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.matrix import MatrixMechanism
+from reticent.mechanisms.one_of import OneOf
 from reticent.mechanisms.randomised_response import RandomisedResponse
 from reticent.mechanisms.sampling import Sampler
 from reticent.mechanisms.selection import Selection
@@ -30,6 +31,7 @@ __all__ = [
     "MatrixMechanism",
     "Mechanism",
     "Neighbouring",
+    "OneOf",
     "Part",
     "RandomisedResponse",
     "Sampler",

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from reticent.errors import ArtifactError, ParameterError, ReticentError
-from reticent.mechanisms import MECHANISMS, Ledger, Mechanism, Selection
+from reticent.mechanisms import MECHANISMS, Ledger, Mechanism, OneOf, Selection
 from reticent.mechanisms.selection import runs_called
 from reticent.mechanisms.units import Unit
 from reticent.registry import Parameter, parameters_of
@@ -22,6 +22,9 @@ def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:
     """The mechanism as plain data, with its kind."""
     if isinstance(mechanism, Ledger):
         return {"kind": mechanism.name, "parts": [mechanism_record(part) for part in mechanism.parts]}
+    if isinstance(mechanism, OneOf):
+        settings = [mechanism_record(one) for one in mechanism.settings]
+        return {"kind": mechanism.name, "settings": settings, "weights": list(mechanism.weights)}
     if isinstance(mechanism, Selection):
         runs = {p.name: getattr(mechanism.runs, p.name) for p in parameters_of(type(mechanism.runs))}
         runs = {"kind": mechanism.runs.name, **runs}
@@ -45,6 +48,8 @@ def mechanism_of(record: dict[str, Any]) -> Mechanism:
             return within_reach(Ledger(tuple(mechanism_of(part) for part in _parts(fields))))
         if kind == "selection":
             return within_reach(_selection(**fields))
+        if kind == "one-of":
+            return within_reach(_one_of(**fields))
         known = MECHANISMS[str(kind)]
         for parameter in parameters_of(known):
             if fields.get(parameter.name) is not None:
@@ -88,6 +93,13 @@ def _selection(base: dict[str, Any], runs: dict[str, Any]) -> Selection:
     kind = runs_called(str(law.pop("kind")))
     known = {p.name: p for p in parameters_of(kind)}
     return Selection(mechanism_of(base), kind(**{name: value_of(known[name], value) for name, value in law.items()}))
+
+
+def _one_of(settings: list[dict[str, Any]], weights: list[Any]) -> OneOf:
+    if not all(isinstance(given, list) and len(given) <= _MOST_PARTS for given in (settings, weights)):
+        raise ParameterError("settings", "given", f"a list of at most {_MOST_PARTS} mechanisms, with weights")
+    whole = tuple(weight for weight in weights if isinstance(weight, int) and 0 < weight <= _LARGEST_COUNT)
+    return OneOf(tuple(mechanism_of(one) for one in settings), whole)
 
 
 def _parts(fields: dict[str, Any]) -> list[dict[str, Any]]:

@@ -308,9 +308,7 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
         return ()
     keys = ("RETICENT:whole-user-dominance", *epoch_theorems(stated))
     if noise == 0.0:
-        return (
-            Part(pairs.Disclosure(rate), run.steps * records, keys),
-        )  # each record shows the person by a coin of its own
+        return (Part(pairs.Disclosure(rate), run.steps * records, keys),)  # each record shows the person independently
     pair: pairs.Pair
     if rate == 1.0:
         pair = pairs.GaussianPair(noise, 1.0, records * neighbouring.sensitivity)
@@ -402,7 +400,7 @@ def largest_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
 
 
 def singly_sampled(release: Mechanism) -> TypeGuard[DPSGD]:
-    """Whether single records are protected, each drawn by a coin of its own: what closed forms are known for.
+    """Whether single records are protected, each drawn independently: what closed forms are known for.
 
     Args:
         release: any mechanism.

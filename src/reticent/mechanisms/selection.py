@@ -9,19 +9,23 @@ from reticent import pairs
 from reticent.errors import ParameterError
 from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms.one_of import OneOf
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.pairs.selected import RUNS, Runs
 from reticent.proofs import Condition, Status, condition
 from reticent.text import one_of
 
+OF_SELECTION = ("independent-runs", "hidden-runs", "best-only", "counted-scores")
+"""Keys of conditions that every selection rests on."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Selection(Mechanism):
     """The best of several runs of one mechanism, and nothing of the others.
 
-    Each run draws its setting from the same grid, by itself, and releases its result with a score. How many there are
-    is drawn before the first. The worst setting of the grid is what ``base`` describes.
+    Each run draws its setting from the same list, by itself, and releases its result with a score. How many there are
+    is drawn before the first. ``base`` is at least as revealing as each setting of the list, or a ``OneOf`` of them.
 
     Attributes:
         base: one run.
@@ -43,7 +47,7 @@ class Selection(Mechanism):
     name: ClassVar[str] = "selection"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.base, Mechanism) or any(isinstance(part, Selection) for part in parts_of(self.base)):
+        if not isinstance(self.base, Mechanism) or _selects(self.base):
             raise ParameterError("base", type(self.base).__name__, "a mechanism without a selection in it")
         if not isinstance(self.runs, Runs):
             raise ParameterError("runs", self.runs, "Geometric(20), or another law of the number of runs")
@@ -68,11 +72,7 @@ class Selection(Mechanism):
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """Those of one run, and how runs were drawn."""
-        return (
-            *self.base.conditions,
-            condition("independent-runs", Status.DECLARED),
-            condition("best-only", Status.DECLARED),
-        )
+        return (*self.base.conditions, *(condition(key, Status.DECLARED) for key in OF_SELECTION))
 
     @property
     def unit(self) -> Unit:
@@ -106,12 +106,31 @@ def runs_called(name: str) -> type[Runs]:
 
 
 def singles_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    """The single mechanisms of one: those of a ledger, and the run that a selection repeats.
+    """The single mechanisms of one: those of a ledger, of a list of settings, and the run that a selection repeats.
 
     Args:
         mechanism: any.
     """
+    inner = inner_of(mechanism)
+    return inner if inner == (mechanism,) else tuple(one for part in inner for one in singles_of(part))
+
+
+def _selects(mechanism: Mechanism) -> bool:
     if isinstance(mechanism, Selection):
-        return singles_of(mechanism.base)
-    parts = parts_of(mechanism)
-    return parts if parts == (mechanism,) else tuple(one for part in parts for one in singles_of(part))
+        return True
+    return any(_selects(part) for part in inner_of(mechanism) if part is not mechanism)
+
+
+def inner_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
+    """What a mechanism is made of: the parts of a ledger, the settings of a list, the run of a selection; or itself.
+
+    Args:
+        mechanism: any.
+    """
+    match mechanism:
+        case Selection(base=base):
+            return (base,)
+        case OneOf(settings=settings):
+            return settings
+        case _:
+            return parts_of(mechanism)

@@ -18,6 +18,7 @@ from reticent.pairs.random_allocation import AllocatedPersonPair as AllocatedPer
 from reticent.pairs.selected import Fixed as Fixed
 from reticent.pairs.selected import Geometric as Geometric
 from reticent.pairs.selected import NegativeBinomial as NegativeBinomial
+from reticent.pairs.selected import OneOfPairs as OneOfPairs
 from reticent.pairs.selected import Poisson as Poisson
 from reticent.pairs.selected import Runs as Runs
 from reticent.pairs.selected import SelectedPair as SelectedPair

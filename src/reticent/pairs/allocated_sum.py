@@ -121,17 +121,13 @@ def log_normal(deviation: float, window: Window, effort: Effort, *, above: bool,
     with np.errstate(divide="ignore"):
         z = np.log(borders) / deviation + 0.5 * deviation
     mass, mean = _cells(z), _cells(z - deviation)
-    at = np.clip(mean / mass, borders[:-1], borders[1:])
+    # Where the pitch is that of a long sum, most cells of a single variable are empty: their place does not matter.
+    at = np.clip(np.divide(mean, mass, out=np.zeros(len(mass)), where=mass > 0.0), borders[:-1], borders[1:])
     # Masses are those of slightly moved borders; a mean within its cell may be wrong by the errors of both numbers.
     steps = np.minimum(np.abs(z[:-1]), np.abs(z[1:]))
-    loose = (
-        _ROUNDING
-        * (1.0 + steps)
-        * (1.0 + steps + deviation)
-        * (_smaller_tail(z) / mass + _smaller_tail(z - deviation) / mean)
-    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        wrong = np.minimum(loose, np.diff(borders) / borders[:-1])
+        tails = _smaller_tail(z) / mass + _smaller_tail(z - deviation) / mean
+        wrong = np.fmin(_ROUNDING * (1.0 + steps) * (1.0 + steps + deviation) * tails, np.diff(borders) / borders[:-1])
     eta = float(wrong[mass > 0].max()) + 4.0 * _ROUNDING * (1.0 + deviation) * (12.0 + 2.0 * deviation)
     middle = max(int(np.searchsorted(z, 0.0)) - 1, 0)
     kappa = EPS * (4.0 / float(mass[middle]) + 8.0)

@@ -21,7 +21,7 @@ from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, Effort, Law, Wind
 from reticent.pairs.base import Pair
 
 _FEW = 1024  # bins whose sums take few doublings, so that each may err by more
-_LEAST_NOISE, _MOST = 0.05, 2**20  # below the first and above the second nothing is computed on grids
+_LEAST_NOISE, _MOST = 0.05, 2**24  # below the first and above the second nothing is computed on grids
 _LONGEST = 32  # records of one person that are followed one by one
 _LEAST = 1e-60  # added to what is an error rate of a test, or a delta: products of masses may underflow
 
@@ -116,7 +116,7 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
     """The curves of one epoch, H0 = absent: of a stronger attacker, and of a weaker one.
 
     With next to no noise these are an attacker who sees the step, and one who looks at the largest observation. More
-    than a million bins are no worse than a million: the mean of more variables is smaller in convex order.
+    than 16 million bins are no worse than these: the mean of more variables is smaller in convex order.
 
     By RETICENT:allocation-enclosure.
 

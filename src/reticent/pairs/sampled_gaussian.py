@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reticent.curves._sums import roundings, weighted
 from reticent.errors import NumericalError
 from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, GaussianMixture, Nodes
 from reticent.pairs.loss_cells import LossCells, chunks
@@ -116,9 +117,14 @@ class SampledGaussian:
         return np.expm1(np.minimum(self.nodes.loss, 700.0))
 
     @cached_property
+    def _total_growth(self) -> np.floating:
+        """E_P[e^L - 1] over the nodes."""
+        return weighted(self._growth[None], self.nodes.weight)[0]
+
+    @cached_property
     def _blurred(self) -> np.ndarray:
-        """Weights times the relative error behind a loss, in eps."""
-        return self.nodes.weight * self.nodes.blur
+        """Weights times the relative error of a term, in 16 eps: what is behind its loss, and the sum over nodes."""
+        return self.nodes.weight * (self.nodes.blur + roundings(len(self.nodes.x)) / 32.0)
 
     @cached_property
     def _peaks(self) -> np.ndarray:
@@ -142,10 +148,10 @@ class SampledGaussian:
         rule, outside = rule[:-2], outside[:-2]
         grown, size = np.expm1(exponents[:, None] * grid.loss), np.abs(exponents)
         steady = np.abs(grown) @ self._blurred + size * (np.abs(self._growth) @ self._blurred)
-        excess = grown @ grid.weight - exponents * (self._growth @ grid.weight)
+        excess = weighted(grown, grid.weight) - exponents * self._total_growth
         for k in np.flatnonzero(exponents == 0.5):  # e^(L/2) - 1 - (e^L - 1) / 2 is a square
-            square = grown[k] ** 2
-            excess[k], steady[k] = -0.5 * (square @ grid.weight), square @ self._blurred
+            square = grown[k : k + 1] ** 2
+            excess[k], steady[k] = -0.5 * weighted(square, grid.weight)[0], (square @ self._blurred)[0]
         rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * self._unit_in_last_place * steady
         return RealMoments(excess, rule, rest.astype(float))
 
@@ -201,9 +207,14 @@ class SampledGaussian:
         return real, imaginary
 
     def turning(self, tilted: np.ndarray) -> float:
-        """Rounding of e^(itL) summed over ``tilted`` weights, for each unit of frequency."""
+        """Rounding of e^(itL) - 1 summed over ``tilted`` weights, for each unit of frequency.
+
+        16 eps of t |L| for a term; and for the sums of ``turned`` half an eps of 2 t |L| for each rounding of either
+        part, two more to add them up, and sqrt(2) for both parts together.
+        """
         grid = self.nodes
-        return 16 * self._unit_in_last_place * float((tilted * np.abs(grid.loss)) @ grid.blur)
+        blur = grid.blur + _ROOT_TWO / 16.0 * (roundings(len(grid.x), parts=2) + 2)
+        return 16 * self._unit_in_last_place * float((tilted * np.abs(grid.loss)) @ blur)
 
     def rule(self, c: float, frequencies: np.ndarray) -> np.ndarray:
         """Bound on the trapezoid rule's error at each frequency, the best of a few strips.

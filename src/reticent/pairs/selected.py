@@ -18,6 +18,7 @@ from reticent.registry import described
 
 _MOST = 1e9  # runs on average
 _HALVINGS = 200
+_LEAST = -100.0  # log of gamma
 
 
 class Runs(ABC):
@@ -49,11 +50,12 @@ class Runs(ABC):
         """One number of runs."""
 
     @abstractmethod
-    def most_loss(self, largest: float) -> float:
-        """By how much the privacy loss of the best can exceed that of a run whose losses the other way are bounded.
+    def most_loss(self, ahead: float, back: float) -> float:
+        """By how much the privacy loss of the best can exceed that of a run whose losses are bounded.
 
         Args:
-            largest: log of how much more probable than under "present" any outcome is under "absent".
+            ahead: log of how much more probable than under "absent" any outcome is under "present"; or infinite.
+            back: the other way round.
         """
 
     def most_log_ratio(self, absent: np.ndarray, present: np.ndarray) -> float:
@@ -98,6 +100,8 @@ class NegativeBinomial(Runs):
         check_mean(self.mean, 1.0)
         if not -1.0 < _check.finite(shape=self.shape) <= 100.0:
             raise ParameterError("shape", self.shape, "above -1, at most 100")
+        if self.mean > (most := _mean(self.shape, _LEAST)):
+            raise ParameterError("mean", self.mean, f"at most {most:g} with shape {self.shape:g}")
 
     @property
     def gamma(self) -> float:
@@ -114,9 +118,9 @@ class NegativeBinomial(Runs):
     def second(self, outside: np.ndarray) -> np.ndarray:
         return self.first(outside) * (self.shape + 1.0) * (1.0 - self.gamma) / self._left(outside)
 
-    def most_loss(self, largest: float) -> float:
-        """PAPERNOT2022:Corollary 3."""
-        return (self.shape + 1.0) * largest
+    def most_loss(self, ahead: float, back: float) -> float:
+        """PAPERNOT2022:Corollary 3: what ranks above is at most e^back times as probable."""
+        return (self.shape + 1.0) * back
 
     def draw(self, rng: np.random.Generator) -> int:
         """Invert the law: P(K = k + 1) / P(K = k) = (1 - gamma) (k + shape) / (k + 1)."""
@@ -169,9 +173,9 @@ class Poisson(Runs):
     def second(self, outside: np.ndarray) -> np.ndarray:
         return self.mean * self.first(outside)
 
-    def most_loss(self, largest: float) -> float:
-        """A total variation is at most 1 - e^-largest."""
-        return -self.mean * math.expm1(-largest)
+    def most_loss(self, ahead: float, back: float) -> float:
+        """A total variation is at most 1 - e^-back, and 1 - e^-ahead."""
+        return -self.mean * math.expm1(-min(ahead, back))
 
     def draw(self, rng: np.random.Generator) -> int:
         return int(rng.poisson(self.mean))
@@ -205,8 +209,9 @@ class Fixed(Runs):
             return np.zeros(np.shape(outside))
         return self.mean * (self.mean - 1.0) * np.maximum(1.0 - outside, 0.0) ** (self.mean - 2.0)
 
-    def most_loss(self, largest: float) -> float:
-        return (self.mean - 1.0) * largest if self.mean > 1.0 else 0.0
+    def most_loss(self, ahead: float, back: float) -> float:
+        """The others all rank below, and what ranks below is at most e^ahead times as probable."""
+        return (self.mean - 1.0) * ahead if self.mean > 1.0 else 0.0
 
     def draw(self, rng: np.random.Generator) -> int:
         return int(self.mean)
@@ -236,12 +241,32 @@ class SelectedPair(Pair):
         return -math.inf
 
 
+@dataclass(frozen=True)
+class OneOfPairs(Pair):
+    """Releases of one of several kinds, by a public draw; an accountant composes each kind and takes their mixture.
+
+    Attributes:
+        cases: the releases of each kind; none where nothing is known that is attained.
+        weights: of the kinds, in proportion to their probabilities.
+        weaker: the releases are attained, and so shall be the curve: that of an attacker at most as strong.
+    """
+
+    cases: tuple[tuple[Part, ...], ...]
+    weights: tuple[int, ...]
+    weaker: bool = False
+
+    @property
+    def log_absent(self) -> float:
+        """Nothing is known of it, and -inf is safe."""
+        return -math.inf
+
+
 @lru_cache(maxsize=256)
 def _gamma(shape: float, mean: float) -> float:
     """gamma with mean = shape (1 - gamma) / (gamma (1 - gamma^shape)), which falls from infinity to 1."""
     if shape == 1.0 or mean == 1.0:
         return 1.0 / mean
-    low, high = -100.0, 0.0  # of log gamma
+    low, high = _LEAST, 0.0  # of log gamma
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if _mean(shape, middle) > mean else (low, middle)
@@ -251,5 +276,6 @@ def _gamma(shape: float, mean: float) -> float:
 def _mean(shape: float, log_gamma: float) -> float:
     if log_gamma == 0.0:
         return 1.0
-    odds = math.expm1(-log_gamma)  # (1 - gamma) / gamma
-    return odds / -log_gamma if shape == 0.0 else shape * odds / -math.expm1(shape * log_gamma)
+    power = shape * log_gamma
+    bent = power / math.expm1(power) if power != 0.0 else 1.0
+    return math.expm1(-log_gamma) / -log_gamma * bent

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from reticent.curves._sums import products, weighted
 from reticent.stopping import checkpoint
 
 _EPS = 2.0**-52
@@ -92,7 +93,9 @@ def turned(
 
     k is one of about sqrt(count) coarse numbers plus one of as many fine ones. With u and v what e^(itL) - 1 is there,
     it is u + v + uv at the sum: few sines, and a product of matrices. Both are taken by half angles, and nothing
-    cancels, so small losses keep their digits: each term is known to 16 eps of t |L|.
+    cancels, so small losses keep their digits: each term is known to 16 eps of t |L|. |u| + |v| <= t |L| and
+    |uv| <= 2 min(|u|, |v|), so the terms of all three sums together are at most 2 t |L|; ``SampledGaussian.turning``
+    counts the roundings of these sums.
 
     Args:
         spacing: of frequencies; one for each law, or one for all.
@@ -102,17 +105,17 @@ def turned(
     unit = (0.5 * spacing if isinstance(spacing, float) else 0.5 * spacing[..., None]) * losses
     if count * losses.shape[-1] < _FEW:
         tangent, share = _halves(unit, np.arange(first, first + count, dtype=float))
-        weights = 2.0 * weights[..., None, :]
-        imaginary = np.vecdot(share, weights)
+        weights = 2.0 * weights
+        imaginary = weighted(share, weights)
         tangent *= share
-        return -np.vecdot(tangent, weights), imaginary
+        return -weighted(tangent, weights), imaginary
     fine = round(math.sqrt(count))
     coarse = -(-count // fine)
     small = _turns(unit, np.concatenate([np.arange(fine), first + fine * np.arange(coarse)]))
     near, far = small[..., :fine, :], small[..., fine:, :] * weights[..., None, :]
-    both = np.matmul(far, np.swapaxes(near, -1, -2))
-    both += far.sum(axis=-1)[..., None]
-    both += np.matmul(near, weights[..., None])[..., None, :, 0]
+    both = products(far, near)
+    both += weighted(far, np.ones(far.shape[-1]))[..., None]
+    both += weighted(near, weights)[..., None, :]
     result: np.ndarray = both.reshape(*both.shape[:-2], -1)[..., :count]
     return result.real, result.imag
 

@@ -1,4 +1,4 @@
-"""One step in which all records of a person take part, each by a coin of its own: a pair of Gaussian mixtures."""
+"""One step in which all records of a person take part, each drawn independently: a pair of Gaussian mixtures."""
 
 from __future__ import annotations
 

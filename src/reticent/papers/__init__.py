@@ -5,7 +5,7 @@ comes from here.
 """
 
 from reticent.papers.entry import GROUPS, OWN, PAPERS, Entry, Measured, Published, Relation, Result, Verdict
-from reticent.papers.page import gallery_page, sentence, utility_page
+from reticent.papers.page import pages, sentence
 from reticent.papers.run import checkout, keep, load_entry, run_entry, scripted_ids
 from reticent.papers.store import document, stored, stored_ids
 
@@ -21,13 +21,12 @@ __all__ = [
     "Verdict",
     "checkout",
     "document",
-    "gallery_page",
     "keep",
     "load_entry",
+    "pages",
     "run_entry",
     "scripted_ids",
     "sentence",
     "stored",
     "stored_ids",
-    "utility_page",
 ]

@@ -169,13 +169,17 @@ CONDITIONS: Mapping[str, Kind] = {
     ),
     "independent-runs": Kind(
         "Every run drew its settings from the same list by itself, without a look at the others, and how many runs "
-        "there are was drawn from the stated law before the first. Nobody learns that number, unless it is fixed.",
+        "there are was drawn from the stated law before the first.",
         Bearing.RELEASE,
     ),
-    "best-only": Kind(
-        "Only the best run is released, with its score. Nobody learns the others, nor which settings they had; where "
-        "scores are computed from these records, that is counted in each run.",
+    "hidden-runs": Kind(
+        "Nobody learns how many runs there were, unless that number is fixed, nor anything of the runs that were not "
+        "released.",
         Bearing.RELEASE,
+    ),
+    "best-only": Kind("Only the best run is released, with its score, and nothing of the others.", Bearing.RELEASE),
+    "counted-scores": Kind(
+        "Scores are computed from other people's records, or with noise that is counted in each run.", Bearing.RELEASE
     ),
     "filtered": Kind(
         "Each release had Gaussian noise and drew no batches, and was made only where the sum of 1 / noise "

@@ -23,6 +23,8 @@ _NETWORKS = (
     "must be logistic with final_model: some losses of networks gain nothing from hidden steps (Annamalai 2024; Cebere "
     "and others 2024)"
 )
+TOO_LONG = "at most 2 / smoothness with final_model: lower it"
+"""What a learning rate must be."""
 _STEEPEST = 0.25  # the slope of the logistic function
 _ROUNDING = 3e-6  # of squared lengths in single precision
 

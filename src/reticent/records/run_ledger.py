@@ -18,6 +18,7 @@ from pydantic_core.core_schema import SerializerFunctionWrapHandler
 from reticent.errors import UnsupportedError
 from reticent.io.models import Count, NonNegative, Positive, Rate
 from reticent.io.times import Date
+from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.mechanisms.ledger import Ledger
@@ -41,6 +42,7 @@ from reticent.records.run_parts import (
 from reticent.records.run_rules import RUN_RULES
 from reticent.records.run_warnings import Randomness, RunWarning
 from reticent.records.sealed import Sealed, facts_of
+from reticent.records.selected_run import SelectionRecord
 
 LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"
 
@@ -76,6 +78,7 @@ class PublicLedger(Sealed):
         warnings: what no guarantee covers.
         stages: equal steps in order, where not all are equal; left out of the file where they are.
         gradients: what the form of the model says about gradients; None, and left out of the file, where nobody looked.
+        selection: of which runs this one is the best; None, and left out of the file, where it is the only one.
     """
 
     schema_: Literal["reticent.ledger/1"] = Field(default=LEDGER_SCHEMA, alias="schema")
@@ -102,6 +105,7 @@ class PublicLedger(Sealed):
     warnings: tuple[RunWarning, ...]
     stages: Annotated[tuple[StageRecord, ...], Field(max_length=MOST_STAGES)] = ()
     gradients: GradientsRecord | None = None
+    selection: SelectionRecord | None = None
     digest: Digest = ""
 
     rules = RUN_RULES
@@ -111,8 +115,9 @@ class PublicLedger(Sealed):
         document: dict[str, Any] = write(self)
         if not self.stages:
             document.pop("stages", None)
-        if self.gradients is None:
-            document.pop("gradients", None)
+        for name in ("gradients", "selection"):
+            if getattr(self, name) is None:
+                document.pop(name, None)
         return document
 
     @model_validator(mode="after")
@@ -165,8 +170,12 @@ class PublicLedger(Sealed):
         """Whether every step had noise."""
         return self.noise_multiplier > 0.0 and all(stage.noise_multiplier > 0.0 for stage in self.stages)
 
-    def mechanism(self) -> DPSGD | Ledger:
-        """The mechanism to account for: the real sampler, and the steps that ran; of a run that stopped, all planned.
+    def mechanism(self) -> Mechanism:
+        """The mechanism to account for: what this run released, or the selection of which it is the best."""
+        return self.one_run() if self.selection is None else self.selection.release()
+
+    def one_run(self) -> DPSGD | Ledger:
+        """This run alone: the real sampler, and the steps that ran; of a run that stopped, all planned.
 
         When to stop may depend on what was released, and the run that stopped follows from the one that did not. So
         the planned steps are counted: those that did not run at the least noise and the largest rate of the plan.

@@ -19,6 +19,7 @@ from reticent.records.publication import HANDLED, OWN, SETTINGS, size_is_secret
 from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts
 from reticent.records.run_parts import MOST_STAGES, OF_A_STAGE, StageRecord
 from reticent.records.run_warnings import Randomness, RunWarning
+from reticent.records.selected_run import selected_as_drawn
 
 if TYPE_CHECKING:
     from reticent.records.run_ledger import PublicLedger
@@ -398,6 +399,11 @@ RUN_RULES: tuple[Rule, ...] = (
         ("config.final_model", "data.classes", "config.learning_rate", "config.weight_decay", "diagnostics.clipped"),
         "Where the steps are to be hidden, the updates contract and nothing of the steps is kept.",
         hidden_as_asked,
+    ),
+    Rule(
+        ("selection", "randomness", "steps", "noise_multiplier", "sample_rate"),
+        "Where this run is the best of several, it had a setting of their list, and fresh noise.",
+        selected_as_drawn,
     ),
     Rule(("stages", "config.schedule"), "The stages that ran are those of the schedule.", _schedule),
     Rule(("warnings",), "Every warning that the facts demand is there.", _warnings),

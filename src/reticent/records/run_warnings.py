@@ -42,7 +42,7 @@ _WARNING_TEXTS = {
     RunWarning.FIXED_SIZE_NOT_POISSON: "Every batch had the same size. The numbers use the proof for such batches, "
     "which protects less than random batch sizes.",
     RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Anyone who knows the seed can take the noise away: no "
-    "number here holds against them.",
+    "number here covers that.",
     RunWarning.NO_NOISE: "No noise was added: there is no differential privacy guarantee.",
     RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is treated as public. If that number "
     "itself tells something about a person, the answer to whether a record was used does not cover it.",

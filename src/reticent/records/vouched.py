@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.mechanisms.sampling import Sampler
 from reticent.proofs import Status
+from reticent.records.selected_run import vouched_by_selection
 from reticent.records.watch_faults import Fault
 from reticent.records.watch_source import Drawn, Source
 
@@ -66,6 +67,8 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
         found["start-weights"] = Status.CHECKED  # drawn from a seed by the loop itself
     if ledger.records_per_user is not None:
         found["records-per-person"] = Status.DECLARED
+    if ledger.selection is not None:
+        found |= vouched_by_selection(ledger.selection)
     return found
 
 

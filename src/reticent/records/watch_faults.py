@@ -49,6 +49,8 @@ class Fault(StrEnum):
     BUFFERS_LEARNT = "buffers-changed"
     TRAINED_OUTSIDE = "trained-outside-the-model"
     LARGER_BATCH = "batches-larger-than-drawn"
+    UNCLIPPED = "trained-without-clipping"
+    NOT_FINITE = "weights-not-finite"
     NO_NOISE = "no-noise"
     SHUFFLED = "shuffled-not-poisson"
     IN_ORDER = "in-order-not-poisson"
@@ -67,6 +69,7 @@ class Fault(StrEnum):
     REPEATED_RECORDS = "records-listed-again"
     OTHER_MODEL = "other-model-trained"
     METRIC_SCHEDULE = "learning-rate-follows-a-metric"
+    LEFT_OUT = "batches-left-out"
     DECLARED = "declared-not-seen"
     SIZE_PUBLIC = "size-treated-as-public"
     ENDED_EARLY = "ended-with-an-error"
@@ -99,10 +102,12 @@ class Fault(StrEnum):
         return self.explanation.severity is Severity.ERROR
 
 
-_POISSON = "Use Opacus's make_private with poisson_sampling=True, or a batch sampler that draws each record by a coin."
+_POISSON = (
+    "Use Opacus's make_private with poisson_sampling=True, or a batch sampler that draws each record independently."
+)
 _HIDDEN = (
-    "Hand the loader to rt.random_allocation, which hides in which batch a record is. Or draw each record by a coin: "
-    "Opacus's make_private with poisson_sampling=True does."
+    "Hand the loader to rt.random_allocation, which hides in which batch a record is. Or draw each record "
+    "independently: Opacus's make_private with poisson_sampling=True does."
 )
 _PLAIN_ORDER = "Call .contiguous() on the input of each nn.Conv2d, or use grad_sample_mode='functorch'."
 
@@ -126,7 +131,8 @@ _EXPLANATIONS = {
     ),
     Fault.WEIGHTS_CHANGED: Explanation(
         Severity.ERROR,
-        "The weights changed between two steps of the optimizer. Nobody saw from what, so no noise counts.",
+        "The weights, or what the optimizer remembers of earlier steps, changed between two steps. Nobody saw from "
+        "what, so no noise counts.",
         "Change weights through the optimizer that is watched, or before the watch begins.",
     ),
     Fault.UNRECORDED_STEPS: Explanation(
@@ -161,8 +167,8 @@ _EXPLANATIONS = {
     ),
     Fault.CHANGED_GRADIENTS: Explanation(
         Severity.ERROR,
-        "The gradients were changed between the noise and the step of the optimizer. Nobody saw from what, so no "
-        "noise counts.",
+        "The gradients were changed after they were clipped, or after the noise, before the step of the optimizer. "
+        "Nobody saw from what, so no noise counts.",
         "Change gradients before they are clipped, or in an optimizer inside the private one.",
     ),
     Fault.TOO_LITTLE_NOISE: Explanation(
@@ -188,6 +194,18 @@ _EXPLANATIONS = {
         "several views of it are, each clipped alone; then clipping does not bound what it moves. No noise counts.",
         "Average the views of a record before its gradient is clipped, and take one step for each batch of the loader "
         "that is watched.",
+    ),
+    Fault.UNCLIPPED: Explanation(
+        Severity.ERROR,
+        "A parameter was trained whose gradients ghost clipping did not measure, as one that was unfrozen after "
+        "make_private. So clipping does not bound what one record moves. No noise counts.",
+        "Let all that will be trained be trainable when make_private is called, and freeze parts of it afterwards.",
+    ),
+    Fault.NOT_FINITE: Explanation(
+        Severity.ERROR,
+        "Some weights are infinite or no numbers. A record whose gradient is so gets past clipping and shows itself. "
+        "No noise counts.",
+        "Train on records and with a loss whose gradients are finite numbers.",
     ),
     Fault.NO_NOISE: Explanation(
         Severity.WARNING, "Some steps were taken without noise: there is no guarantee.", "Set a noise multiplier."
@@ -242,7 +260,7 @@ _EXPLANATIONS = {
     Fault.ACCUMULATION: Explanation(
         Severity.WARNING,
         "Gradients of several batches were added up before one step. A record may be in more than one of them, and the "
-        "numbers allow for it; nothing is taken off for Poisson sampling.",
+        "numbers allow for it; no amplification by Poisson sampling is claimed.",
         "Draw one large batch and let Opacus's BatchMemoryManager split it.",
     ),
     Fault.PERMUTED_GRADIENTS: Explanation(
@@ -293,6 +311,12 @@ _EXPLANATIONS = {
         "The learning rate followed a metric. If that was computed from training records without noise, no number here "
         "covers what it reveals.",
         "Fix the schedule before training, or compute the metric from public records.",
+    ),
+    Fault.LEFT_OUT: Explanation(
+        Severity.WARNING,
+        "Some batches that were drawn were left out. If that depends on what is in them, as on a loss that is not "
+        "finite, an overflow or an empty batch, no number here covers what it reveals.",
+        "Take one step for each batch, also for an empty one.",
     ),
     Fault.DECLARED: Explanation(
         Severity.WARNING,

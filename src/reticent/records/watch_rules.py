@@ -41,9 +41,12 @@ _ONLY_SEEN = {
     Fault.BUFFERS_LEARNT,
     Fault.TRAINED_OUTSIDE,
     Fault.LARGER_BATCH,
+    Fault.UNCLIPPED,
+    Fault.NOT_FINITE,
     Fault.PUBLIC_DRAWS,
     Fault.OTHER_MODEL,
     Fault.METRIC_SCHEDULE,
+    Fault.LEFT_OUT,
 }
 _PASSES = (Drawn.SHUFFLED, Drawn.IN_ORDER, Drawn.RANDOM_ALLOCATION)
 

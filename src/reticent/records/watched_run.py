@@ -271,7 +271,7 @@ class PublicWatchedRun(Sealed):
 
     @property
     def contraction(self) -> None:
-        """No watch sees by which factor updates contract: whoever certifies may declare one."""
+        """No watch sees by which factor updates contract: the person who certifies may declare one."""
         return None
 
     def vouches(self) -> dict[str, Status]:

@@ -122,7 +122,7 @@ def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
         >>> round(tpr_at_fpr(GaussianTradeOff(1.0), fpr=0.01), 4)
         0.0924
     """
-    return float(curve.power(_check.fraction(fpr=fpr)))
+    return _power(_Same(curve), _check.fraction(fpr=fpr))
 
 
 @_of_curve
@@ -196,19 +196,7 @@ def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
         >>> round(epsilon_at_delta(GaussianTradeOff(1.0), delta=1e-5), 4)
         4.3772
     """
-    target = math.log(_check.rate(delta=delta))
-
-    def excess(epsilon: float) -> float:
-        return float(np.clip(curve.log_delta(epsilon), -HUGE, 0.0)) - target
-
-    if excess(0.0) <= 0.0:
-        return 0.0
-    low, high = 0.0, 1.0
-    while excess(high) > 0.0:
-        low, high = high, 2.0 * high
-        if high > _LARGEST_EPSILON:
-            return math.inf
-    return _root_above(excess, low, high)
+    return _epsilon(_Same(curve), _check.rate(delta=delta))
 
 
 @_of_curve
@@ -336,6 +324,28 @@ class _Same:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Same) and other.curve is self.curve
+
+
+@lru_cache(maxsize=32)  # what follows from a power reads it again
+def _power(same: _Same, fpr: float) -> float:
+    return float(same.curve.power(fpr))
+
+
+@lru_cache(maxsize=32)
+def _epsilon(same: _Same, delta: float) -> float:
+    curve, target = same.curve, math.log(delta)
+
+    def excess(epsilon: float) -> float:
+        return float(np.clip(curve.log_delta(epsilon), -HUGE, 0.0)) - target
+
+    if excess(0.0) <= 0.0:
+        return 0.0
+    low, high = 0.0, 1.0
+    while excess(high) > 0.0:
+        low, high = high, 2.0 * high
+        if high > _LARGEST_EPSILON:
+            return math.inf
+    return _root_above(excess, low, high)
 
 
 @lru_cache(maxsize=16)  # one assessment reads the same curve up to three times, at a tenth of a second each

@@ -183,7 +183,7 @@ class Measure:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """What it needs besides the curve, as whoever asks for it declares."""
+        """What it needs besides the curve, as the person who asks declares it."""
         return tuple(Condition(key, Status.DECLARED) for key in self.needs)
 
     def answers(self, every_test: bool) -> bool:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from reticent.adversaries import everybody
+from reticent.adversaries import FinalModel, everybody
 from reticent.adversaries.attribute.record import Scope
 from reticent.errors import ArtifactError
 from reticent.io import yaml
@@ -167,8 +167,8 @@ _PARTNERS: dict[str, tuple[str, ...]] = {
 
 
 def _attacker(name: str) -> str:
-    """An attacker who needs no measurement and is no formula that is kept for reproduction."""
-    known = [name for name, kind in everybody().items() if kind.unmeasured is None]
+    """An attacker who needs no measurement and is no formula that is kept for reproduction; or the final model's."""
+    known = [*(name for name, kind in everybody().items() if kind.unmeasured is None), FinalModel.name]
     if name not in known:
         raise ValueError(f"must be {one_of(name, known)}")
     return name
@@ -183,7 +183,8 @@ class TargetConfig(Strict):
 
     Attributes:
         neighbouring: between which data sets.
-        adversary: who attacks; only the worst case bounds every attacker.
+        adversary: who attacks; only the worst case bounds every attacker. ``final-model`` goes with ``final_model``,
+            which says by which factor updates contract.
     """
 
     advantage: Inside | None = None
@@ -302,6 +303,8 @@ class TrainConfig(Strict):
         problem = why_not(self.model_dump(mode="json")) if self.final_model else None
         if problem is not None:
             raise ValueError(f"{problem[0]} {problem[1]}")
+        if self.target is not None and self.target.adversary == FinalModel.name and not self.final_model:
+            raise ValueError("target.adversary final-model goes with final_model, which checks what it needs")
         if self.final_model and self.records_per_user not in (None, 1):
             raise ValueError("records_per_user must be 1 or left out with final_model")
         return self

@@ -7,7 +7,7 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +25,7 @@ from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.io.commitments import new_salt
 from reticent.mechanisms import Sampler
 from reticent.mechanisms.gradients import GradientsRecord
-from reticent.records.hidden_steps import contraction
+from reticent.records.hidden_steps import TOO_LONG, contraction
 from reticent.records.rules import word
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_parts import DataRecord, Diagnostics, ParameterRecord, Seeds, Utility
@@ -88,32 +88,79 @@ def train(
     """
     out = Path(out)
     rundir.refuse_existing(out)
-    device = _device(config.device)
+    _device(config.device)  # one that is missing is said before data are read
     ours = all(type(hook).__module__.startswith("reticent.") for hook in hooks)  # another's may change what is trained
     encoded_here = ours and (dataset is None or _is_of_table(dataset, config, hooks))
     dataset = load_dataset(config.data) if dataset is None else _as_named(dataset, config)
     settings = make_settings(config, len(dataset.train))
     if config.final_model:
         _refuse_seen_steps(config, dataset, settings, ours and checkpoint is None)
-    model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
     kept = _checkpoint(checkpoint, checkpoint_every, config, dataset)
     with nullcontext() if kept is None else kept.held():
         with rundir.new_run(out, sign) as directory:
-            context = _context(model, dataset, settings, device, directory)
-            average = [] if config.average_last is None else [WeightAverage(config.average_last)]
-            every = (*hooks, *_configured_hooks(config, dataset), *average)
-            make = _optimiser(config, settings.steps)
-            record = fit(context, settings, make, *_sources(config), every, progress, kept)
-            if record.steps == 0:
-                raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
-            for mean in average:
-                mean.install()
-            _check_finite(model)
-            form = recognised(model, dataset, config, record, encoded_here=encoded_here)
-            rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record, form), model)
+            ended = _fitted(config, dataset, settings, directory, hooks, progress, kept, encoded_here=encoded_here)
+            rundir.write_run(directory, ended.ledger, ended.model)
         if kept is not None:
             kept.path.unlink(missing_ok=True)
     return rundir.load_run(out)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A run that ended, and of which nothing is written.
+
+    Attributes:
+        model: with its last weights.
+        ledger: what ran.
+        right: training records classified correctly, without noise: private.
+    """
+
+    model: nn.Module
+    ledger: RunLedger
+    right: int
+
+
+def fitted(config: TrainConfig, dataset: Dataset, settings: Settings) -> Fitted:
+    """Train as ``train`` does, without hooks, and write nothing.
+
+    Args:
+        config: what to train; without a trace and without a sensitive attribute.
+        dataset: its records.
+        settings: of ``make_settings``.
+
+    Raises:
+        NumericalError: a gradient or a weight became infinite.
+    """
+    return _fitted(config, dataset, settings, None, (), None, None, encoded_here=True)
+
+
+def _fitted(
+    config: TrainConfig,
+    dataset: Dataset,
+    settings: Settings,
+    directory: Path | None,
+    hooks: Sequence[StepHook],
+    progress: Progress | None,
+    kept: Checkpoint | None,
+    *,
+    encoded_here: bool,
+) -> Fitted:
+    device = _device(config.device)
+    model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
+    context = _context(model, dataset, settings, device, directory)
+    average = [] if config.average_last is None else [WeightAverage(config.average_last)]
+    every = (*hooks, *_configured_hooks(config, dataset), *average)
+    make = _optimiser(config, settings.steps)
+    record = fit(context, settings, make, *_sources(config), every, progress, kept)
+    if record.steps == 0:
+        raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
+    for mean in average:
+        mean.install()
+    _check_finite(model)
+    form = recognised(model, dataset, config, record, encoded_here=encoded_here)
+    ledger = _ledger(config, dataset, settings, model, context, record, form)
+    right = round(ledger.diagnostics.train_accuracy * len(dataset.train))
+    return Fitted(model, ledger, right)
 
 
 def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple[int, float]:
@@ -154,7 +201,7 @@ def _refuse_seen_steps(config: TrainConfig, dataset: Dataset, settings: Settings
         raise UnsupportedError("final_model: no checkpoint, and no hooks but those of reticent: they see the steps")
     asked = config.model_dump(mode="json")
     if contraction(asked, config.learning_rate, config.weight_decay, settings.divisor) is None:
-        raise ParameterError("learning_rate", config.learning_rate, "at most 2 / smoothness with final_model: lower it")
+        raise ParameterError("learning_rate", config.learning_rate, TOO_LONG)
 
 
 def _checkpoint(path: Path | str | None, every: int, config: TrainConfig, dataset: Dataset) -> Checkpoint | None:

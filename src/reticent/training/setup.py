@@ -13,6 +13,7 @@ from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.records.hidden_steps import TOO_LONG, contraction
 from reticent.records.run_parts import MOST_STEPS
 from reticent.training.augmentation import Augmentation
 from reticent.training.config import Clipping, TargetConfig, TrainConfig
@@ -103,7 +104,19 @@ def planned_release(config: TrainConfig, dataset_size: int) -> Mechanism:
 def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, dataset_size: int) -> float:
     """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
     release = release_of(staged(config, planned, dataset_size), _batches(config, planned), config.records_per_user)
-    return calibrated_noise(target, release)
+    return calibrated_noise(target, release, _contraction(config, planned) if config.final_model else None)
+
+
+def _contraction(config: TrainConfig, planned: Settings) -> float:
+    """By which factor the updates of a run whose steps are hidden contract.
+
+    Raises:
+        ParameterError: they do not.
+    """
+    found = contraction(config.model_dump(mode="json"), config.learning_rate, config.weight_decay, planned.divisor)
+    if found is None:
+        raise ParameterError("learning_rate", config.learning_rate, TOO_LONG)
+    return found
 
 
 def _batches(config: TrainConfig, settings: Settings) -> int | None:

@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from reticent.calibration import Target
 
 
-def calibrated_noise(config: TargetConfig, run: Mechanism) -> float:
+def calibrated_noise(config: TargetConfig, run: Mechanism, contraction: float | None = None) -> float:
     """Noise of the first step at which the attacker that ``config`` names, by default the worst case, meets the target.
 
     Args:
         config: the target.
+        contraction: by which factor updates contract, for the attacker who sees the final model only.
         run: the planned run. Of one whose steps are equal the noise does not matter; in a ledger the noise of each
             part is in proportion to that of the first step.
 
@@ -23,11 +24,11 @@ def calibrated_noise(config: TargetConfig, run: Mechanism) -> float:
         UnreachableError: no noise in the searched range meets the target.
         ParameterError: the target's value is outside its domain.
     """
-    from reticent.adversaries import ADVERSARIES
+    from reticent.adversaries import ADVERSARIES, FinalModel
     from reticent.calibration import NoiseMultiplier, NoiseScale
     from reticent.calibration.solve import calibrate
 
-    who = ADVERSARIES[config.adversary]()
+    who = FinalModel(contraction) if config.adversary == FinalModel.name else ADVERSARIES[config.adversary]()
     searched = NoiseScale() if isinstance(run, Ledger) else NoiseMultiplier()
     return calibrate(run, searched, target_of(config), who, config.neighbouring).value
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,8 @@ class Draws:
         self.skipped = 0
         """Batches that were drawn and belong to no step."""
         self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
+        self.left_out = False
+        """Whether a batch was drawn and not used, in a pass of which a later one was."""
         self.repeats = False
         """Whether one batch held a record more than once."""
         self.coins: tuple[Coins, ...] = ()
@@ -130,7 +132,7 @@ class Draws:
         if self._exact and self._waiting and self._waiting[-1].size == size:  # as nearly always
             draw = self._waiting.pop()
             if self._waiting:
-                self.skipped += len(self._waiting)
+                self._skip(self._waiting, [draw])
                 self._waiting.clear()
             self.coins = () if draw.coins is None else (draw.coins,)
             self._taken, self._lost = draw.size, 0
@@ -142,14 +144,20 @@ class Draws:
         count, end = (len(waiting), len(waiting)) if size is None else self._matching(waiting, size)
         if not count:
             return None
-        self.skipped += end - count
+        used = waiting[end - count : end]
         for _ in range(end):
             self._waiting.popleft()
-        used = waiting[end - count : end]
+        self._skip(waiting[: end - count], used)
         self._taken, self._lost = sum(draw.size for draw in used), 0
         numbers = [draw.number for draw in used]
         self.coins = tuple([draw.coins for draw in used if draw.coins is not None])
         return Used(count, len(set(numbers)), tuple(range(min(numbers), passes + 1)))
+
+    def _skip(self, skipped: Sequence[Draw], used: Sequence[Draw]) -> None:
+        """Batches belong to no step, and later ones do."""
+        self.skipped += len(skipped)
+        passes = {draw.number for draw in used}
+        self.left_out = self.left_out or any(draw.number in passes for draw in skipped)
 
     def _wait(self, draw: Draw | None) -> None:
         """A batch was drawn, or a pass began: what a loader drew ahead in the pass before is lost."""

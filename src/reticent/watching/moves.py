@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from reticent.records.watch_faults import Fault
 from reticent.watching import optimisers
+from reticent.watching.memory import Memory
 from reticent.watching.models import fingerprint
 from reticent.watching.noise import NoisyGradients
 from reticent.watching.schedules import watch_schedules
+from reticent.watching.starts import has_stepped
 from reticent.watching.weights import Weights
+
+_LEFT: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()
+"""What each optimizer remembered when its last watch ended."""
 
 _MOST_WRITES = 4
 """Writes to one parameter that may belong to one update of a loop without an optimizer."""
@@ -35,6 +41,7 @@ class Moves:
         self.taken, self._armed = 0, False
         self._usual: tuple[tuple[int, bool], ...] = ()
         self._steered: list[Any] = []
+        self._memory = Memory()
 
     def attach(self, model: Any) -> list[Callable[[], None]]:
         """Begin to follow; what is returned puts everything back."""
@@ -50,6 +57,9 @@ class Moves:
         undo = [model.register_forward_pre_hook(_Given(self)).remove, model.register_forward_hook(_Gave(self)).remove]
         if self._optimizer is not None:
             self._hold()
+            if self._memory.written(self._inner):
+                self._found(Fault.WEIGHTS_CHANGED)
+            self._memory.keep(self._inner)
             undo += [self._let_go, watch_schedules(self._steered, lambda: self._found(Fault.METRIC_SCHEDULE))]
         return undo + [handle.remove for handle in handles]
 
@@ -61,9 +71,22 @@ class Moves:
         inner._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
         self._steered[:] = [self._optimizer, inner]
 
+    def _remember(self) -> None:
+        """What an optimizer that is put inside remembers must come from steps that were watched."""
+        known = _LEFT.get(self._inner)
+        if known.written(self._inner) if known is not None else has_stepped(self._inner):
+            self._found(Fault.WEIGHTS_CHANGED)
+        self._memory = known if known is not None else Memory()
+        self._memory.keep(self._inner)
+
     def _let_go(self) -> None:
         self._before.remove()
         self._after.remove()
+
+    def go_on(self) -> None:
+        """The loop continues one whose watch has ended."""
+        if self._optimizer is not None:
+            self._memory = _LEFT.get(_inside(self._optimizer), self._memory)
 
     def noise_added(self, measure: bool) -> None:
         """The private optimizer added its noise."""
@@ -100,12 +123,16 @@ class Moves:
             complete: it did not end with an error.
         """
         by_hand = self._optimizer is None
+        if self._inner is not None:
+            _LEFT[self._inner] = self._memory
         if not by_hand and self.noisy is None and self.taken > steps:
             self._found(Fault.UNRECORDED_STEPS)
         if complete:
             self._compare(Fault.UNRECORDED_STEPS if by_hand else Fault.WEIGHTS_CHANGED)
         if self._weights.exchanged():
             self._found(Fault.WEIGHTS_CHANGED)
+        if not self._weights.finite():
+            self._found(Fault.NOT_FINITE)
 
     def settled(self) -> bool:
         """Whether the weights are those that the last step left, also where an error ended the loop after it."""
@@ -147,7 +174,9 @@ class Moves:
         """Be the last to look before the optimizer moves the weights, and the first to look after."""
         if optimizer is not self._inner and optimizer is _inside(self._optimizer):
             self._let_go()  # the program exchanged it
+            _LEFT[self._inner] = self._memory
             self._hold()
+            self._remember()
         if optimizer is self._inner:
             before, after = optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks
             if next(reversed(before)) != self._before.id:
@@ -156,13 +185,16 @@ class Moves:
                 after.move_to_end(self._after.id, last=False)
 
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        self._compare(Fault.WEIGHTS_CHANGED)
+        if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
+            self._found(Fault.WEIGHTS_CHANGED)
         if self.noisy is not None and self.noisy.changed():
             self._found(Fault.CHANGED_GRADIENTS)
 
     def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self.taken += 1
         self._weights.keep()
+        if optimizer.state or self._memory.full:
+            self._memory.keep(optimizer)
         if self.noisy is not None and not self._armed:
             self._found(Fault.UNRECORDED_STEPS)
         self._armed = False

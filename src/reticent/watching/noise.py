@@ -7,11 +7,14 @@ each that is measured: as much noise as is stated lies between the sum and what 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from operator import attrgetter, is_
 from typing import Any
 
 import torch
 from scipy.special import chdtri
 
+_GRAD, _VERSION = attrgetter("grad"), attrgetter("_version")
 _ONE_IN = 1e-12
 """How rarely noise that is right is taken for too little."""
 
@@ -22,8 +25,12 @@ class NoisyGradients:
     def __init__(self, optimizer: Any) -> None:
         self._optimizer = optimizer
         self._shared = hasattr(optimizer, "world_size")  # other processes add to them after the noise
-        self._kept: list[tuple[Any, Any, int]] = []
+        self._kept: list[Any] = []
+        self._grads: list[torch.Tensor] = []
+        self._versions: list[int] = []
         self._values: list[torch.Tensor] = []
+        self.released: Callable[[list[Any]], None] | None = None
+        """Called with the parameters whose gradients got noise."""
         self._length, self._count = 0.0, 0
 
     def enough(self, deviation: float) -> bool:
@@ -44,23 +51,38 @@ class NoisyGradients:
         Args:
             values: compare them one by one before the step, as well as the counts of writes.
         """
-        self._kept = kept = []
-        for group in self._optimizer.param_groups:
-            for p in group["params"]:
-                if p.requires_grad and (grad := p.grad) is not None:
-                    kept.append((p, grad, grad._version))
-        self._values = [grad.detach().clone() for _, grad, _ in kept] if values else []
+        self._kept = kept = [p for p in self._params() if p.requires_grad and p.grad is not None]
+        self._grads = grads = list(map(_GRAD, kept))
+        self._versions = list(map(_VERSION, grads))
+        self._values = [grad.detach().clone() for grad in grads] if values else []
+        if self.released is not None:
+            self.released(kept)
 
     def changed(self) -> bool:
-        """Whether they are others now; the optimizer is about to step."""
-        kept, values = self._kept, self._values
-        self._kept, self._values = [], []
+        """Whether the optimizer, which is about to step, finds others there now, or one that got no noise."""
+        kept, grads, versions, values = self._kept, self._grads, self._versions, self._values
+        self._kept, self._grads, self._versions, self._values = [], [], [], []
         if self._shared:
             return False
-        for p, grad, version in kept:
-            if p.grad is not grad or grad._version != version:
-                return True
-        return bool(values) and not all(_equal(grad, was) for (_, grad, _), was in zip(kept, values, strict=True))
+        now = [p for p in self._params() if p.grad is not None]
+        same = len(now) == len(kept) and all(map(is_, now, kept))
+        if not same and _bare(now, kept):
+            return True
+        if not all(map(is_, map(_GRAD, kept), grads)) or list(map(_VERSION, grads)) != versions:
+            return True
+        return bool(values) and not all(map(_equal, grads, values))
+
+    def _params(self) -> list[Any]:
+        return [p for group in self._optimizer.param_groups for p in group["params"]]
+
+
+def _bare(now: list[Any], kept: list[Any]) -> bool:
+    """Whether a parameter is moved by a gradient that is none of those that were released.
+
+    Of a parameter that was frozen during the run zeros may be left.
+    """
+    known = set(map(id, kept))
+    return any(p.grad.is_sparse or bool(p.grad.any()) for p in now if id(p) not in known)
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:

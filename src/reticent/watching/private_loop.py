@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from reticent.records.watch_faults import Fault
 from reticent.watching import optimisers, seeds
 from reticent.watching.draws import Fresh, Used
+from reticent.watching.ghost import GhostClipping
 from reticent.watching.layouts import look_at_layouts
 from reticent.watching.model_form import FormWatch
 from reticent.watching.moves import Moves
@@ -49,6 +50,8 @@ class PrivateLoop:
         self._moves, self._form = moves, form
         self.sensitive: SensitiveWatch | None = None
         self._ghost = optimisers.is_ghost(optimizer)
+        self._per_layer = hasattr(optimizer, "max_grad_norms")
+        self._ghost_clipping = GhostClipping(optimizer, recorder.found) if self._ghost else None
         self._generator, self._first = optimizer.generator, optimisers.first_of(optimizer)
         self.noise_seeds = seeds.Seeds(seeds.of_noise(optimizer))
         self._pieces: list[_Piece] = []
@@ -56,6 +59,8 @@ class PrivateLoop:
         self._facts: tuple[Any, ...] = ()
         self._release, self._norm, self._batches = optimisers.Release(0.0, False, 1.0), 1.0, 1
         self._used: Used | tuple[()] | None = ()
+        self._rate: float | None = None
+        self._records_second = getattr(model, "batch_first", True) is False
         self._late: list[tuple[int | None, int | None, int, Fresh]] = []
         self._steps, self._known = 0, _NOISE_FIRST
         self._measures = self._looks = False
@@ -78,6 +83,10 @@ class PrivateLoop:
         ]
         if noisy is not None:
             undo.append(self._around("scale_grad", after=lambda: noisy.keep(values=self._measures)))
+        if self._ghost_clipping is not None:
+            undo.append(self._ghost_clipping.attach())
+            if noisy is not None:
+                noisy.released = self._ghost_clipping.released
         layouts = look_at_layouts(self._model, ghost=self._ghost, found=self._recorder.found)
         return undo + [handle.remove for handle in layouts] + [self._leave, *self._form.attach()]
 
@@ -97,7 +106,7 @@ class PrivateLoop:
         if not self._first.requires_grad:
             self._first = optimisers.first_of(optimizer)
         size, batches = optimisers.waiting(self._first, self._ghost)
-        norm = optimisers.clip_norm(optimizer, self._model, self._ghost)
+        norm = self._clip_norm()
         measure = self._steps % _MEASURE_EVERY == 0 and size != 0
         clipped = optimisers.count_clipped(optimizer, norm) if measure else None if size else 0
         self._pieces.append((size, batches, clipped, norm))
@@ -105,6 +114,18 @@ class PrivateLoop:
             self._form.clipped(batches)
         if self.sensitive is not None:
             self._looking(lambda watch: watch.clipped(size))
+
+    def _clip_norm(self) -> float:
+        """The norm to which the gradients that wait were clipped, or are about to be."""
+        ghost = self._ghost_clipping
+        if ghost is not None:
+            ghost.clipped()
+            norm, ghost.norm = ghost.norm, 0.0
+            if norm:
+                return norm
+        elif not self._per_layer:
+            return float(self._optimizer.max_grad_norm)
+        return optimisers.clip_norm(self._optimizer, self._model, self._ghost)
 
     def on_noise(self) -> None:
         """The last moment before noise: what was clipped since the last step is what is released now."""
@@ -144,18 +165,22 @@ class PrivateLoop:
         late, self._late = self._late, []
         recorder = self._recorder
         for size, clipped, carried, fresh in late:
-            used = recorder.used(size, fresh, carried)
-            if used == self._used:
+            used, rate = recorder.used(size, fresh, carried), self._facts[-1]
+            if used is None and self._records_second and size is not None:
+                recorder.found(Fault.MIXES_RECORDS)
+            if rate is not None and recorder.drawn_at > rate:  # lowered since the batch was drawn
+                rate = recorder.drawn_at
+            if used == self._used and rate == self._rate:
                 recorder.again(size, clipped)
             else:
-                self._add(size, clipped, used)
+                self._add(size, clipped, used, rate)
 
-    def _add(self, size: int | None, clipped: int | None, used: Used | None) -> None:
+    def _add(self, size: int | None, clipped: int | None, used: Used | None, rate: float | None) -> None:
         """A step that is not like the last one."""
         release, norm, batches = self._release, self._norm, self._batches
         if release.differ:
             self._recorder.found(Fault.CLIP_AND_NOISE_DIFFER)
-        noise, rate, self._used = release.noise_multiplier, self._facts[-1], used
+        noise, self._used, self._rate = release.noise_multiplier, used, rate
         self._recorder.add(SeenStep(noise, norm, release.divisor, rate, size, clipped, batches, used))
         drawn = batches if used is None else used.batches
         self._looking(lambda watch: watch.noisy(noise, norm, release.differ, drawn))

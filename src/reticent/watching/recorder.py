@@ -30,6 +30,7 @@ from reticent.watching.live import Live
 from reticent.watching.model_form import FormWatch
 from reticent.watching.repeats import copies
 from reticent.watching.samplers import logical_batches, look_at, observed_sampler
+from reticent.watching.seeds import Coins
 from reticent.watching.sensitive import SensitiveWatch
 from reticent.watching.starts import Start
 from reticent.watching.steps import SeenStep, Steps
@@ -43,6 +44,7 @@ class Recorder:
         steps: noisy updates so far.
         live: their risk, and the plan; set by the maker of the recorder.
         draw_seeds: of the generator of a Poisson sampler.
+        drawn_at: the largest rate at which the batches of the last step were drawn, where each record has a coin.
         form, sensitive, start: what others look at, where they do.
         seconds: wall time so far.
         catch_up: writes down steps that wait for it.
@@ -80,6 +82,7 @@ class Recorder:
         self.steps, self.seconds = Steps(), 0.0
         self.catch_up: Callable[[], None] = lambda: None
         self._draws: Draws | None = None
+        self.drawn_at = 0.0
 
     def begin(self) -> None:
         """The loop begins: what is looked at once, before its first step."""
@@ -96,10 +99,15 @@ class Recorder:
         if self._private and self._clipping[1] is Source.SEEN and optimisers.clipping_of(self._optimizer) == "unknown":
             self._clipping = "unknown", Source.UNKNOWN  # replaced since it was looked at
         before = 0 if self._draws is None else self._draws.passes
-        drawn = self.draw_seeds.coins if self.sampler.drawn is Drawn.POISSON else None
+        drawn = self._coins if self.sampler.drawn is Drawn.POISSON else None
         sampler = observed_sampler(self._loader)
         self._draws = Draws(self._loader, sampler, ahead=ahead, passes=before, drawn=drawn)
         return self._draws
+
+    def _coins(self) -> Coins:
+        coins = self.draw_seeds.coins()
+        coins.rate = float(self._batches.sample_rate)
+        return coins
 
     @property
     def draws(self) -> Draws:
@@ -122,9 +130,13 @@ class Recorder:
         """
         draws = self.draws
         used = draws.take(size, draws.fresh() if fresh is None else fresh)
+        self.drawn_at = 0.0
         for coins in draws.coins:
+            self.drawn_at = max(self.drawn_at, coins.rate)
             if self.draw_seeds.shown(coins):
                 self.found(Fault.PUBLIC_DRAWS)
+        if draws.left_out:
+            self.found(Fault.LEFT_OUT)
         if used is None and size is not None and draws.fewer_than(size - carried):
             self.found(Fault.LARGER_BATCH)
         return used
@@ -144,7 +156,7 @@ class Recorder:
 
     @property
     def coins(self) -> Any:
-        """What draws each record by a coin, at its ``sample_rate`` now; None where nothing does."""
+        """What draws each record independently, at its ``sample_rate`` now; None where nothing does."""
         return self._batches if self.sampler.drawn is Drawn.POISSON else None
 
     def rate(self, said: float | None) -> float | None:
@@ -158,7 +170,7 @@ class Recorder:
         seen = float(self.coins.sample_rate)
         if said is not None and abs(said - seen) > 1e-9 * seen:
             raise ParameterError("sample_rate", said, f"as in the loader, {seen:g}, or left out")
-        return seen
+        return max(seen, self.drawn_at)
 
     def written(self, ended: bool) -> WatchedRun:
         """The ledger of the loop.
@@ -241,7 +253,7 @@ class Recorder:
     def _mixes(self) -> tuple[str, ...]:
         found = dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)])
         by_hand = Fault.MIXES_RECORDS in self._faults and not found
-        return ("in the first step, by hand",) if by_hand else tuple(found)
+        return ("by hand, or in clipping",) if by_hand else tuple(found)
 
     def _measured(self) -> MeasuredChange | None:
         if self.sensitive is None:

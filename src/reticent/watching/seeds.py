@@ -41,6 +41,8 @@ class Coins:
 
     public: bool
     draws: list[tuple[_Look, Draw, _Where | None]]
+    rate: float = 0.0
+    """The probability of each record in this draw, where somebody put it down."""
 
 
 class _Look:

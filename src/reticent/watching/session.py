@@ -172,6 +172,8 @@ class Watch(Brief):
         start = self._recorder.start = Start(self._model, self._optimizer, *self._begin)
         if start.unseen:
             self._recorder.found(Fault.STEPS_BEFORE)
+        if start.before is not None:
+            self._moves.go_on()
         self._recorder.begin()
         if self._private is not None:
             self._noise_seeds = self._private.noise_seeds
@@ -280,7 +282,9 @@ class Watch(Brief):
         return self._ledger
 
     def risk(self) -> LiveRisk:
-        """What an attacker can have learnt from the steps so far, in milliseconds; it prints as one line.
+        """What an attacker can have learnt from the steps so far; it prints as one line.
+
+        It takes less than 50 ms for up to 10,000 levels of noise; each further thousand takes some 3 ms.
 
         Raises:
             ParameterError: there was no noisy step yet.

@@ -9,7 +9,8 @@ values go into the fingerprint of the start and of the end, which the next watch
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter, is_, methodcaller
 from typing import Any
 
 import numpy as np
@@ -24,53 +25,65 @@ _WHOLE, _FEWEST, _MOST = 1024, 256, 4096
 _SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
+_PLACE: Callable[[Any], int] = torch.Tensor.data_ptr
+_VERSION, _VALUES = attrgetter("_version"), methodcaller("tobytes")
+
+
 class Weights:
     """The parameters of one model, as they were when somebody last said ``keep``."""
 
     def __init__(self, model: Any) -> None:
         self.model = bare(model)
-        self._slots = list(_slots(self.model))
-        self.parameters = [p for _, _, p in self._slots]
+        slots = list(_slots(self.model))
+        self._owners, self._names = [owner for owner, _, _ in slots], [name for _, name, _ in slots]
+        self.parameters = [p for _, _, p in slots]
+        """Each once."""
         self._turn, self._places = 0, list[int]()
-        self._kept: list[tuple[nn.Parameter, int, int, bool, Any, bytes]] = []
+        self._small: list[Any] = []
+        self._large: list[tuple[Any, int]] = []
+        self._versions: list[int] = []
         self.keep()
 
     def keep(self) -> None:
         """Take the weights as they are now for those that the optimizer left."""
-        places = [p.data_ptr() for p in self.parameters]
+        places = list(map(_PLACE, self.parameters))
         if places != self._places:
-            self._places, self._windows = places, [_window(p) for p in self.parameters]
+            self._places, windows = places, [_window(p) for p in self.parameters]
+            self._is_large = [stride > 1 for _, stride in windows]
+            self._small = [values[:] for values, stride in windows if stride == 1]
+            self._large = [one for one in windows if one[1] > 1]
         self._turn = turn = self._turn + 1
-        self._kept = kept = []
-        for p, place, (values, stride) in zip(self.parameters, places, self._windows, strict=True):
-            part = values[turn % stride :: stride]
-            kept.append((p, place, p._version, stride > 1, part, part.tobytes()))
+        self._parts = parts = self._small + [values[turn % stride :: stride] for values, stride in self._large]
+        self._values = list(map(_VALUES, parts))
+        self._versions = list(map(_VERSION, self.parameters))
 
     def written(self) -> bool:
         """Whether they are others now; a write that torch does not count, to few values, may be missed."""
-        for where, name, p in self._slots:
-            if where.get(name) is not p:
-                return True
-        return self.others()
+        return not all(map(is_, map(dict.get, self._owners, self._names), self.parameters)) or self.others()
 
     def others(self) -> bool:
         """The same of the parameters themselves, or of what replaces them: ``functional_call`` exchanges them.
 
-        Where all values of a tensor can be seen to be back, it is as it was, however often torch counted a write. One
-        walk over the parameters: after a batch most of what is touched here has left the caches.
+        Where all values of a tensor can be seen to be back, it is as it was, however often torch counted a write. The
+        lists are made without a loop of Python's, which would take most of the time.
         """
-        for p, place, version, large, part, was in self._kept:
-            if p.data_ptr() != place or part.tobytes() != was or (large and p._version != version):
-                return True
-        return False
+        if list(map(_PLACE, self.parameters)) != self._places or list(map(_VALUES, self._parts)) != self._values:
+            return True
+        now, were = list(map(_VERSION, self.parameters)), self._versions
+        return now != were and any(now[i] != were[i] for i, large in enumerate(self._is_large) if large)
 
     def exchanged(self) -> bool:
         """Whether the model has other parameters than at the start."""
         return [id(p) for _, _, p in _slots(self.model)] != [id(p) for p in self.parameters]
 
+    def finite(self) -> bool:
+        """Whether all of them are numbers, and none is infinite."""
+        return all(bool(torch.isfinite(p.detach()).all()) for p in self.parameters)
+
     def writes(self) -> tuple[tuple[int, bool], ...]:
         """For each parameter how often torch counted a write since ``keep``, and whether it moved in memory."""
-        return tuple((p._version - version, p.data_ptr() != place) for p, place, version, *_ in self._kept)
+        were = zip(self.parameters, self._versions, self._places, strict=True)
+        return tuple((p._version - version, p.data_ptr() != place) for p, version, place in were)
 
 
 class Buffers:

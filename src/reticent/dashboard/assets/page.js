@@ -50,7 +50,7 @@
   }
   function mark(settings) {
     const data = document.body.dataset;
-    for (const name of ["panel", "mechanism", "by", "view", "target", "sampler"]) data[name] = settings[name];
+    for (const name of ["panel", "mechanism", "by", "view", "target", "sampler", "selection"]) data[name] = settings[name];
     if (settings.policy) data.policy = "yes"; else delete data.policy;
     data.attackers = settings.attackers.split(",").join(" ");
     for (const name of known.sliders) {

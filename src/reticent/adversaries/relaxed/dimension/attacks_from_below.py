@@ -54,7 +54,7 @@ def error_rates(
         dimension: of the space in which the direction is unknown.
         levels: how many levels each attacker tries; few lie near the best for the advantage.
         groups: most groups of counts; each takes the noncentralities of its weakest member.
-        records: of the person, each drawn by a coin of its own, all in one direction.
+        records: of the person, each drawn independently, all in one direction.
     """
     law = _binomial.grouped(steps * records, rate, groups, _RARE)
     unit, weight, mean = noise**-2.0, np.exp(law.log_least), rate * steps * records

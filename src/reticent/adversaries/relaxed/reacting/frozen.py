@@ -40,7 +40,7 @@ def error_rates(
         rate: Poisson inclusion probability, in (0, 1].
         steps: number of noisy sums.
         dimension: of the space in which the direction is unknown, >= 1.
-        records: of the person, each drawn by a coin of its own, all in one direction.
+        records: of the person, each drawn independently, all in one direction.
         signed: whether the record may push against its direction, too.
         levels: how many thresholds.
         cells: of a.

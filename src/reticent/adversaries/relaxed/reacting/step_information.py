@@ -35,7 +35,7 @@ class Steps:
         noise: over the clip norm, > 0.
         rate: Poisson inclusion probability of each record, in (0, 1].
         count: how many.
-        records: of the person, each drawn by a coin of its own.
+        records: of the person, each drawn independently.
     """
 
     noise: float

@@ -18,6 +18,7 @@ import numpy as np
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, odd_and_even
 from reticent.curves import LogErrors
 from reticent.curves._logs import TINY, log_of
+from reticent.curves._sums import products, weighted
 from reticent.curves.polygon import Sides, polygon_above, polygon_through
 from reticent.errors import NumericalError
 
@@ -177,16 +178,16 @@ class TransformTable(NamedTuple):
         angle, grown = np.outer(nodes.a, w), np.exp(nodes.b)
         even, odd = grown * np.cosh(nodes.a), grown * np.sinh(nodes.a)
         half = 2.0 * np.sin(0.5 * angle) ** 2
-        missing = nodes.weight @ half, (nodes.weight * even) @ half
+        missing = weighted(half.T, nodes.weight), weighted(half.T, nodes.weight * even)
         return cls(nodes, steps, even, odd, np.cos(angle), np.sin(angle), missing)
 
     def log_powers(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """log phi^T under "absent", and under "present" with + and with -; rows ``s``, complex, columns w."""
         weight = self.nodes.weight
         growth = np.expm1(np.outer(s, self.nodes.b))
-        absent = (growth * weight) @ self.cosines - self.missing[0]
-        even = (growth * (weight * self.even)) @ self.cosines - self.missing[1]
-        odd = 1j * (((1.0 + growth) * (weight * self.odd)) @ self.sines)
+        absent = products(growth * weight, self.cosines.T) - self.missing[0]
+        even = products(growth * (weight * self.even), self.cosines.T) - self.missing[1]
+        odd = 1j * products((1.0 + growth) * (weight * self.odd), self.sines.T)
         return self.steps * _log1p(absent), self.steps * _log1p(even + odd), self.steps * _log1p(even - odd)
 
 

@@ -29,6 +29,7 @@ from reticent.adversaries.relaxed.sign.step import (
     largest_outside,
 )
 from reticent.curves._logs import EPS, TINY
+from reticent.curves._sums import products, roundings, weighted
 from reticent.curves.polygon import mirrored
 from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
@@ -62,6 +63,7 @@ _THIN, _THICK, _STRIPS = 0.01, 6.0, 16  # half widths of strips that are tried, 
 _SINGULAR = 0.9  # of the way to the first singularity: no strip is wider
 _BLOCK = 400_000  # frequencies at once
 _ROUNDED, _PER_EXPONENT = 40.0, 4.0  # eps of one term, and for each unit of its exponents
+_MISSING = 40.0  # what all steps are missing at a frequency at which anything is left
 _BESIDE_EXPONENTS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of Chernoff bounds, over the deviation of A
 _BESIDE_TILTS = np.geomspace(0.1, 40.0, 30)  # of A in these bounds, in the same units
 _BELOW = np.array([1.5, 2.0, 3.0, 4.0, 6.0, 10.0])  # exponents of Chernoff bounds on copies down in B, over the line
@@ -192,7 +194,7 @@ def _invert(
     s = plan.points()
     kernel = np.exp(-np.outer(ratio, s)) * (plan.dtau / math.pi)
     kernel[:, 0] *= 0.5
-    sums = (kernel @ np.stack([absent / (s * (s - 1.0)), absent / s, present / s], axis=1)).real
+    sums = products(kernel, np.stack([absent / (s * (s - 1.0)), absent / s, present / s])).real
     error, alias = _error(plan, size, ratio), _alias(plan, ratio)
     return (
         np.maximum(np.exp(ratio) * (sums[:, 0] + error), 0.0),
@@ -329,7 +331,7 @@ def _transforms(plan: _FourierPlan) -> tuple[np.ndarray, np.ndarray, float]:
         kernel = gamma.log_kernel(part) + (0.5 * plan.blur_b**2 * s * s + plan.blur_mean * s)[:, None]
         kernel -= 0.5 * (plan.blur_a * w) ** 2
         without, plus, minus = (sum(logs) for logs in zip(*(table.log_powers(s) for table in tables), strict=True))
-        doubt = _doubt(tables, s)
+        doubt = _doubt(tables, s, plan)
         terms = np.exp(kernel + without)
         absent[part] = _sum_over(terms, plan)
         total += float(doubt @ np.abs(terms).sum(axis=1))
@@ -339,18 +341,22 @@ def _transforms(plan: _FourierPlan) -> tuple[np.ndarray, np.ndarray, float]:
     return absent, present, total * plan.dw * plan.dtau / math.pi**2
 
 
-def _doubt(tables: Sequence[TransformTable], s: np.ndarray) -> np.ndarray:
-    """Relative rounding error of one term over the machine epsilon, divided by |s|: exponents, powers, sums."""
-    powers = sum(
-        table.steps * np.abs(s) * float(table.nodes.weight @ np.abs(table.nodes.b)) + table.steps**0.5
-        for table in tables
-    )
-    return (_ROUNDED * len(tables) + _PER_EXPONENT * np.abs(loggamma(-s)) + _PER_EXPONENT * powers) / np.abs(s)
+def _doubt(tables: Sequence[TransformTable], s: np.ndarray, plan: _FourierPlan) -> np.ndarray:
+    """Relative rounding error of one term over the machine epsilon, divided by |s|: exponents, powers, sums.
+
+    Terms of a transform are at most |s b|, |e^b sinh a| and what is missing at the frequency of A.
+    """
+    powers = 0.0
+    for steps, weight, b, odd in ((one.steps, one.nodes.weight, one.nodes.b, one.odd) for one in tables):
+        size = steps * (np.abs(s) * float(weight @ np.abs(b)) + float(weight @ np.abs(odd)))
+        powers = powers + (_PER_EXPONENT + roundings(len(weight), parts=2)) * (size + _MISSING)
+    sums = 0.5 * roundings(plan.omegas) + roundings(plan.taus, parts=2)
+    return (_ROUNDED * len(tables) + sums + _PER_EXPONENT * np.abs(loggamma(-s)) + powers) / np.abs(s)
 
 
 def _sum_over(terms: np.ndarray, plan: _FourierPlan) -> np.ndarray:
     """Trapezoid in w over the whole axis, from w >= 0."""
-    return (terms.sum(axis=1) - 0.5 * terms[:, 0]) * (plan.dw / math.pi)
+    return (weighted(terms, np.ones(terms.shape[1])) - 0.5 * terms[:, 0]) * (plan.dw / math.pi)
 
 
 class _GammaTable:

@@ -1,0 +1,114 @@
+"""``reticent train`` with a section ``selection``: the best of several runs, and what is shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reticent.cli._audit_output import strict_json
+from reticent.cli._plan import cost_of, duration
+from reticent.cli._progress import waiting
+from reticent.cli._tables import print_risk, say
+from reticent.errors import ArtifactError, NumericalError, ParameterError
+from reticent.mechanisms.codec import mechanism_record
+from reticent.text import digits
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from reticent.training.selecting import Plan, Selected, SelectionConfig
+    from reticent.training.sweep import Cell
+
+SCHEMA = "reticent.selection/1"
+_NOBODY = "How many runs there were is secret: keep logs and times of this process to yourself."
+
+
+def planned(config: Path, cells: Sequence[Cell], asked: SelectionConfig) -> Plan:
+    """The selection before anything is drawn; what does not fit is reported as a key of the configuration."""
+    from reticent.training.selecting import plan_selection
+
+    with _in_file(config):
+        return plan_selection(cells, asked)
+
+
+def print_planned(config: Path, plan: Plan, *, json: bool) -> None:
+    """Say what would be drawn and what it would reveal; nothing is drawn, trained or written."""
+    from reticent.training.setup import make_settings
+
+    with _in_file(config):
+        size = len(plan.dataset.train)
+        costs = [cost_of(cell.config, plan.dataset, make_settings(cell.config, size)) for cell in plan.cells[:1]]
+    document = _risk(plan)
+    if json:
+        strict_json(_document(plan) | {"seconds_of_one_run": costs[0].seconds, "risk": _plain(document)})
+        return
+    say(_law(plan), indent=2)
+    say(f"one run of the first setting takes about {duration(costs[0].seconds)} on this machine", indent=2)
+    print_risk(document, full=True)
+    say("dry run: nothing was drawn, trained or written")
+
+
+def run_selection(config: Path, plan: Plan, out: Path, sign: Ed25519PrivateKey | None, *, json: bool) -> None:
+    """Train, write the best, and say what it reveals; nothing of the other runs is shown."""
+    from reticent.training.selecting import select
+
+    with _in_file(config), waiting("private selection:") as status:
+        shown: Callable[[], None] = (lambda: None) if status is None else (lambda: status("training"))
+        try:
+            found = select(plan, out, sign=sign, working=shown)
+        except NumericalError as error:
+            raise ArtifactError(f"{config}: {error}") from None
+    if json:
+        strict_json(_document(plan) | _released(found) | {"risk": _plain(_risk(plan))})
+        return
+    if found.run is None:
+        say("no run was drawn, as this law allows: nothing is released, and nothing was written")
+        return
+    of = "training records, with noise" if plan.asked.score == "train" else f"{len(plan.dataset.test)} test records"
+    say(f"{found.run.path}: the best of several runs; right answers on {of}: {found.score:.6g}", indent=2)
+    say(_law(plan), indent=2)
+    print_risk(_risk(plan), full=False)
+    say(_NOBODY)
+
+
+def _law(plan: Plan) -> str:
+    runs, count = plan.release.runs, len(plan.cells)
+    listed = "one setting" if count == 1 else f"a list of {count} settings"
+    return f"each run draws from {listed}; number of runs: {runs.name}, {digits(runs.mean, 6)} on average"
+
+
+def _document(plan: Plan) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "settings": len(plan.cells),
+        "score_on": plan.asked.score,
+        "mechanism": mechanism_record(plan.release),
+    }
+
+
+def _released(found: Selected) -> dict[str, Any]:
+    return {
+        "released": found.run is not None,
+        "run": None if found.run is None else str(found.run.path),
+        "score": found.score,
+    }
+
+
+def _risk(plan: Plan) -> Any:
+    from reticent.api.risks import assess
+
+    return assess(plan.release).document
+
+
+def _plain(document: Any) -> Any:
+    return document.model_dump(mode="json", by_alias=True)
+
+
+@contextmanager
+def _in_file(config: Path) -> Iterator[None]:
+    try:
+        yield
+    except ParameterError as error:
+        raise ArtifactError(f"{config}: {error}") from None

@@ -1,0 +1,106 @@
+"""One run whose setting was drawn from a list, by a draw that says nothing about the records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from reticent import _check, pairs
+from reticent.errors import ParameterError
+from reticent.mechanisms.base import Mechanism
+from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms.units import Unit
+from reticent.pairs import Neighbouring, Part
+from reticent.proofs import Condition
+
+_MOST = 64
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OneOf(Mechanism):
+    """One of several mechanisms, drawn at random before it ran; which one it was is released with it.
+
+    Attributes:
+        settings: the mechanisms, two to 64, none of them twice, of one unit and one number of records per person.
+        weights: how often each is on the list; the draw is uniform over the list.
+
+    Raises:
+        ParameterError: they are not.
+
+    Example:
+        >>> import reticent as rt
+        >>> run = OneOf((rt.Gaussian(2.0), rt.Gaussian(4.0)), (1, 3))
+        >>> round(rt.WorstCase().assess(run).measure(rt.advantage).value, 4)
+        0.124
+    """
+
+    settings: tuple[Mechanism, ...]
+    weights: tuple[int, ...]
+
+    name: ClassVar[str] = "one-of"
+
+    def __post_init__(self) -> None:
+        distinct = len(set(self.settings)) == len(self.settings)
+        if not distinct or not 2 <= len(self.settings) <= _MOST:
+            raise ParameterError("settings", len(self.settings), f"two to {_MOST} mechanisms, none of them twice")
+        if len(self.weights) != len(self.settings):
+            raise ParameterError("weights", self.weights, "one for each setting")
+        for weight in self.weights:
+            _check.count(weights=weight)
+        for name in ("unit", "records_per_user"):
+            if len({_of_all(one, name) for one in self.settings}) > 1:
+                raise ParameterError(name, "several", "the same in all settings")
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        cases = tuple(one.parts_under(neighbouring, attained=attained) for one in self.settings)
+        if not any(cases):
+            return ()
+        keys = ("RETICENT:public-coin", *(key for case in cases for part in case for key in part.theorems))
+        pair = pairs.OneOfPairs(cases, self.weights, attained)
+        return (Part(pair, 1, tuple(dict.fromkeys(keys))),)
+
+    @property
+    def unit(self) -> Unit:
+        """What each setting protects."""
+        found: Unit = _of_all(self.settings[0], "unit")
+        return found
+
+    @property
+    def records_per_user(self) -> int | None:
+        """How many records of a person each setting protects together."""
+        found: int | None = _of_all(self.settings[0], "records_per_user")
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Those of all settings, each once."""
+        return tuple(dict.fromkeys(note for one in self.settings for note in one.notes))
+
+    @property
+    def work(self) -> float:
+        """That of all settings together."""
+        return sum(one.work for one in self.settings)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Those of all settings, each once."""
+        return tuple(dict.fromkeys(found for one in self.settings for found in one.conditions))
+
+    def _repr_html_(self) -> str:
+        return "".join(one._repr_html_() for one in self.settings)
+
+
+def drawn_from(releases: Iterable[Mechanism]) -> Mechanism:
+    """One run of which the setting is drawn from a list, uniformly.
+
+    Args:
+        releases: what each setting of the list releases; one and the same for all is that one.
+    """
+    counted = Counter(releases)
+    return next(iter(counted)) if len(counted) == 1 else OneOf(tuple(counted), tuple(counted.values()))
+
+
+def _of_all(mechanism: Mechanism, name: str) -> Any:
+    return getattr(parts_of(mechanism)[0], name, Unit.RECORD if name == "unit" else None)

@@ -1,0 +1,126 @@
+"""What a ledger says of a run that was the best of several: how many were drawn, from which list, and how scored.
+
+How many runs there were is in no ledger: the theorem needs that nobody learns it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from reticent.errors import ReticentError
+from reticent.io.models import Closed, Positive
+from reticent.mechanisms.codec import mechanism_of
+from reticent.mechanisms.dpsgd import DPSGD
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.ledger import Ledger, parts_of
+from reticent.mechanisms.one_of import OneOf
+from reticent.mechanisms.selection import Selection
+from reticent.proofs import Status
+from reticent.records.rules import Found
+from reticent.records.run_warnings import Randomness
+
+if TYPE_CHECKING:
+    from reticent.mechanisms.base import Mechanism
+    from reticent.records.run_ledger import PublicLedger
+
+Steps = Counter[tuple[Any, ...]]
+
+
+class SelectionRecord(Closed):
+    """How the run of a ledger came to be released.
+
+    Attributes:
+        mechanism: the selection as ``mechanism_record`` writes it: the law of the number of runs, and one run with a
+            setting of the list and its score.
+        settings: on the list.
+        score: which records the runs were scored on: those of the test, or of the training with noise.
+        score_noise: standard deviation of the noise on the number of right answers; of the training records only.
+    """
+
+    mechanism: dict[str, Any]
+    settings: Annotated[int, Field(ge=1, le=1000)]
+    score: Literal["test", "train"]
+    score_noise: Positive | None = None
+
+    @model_validator(mode="after")
+    def _is_a_selection(self) -> SelectionRecord:
+        try:
+            found = mechanism_of(self.mechanism)
+        except ReticentError as error:
+            raise ValueError(str(error)) from None
+        if not isinstance(found, Selection):
+            raise ValueError("mechanism must be a selection")
+        if isinstance(found.base, OneOf) and sum(found.base.weights) != self.settings:
+            raise ValueError("settings must be as many as the weights of the mechanism say")
+        if (self.score == "train") != (self.score_noise is not None):
+            raise ValueError("score_noise goes with score train")
+        return self
+
+    def release(self) -> Selection:
+        """The best of several runs."""
+        found = mechanism_of(self.mechanism)
+        if not isinstance(found, Selection):
+            raise TypeError(found)
+        return found
+
+    def cases(self) -> tuple[Mechanism, ...]:
+        """What a run may have released: one mechanism for each kind of setting."""
+        base = self.release().base
+        return base.settings if isinstance(base, OneOf) else (base,)
+
+
+def selected_as_drawn(ledger: PublicLedger) -> Found:
+    """What keeps the run of a ledger from being the best of the selection that it states."""
+    stated = ledger.selection
+    if stated is None:
+        return
+    if ledger.randomness is not Randomness.FRESH:
+        yield "selection", "needs fresh randomness: runs with one seed are not independent"
+    if ledger.steps != ledger.planned_steps or ledger.config.get("final_model"):
+        yield "selection", "is of runs that take all their steps, and whose steps may be seen"
+    if any(ledger.config.get(name) is not None for name in ("trace", "sensitive")):
+        yield "selection", "goes with no trace and no measurement of an attribute"
+    noisy = [_score_noise(case) for case in stated.cases()]
+    if any(noise != stated.score_noise for noise in noisy):
+        yield "selection.score_noise", "is not that of each run"
+    ran = _steps(ledger.one_run())
+    if all(_steps(case) != ran for case in stated.cases()):
+        yield "selection.mechanism", "has no setting that is that of this run"
+
+
+def vouched_by_selection(record: SelectionRecord) -> dict[str, Status]:
+    """What the loop of ``reticent train`` establishes of a selection: whether anybody looked on, no ledger can see."""
+    return {
+        "hidden-runs": Status.ASSUMED,
+        "independent-runs": Status.CHECKED,
+        "best-only": Status.CHECKED,
+        "counted-scores": Status.CHECKED if record.score == "train" else Status.DECLARED,
+    }
+
+
+def with_score(release: Mechanism, noise: float | None) -> Mechanism:
+    """One run with its score: a number of right answers, which one record moves by at most 1.
+
+    Args:
+        release: of the training.
+        noise: standard deviation on that number; None where it is not computed from the training records.
+    """
+    return release if noise is None else Ledger((*parts_of(release), Gaussian(noise)))
+
+
+def _score_noise(case: Mechanism) -> float | None:
+    found = [part.noise_multiplier for part in parts_of(case) if isinstance(part, Gaussian)]
+    return found[0] if len(found) == 1 else None
+
+
+def _steps(run: Mechanism) -> Steps:
+    """Noisy steps by what they reveal: which clip norm they had does not matter, nor their order."""
+    found: Steps = Counter()
+    for part in parts_of(run):
+        if isinstance(part, DPSGD):
+            kind = part.noise_multiplier, part.sample_rate, part.sampler, part.batches_per_epoch, part.records_per_user
+            found[kind] += part.steps
+    return found

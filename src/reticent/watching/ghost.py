@@ -1,0 +1,104 @@
+"""Ghost clipping of Opacus, looked at where it happens: after the two backward passes of one batch.
+
+The first pass measures each record's gradient, and the second one adds the gradients up with a factor for each record.
+So three things decide what one record can move: the norm at that moment, which parameters were measured, and whether
+what was measured is of this batch. A layer that was left out of the forward pass still has the lengths of the batch
+before, and they take part in the factors of this one. After the second pass the sum of the clipped gradients lies open
+until the step, and whoever writes there writes past the clipping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter, is_
+from typing import Any
+
+from reticent.records.watch_faults import Fault
+
+_LENGTHS, _GRAD, _AFTER = attrgetter("_norm_sample"), attrgetter("grad"), "enable_hooks"
+"""Of a parameter, its gradient and those of all records in length; and what Opacus calls after the second pass."""
+
+
+class GhostClipping:
+    """Follows the clipping for one optimizer.
+
+    Attributes:
+        norm: the largest to which gradients were clipped since somebody put it to 0.
+    """
+
+    def __init__(self, optimizer: Any, found: Callable[[Fault], None]) -> None:
+        self._optimizer, self._found = optimizer, found
+        self._hooks: Any = None
+        self._measured: list[Any] = []
+        self._lengths: list[Any] = []
+        self._trained: list[Any] = []
+        self._sums: list[Any] | None = None
+        self._versions: list[int] = []
+        self.norm = 0.0
+
+    def attach(self) -> Callable[[], None]:
+        """Begin to look; what is returned ends it."""
+        from opacus.grad_sample import GradSampleHooksFastGradientClipping as Hooks
+
+        self._sums = None
+        _LOOKING.append(self)
+        if len(_LOOKING) == 1:
+            _OWN[:] = [getattr(Hooks, _AFTER)]
+            setattr(Hooks, _AFTER, _after)
+        return lambda: self._leave(Hooks)
+
+    def _leave(self, hooks: type) -> None:
+        _LOOKING.remove(self)
+        if not _LOOKING:
+            delattr(hooks, _AFTER)
+            if getattr(hooks, _AFTER, None) is not _OWN[0]:  # it was no base's
+                setattr(hooks, _AFTER, _OWN[0])
+
+    def after(self, hooks: Any) -> None:
+        """Hooks are turned on again: by Opacus after both passes, or by the program at any time.
+
+        After both passes at least one parameter has lengths that were measured just now.
+        """
+        if hooks is not self._hooks:
+            known = {id(p) for p in hooks.trainable_parameters}
+            if not any(id(p) in known for group in self._optimizer.param_groups for p in group["params"]):
+                return  # of another model
+            self._hooks, self._measured, self._lengths = hooks, list(hooks.trainable_parameters), []
+        lengths = list(map(_LENGTHS, self._measured))
+        old = sum(map(is_, lengths, self._lengths))
+        if old == len(lengths):
+            return
+        if old:
+            self._found(Fault.MIXES_RECORDS)
+        norm, self._lengths = float(hooks.max_grad_norm), lengths
+        if norm > self.norm:
+            self.norm = norm
+        self._sums = sums = list(map(_GRAD, self._measured))
+        self._versions = [g._version for g in sums if g is not None]
+
+    def clipped(self) -> None:
+        """The sum is about to be released: it must be what the backward pass left."""
+        sums, self._sums = self._sums, None
+        if sums is not None and not (
+            all(map(is_, map(_GRAD, self._measured), sums))
+            and [g._version for g in sums if g is not None] == self._versions
+        ):
+            self._found(Fault.CHANGED_GRADIENTS)
+
+    def released(self, trained: list[Any]) -> None:
+        """The gradients of these parameters are released: all of them must have been measured."""
+        if len(trained) != len(self._trained) or not all(map(is_, trained, self._trained)):
+            self._trained, known = trained, {id(p) for p in self._measured}
+            if self._measured and not all(id(p) in known for p in trained):
+                self._found(Fault.UNCLIPPED)
+
+
+_LOOKING: list[GhostClipping] = []
+_OWN: list[Callable[[Any], Any]] = []
+
+
+def _after(self: Any) -> Any:
+    found = _OWN[0](self)
+    for one in _LOOKING:
+        one.after(self)
+    return found

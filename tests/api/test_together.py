@@ -1,0 +1,70 @@
+"""Several releases from the same records, certified together: what each rests on is cited, and noise is their own."""
+
+from __future__ import annotations
+
+import pytest
+
+import reticent as rt
+from reticent.certificates.build import public
+from reticent.certificates.facts import facts
+from reticent.errors import ArtifactError
+from reticent.training import parse_config, train
+
+CONFIG = {
+    "data": {"name": "breast-cancer"},
+    "model": {"kind": "logistic"},
+    "noise_multiplier": 4.0,
+    "batch_size": 57,
+    "steps": 3,
+    "learning_rate": 0.1,
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    return [train(parse_config(CONFIG | {"noise_multiplier": noise}), folder / str(noise)) for noise in (4.0, 6.0)]
+
+
+def test_each_ledger_is_cited_by_what_its_own_public_certificate_shows(runs) -> None:
+    plan = rt.DPSGD(8.0, 0.1, 5)
+    both = rt.certify([*runs, plan], adversary="worst-case")
+    assert [part["noise_multiplier"] for part in both.certificate.mechanism["parts"]] == [4.0, 6.0, 8.0]
+    cited = both.certificate.declared.releases
+    assert cited[2] is None
+    for run, release in zip(runs, cited, strict=False):
+        alone = public(rt.certify(run, adversary=None).certificate)
+        assert release.ledger == alone.ledger["digest"]
+        assert release.training_data == alone.ledger["data"]["commitment"]
+        assert release.warnings == ("size-treated-as-public",)
+    assert cited[0].ledger != cited[1].ledger
+    assert both.verify().accepted
+    shown = dict(facts(public(both.certificate)))
+    assert cited[1].ledger in shown["release 2"]
+    assert "no ledger of a run was read" in shown["release 3"]
+    assert any("! " in line and "size-treated-as-public" in line for line in both.alone)
+
+
+def test_files_are_cited_as_runs_are_and_a_plan_cites_nothing(runs, tmp_path) -> None:
+    paths = [run.path / "ledger.json" for run in runs]
+    by_file, by_run = (rt.certify(what, adversary="worst-case").certificate.declared for what in (paths, runs))
+    assert by_file.releases == by_run.releases
+    plans = rt.certify([rt.DPSGD(8.0, 0.1, 5), rt.Gaussian(2.0)], adversary="worst-case").certificate
+    assert plans.declared.releases == ()
+    assert "releases" not in plans.model_dump(mode="json")["declared"]
+
+
+def test_a_ledger_that_contradicts_itself_is_no_release(runs) -> None:
+    changed = runs[0].ledger.model_copy(update={"noise_multiplier": 40.0})
+    with pytest.raises(ArtifactError, match="contradicts itself"):
+        rt.certify([changed, runs[1]])
+
+
+def test_two_runs_with_one_seed_share_their_noise(tmp_path) -> None:
+    seeded = CONFIG | {"randomness": "reproducible"}
+    same = [train(parse_config(seeded | {"learning_rate": rate}), tmp_path / str(rate)) for rate in (0.1, 0.2)]
+    with pytest.raises(ArtifactError, match="drew their noise from one seed"):
+        rt.certify(same)
+    other = train(parse_config(seeded | {"seed": 1}), tmp_path / "other")
+    found = rt.certify([same[0], other], adversary="worst-case")
+    assert "reproducible-noise" in found.certificate.declared.releases[0].warnings

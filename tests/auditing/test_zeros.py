@@ -1,0 +1,167 @@
+"""No bound is zero where another valid one from the same counts is not, over random counts.
+
+Epsilon 0 at delta 0, mu 0 and advantage 0 are one claim, so their bounds are positive together. Beside ours stand the
+textbook's: Clopper-Pearson ends of both rates at half the significance each, and binomial tails from scipy.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import beta, binom
+
+from reticent.auditing import (
+    Bonferroni,
+    Design,
+    Given,
+    GuessCounts,
+    Guesses,
+    NormalScores,
+    Ranks,
+    Scores,
+    audit_advantage,
+    audit_claim,
+    audit_claim_one_run,
+    audit_epsilon,
+    audit_epsilon_one_run,
+    audit_mu,
+    audit_mu_one_run,
+    audit_noise,
+    tpr_interval,
+)
+from reticent.auditing.one_run import curve_p_value
+from reticent.curves import GaussianTradeOff
+
+SIGNIFICANCE = 0.05
+NOTHING = GaussianTradeOff(0.0)
+
+
+def upper_end(successes: int, trials: int, significance: float) -> float:
+    return 1.0 if successes == trials else beta.ppf(1 - significance, successes + 1, trials - successes)
+
+
+def random_counts(seed: int, size: int) -> list[tuple[int, int, int, int]]:
+    """(false positives, non-members, misses, members) near the edge of what refutes anything."""
+    rng, found = np.random.default_rng(seed), []
+    while len(found) < size:
+        n, m = (int(x) for x in np.exp(rng.uniform(0.0, 6.0, 2)).round())
+        rate = rng.random() ** rng.integers(1, 4)
+        lead = abs(rng.normal(0.0, 2.5)) * math.sqrt(0.25 / n + 0.25 / m)
+        i, j = rng.binomial(n, rate), rng.binomial(m, max(0.0, 1.0 - min(1.0, rate + lead)))
+        found.append((i, n, j, m))
+    return found
+
+
+def as_scores(i: int, n: int, j: int, m: int) -> Scores | None:
+    member, other = np.r_[np.zeros(j), np.ones(m - j)], np.r_[np.ones(i), np.zeros(n - i)]
+    return None if np.ptp(np.r_[member, other]) == 0 else Scores(member, other, design=Design.INDEPENDENT)
+
+
+def test_fixed_thresholds() -> None:
+    positive = 0
+    for counts in random_counts(0, 40):
+        scores, (i, n, j, m) = as_scores(*counts), counts
+        if scores is None:
+            continue
+        rule = Given(0.5)
+        bounds = audit_mu(scores, rule), audit_epsilon(scores, 0.0, rule), audit_advantage(scores, rule)
+        assert len({bound.value > 0.0 for bound in bounds}) == 1, counts
+        assert (audit_claim(scores, NOTHING, rule).guessing_p_value <= SIGNIFICANCE) == (bounds[0].value > 0.0), counts
+        a, b = upper_end(i, n, SIGNIFICANCE / 2), upper_end(j, m, SIGNIFICANCE / 2)
+        assert bounds[0].value > 0.0 or a + b >= 1.0, counts
+        for delta in (1e-5, 0.02):
+            value = audit_epsilon(scores, delta, rule).value
+            assert value > 0.0 or a + b >= 1.0 - delta, counts
+            # (0, delta) is one claim, whether it is asked of epsilon or of the advantage.
+            if abs(bounds[2].value - delta) > 1e-4:
+                assert (value > 0.0) == (bounds[2].value > delta), counts
+        positive += bounds[0].value > 0.0
+    assert 8 < positive < 32
+
+
+RULES = (None, Ranks(), Ranks((0.2,)), NormalScores(), Bonferroni((-0.5, 0.5, 1.5)))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_every_rule_refutes_no_leakage_for_all_quantities_or_for_none(rule) -> None:
+    rng, positive = np.random.default_rng(1), 0
+    for _ in range(8):
+        n, m = rng.integers(20, 120, 2)
+        shift = abs(rng.normal(1.8, 0.8)) * math.sqrt(1 / n + 1 / m)
+        scores = Scores(rng.normal(shift, 1, m), rng.normal(size=n), design=Design.INDEPENDENT)
+        bounds = audit_mu(scores, rule), audit_epsilon(scores, 0.0, rule), audit_advantage(scores, rule)
+        assert len({bound.value > 0.0 for bound in bounds}) == 1
+        assert len({bound.ceiling > 0.0 for bound in bounds}) == 1
+        refuted = audit_claim(scores, NOTHING, rule).guessing_p_value <= SIGNIFICANCE
+        assert refuted == (bounds[0].value > 0.0)
+        positive += refuted
+    assert 1 <= positive < 8
+
+
+def one_run(counts: GuessCounts) -> Scores:
+    """Scores of which ``counts.guesses`` are guessed, half of them on either side, and so many of them right."""
+    half, spare = counts.guesses // 2, counts.canaries - counts.guesses
+    right = np.r_[np.ones(counts.correct, bool), np.zeros(counts.guesses - counts.correct, bool)]
+    included = np.r_[right[:half], ~right[half:], np.arange(spare) % 2 == 0]
+    score = np.r_[2.0 + np.arange(half), -2.0 - np.arange(counts.guesses - half), np.linspace(-1, 1, spare)]
+    return Scores(score[included], score[~included], design=Design.ONE_RUN)
+
+
+def test_one_run() -> None:
+    rng, positive = np.random.default_rng(2), 0
+    for _ in range(40):
+        guesses = 2 * int(np.exp(rng.uniform(1.5, 5.0)))
+        canaries = guesses + int(rng.integers(4, 400))
+        correct = int(min(guesses, 0.5 * guesses + abs(rng.normal(1.5, 1.0)) * math.sqrt(guesses) / 2 + 1))
+        counts = GuessCounts(canaries, guesses, correct)
+        scores, made = one_run(counts), Guesses(guesses // 2, guesses - guesses // 2)
+        refuted = binom.sf(correct - 1, guesses, 0.5) <= SIGNIFICANCE
+        bounds = audit_epsilon_one_run(scores, 0.0, made), audit_mu_one_run(scores, made)
+        assert bounds[0].rule.startswith(f"{correct} of {guesses} ")
+        assert [bound.value > 0.0 for bound in bounds] == [refuted, refuted], counts
+        verdict = audit_claim_one_run(scores, NOTHING, made)
+        assert (verdict.guessing_p_value <= SIGNIFICANCE) == refuted, counts
+        positive += refuted
+    assert 10 < positive < 35
+
+
+def test_a_claim_of_one_run_takes_the_smaller_of_both_bounds_on_one_tail() -> None:
+    counts = GuessCounts(20, 20, 15)
+    assert curve_p_value(counts, NOTHING) == pytest.approx(binom.sf(14, 20, 0.5), rel=1e-9, abs=0)
+    assert curve_p_value(counts, GaussianTradeOff(0.3)) < 0.14
+
+
+@pytest.mark.parametrize("fpr", [0.001, 0.02, 0.2])
+def test_true_positive_rates_are_at_least_what_equal_shares_give(fpr: float) -> None:
+    rng, rescued = np.random.default_rng(3), 0
+    quarter = SIGNIFICANCE / 4
+    between = int(1.1 * math.log(2 / SIGNIFICANCE) / fpr)
+    for n in (between, *np.unique(np.exp(np.linspace(1.0, 8.8, 25)).astype(int))):
+        scores = Scores(rng.normal(2, 1, 100), rng.normal(size=n), design=Design.INDEPENDENT)
+        found, ordered = tpr_interval(scores, fpr), np.sort(scores.non_member)[::-1]
+        k = np.arange(1, n + 1)
+        certain, reached = beta.sf(fpr, k, n - k + 1) <= quarter, beta.cdf(fpr, k, n - k + 1) <= quarter
+        lower, upper = 0.0, 1.0
+        if certain.any():
+            hits = int((scores.member > ordered[certain.sum() - 1]).sum())
+            lower = 1.0 - upper_end(100 - hits, 100, quarter)
+        if reached.any():
+            hits = int((scores.member >= ordered[n - reached.sum()]).sum())
+            upper = upper_end(hits, 100, quarter)
+        assert found.lower >= lower - 1e-12
+        assert found.upper <= upper + 1e-12
+        enough = n * -math.log1p(-fpr) > math.log(2.0 / SIGNIFICANCE)
+        assert enough or found.lower == 0.0
+        rescued += lower == 0.0 < found.lower
+    assert rescued
+
+
+def test_a_bound_on_the_noise_is_searched_far_beyond_the_claim() -> None:
+    rng = np.random.default_rng(4)
+    scores = Scores(rng.normal(0.4, 1, 2000), rng.normal(size=2000), design=Design.INDEPENDENT)
+    found = audit_noise(scores, lambda noise: GaussianTradeOff(1.0 / noise), 0.01, 1e-5)
+    assert audit_mu(scores).value > 0.2
+    assert 2.5 < found.noise_multiplier < 5.0
+    assert found.epsilon > 0.0

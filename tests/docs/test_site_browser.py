@@ -1,0 +1,168 @@
+"""The site in a real browser: every page by axe and on a phone, the gallery's filters, the search.
+
+Run by name with ``pytest -m browser``. The site is built once; ``RETICENT_SITE=FOLDER`` takes one that is built
+already. With ``RETICENT_SCREENSHOTS=FOLDER`` pictures of five pages are kept there to look at.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = os.environ.get("RETICENT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
+]
+FLAGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+FLAGS += ["--disable-component-update", "--disable-sync"]
+LOOKED_AT = ("index", "concepts/attackers", "theory/composition", "evidence/gallery", "reference/warnings")
+SERIOUS = ("serious", "critical")
+CUT = """() => [...document.querySelectorAll('.content math')]
+  .filter(e => !e.closest('.formula, .table-wrapper'))
+  .filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+  .map(e => e.textContent.slice(0, 60))"""
+"""Formulas that leave the page."""
+STUCK = """() => [...document.querySelectorAll('.content *')]
+  .filter(e => e.scrollWidth > e.clientWidth + 1 && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX))
+  .filter(e => e.tabIndex < 0 && e.matches(':not(body)'))
+  .map(e => e.outerHTML.slice(0, 120))"""
+"""What scrolls sideways and cannot be reached by keyboard."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if built := os.environ.get("RETICENT_SITE"):
+        return Path(built)
+    pytest.importorskip("sphinx")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "docs", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=600)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'reticent[browser]'")
+    with playwright.sync_playwright() as engine:
+        running = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS, chromium_sandbox=False)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def opened(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
+    contexts, asked = [], []
+
+    def open_page(name: str, width: int = 1280, scheme: str = "light", script: bool = True) -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=script
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{(site / 'index.html').as_uri().removesuffix('index.html')}{name}")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert all(url.startswith(("file:", "data:")) for url in asked), "the site asks for nothing from outside"
+
+
+def names(site: Path) -> list[str]:
+    """Every page that somebody wrote or that describes the code; the sources in ``_modules`` are not among them."""
+    found = (path.relative_to(site) for path in sorted(site.rglob("*.html")))
+    return [
+        path.as_posix() for path in found if path.parts[0] not in {"_modules", "_static"} and path.name != "verify.html"
+    ]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_axe_finds_nothing_serious_on_any_page(opened: Any, site: Path, width: int, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
+    page, found = opened("index.html", width, scheme), {}
+    for name in names(site):
+        page.goto((site / name).as_uri())
+        broken = [v for v in axe.run(page).response["violations"] if v["impact"] in SERIOUS]
+        found |= {(name, v["id"]): v["nodes"][0]["html"][:160] for v in broken}
+    assert found == {}
+
+
+def test_no_page_is_wider_than_a_phone_and_what_scrolls_is_reached_by_keyboard(opened: Any, site: Path) -> None:
+    page, wide = opened("index.html", 360), {}
+    for name in names(site):
+        page.goto((site / name).as_uri())
+        stuck = page.evaluate(STUCK) + page.evaluate(CUT)
+        if page.evaluate("document.documentElement.scrollWidth") > 360 or stuck:
+            wide[name] = stuck
+    assert wide == {}
+
+
+def test_a_wide_page_and_a_box_without_keyboard_are_seen(opened: Any) -> None:
+    page = opened("index.html", 360)
+    page.evaluate(
+        "document.querySelector('.content').insertAdjacentHTML('beforeend', "
+        '\'<div style="overflow-x:auto;width:9em"><p style="width:90em">x</p></div>\')'
+    )
+    assert len(page.evaluate(STUCK)) == 1
+
+
+def test_the_filters_of_the_gallery_need_no_script(opened: Any) -> None:
+    page = opened("evidence/gallery.html", script=False)
+    entry = page.locator(".gallery .entry")
+    everything = entry.count()
+    assert everything > 30
+    page.locator("#paper-glrt").focus()
+    page.keyboard.press("Space")
+    shown = [each for each in entry.all() if each.is_visible()]
+    assert 0 < len(shown) < everything
+    assert all(" glrt " in (each.get_attribute("class") or "") for each in shown)
+    page.locator("#verdict-all").focus()
+    page.keyboard.press("ArrowRight")  # the next button of the group
+    both = [each.get_attribute("class") for each in entry.all() if each.is_visible()]
+    assert both == [each for each in both if each == "entry glrt agrees"] != []
+
+
+def test_the_gallery_is_short(opened: Any) -> None:
+    height = "document.documentElement.scrollHeight"
+    assert opened("evidence/gallery.html").evaluate(height) < 4_000
+    assert opened("evidence/gallery.html", 360).evaluate(height) < 8_000
+
+
+@pytest.mark.parametrize(
+    ("word", "first"),
+    [("epsilon", "concepts/glossary"), ("advantage", "concepts/glossary"), ("repeated-noise", "reference/warnings")],
+)
+def test_search_leads_to_the_page_that_says_what_a_word_means(opened: Any, word: str, first: str) -> None:
+    page = opened(f"search.html?q={word}")
+    link = page.locator("#search-results li a").first
+    link.wait_for(timeout=60_000)
+    assert first in (link.get_attribute("href") or "")
+
+
+def test_the_reference_says_array_like(site: Path) -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in (site / "reference/api").glob("*.html"))
+    assert text.count("ArrayLike") > 50
+    assert "_SupportsArray" not in text
+    assert "_NestedSequence" not in text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_pictures_to_look_at(opened: Any, width: int, scheme: str) -> None:
+    folder = os.environ.get("RETICENT_SCREENSHOTS")
+    for name in LOOKED_AT:
+        page = opened(f"{name}.html", width, scheme)
+        assert page.locator("h1").first.is_visible()
+        if folder:
+            page.screenshot(path=Path(folder) / f"site-{name.replace('/', '-')}-{width}-{scheme}.png")

@@ -1,0 +1,209 @@
+"""What people do to a training loop between two steps, in one list: ``OPERATIONS``."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from opacus.optimizers import DPOptimizer
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from tests.fuzz.watch_oracle import Oracle, digest, no_grad_add
+
+
+class Toy:
+    """One model under one oracle, and what can be done to it."""
+
+    def __init__(self, rng: random.Random, model: Any, optimizer: Any, loader: Any, criterion: Any) -> None:
+        self.rng, self.wrapped, self.optimizer, self.loader = rng, model, optimizer, loader
+        self.model = getattr(model, "_module", model)
+        self.criterion = criterion
+        self.oracle = Oracle(self.model)
+        self.inner = getattr(optimizer, "original_optimizer", optimizer)
+        self.beside: Any = None
+        self.done: list[str] = []
+
+    def before(self, plan: dict[int, str]) -> None:
+        """What happens before the first watch: the condition on the start weights speaks of it."""
+        if -1 in plan:
+            self.do(plan[-1])
+            self.oracle.bare.clear()
+            self.oracle.last = digest(self.model)
+
+    def do(self, name: str) -> None:
+        self.done.append(name)
+        OPERATIONS[name](self)
+
+
+def evaluate(toy: Toy) -> None:
+    toy.model.eval()
+    with torch.no_grad():
+        toy.model(toy.model_input())
+    toy.model.train()
+
+
+def assign(toy: Toy) -> None:
+    toy.model.load_state_dict({n: t.clone() + 0.1 for n, t in toy.model.state_dict().items()}, assign=True)
+    toy.oracle.compare("by assignment")
+
+
+def exchange(toy: Toy) -> None:
+    p = next(iter(toy.model.parameters()))
+    p.data = p.data + 0.1
+
+
+def vector(toy: Toy) -> None:
+    vector_to_parameters(parameters_to_vector(toy.model.parameters()) * 1.1, toy.model.parameters())
+
+
+def raw_step(toy: Toy) -> None:
+    """The optimizer inside, with whatever gradients are there."""
+    toy.oracle.dirty("a step of the optimizer inside")
+    for p in toy.model.parameters():
+        p.grad = torch.randn_like(p) if p.grad is None else p.grad
+    type(toy.inner).step(toy.inner)
+    toy.oracle.last = ""
+
+
+def other_optimizer(toy: Toy) -> None:
+    toy.oracle.dirty("a step of another optimizer")
+    toy.beside = toy.beside or torch.optim.SGD(toy.model.parameters(), lr=0.01)
+    for p in toy.model.parameters():
+        p.grad = torch.randn_like(p) if p.grad is None else p.grad
+    toy.beside.step()
+
+
+def seed(toy: Toy) -> None:
+    toy.oracle.known_seed = True
+    torch.manual_seed(toy.rng.choice([0, 42, 2**31, 2**60]))
+
+
+def reseed(toy: Toy) -> None:
+    torch.seed()
+    toy.oracle.known_seed = False
+
+
+def state(toy: Toy) -> None:
+    """Back to the state of another step: the same noise again, if a step drew noise since."""
+    oracle, seed = toy.oracle, torch.initial_seed()
+    found = (torch.get_rng_state(), seed, oracle.under[seed], oracle.known_seed)
+    kept, seed, releases, known = toy.__dict__.setdefault("kept_state", found)
+    torch.set_rng_state(kept)
+    oracle.known_seed = known or oracle.under[seed] > releases
+
+
+def hook(toy: Toy) -> None:
+    """Noiseless gradients beside the noisy ones."""
+    if not isinstance(toy.optimizer, DPOptimizer):
+        return
+
+    def add(*_: Any) -> None:
+        for p in toy.optimizer.params:
+            p.grad = p.grad + p.summed_grad.view_as(p)
+        toy.oracle.dirty("a hook added the sum")
+
+    if toy.rng.random() < 0.5:
+        toy.inner.register_step_pre_hook(add)
+    else:
+        toy.optimizer.attach_step_hook(add)
+
+
+def hook_of_weights(toy: Toy) -> None:
+    def write(*_: Any) -> None:
+        next(iter(toy.model.parameters())).data.add_(0.03)  # "data" does not take it back bit for bit
+        toy.oracle.dirty("a hook wrote weights")
+
+    chosen = toy.rng.choice([toy.inner.register_step_pre_hook, toy.inner.register_step_post_hook])
+    chosen(write)
+
+
+def new_noise(toy: Toy) -> None:
+    if isinstance(toy.optimizer, DPOptimizer):
+        toy.optimizer.noise_multiplier = toy.rng.choice([0.6, 1.1, 1.5])
+
+
+def new_norm(toy: Toy) -> None:
+    if type(toy.optimizer) is DPOptimizer:
+        toy.optimizer.max_grad_norm = toy.rng.choice([0.5, 1.0, 2.0])
+
+
+def quiet(toy: Toy) -> None:
+    """Noise that is none, put on the object."""
+    if not isinstance(toy.optimizer, DPOptimizer):
+        return
+
+    def add_noise() -> None:
+        for p in toy.optimizer.params:
+            p.grad = p.summed_grad.view_as(p).clone()
+
+    toy.optimizer.add_noise = add_noise
+
+
+def gradient_hook(toy: Toy) -> None:
+    """Writes in the backward pass."""
+
+    def write(p: Any) -> None:
+        p.data.add_(0.01)
+        toy.oracle.dirty("a hook of a gradient wrote weights")
+
+    next(iter(toy.model.parameters())).register_post_accumulate_grad_hook(write)
+
+
+def exchange_optimizer(toy: Toy) -> None:
+    """Another optimizer inside the private one; the noise stays."""
+    if isinstance(toy.optimizer, DPOptimizer):
+        toy.optimizer.original_optimizer = torch.optim.Adam(toy.model.parameters(), lr=0.01)
+        toy.inner, toy.oracle.remembered = toy.optimizer.original_optimizer, ""
+        toy.oracle.follow(toy.optimizer, toy.rate)
+
+
+def memory(toy: Toy) -> None:
+    """Somebody's gradients in what the optimizer remembers, if it remembers anything."""
+    for state in toy.inner.state.values():
+        for name, value in state.items():
+            if name != "step" and isinstance(value, torch.Tensor):
+                value.add_(torch.rand_like(value))
+                toy.oracle.remembered = "a write to what the optimizer remembers"
+
+
+def scheduler(toy: Toy) -> None:
+    torch.optim.lr_scheduler.StepLR(toy.inner, 1, 0.9).step()
+
+
+OPERATIONS: dict[str, Callable[[Toy], Any]] = {
+    "evaluate": evaluate,
+    "copy": lambda toy: copy.deepcopy(toy.model.state_dict()),
+    "learning rate": lambda toy: [g.update(lr=0.05) for g in toy.inner.param_groups],
+    "reseed": reseed,
+    "new noise": new_noise,
+    "new norm": new_norm,
+    "data": lambda toy: next(iter(toy.model.parameters())).data.sub_(0.01),
+    "one value": lambda toy: next(iter(toy.model.parameters())).data.view(-1)[3:4].add_(0.5),
+    "add": lambda toy: no_grad_add(toy.model, 0.01),
+    "exchange": exchange,
+    "vector": vector,
+    "assign": assign,
+    "raw step": raw_step,
+    "other optimizer": other_optimizer,
+    "gradient hook": gradient_hook,
+    "exchange optimizer": exchange_optimizer,
+    "optimizer state": lambda toy: toy.inner.load_state_dict(toy.inner.state_dict()),
+    "memory": memory,
+    "scheduler": scheduler,
+    "same weights": lambda toy: toy.model.load_state_dict(toy.model.state_dict()),
+    "seed": seed,
+    "state": state,
+    "hook": hook,
+    "hook of weights": hook_of_weights,
+    "quiet": quiet,
+}
+HARMLESS = ("evaluate", "copy", "learning rate", "reseed", "new noise", "new norm", "optimizer state", "scheduler")
+
+
+def planned(rng: random.Random, steps: int) -> dict[int, str]:
+    """Operations by the number of the step after which they happen; half of the loops are harmless."""
+    names = HARMLESS if rng.random() < 0.5 else tuple(OPERATIONS)
+    return {rng.randrange(-1, steps): rng.choice(names) for _ in range(rng.randint(0, 3))}
