@@ -52,7 +52,8 @@ _HOVER = {
     "curves": "%{{x:.3~%}} false alarms:<br>misses {least} %{{y:.1%}}<br>of members",
     "roc": "%{{x:.3~%}} false alarms:<br>finds {most} %{{y:.3~%}}<br>of members",
     "profile": "At epsilon %{{x:.2f}}:<br>delta {most}<br>%{{y:.2e}}",
-    "guesses": "Likely with %{{x:.0%}}:<br>right %{{customdata[0]:.1%}} without,<br>{most} %{{customdata[1]:.1%}} with it<br>",
+    "guesses": "Likely with %{{x:.0%}}:<br>right %{{customdata[0]:.1%}} without,<br>{most} "
+    "%{{customdata[1]:.1%}} with it<br>",
 }
 """Short lines: on a phone a label has half of the picture."""
 
