@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import erfc, loggamma
 
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, odd_and_even
@@ -46,7 +47,7 @@ _COARSE_REACH = 5.5  # deviations of y that coarse nodes cover: beyond lies less
 _WIDENED = 1.4  # by which a box of frequencies grows that was too small
 _ROUGH_SPACING = 0.02  # of nodes for real moments
 _ULPS = 1e-15  # relative rounding of sums that this file returns
-_LARGEST_EXPONENT = 600.0  # of what is only bounded: more counts as this
+_LARGEST_EXPONENT = 600.0  # of what is only bounded: more counts as infinite
 _COUNT, _COARSE_COUNT = 480, 48  # thresholds to either side of 0: those that are answered, those that place them
 _RISE = 1e-3  # of -log delta from one coarse threshold to the next, at least
 _CHERNOFF = np.geomspace(1e-3, 1e3, 61)  # exponents that plan the grids, over the deviation of A
@@ -414,12 +415,12 @@ def _beside(plan: _FourierPlan, width: float, thresholds: np.ndarray) -> np.ndar
     """Copies in A alone: A itself beyond half the width, or a copy of the centre that reaches back."""
     scale = math.sqrt(plan.total(FoldedNodes.square) + plan.blur_a**2)
     best = np.full_like(thresholds, np.inf)
-    for theta in _BESIDE_EXPONENTS / scale:
-        back = 2.0 ** (1.0 + theta) * math.exp(-0.5 * theta * width) / -math.expm1(-theta * width)
+    for theta in (_BESIDE_EXPONENTS / scale).tolist():
+        back = _spread(theta) * math.exp(-0.5 * theta * width) / -math.expm1(-theta * width)
         reach = min(plan.cumulant(-theta, t) - 0.5 * t * width for t in _BESIDE_TILTS / scale)
-        far, near = (math.exp(min(x, _LARGEST_EXPONENT)) for x in (reach, plan.cumulant(-theta, 0.0)))
+        far, near = (float(_exp(x)) for x in (reach, plan.cumulant(-theta, 0.0)))
         value = 2.0 * _copies(theta, width) * far + back * near
-        best = np.minimum(best, np.exp(np.minimum(theta * thresholds, _LARGEST_EXPONENT)) * value)
+        best = _least(best, _exp(theta * thresholds), value)
     return best
 
 
@@ -433,16 +434,33 @@ def _above_in_b(plan: _FourierPlan, period: float, width: float, thresholds: np.
 def _below_in_b(plan: _FourierPlan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
     """Copies down in B, each larger by e^{-c period} and further out; Chernoff beyond the line."""
     line, best = -plan.line, np.full_like(thresholds, np.inf)
-    for theta in line * _BELOW:
+    for theta in (line * _BELOW).tolist():
         log_size = plan.cumulant(-theta, 0.0) + theta * thresholds
         fence = _copies(theta, width) * _geometric((theta - line) * period)
-        best = np.minimum(best, fence * np.exp(np.minimum(log_size, _LARGEST_EXPONENT)))
+        best = _least(best, _exp(log_size), fence)
     return best
 
 
 def _copies(theta: float, width: float) -> float:
     """sup over x of sum over k of cosh^-theta(x + k width)."""
-    return 2.0 ** (1.0 + theta) / -math.expm1(-theta * width)
+    return _spread(theta) / -math.expm1(-theta * width)
+
+
+def _spread(theta: float) -> float:
+    """2^(1 + theta), or infinite."""
+    return 2.0 ** (1.0 + theta) if theta < 1000.0 else math.inf
+
+
+def _exp(exponent: ArrayLike) -> np.ndarray:
+    """e^exponent, or infinite."""
+    known = np.asarray(exponent, dtype=float)
+    return np.where(known > _LARGEST_EXPONENT, np.inf, np.exp(np.minimum(known, _LARGEST_EXPONENT)))
+
+
+@np.errstate(invalid="ignore")
+def _least(best: np.ndarray, one: np.ndarray, other: float) -> np.ndarray:
+    """The smaller of ``best`` and a product of bounds; infinity times 0 bounds nothing."""
+    return np.fmin(best, one * other)
 
 
 def _geometric(exponent: float) -> float:
