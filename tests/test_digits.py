@@ -10,7 +10,7 @@ import pytest
 import reticent as rt
 from reticent.api.noise import Calibrations
 from reticent.auditing import Design, Scores
-from reticent.auditing.verdict import Verdict, _judge
+from reticent.auditing.verdict import Verdict, judge_p_values
 from reticent.calibration import Advantage, BayesSecurity
 from reticent.certificates.numbers import _number
 from reticent.certificates.sentences import percent
@@ -111,7 +111,7 @@ def test_certificate_pages_and_verdicts_round_outwards() -> None:
     wide = Number(lower=0.12346, value=0.23454, upper=0.23454)
     assert _number(wide, up=True) == "0.2346 [0.1234, 0.2346]"
     assert _number(wide, up=None) == "0.2345 [0.1234, 0.2346]"
-    verdict: Verdict = _judge(0.0123, 0.0, 0.0, 0.95, ("RETICENT:audit-ranks",), ())
+    verdict: Verdict = judge_p_values(0.0123, 0.0, 0.0, 0.95, ("RETICENT:audit-ranks",), ())
     assert "at most 0.013" in verdict.reason
 
 

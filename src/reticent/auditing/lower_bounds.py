@@ -203,7 +203,7 @@ def _bound(
         _value(family, first, own),
         _value(family, _perfect(first), _perfect(own)),
         confidence,
-        str(rule) if rule else f"{NormalScores()} up to {family.small:g}, {Ranks()} beyond",
+        str(rule) if rule else f"{NormalScores()}, ranks",
         delta,
         tuple(dict.fromkeys(piece.threshold for piece in pieces if not isinstance(piece, OrderCounts))),
         cite(*dict.fromkeys(piece.theorem for piece in pieces)),

@@ -113,6 +113,12 @@ class QuestionRecord(Record):
     secret_bits: Asked
     guesses: Asked
 
+    @model_validator(mode="after")
+    def _guesses_are_of_a_secret(self) -> QuestionRecord:
+        if not self.secret_bits and self.guesses != [1]:
+            raise ValueError("guesses must be 1 where no secret is asked about")
+        return self
+
 
 class CurvePoints(Record):
     """Points of one trade-off curve, in order of increasing false positive rate."""

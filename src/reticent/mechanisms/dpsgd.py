@@ -73,7 +73,7 @@ class DPSGD(Mechanism):
     records_per_user: int | None = field(
         default=None, metadata=described("Most records of one person; then all of them are protected together.")
     )
-    unit: Unit = field(default=Unit.RECORD, metadata=described("What is protected: one record, or one client."))
+    unit: Unit = field(default=Unit.RECORD, metadata=described("What is protected."))
 
     uses_per_epoch: int | None = field(default=None, metadata=described("Uses of a record per pass, for allocation."))
     max_batch_size: int | None = field(default=None, metadata=described("Size at which truncated batches are cut."))

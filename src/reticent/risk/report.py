@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from reticent import _check
+from reticent.errors import ParameterError
 from reticent.proofs import CONDITIONS, Bearing, Condition, Status
 from reticent.risk import measures
 
@@ -155,6 +156,8 @@ class Questions:
             measures.blind_guess(bits)
         for guesses in self.guesses:
             measures.blind_guess(1.0, guesses)
+        if not self.secret_bits and self.guesses != (1,):
+            raise ParameterError("guesses", self.guesses, "given with secret_bits", shown=False)
 
 
 @dataclass(frozen=True, slots=True)

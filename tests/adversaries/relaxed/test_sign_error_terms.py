@@ -123,7 +123,7 @@ class TestLattice:
 
 
 def test_a_bound_that_cannot_be_computed_bounds_nothing() -> None:
-    """A Chernoff factor e^x that was cut at e^600, times what is less than any float, was 0; the truth may be anything."""
+    """A Chernoff factor e^x was cut at e^600. Times what is less than any float it was 0; the truth may be anything."""
     best = transform._least(np.full(3, np.inf), transform._exp([1.0, 599.0, 1e4]), 0.0)
     np.testing.assert_array_equal(best, [0.0, 0.0, np.inf])
     assert transform._copies(2000.0, 1e-3) == np.inf
