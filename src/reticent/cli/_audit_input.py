@@ -238,9 +238,8 @@ def mechanism_of(
     if sample_rate is None and steps is None:
         return Gaussian(noise_multiplier, dimension=1 if dimension is None else dimension)
     if sample_rate is None or steps is None:
-        raise ParameterError(
-            "sample_rate" if sample_rate is None else "steps", None, "given together with the other", shown=False
-        )
+        missing, given = ("sample_rate", "--steps") if sample_rate is None else ("steps", "--sample-rate")
+        raise ParameterError(missing, None, f"given together with {given}", shown=False)
     return DPSGD(noise_multiplier, sample_rate, steps, num_parameters=dimension)
 
 
