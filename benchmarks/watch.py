@@ -1,7 +1,8 @@
 """What ``rt.watch`` costs, in CPU seconds of training steps of Opacus: ``python -m benchmarks.watch``.
 
-Two rows for each model and mode. The first is CPU time inside the calls of the watch during 512 steps, over that of
-the same steps without those calls. The second is the whole cost: two loops that are alike, one of them watched,
+Two rows for each model and mode. The first is the time inside the calls of the watch during 512 steps, over that of
+the same steps without those calls. It is taken by the wall clock, which is read without a call of the system: twelve of
+those in a step would slow down what they measure. So it wants an idle machine. The second is the whole cost: two loops that are alike, one of them watched,
 take turns step by step, so that a machine that slows down slows both; the spread is the machine's. Entering, leaving
 and the look at a copy of the model in the first step happen once and are not counted.
 """
@@ -68,20 +69,20 @@ def parts(kind: str, mode: str) -> tuple[Any, Any, Any, Any]:
 
 
 def seconds(made: tuple[Any, Any, Any, Any], look: bool, passes: int = PASSES) -> float:
-    """CPU seconds of so many passes; entering and leaving the watch is not counted."""
+    """Seconds of so many passes; entering and leaving the watch is not counted."""
     model, optimizer, loader, criterion = made
     with rt.watch(model, optimizer, loader) if look else contextlib.nullcontext():
-        started = time.process_time()
+        started = time.perf_counter()
         for _ in range(passes):
             for features, labels in loader:
                 optimizer.zero_grad()
                 criterion(model(features), labels).backward()
                 optimizer.step()
-        return time.process_time() - started
+        return time.perf_counter() - started
 
 
 def shares(made: tuple[Any, Any, Any, Any]) -> list[tuple[float, float]]:
-    """CPU time inside the calls of the watch, over that of the steps without them; and CPU seconds of one step.
+    """Time inside the calls of the watch, over that of the steps without them; and seconds of one step.
 
     What the two looks at the clock around each call take is taken off: they are no part of the watch. It is measured
     in the same places, as a clock costs more there than in a row of looks at it.
@@ -92,7 +93,7 @@ def shares(made: tuple[Any, Any, Any, Any]) -> list[tuple[float, float]]:
 
 
 def inside(made: tuple[Any, Any, Any, Any], timed: Callable[[Any], Callable[..., Any]]) -> tuple[float, float]:
-    """CPU seconds of a watched loop, and those in ``timed`` of each call of the watch; the call itself is made too."""
+    """Seconds of a watched loop, and those in ``timed`` of each call of the watch; the call itself is made too."""
     spent = 0.0
 
     def looked_at(own: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,11 +101,11 @@ def inside(made: tuple[Any, Any, Any, Any], timed: Callable[[Any], Callable[...,
 
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal spent
-            started = time.process_time()
+            started = time.perf_counter()
             try:
                 found = one(*args, **kwargs)
             finally:
-                spent += time.process_time() - started
+                spent += time.perf_counter() - started
             return found if one is own else own(*args, **kwargs)
 
         return call
