@@ -54,6 +54,15 @@ def test_files_are_cited_as_runs_are_and_a_plan_cites_nothing(runs, tmp_path) ->
     assert "releases" not in plans.model_dump(mode="json")["declared"]
 
 
+def test_one_run_is_not_two_releases(runs, tmp_path) -> None:
+    copied, path = tmp_path / "copy.json", runs[0].path / "ledger.json"
+    copied.write_bytes(path.read_bytes())
+    for same in ([path, path], [path, copied], [runs[0], runs[1], path]):
+        with pytest.raises(ArtifactError, match="are the same run: name it once"):
+            rt.certify(same)
+    assert rt.certify([rt.Gaussian(2.0)] * 2, adversary="worst-case").alone  # a plan may be carried out twice
+
+
 def test_a_ledger_that_contradicts_itself_is_no_release(runs) -> None:
     changed = runs[0].ledger.model_copy(update={"noise_multiplier": 40.0})
     with pytest.raises(ArtifactError, match="contradicts itself"):

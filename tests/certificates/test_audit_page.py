@@ -89,7 +89,7 @@ def test_pictures_on_the_page_follow_light_and_dark_and_files_do_not(tmp_path: P
 
 def test_page_and_pictures_lie_side_by_side_from_the_command_line(tmp_path: Path, capsys) -> None:
     save_scores(tmp_path / "scores.npz", scores(1.0, 60))
-    page = tmp_path / "new" / "report.html"
+    page = tmp_path / "report.html"
     with pytest.raises(SystemExit) as stopped:
         main(["audit", str(tmp_path / "scores.npz"), "--against-mu", "1.0", "--html", str(page)])
     assert not stopped.value.code

@@ -297,6 +297,14 @@ class TestOutputs:
         assert self.gate(option, victim) == 2
         assert {p.name: p.read_bytes() for p in here.iterdir() if p.is_file()} == before
 
+    @pytest.mark.parametrize("option", ["--markdown", "--junit"])
+    def test_a_folder_that_is_missing_is_named_before_anything_is_derived(
+        self, here: Path, option: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (here / "c.json").write_text("not looked at")
+        assert self.gate(option, "none/x") == 2
+        assert capsys.readouterr().err == "reticent: none/x: none is not a folder that can be written to\n"
+
     def test_an_older_report_is_replaced_by_one_of_its_kind_only(self, here: Path) -> None:
         assert self.gate("--markdown", "a", "--junit", "b") == 0
         (here / "a").write_text((here / "a").read_text() + "old")

@@ -385,3 +385,11 @@ def test_a_damaged_run_is_refused(capsys, trained: Path, tmp_path: Path) -> None
     code, out, err = run(capsys, ["audit", copy])
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
+
+
+def test_a_folder_that_is_missing_is_named_before_the_audit(capsys, scores: Path, tmp_path: Path) -> None:
+    for option, name in (("--html", "page.html"), ("--save-scores", "more.npz")):
+        code, out, err = run(capsys, ["audit", scores, "--against-mu", "1", option, tmp_path / "none" / name])
+        assert (code, out) == (2, "")
+        assert err.endswith(f"/{name}: {tmp_path / 'none'} is not a folder that can be written to\n")
+    assert not (tmp_path / "none").exists()

@@ -25,6 +25,8 @@ def call(capsys, *words: str) -> tuple[int, str, str]:
         (("risk", "dspgd"), "did you mean dpsgd?"),
         (("calibrate", "gausian"), "did you mean gaussian?"),
         (("risk", "dpsgd", "--noise-multipler", "1"), "did you mean --noise-multiplier?"),
+        (("risk", "dpsgd", *RUN, "--epsilon-at", "1"), "no option --epsilon-at (did you mean --epsilon?)"),
+        (("calibrate", "dpsgd", "--epsilon-at", "1"), "no option --epsilon-at\n"),
         (("risk", "dpsgd", "--sigma", "1"), "Here it is --noise-multiplier"),
         (("risk", "dpsgd", *RUN, "--adversary", "relaxd"), "did you mean relaxed?"),
         (("risk", "dpsgd", *RUN, "--neighbouring", "repace"), "did you mean replace?"),

@@ -136,6 +136,15 @@ def test_keygen_overwrites_nothing(tmp_path: Path, capsys) -> None:
     assert (tmp_path / "key").read_bytes() == before
 
 
+@pytest.mark.parametrize("more", [("none/key",), ("key", "--public", "none/key.pub")])
+def test_keygen_makes_no_folder(tmp_path: Path, capsys, monkeypatch, more: tuple[str, ...]) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "keygen", *more)
+    assert (code, out) == (2, "")
+    assert "none is not a folder that can be written to\n" in err
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(("limit", "code"), [("0.5", 0), ("0.1", 1)])
 def test_the_gate_opens_and_closes(made: Path, tmp_path: Path, capsys, limit: str, code: int) -> None:
     (tmp_path / "policy.yaml").write_text(POLICY % limit)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reticent.errors import ArtifactError
+from reticent.io.files import write_atomic
 from reticent.io.outputs import refuse_existing, refuse_foreign, write_output
 
 MARK = "## A report"
@@ -50,6 +51,9 @@ def test_nothing_may_be_there(tmp_path: Path) -> None:
         refuse_existing(tmp_path)
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises((ArtifactError, OSError), match="No such file"):
-        write_output(tmp_path / "none" / "a.md", b"## A report", MARK)
+def test_a_folder_that_is_missing_is_named_and_not_made(tmp_path: Path) -> None:
+    missing = tmp_path / "none" / "a.md"
+    for write in (lambda: write_output(missing, b"## A report", MARK), lambda: write_atomic(missing, b"")):
+        with pytest.raises(ArtifactError, match=r"none/a\.md: .*none is not a folder that can be written to"):
+            write()
+    assert not (tmp_path / "none").exists()

@@ -66,7 +66,7 @@ def released_together(releases: Sequence[OneRelease]) -> Ledger:
 
     Raises:
         ParameterError: there are fewer, or they protect different units.
-        ArtifactError: a ledger contradicts itself, or two runs drew their noise from one seed.
+        ArtifactError: a ledger contradicts itself, one run is given twice, or two runs drew their noise from one seed.
     """
     if len(releases) < 2:
         raise ParameterError("what", len(releases), "two releases or more")
@@ -74,8 +74,20 @@ def released_together(releases: Sequence[OneRelease]) -> Ledger:
     for ledger in ledgers:
         if isinstance(ledger, (RunLedger, PublicWatchedRun)):
             refuse_contradictions(ledger)
+    _refuse_one_run_twice(releases)
     _refuse_shared_noise([ledger for ledger in ledgers if isinstance(ledger, RunLedger)])
     return Ledger(tuple(part for one in releases for part in parts_of(one.mechanism)))
+
+
+def _refuse_one_run_twice(releases: Sequence[OneRelease]) -> None:
+    """One run releases once: a run that was made again has a ledger of its own, with another digest."""
+    names: dict[str, str] = {}
+    for one in releases:
+        if isinstance(one.ledger, (RunLedger, PublicWatchedRun)):
+            first = names.get(one.ledger.digest)
+            if first is not None:
+                raise ArtifactError(f"{printable(first)} and {printable(one.name)} are the same run: name it once")
+            names[one.ledger.digest] = one.name
 
 
 def _refuse_shared_noise(runs: Sequence[RunLedger]) -> None:

@@ -65,8 +65,7 @@ def check_score_path(path: str | os.PathLike[str]) -> Path:
     file = Path(path)
     if file.suffix not in (".npz", ".parquet", ".csv"):
         raise ArtifactError(f"{file}: scores must be a .npz, .parquet or .csv file")
-    if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
-        raise ArtifactError(f"{file}: {file.parent} is not a folder that can be written to")
+    files.refuse_no_folder(file)
     return file
 
 

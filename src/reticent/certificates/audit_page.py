@@ -55,7 +55,7 @@ def audit_files(path: Path) -> AuditFiles:
         path: of the page.
 
     Raises:
-        ArtifactError: something lies there that is no older report of an audit.
+        ArtifactError: something lies there that is no older report of an audit, or there is no such folder.
     """
     refuse_folder(path)
     files = AuditFiles(path, path.with_suffix(".svg"), path.with_suffix(".png"))
@@ -88,7 +88,6 @@ def write_audit_page(
     drawn = svg(figure)
     page = _render(report, drawn, detectable(report.scores, report.confidence, rule), private=private)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(files.svg, drawn.encode())
         write_atomic(files.png, png(figure))
         write_atomic(files.page, page.encode())

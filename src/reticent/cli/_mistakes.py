@@ -10,10 +10,13 @@ import click
 
 from reticent.errors import ParameterError, ReticentError
 from reticent.keywords import MEANT
-from reticent.text import printable
+from reticent.text import nearest, printable
 
 _MEANT = {f"--{typed}".replace("_", "-"): f"--{ours}".replace("_", "-") for typed, ours in MEANT.items()}
 """Options as other tools call them."""
+
+_NEAR = 0.7
+"""How alike an unknown option and a known one must be spelt for the known one to be suggested, from 0 to 1."""
 
 
 def one_line(error: ReticentError, app: click.Command, words: Sequence[str]) -> str:
@@ -62,10 +65,11 @@ def usage(error: click.ClickException, app: click.Command, words: Sequence[str])
     """
     message = " ".join(error.format_message().split())
     if isinstance(error, click.NoSuchOption):
-        ours, near = _MEANT.get(error.option_name), error.possibilities
-        if ours is not None and ours in _options_of(app, words):
+        ours, known = _MEANT.get(error.option_name), _options_of(app, words)
+        if ours in known:
             return f"no option {error.option_name}. Here it is {ours}"
-        return f"no option {error.option_name}" + (f" (did you mean {sorted(near)[0]}?)" if near else "")
+        near = nearest(error.option_name.lstrip("-"), [name.lstrip("-") for name in sorted(known)], _NEAR)
+        return f"no option {error.option_name}" + (f" (did you mean --{near}?)" if near else "")
     parameter = error.param if isinstance(error, click.BadParameter) else None
     if parameter is None:
         return message

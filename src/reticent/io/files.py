@@ -102,9 +102,9 @@ def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
         private: only the owner may read it, from the first byte on.
 
     Raises:
-        ArtifactError: ``path`` is a folder, or empty.
+        ArtifactError: ``path`` is a folder, or empty, or its folder is missing or not writable.
     """
-    refuse_folder(path)
+    refuse_no_folder(path)
     with _partial(path, data, private=private) as partial:
         os.replace(partial, path)
     sync_folder(path.parent)
@@ -142,6 +142,17 @@ def refuse_folder(path: Path) -> None:
     """
     if path.is_dir():
         raise ArtifactError(f"{path}: is a folder; give the name of a file")
+
+
+def refuse_no_folder(path: Path) -> None:
+    """A file is to be written there now, and no folder is made for it.
+
+    Raises:
+        ArtifactError: ``path`` is a folder, or empty, or its folder is missing or not writable.
+    """
+    refuse_folder(path)
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ArtifactError(f"{path}: {path.parent} is not a folder that can be written to")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reticent.errors import ArtifactError
-from reticent.io.files import read_start, refuse_folder, write_atomic, writing
+from reticent.io.files import read_start, refuse_folder, refuse_no_folder, write_atomic, writing
 
 _START = 4096
 
@@ -41,9 +41,9 @@ def refuse_foreign(path: Path, mark: str) -> None:
     """Whatever lies at ``path`` must be an older report of the same kind: to be asked before long work.
 
     Raises:
-        ArtifactError: it is a folder, a link, or a file that does not begin as ours.
+        ArtifactError: it is a folder, a link, or a file that does not begin as ours, or its folder does not exist.
     """
-    refuse_folder(path)
+    refuse_no_folder(path)
     if path.is_symlink():
         raise ArtifactError(f"{path}: is a link; give the name of a file")
     if not path.exists():

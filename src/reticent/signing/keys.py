@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from reticent.errors import ArtifactError
-from reticent.io.files import open_plain, read_bytes, write_atomic
+from reticent.io.files import open_plain, read_bytes, refuse_no_folder, write_atomic
 from reticent.signing import curve25519
 
 PASSPHRASE = "RETICENT_PASSPHRASE"  # noqa: S105 (the name of a variable)
@@ -32,6 +32,7 @@ def write_key_pair(private: Path, public: Path, passphrase: str | None = None) -
         ArtifactError: one of the files exists or cannot be written; nothing is overwritten, and nothing is left.
     """
     for path in (private, public):
+        refuse_no_folder(path)
         if path.is_symlink() or path.exists():
             raise ArtifactError(f"{path} already exists; a key is never overwritten")
     key = Ed25519PrivateKey.generate()
@@ -41,7 +42,6 @@ def write_key_pair(private: Path, public: Path, passphrase: str | None = None) -
     secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how)
     shown = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     try:
-        private.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as stream:
