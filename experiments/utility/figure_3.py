@@ -47,9 +47,9 @@ ENTRY = Entry(
             Relation.AT_MOST,
         ),
     ),
-    reason="The published gain is that from mu 1.43 on no noise is added, which leaves no bound at all; with data used "
-    "again the sound noise is that of the worst case. With one pass the gain is real: 3 % less noise at advantage 0.1, "
-    "22 % at 0.25, none needed at 0.5, where the worst case has no bound left.",
+    reason="The published formula adds no noise from mu 1.43 on, and without noise no bound is left. Where data are "
+    "used again, the noise that holds is that of the worst case. With one pass the gain is real: 3 % less noise at "
+    "advantage 0.1 and 22 % less at 0.25. At 0.5 no noise is needed, and the worst case then has no bound left.",
     settings={
         "records": STUDIES[NAME].private,
         "batch": 1000,

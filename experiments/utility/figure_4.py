@@ -44,9 +44,9 @@ ENTRY = Entry(
         for field in ("sex", "age")
         for target in TARGETS
     ),
-    reason="Real for a field that moves gradients little (sex: 0.46 of the noise at advantage 0.1), gone for one that "
-    "moves them much (age at advantage 0.25); the change was measured on public records and must hold for private "
-    "ones.",
+    reason="The gain is real for a field that moves gradients little: sex needs 0.46 of the noise at advantage 0.1. "
+    "There is none for a field that moves them much: age at advantage 0.25. The change was measured on public "
+    "records and must hold for private ones.",
     settings={
         "steps": STUDIES["adult"].steps,
         "sample rate": STUDIES["adult"].sample_rate,

@@ -51,9 +51,9 @@ ENTRY = Entry(
         )
         for name, (epsilon, _, _) in SETTINGS.items()
     ),
-    reason="Without sampling the published ratio is the sound one; with sampling the published noise misses the "
-    "guarantee even against an attacker who lacks one sign, and in all six settings the worst-case epsilon is above "
-    "the one named.",
+    reason="Without sampling the published ratio is sound. With sampling the published noise misses the guarantee "
+    "even against an attacker who lacks one sign. In all six settings the worst-case epsilon is above the one "
+    "named.",
     settings={n: f"({e:g}, {d:g})" for n, (e, d, _) in SETTINGS.items()} | {"rates and steps": "ours, not printed"},
     inches=(8.0, 3.4),
 )
