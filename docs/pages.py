@@ -63,14 +63,14 @@ def _title(page: str) -> str:
 
 
 def errata() -> str:
-    """What papers print and does not hold, by paper."""
+    """Statements of papers that do not hold, by paper."""
     return "\n".join(["# Errata", "", _MADE, *_errata()]) + "\n"
 
 
 def _errata() -> Iterator[str]:
     yield ""
     yield (
-        "What papers print and does not hold, what holds instead, and the test that shows it. Code, notes and pages "
+        "Statements of papers that do not hold, what holds instead, and the test that shows it. Code, notes and pages "
         "cite these keys."
     )
     for paper in dict.fromkeys(key.partition(":")[0] for key in ERRATA):
@@ -239,7 +239,7 @@ def bibliography() -> str:
 def _bibliography() -> Iterator[str]:
     yield (
         "\nTheorems and errata cite these keys. [Theorems](theorems.md) says what follows from each paper, "
-        "[errata](../evidence/errata.md) what it prints and does not hold.\n"
+        "[errata](../evidence/errata.md) which of its statements do not hold.\n"
     )
     papers = [paper for key, paper in sorted(PAPERS.items()) if key != "RETICENT"]
     yield "| key | paper |\n|---|---|"

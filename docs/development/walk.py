@@ -1,4 +1,4 @@
-"""Which rooms a command walks through: ``python docs/development/walk.py risk relaxed --dimension 1000``.
+"""Which rooms a command walks through: ``python docs/development/walk.py risk dpsgd --noise-multiplier 1 ...``.
 
 A room is a package of ``reticent``. Every call from one file into another is seen while the command runs; equal calls
 (same function, called from the same function) count once. Printed: the rooms in the order in which they are first

@@ -38,22 +38,22 @@ printed for Purchase-100 is for the real records: beside generated ones it is no
 
 NOTES = {
     "generated-purchase-shape": (
-        "**A stand-in: no record of Purchase-100 is in it.** One hundred random product profiles, 600 independent "
-        "binary columns, an eighth of the records and of the batch of the paper (so that a run takes minutes); noise, "
-        "rate and steps are the paper's, so membership is what it is at full size: below .9 after 20 epochs "
-        "(CHERUBIN2024:B16). The noise on the mean gradient is eight times larger than at full size. The printed "
-        "values are those of the real data and stand here for orientation only; the attribute rows depend on the "
-        "records."
+        "**A stand-in: no record of Purchase-100 is in it.** It has one hundred random product profiles, 600 "
+        "independent binary columns, and an eighth of the records and of the batch of the paper, so that a run takes "
+        "minutes. Noise, rate and steps are the paper's, so membership is the same as at full size: below .9 after "
+        "20 epochs (CHERUBIN2024:B16). The noise on the mean gradient is eight times larger than at full size. The "
+        "attribute rows depend on the records. The printed values belong to the real data and are shown for "
+        "orientation only."
     ),
 }
 
 
 VERDICT = (
-    "The scale of age moves the exact value most: +.018 from standardised to [0, 1], where one year is a fifth of the "
-    "step in the input. A quarter of the learning rate moves it by +.003 (standardised) to +.008 ([0, 1]), a quarter "
-    "of the width by -.002. Raw years cost accuracy and change the exact value by less than .001. With age in [0, 1] "
-    "the exact value passes .950, and at learning rate 0.5 the centroid is .946: what is printed lies within what the "
-    "unprinted settings span, but no setting that was tried gives both printed values at once."
+    "The scale of age changes the exact value most: by +.018 from standardised to [0, 1], where one year is a fifth "
+    "of the step in the input. A quarter of the learning rate changes it by +.003 (standardised) to +.008 ([0, 1]), "
+    "a quarter of the width by -.002. Raw years cost accuracy and change the exact value by less than .001. With age "
+    "in [0, 1] the exact value exceeds .950, and at learning rate 0.5 the centroid is .946. So the printed values "
+    "lie in the range that the unprinted settings span, but no setting that was tried gives both at once."
 )
 
 

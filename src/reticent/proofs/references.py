@@ -1,7 +1,7 @@
 """Every paper once, version pinned, and every theorem that a number may follow from.
 
 Docstrings, command output and certificates cite the keys of ``THEOREMS``. A key that is not here cannot be cited (a
-test checks). ``ERRATA`` has what papers print and does not hold. The entries are data: ``papers.json``,
+test checks). ``ERRATA`` has published statements that do not hold. The entries are data: ``papers.json``,
 ``theorems_of_papers.json``, ``own_theorems.json`` and ``errata.json``.
 """
 
