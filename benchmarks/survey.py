@@ -141,11 +141,45 @@ def summary(lines: list[dict[str, Any]]) -> str:
     return "\n".join(text + [f"seed {line['seed']}: {line['refused']}" for line in refused])
 
 
+NUMBERS = {
+    "advantage": "advantage",
+    "bayes_security": "Bayes security",
+    "success_at_prior 0.5": "success at prior .5",
+    "tpr_at_fpr 0.001": "power at .001",
+    "tpr_at_fpr 0.01": "power at .01",
+    "ppv_at_prior_and_fpr 0.5 0.001": "predictive value at .001",
+    "ppv_at_prior_and_fpr 0.5 0.01": "predictive value at .01",
+    "epsilon_at_delta 1e-05": "epsilon at 1e-5",
+    "delta_at_epsilon 1.0": "delta at 1",
+    "mu": "mu",
+    "mu_at_rates_above 1e-09": "mu at rates from 1e-9 on",
+}
+"""Names in a report, and in the table."""
+
+
+def by_number(lines: list[dict[str, Any]]) -> str:
+    """Of the runs sampled by Poisson against the worst case: how often each number meets the goal."""
+    usual = [line for line in lines if "Sampler" not in line["run"] and line["attacker"] == "worst-case"]
+    misses = [{name: high for name, (_, high, _) in line["misses"].items()} for line in usual if "misses" in line]
+    text = ["| number | meets the goal | or is below 1e-20 |", "|---|---|---|"]
+    for key, name in NUMBERS.items():
+        missed = [found[key] for found in misses if key in found]
+        tiny = sum(high is not None and high < NOTHING for high in missed)
+        text.append(f"| {name} | {1.0 - len(missed) / len(usual):.1%} | {tiny / len(usual):.1%} |")
+    beside = ("mu_at_rates_above 1e-09",)
+    all_else = sum(
+        all(name in beside or (high is not None and high < NOTHING) for name, high in found.items()) for found in misses
+    )
+    text += ["", f"{len(usual)} runs; in {all_else / len(usual):.0%} every number meets the goal but these two."]
+    return "\n".join(text)
+
+
 def main() -> None:
     """Lines of runs, or their summary."""
     if sys.argv[1] == "--read":
         texts = [line for path in sys.argv[2:] for line in Path(path).read_text().splitlines()]
-        print(summary([json.loads(text) for text in texts]))
+        lines = [json.loads(text) for text in texts]
+        print(summary(lines), by_number(lines), sep="\n\n")
         return
     first, count = map(int, sys.argv[1:])
     for seed in range(first, first + count):

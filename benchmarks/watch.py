@@ -2,9 +2,10 @@
 
 Two rows for each model and mode. The first is the time inside the calls of the watch during 512 steps, over that of
 the same steps without those calls. It is taken by the wall clock, which is read without a call of the system: twelve of
-those in a step would slow down what they measure. So it wants an idle machine. The second is the whole cost: two loops that are alike, one of them watched,
-take turns step by step, so that a machine that slows down slows both; the spread is the machine's. Entering, leaving
-and the look at a copy of the model in the first step happen once and are not counted.
+those in a step would slow down what they measure. So it wants an idle machine. The second is the whole cost, in CPU
+time: two loops that are alike, one of them watched, take turns step by step, so that a machine that slows down slows
+both; the spread is the machine's. Entering, leaving and the look at a copy of the model in the first step happen once
+and are not counted.
 """
 
 from __future__ import annotations
