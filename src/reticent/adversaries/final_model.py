@@ -70,7 +70,7 @@ class FinalModel(Adversary):
     title: ClassVar[str] = "Attacker who sees the final model only"
     short: ClassVar[str] = "sees the last model"
     style: ClassVar[Style] = Style("#2f7d6d", (7, 2, 2, 2), "#1b5c4f", "#6fd3bd")
-    knows: ClassVar[str] = "everything but this record"
+    knows: ClassVar[str] = "this record and all others"
     lacks: ClassVar[str] = "the weights between the start and the end"
     infers: ClassVar[str] = "whether this record was used"
     every_test: ClassVar[bool] = True

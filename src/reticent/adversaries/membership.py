@@ -45,11 +45,11 @@ class Membership(Adversary):
     """
 
     name: ClassVar[str] = "membership"
-    title: ClassVar[str] = "Attacker with two candidates"
-    short: ClassVar[str] = "two candidates"
+    title: ClassVar[str] = "Attacker who looks for one known record"
+    short: ClassVar[str] = "looks for a known record"
     style: ClassVar[Style] = Style("#1b8f68", (12, 3, 3, 3), "#00724f", "#5fd0a5")
     methods: ClassVar[tuple[Method, ...]] = tuple(Method)
-    knows: ClassVar[str] = "all other records and both candidates for this one"
+    knows: ClassVar[str] = "this record and all others"
     lacks: ClassVar[str] = ""
     infers: ClassVar[str] = "whether this record is in the training data"
 

@@ -71,7 +71,7 @@ class Mixed(DirectionUnknown):
     def _relaxed(self) -> Relaxed:
         return Relaxed(self.dimension, gradients=self.gradients, known_share=self.known_share)
 
-    knows: ClassVar[str] = "everything but this record"
+    knows: ClassVar[str] = "this record and all others"
 
     @property
     def lacks(self) -> str:

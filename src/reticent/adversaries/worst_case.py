@@ -29,10 +29,10 @@ class WorstCase(Adversary):
     """
 
     name: ClassVar[str] = "worst-case"
-    title: ClassVar[str] = "Any attacker (worst case)"
+    title: ClassVar[str] = "Strongest attacker (worst case)"
     short: ClassVar[str] = "any attacker"
     style: ClassVar[Style] = Style("#7f7f7f", (), "#111111", "#f2f2f2")
-    knows: ClassVar[str] = "everything but this record"
+    knows: ClassVar[str] = "this record and all others"
     lacks: ClassVar[str] = ""
     infers: ClassVar[str] = "whether this record was used"
     every_test: ClassVar[bool] = True

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reticent.adversaries import ADVERSARIES
+from reticent.adversaries import ADVERSARIES, MembershipGame
 from reticent.adversaries.mixed import Mixed
 from reticent.adversaries.relaxed.adversary import Relaxed
 from reticent.certificates import words
+from reticent.certificates.numbers import repeats
 from reticent.certificates.schema import Certificate, CertifiedAssessment, QuestionRecord
 from reticent.certificates.sentences import even_guess, found_at, one_in, percent, persons, worth
 from reticent.mechanisms import Neighbouring
@@ -65,11 +66,12 @@ def place(share: float) -> float:
 def columns(certificate: Certificate) -> list[tuple[str, str]]:
     """Heading and explanation of each column of the answer."""
     q = certificate.questions
-    found = [("Coin flip", "both answers equally likely")]
+    found = [("Coin flip", f"both answers equally likely; without the model {percent(0.5)}")]
     for prior, fpr in _accusations(q):
-        meaning = f"{one_in(prior)} is in the data: how often an accusation is right"
-        found.append((f"Accused, {100.0 * fpr:g}% false alarms", meaning))
-    found += [(f"Found, {percent(f)} false alarms", "share of insiders found") for f in q.fprs if f == 0.01]
+        meaning = f"accusations that are right, if {one_in(prior)} is in the data"
+        found.append((f"Accused, {100.0 * fpr:g}% false alarms", f"{meaning}; without the model {percent(prior)}"))
+    for fpr in (f for f in q.fprs if f == 0.01):
+        found.append((f"Found, {percent(fpr)} false alarms", f"share of insiders found; without the model {percent(fpr)}"))
     return found
 
 
@@ -106,7 +108,9 @@ def _like(record: CertifiedAssessment, same: Sequence[CertifiedAssessment]) -> s
     for other in same:
         if other is record:
             break
-        if (other.curve, other.claim) == (record.curve, record.claim):
+        if repeats(record, other):
+            if record.adversary == MembershipGame.name:
+                return f"No limit of its own is proven; that of {other.label}, who knows more, holds"
             return f"Has the same numbers as {other.label}"
     between = record.adversary == Mixed.name and any(other.adversary == Relaxed.name for other in same)
     return f"Lies between {Relaxed.name} and worst-case" if between else None

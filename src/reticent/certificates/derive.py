@@ -47,7 +47,7 @@ from reticent.records.watched_run import PublicWatchedRun
 from reticent.risk.report import Questions, condition_texts
 
 NOT_ASKED = "it was not asked for"
-PRIVATE = "its numbers rest on private data and stay in the complete certificate"
+PRIVATE = "its numbers rest on private data; only the complete certificate, which the issuer has, holds them"
 
 Settle = Callable[[int, dict[Path, Any]], dict[Path, Any]]
 """From the index of an assessment and its computed numbers, by path, to the numbers that the document states."""

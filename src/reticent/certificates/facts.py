@@ -14,14 +14,15 @@ from reticent.registry import parameters_of
 
 LABELS = {
     "kind": "mechanism",
-    "noise_multiplier": "noise multiplier (noise over clip norm, on the sum)",
+    "noise_multiplier": "noise multiplier",
     "sample_rate": "sample rate",
     "steps": "noisy steps",
     "max_grad_norm": "clip norm",
     "num_parameters": "trained parameters",
     "batch_size": "expected records per step",
     "dataset_size": "training records",
-    "sampler": "how records were drawn",
+    "sampler": "how records are drawn",
+    "records_per_user": "most records per person",
     "releases": "releases",
     "dimension": "released coordinates",
 }
@@ -68,6 +69,12 @@ def accuracy(certificate: Certificate) -> float | None:
     utility = (certificate.ledger or {}).get("utility")
     found = utility.get("test_accuracy") if isinstance(utility, dict) else None
     return None if found is None else float(found)
+
+
+def records(certificate: Certificate) -> int | None:
+    """How many training records the page prints, if it does."""
+    found = {part["dataset_size"] for part in parts_in(certificate.mechanism) if part.get("dataset_size") is not None}
+    return int(found.pop()) if len(found) == 1 else None
 
 
 def _cited(certificate: Certificate) -> Iterator[tuple[str, str]]:

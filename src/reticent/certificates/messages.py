@@ -17,7 +17,7 @@ from jinja2 import Environment
 from jinja2.ext import extract_from_ast
 
 from reticent.adversaries import ADVERSARIES
-from reticent.certificates import facts, numbers, words
+from reticent.certificates import facts, numbers, verdicts, words
 from reticent.certificates.catalogue import Message, written
 from reticent.certificates.derive import NOT_ASKED, PRIVATE
 from reticent.certificates.sentences import HIDDEN_DRAWS, Protected, about, asked_about, wanted
@@ -31,8 +31,7 @@ from reticent.registry import parameters_of
 _PEOPLE: tuple[Protected, ...] = (None, 1, 2)
 
 ANSWERS = (
-    "Nobody can tell {question} more than {share} of the time.",
-    "Nobody can tell {question} more than {share} of the time. Guessing gives {blind}.",
+    "Asked {question}, an attacker is right at most {share} of the time. Without the model: {blind}.",
     "An attacker can become all but certain {question}. This release hides next to nothing.",
     "Nothing is proven that keeps an attacker from being all but certain {question}.",
     HIDDEN_DRAWS,
@@ -42,27 +41,28 @@ STRENGTHS = ("at most {share}", "about {share}", "measured {share}")
 _ROWS = (
     "(as measured) {share}",
     "Coin flip",
-    "both answers equally likely",
+    "both answers equally likely; without the model {share}",
     "Accused, {share} false alarms",
-    "1 in {n} is in the data: how often an accusation is right",
+    "accusations that are right, if 1 in {n} is in the data; without the model {share}",
     "Found, {share} false alarms",
-    "share of insiders found",
+    "share of insiders found; without the model {share}",
     "Has the same numbers as {name}",
+    "No limit of its own is proven; that of {name}, who knows more, holds",
     "Lies between relaxed and worst-case",
     "all attackers",
     "bits",
     "guesses",
     "without the model",
     "with the model",
-    "In one number",
+    "1 in {n}",
     "advantage",
     "Bayes security",
     "μ",
     "no finite value",
     "{value} (no enclosure)",
     "{value} [{lower}, {upper}]",
-    "{date}, valid before {expires}",
-    "{date}, no date of expiry",
+    "{date}; do not rely on it from {expires} on",
+    "{date}; no date of expiry was set",
 )
 _LACKS = (
     "which way this record moves the result in a space of {dimension} dimensions",
@@ -94,7 +94,7 @@ _COUNTED = (
     ),
     ("people who contributed more than 1 record", "people who contributed more than {n} records"),
     (
-        "Stated: each person contributed one record. The numbers are about all of these together.",
+        "Stated: each person contributed one record.",
         "Stated: each person contributed at most {n} records. The numbers are about all of these together.",
     ),
 )
@@ -123,8 +123,19 @@ _FACTS = (
     "at most {steps}",
 )
 _POLICY = (
-    "the worst case under {relation}",
-    "the ledger of a run supports it",
+    "The worst case was computed ({question})",
+    "The worst case was not computed ({question})",
+    *verdicts.SHORT.values(),
+    *verdicts.TRUST.values(),
+    "The training was recorded",
+    "No training was recorded",
+    "Right guess at most {share} ({question})",
+    "Epsilon at most {limit} at delta {delta} ({question})",
+    "Reached: {value}, low enough",
+    "Reached: {value}, too high",
+    "Reached: {value}, high enough",
+    "Reached: {value}, too low",
+    "It counts only with what nobody checked; see below",
     "no warning {name}",
     "{who}: {measure} at most {limit} ({relation})",
     "{who}: {measure} at least {limit} ({relation})",

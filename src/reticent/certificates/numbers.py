@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from reticent.certificates.schema import Certificate, CertifiedAssessment
-from reticent.certificates.sentences import percent, share
+from reticent.certificates.sentences import one_in, percent, share
 from reticent.proofs import Claim
 from reticent.risk import blind_guess
 from reticent.risk.report import MEASURES, Number
@@ -21,38 +22,91 @@ class NumberTable:
         title: the question.
         columns: headings of the cells.
         rows: attackers, and one cell for each column.
+        blind: what is reached without the model, for each column; empty where that means nothing.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
+    blind: tuple[str, ...] = ()
 
 
-_BY_PLACE: dict[str, tuple[str, Callable[..., str]]] = {
-    "success": ("Right guess, by prior", percent),
-    "tpr": ("TPR, by FPR", "{:g}".format),
-    "ppv": ("Accusations that are right (PPV), by prior and FPR", "{:g}, {:g}".format),
-    "epsilon": ("ε, by δ", "{:g}".format),
-    "delta": ("δ, by ε", "{:g}".format),
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How the table of a measure is headed: by the last of its places; one table for each place before it."""
+
+    title: str
+    column: Callable[[float], str]
+    blind: Callable[[float], float] | None = None
+
+
+def _plain(x: float) -> str:
+    """A small number without an exponent: 0.000001."""
+    return f"{Decimal(repr(x)).normalize():f}"
+
+
+WHOLE = "Of the whole curve"
+"""Title of the table of numbers that need no place."""
+_ACCUSATIONS = "PPV, if {prior} is in the data, by FPR"
+_KINDS: dict[str, _Kind] = {
+    "success": _Kind("Right guess, by prior", percent, lambda prior: max(prior, 1.0 - prior)),
+    "tpr": _Kind("TPR, by FPR", percent, lambda fpr: fpr),
+    "ppv": _Kind(_ACCUSATIONS, percent),
+    "epsilon": _Kind("ε, by δ", _plain),
+    "delta": _Kind("δ, by ε", _plain),
 }
 
 
-TITLES = tuple(title for title, _ in _BY_PLACE.values())
-"""Titles of the tables whose numbers are read at places."""
+TITLES = (WHOLE, *(kind.title for kind in _KINDS.values()))
+"""Titles of the tables, with placeholders."""
 
 
 def tables(certificate: Certificate) -> list[NumberTable]:
-    """One table for the numbers that need no place, and one for each measure that is read at places."""
-    records = certificate.assessments
+    """One table for the numbers that need no place, and those for each measure that is read at places.
+
+    An attacker whose curve is that of another has its numbers, as the appendix says, and no row.
+    """
+    records = _different(certificate.assessments)
     alone = [[MEASURES[name].of(record) for name in ("advantage", "bayes_security", "mu")] for record in records]
-    found = [NumberTable("In one number", ("advantage", "Bayes security", "μ"), _merged(records, alone))]
-    for name, (title, label) in _BY_PLACE.items():
-        one = MEASURES[name]
-        places = _in_order(one.stated(records[0]))
-        rows = [[one.of(record, *at) for at in places] for record in records]
-        headings = tuple(label(*map(float, at)) for at in places)
-        found += [NumberTable(title, headings, _merged(records, rows))] if places else []
+    found = [NumberTable(WHOLE, ("advantage", "Bayes security", "μ"), _merged(records, alone))]
+    for name, kind in _KINDS.items():
+        apart: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        for at in _in_order(MEASURES[name].stated(records[0])):
+            apart.setdefault(at[:-1], []).append(at)
+        found += [_table(records, name, kind, before, places) for before, places in apart.items()]
     return found
+
+
+def _table(
+    records: Sequence[CertifiedAssessment],
+    name: str,
+    kind: _Kind,
+    before: tuple[str, ...],
+    places: Sequence[tuple[str, ...]],
+) -> NumberTable:
+    """The numbers of one measure, whose places agree in all but the last."""
+    rows = [[MEASURES[name].of(record, *at) for at in places] for record in records]
+    last = [float(at[-1]) for at in places]
+    title, blind = kind.title, kind.blind
+    if before:
+        prior = float(before[0])
+        title, blind = kind.title.format(prior=one_in(prior)), lambda _: prior
+    shown = tuple(digits(blind(x)) for x in last) if blind is not None else ()
+    return NumberTable(title, tuple(map(kind.column, last)), _merged(records, rows), shown)
+
+
+def _different(records: Sequence[CertifiedAssessment]) -> list[CertifiedAssessment]:
+    """The first of all who share a relation, a curve and a claim."""
+    found: list[CertifiedAssessment] = []
+    for one in records:
+        if not any(repeats(one, other) for other in found):
+            found.append(one)
+    return found
+
+
+def repeats(one: CertifiedAssessment, other: CertifiedAssessment) -> bool:
+    """Whether two attackers have the same numbers."""
+    return (one.neighbouring, one.curve, one.claim) == (other.neighbouring, other.curve, other.claim)
 
 
 def secrets(certificate: Certificate) -> NumberTable | None:

@@ -9,6 +9,7 @@ import hashlib
 import html
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -17,12 +18,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from reticent.adversaries import WorstCase
-from reticent.certificates import answers, drawing, facts, words
+from reticent.certificates import answers, drawing, facts, verdicts, words
 from reticent.certificates.catalogue import languages
 from reticent.certificates.language import ENGLISH, English, language_of
 from reticent.certificates.numbers import relation_suffix, secrets, tables
 from reticent.certificates.schema import Certificate, Edition
-from reticent.certificates.sentences import about, limited, percent, persons, resting, wanted
+from reticent.certificates.sentences import about, even_guess, known, limited, percent, persons, resting, wanted
 from reticent.certificates.sentences import answers as answered
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError
@@ -33,6 +34,8 @@ _OPEN, _CLOSE = '<template id="certificate">', "</template>"
 FILE_NAMES = {Edition.COMPLETE: "certificate.json", Edition.PUBLIC: "certificate.public.json"}
 
 
+_FOOT = 60
+"""Characters of the subject at the foot of a sheet."""
 _LANGUAGE = re.compile(r'\s*<!doctype html>\s*<html lang="([a-z-]{2,12})">')
 
 
@@ -60,10 +63,17 @@ def _content(certificate: Certificate) -> dict[str, Any]:
         "answers": answered(worst, records),
         "resting": resting(worst, records),
         "limited": limited(worst),
+        "first_limited": limited(worst[:1]),
         "groups": answers.groups(certificate),
         "columns": answers.columns(certificate),
         "place": answers.place,
         "left_out": words.left_out(certificate),
+        "verdicts": verdicts.verdicts(certificate),
+        "unchecked": verdicts.unchecked(certificate),
+        "unjudged": verdicts.unjudged(certificate),
+        "counts": Counter(one.status.value for one in certificate.assessments[0].conditions),
+        "count": facts.records(certificate),
+        "replaced": next((percent(even_guess(one), up=True) for one in worst if one.neighbouring == "replace"), None),
         "words": words,
         "persons": records,
         "not_covered": words.not_covered(certificate),
@@ -104,14 +114,30 @@ def _spoken(certificate: Certificate, language: English) -> dict[str, Any]:
         "fact": lambda value: _markup(language.tried(value)),
         "code": _code,
         "about": lambda text: say(about(text, records)),
+        "known": lambda record: say(known(record, records)),
         "wanted": lambda record: say(wanted(record, records).rstrip(",")),
         "dated": language.text(
-            "{date}, valid before {expires}" if declared.expires else "{date}, no date of expiry", **dates
+            "{date}; do not rely on it from {expires} on" if declared.expires else "{date}; no date of expiry was set",
+            **dates,
         ),
+        "footer": _footer(certificate, language),
         "version": escape(printable(certificate.reticent_version)),
         "short_keys": Markup(", ").join(_code(f"{one[:16]}…") for one in signers),
         "long_keys": Markup(", ").join(_code(one) for one in signers),
     }
+
+
+def _footer(certificate: Certificate, language: English) -> Markup:
+    """A rule of CSS that writes the subject and the fingerprint at the foot of each printed sheet."""
+    named = certificate.declared.weights_sha256
+    model = language.text("fingerprint of the model") + (f" {named[:16]}…" if named else f": {language.text('not stated')}")
+    text = f"{printable(certificate.declared.subject, _FOOT)} · {model}"
+    return Markup(f'@page {{ @bottom-left {{ content: "{_css(text)}"; }} }}')  # noqa: S704
+
+
+def _css(text: str) -> str:
+    """A text inside the quotes of CSS: letters and digits, and the number of each other character."""
+    return "".join(one if one.isascii() and one.isalnum() else f"\\{ord(one):06x}" for one in text)
 
 
 def _signers(certificate: Certificate) -> list[str]:

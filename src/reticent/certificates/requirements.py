@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from reticent.certificates.policy import ANY, MEASURED, Limit, Policy, parameters_wanted
+from reticent.mechanisms import Neighbouring
 from reticent.proofs import CONDITIONS, Claim
-from reticent.risk.report import MEASURES, AssessmentRecord, Number
+from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord, Number
 from reticent.text import digits
 
 
@@ -20,11 +21,24 @@ class Check:
         name: the requirement, in words.
         passed: whether the certificate meets it.
         detail: what was found.
+        relation: whose worst case is required, if that is the requirement.
+        limit, record: the limit and the attacker that it was compared with, if that is the requirement.
+        value: what this attacker reaches, if the certificate states it.
+        unchecked: conditions of ``value`` that nobody checked and the policy does not accept.
     """
 
     name: str
     passed: bool
     detail: str
+    relation: Neighbouring | None = None
+    limit: Limit | None = None
+    record: AssessmentRecord | None = None
+    value: float | None = None
+    unchecked: tuple[ConditionRecord, ...] = ()
+
+
+LEDGER = "the ledger of a run supports it"
+"""Name of the requirement that a run was recorded."""
 
 
 class Judgeable(Protocol):
@@ -49,10 +63,10 @@ def judged(certificate: Judgeable, policy: Policy) -> list[Check]:
     worst = {record.neighbouring for record in certificate.assessments if record.adversary == "worst-case"}
     for relation in policy.demanded:
         detail = "there" if relation in worst else f"there for {', '.join(sorted(worst)) or 'no relation'}"
-        found.append(Check(f"the worst case under {relation.value}", relation in worst, detail))
+        found.append(Check(f"the worst case under {relation.value}", relation in worst, detail, relation))
     if policy.ledger:
         present = certificate.ledger is not None
-        found.append(Check("the ledger of a run supports it", present, "yes" if present else "no ledger"))
+        found.append(Check(LEDGER, present, "yes" if present else "no ledger"))
     listed = {warning.name for warning in certificate.warnings}
     for name in policy.forbid_warnings:
         found.append(Check(f"no warning {name}", name not in listed, "found" if name in listed else "none"))
@@ -91,20 +105,35 @@ def _is_meant(record: AssessmentRecord, limit: Limit) -> bool:
 
 
 def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: str) -> Check:
-    if not _strong_enough(record, limit):
-        return Check(where, False, f"the claim is {record.claim}, the policy wants {limit.claim}")
-    unaccepted = [f"{key} ({status})" for key, status in _open(record, limit) if key not in policy.accept_conditions]
-    if unaccepted:
-        return Check(where, False, f"it rests on {', '.join(unaccepted)}: the policy does not accept that")
     number = _read(record, limit)
+    value = None if number is None else number.value
+    unaccepted = tuple(one for one in _open(record, limit) if one.key not in policy.accept_conditions)
+    passed, detail = _judged(record, limit, number, unaccepted)
+    return Check(where, passed, detail, limit=limit, record=record, value=value, unchecked=unaccepted)
+
+
+def _judged(
+    record: AssessmentRecord, limit: Limit, number: Number | None, unaccepted: Sequence[ConditionRecord]
+) -> tuple[bool, str]:
+    """Whether a limit is met, and what was found."""
+    if not _strong_enough(record, limit):
+        return False, f"the claim is {record.claim}, the policy wants {limit.claim}"
+    if unaccepted:
+        names = ", ".join(f"{one.key} ({one.status.value})" for one in unaccepted)
+        return False, f"it rests on {names}: the policy does not accept that"
     if number is None:
-        return Check(where, False, f"the certificate does not state it at {_place(limit)}")
+        return False, f"the certificate does not state it at {_place(limit)}"
     if number.value is None:
-        return Check(where, False, "there is no finite value")
+        return False, "there is no finite value"
+    return within(limit, number.value), f"is {digits(number.value, 6, up=limit.at_least is None)}"
+
+
+def within(limit: Limit, value: float) -> bool:
+    """Whether a number keeps to its limit."""
     if limit.at_least is not None:
-        return Check(where, number.value >= limit.at_least, f"is {digits(number.value, 6, up=False)}")
+        return value >= limit.at_least
     assert limit.at_most is not None  # noqa: S101 (Limit checks that one of both is given)
-    return Check(where, number.value <= limit.at_most, f"is {digits(number.value, 6, up=True)}")
+    return value <= limit.at_most
 
 
 def _strong_enough(record: AssessmentRecord, limit: Limit) -> bool:
@@ -112,11 +141,11 @@ def _strong_enough(record: AssessmentRecord, limit: Limit) -> bool:
     return limit.claim in ("any", record.claim) or (Claim(limit.claim).proven and Claim(record.claim).proven)
 
 
-def _open(record: AssessmentRecord, limit: Limit) -> Iterator[tuple[str, str]]:
-    """What nobody checked, and who says so. What this version does not know, nobody checked."""
+def _open(record: AssessmentRecord, limit: Limit) -> Iterator[ConditionRecord]:
+    """What nobody checked. What this version does not know, nobody checked."""
     for found in (*record.conditions, *record.also_needed.get(MEASURES[limit.measure].field, ())):
         if found.key not in CONDITIONS or found.known.open:
-            yield found.key, found.status.value
+            yield found
 
 
 def _read(record: AssessmentRecord, limit: Limit) -> Number | None:

@@ -75,8 +75,8 @@ def asked_about(neighbouring: Neighbouring, records: Protected) -> str:
         return about(asked_about(neighbouring, None), records)
     if neighbouring is Neighbouring.REPLACE:
         if records is None:
-            return "which of two records was used"
-        return f"which of two {'records' if records == 1 else 'sets of records'} of a given person was used"
+            return "which of two possible records was used"
+        return f"which of two versions of a given person's {'record' if records == 1 else 'records'} was used"
     if records is None:
         return "whether a given record was used"
     return f"whether a given person's {'record was' if records == 1 else 'records were'} used"
@@ -93,7 +93,7 @@ def sentence(record: AssessmentRecord, records: Protected = None) -> str:
         records: the most records of one person, where the numbers cover them all.
     """
     claim = Claim(record.claim)
-    knows = about(record.knows, records).rstrip(",")
+    knows = known(record, records)
     lacks = f", but not {about(record.lacks, records)}," if record.lacks else ""
     needs = [one.known.says for one in record.conditions if one.known.weakens]
     unless = f" Nobody checked what this needs: {' '.join(about(text, records) for text in needs)}" if needs else ""
@@ -101,6 +101,17 @@ def sentence(record: AssessmentRecord, records: Protected = None) -> str:
         f"An attacker who knows {knows}{lacks} can raise a 50% guess of {wanted(record, records)} "
         f"{_STRENGTH[claim]} {percent(even_guess(record), up=claim.proven)}.{unless if claim.proven else ''}"
     )
+
+
+def known(record: AssessmentRecord, records: Protected = None) -> str:
+    """What this attacker knows; under replacement, who knows the record knows both versions of it.
+
+    Args:
+        record: of one attacker.
+        records: as for ``sentence``.
+    """
+    both = record.neighbouring == Neighbouring.REPLACE and record.knows.startswith("this record")
+    return about(f"both versions of {record.knows}" if both else record.knows, records).rstrip(",")
 
 
 def wanted(record: AssessmentRecord, records: Protected = None) -> str:
@@ -128,11 +139,12 @@ def headline(worst: Sequence[AssessmentRecord], records: Protected = None) -> st
 
 
 def answers(worst: Sequence[AssessmentRecord], records: Protected = None) -> list[str]:
-    """One answer for each question; the first says what guessing gives. The arguments are those of ``headline``.
+    """One answer for each question, beside what is right without the model. The arguments are those of ``headline``.
 
-    An estimate, such as a first picture on a screen, is told as what an attacker does, never as what nobody can do.
+    Both answers are equally likely beforehand, so without the model half of all answers are right. An estimate, such
+    as a first picture on a screen, says *about*, never *at most*.
     """
-    return [_answer(record, records, first=index == 0) for index, record in enumerate(worst)]
+    return [_answer(record, records) for record in worst]
 
 
 def resting(worst: Sequence[AssessmentRecord], records: Protected = None) -> list[str]:
@@ -144,16 +156,15 @@ def resting(worst: Sequence[AssessmentRecord], records: Protected = None) -> lis
 HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew."
 
 
-def _answer(worst: AssessmentRecord, records: Protected, *, first: bool) -> str:
+def _answer(worst: AssessmentRecord, records: Protected) -> str:
     question, right = asked_about(Neighbouring(worst.neighbouring), records), _right(worst)
     if not Claim(worst.claim).proven:
-        return f"An attacker can tell {question} about {percent(even_guess(worst))} of the time."
+        return f"Asked {question}, an attacker is right about {percent(even_guess(worst))} of the time."
     if right == "100%" and _reached(worst):
         return f"An attacker can become all but certain {question}. This release hides next to nothing."
     if right == "100%":
         return f"Nothing is proven that keeps an attacker from being all but certain {question}."
-    guessing = f" Guessing gives {percent(0.5)}." if first else ""
-    return f"Nobody can tell {question} more than {right} of the time.{guessing}"
+    return f"Asked {question}, an attacker is right at most {right} of the time. Without the model: {percent(0.5)}."
 
 
 def _right(worst: AssessmentRecord) -> str:

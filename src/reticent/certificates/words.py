@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from reticent.adversaries import ADVERSARIES, FinalModel
+from reticent.certificates.derive import PRIVATE
 from reticent.certificates.schema import Certificate
-from reticent.certificates.sentences import Protected, about, persons
+from reticent.certificates.sentences import Protected, about, parts_in, persons
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, Condition, worst_first
@@ -14,7 +16,7 @@ from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord
 
 _RELATIONS = {
     Neighbouring.ADD_REMOVE: "Was {this} used at all?",
-    Neighbouring.REPLACE: "Which of two {records} was used?",
+    Neighbouring.REPLACE: "Which of two {versions} was used, say with and without a diagnosis?",
     Neighbouring.ZERO_OUT: "Did {this} have any effect?",
 }
 CLAIMS = {
@@ -24,38 +26,61 @@ CLAIMS = {
     "empirical": "measured",
 }
 STATUSES = {
-    "assumed": "Assumed: nothing that was seen establishes it",
+    "assumed": "Taken on trust: nobody checked this",
     "declared": "Declared: the issuer says so",
-    "checked": "Checked in the run",
+    "checked": "Checked in the run: by the program, on the issuer’s computer; no outsider watched",
+}
+MARKS = {
+    "bound": "Filled dot: proven.",
+    "conditional": "Open diamond: proven if a condition holds.",
+    "estimate": "Open circle: estimate or measurement.",
+    "empirical": "Open circle: estimate or measurement.",
 }
 
 GLOSSARY = (
     ("record", "One row of the training data. A person can have contributed several."),
-    ("attacker", "Someone who tries to learn something about one record, or one person, from the released model."),
     (
         "worst case",
-        "An attacker who knows everything but the answer, the noise and the draws of the batches. Nobody who knows no "
-        "more than that can do better.",
+        "An attacker who knows this record and all others, and lacks only the answer, the noise and the draws. Nobody "
+        "who knows no more than that can do better.",
     ),
-    ("blind guess", "The best guess without the model. It is right even if the model reveals nothing."),
+    ("blind guess", "The best guess without the model."),
     (
         "proven limit",
-        "A bound: no attacker of this kind does better, given what was run. Where the proof needs a condition on the "
-        "data that nobody checked, the page says so.",
+        "A bound: no attacker of this kind does better, if the training is as stated here and what the numbers rest on "
+        "holds.",
     ),
-    ("estimate", "An approximation. The truth can be higher or lower."),
     ("advantage", "How far the attacker beats a coin flip: 0 is nothing, 1 is certainty. 1 minus Bayes security."),
     (
         "false alarm",
         "The attacker says that a person was in the data, and is wrong. FPR is the share of outsiders accused, TPR the "
-        "share of insiders found.",
+        "share of insiders found, PPV the share of accusations that are right.",
     ),
     (
         "epsilon, delta, mu",
-        "Numbers of differential privacy that sum up the whole curve. Smaller is safer; experts compare them.",
+        "Numbers of differential privacy. A smaller epsilon at the same delta is safer. mu sums up the most extreme "
+        "accusations only: do not rank certificates by it.",
     ),
-    ("noise", "Random numbers added during training. They hide what one record does."),
+    (
+        "step, batch, draw",
+        "Training goes in steps. Each step uses a batch of the records; which ones, is drawn by chance.",
+    ),
+    ("direction", "Which way a record moves the model in a step: that of its gradient."),
+    ("prior", "The share of the people asked about who were in the data."),
+    ("fingerprint", "A number computed from a file (SHA-256). A file that differs has another one."),
+    ("commitment", "A sealed number: the issuer can open it later, and show which data were meant."),
 )
+_OCCASIONAL = (
+    ("estimate", "An approximation. The truth can be higher or lower."),
+    (
+        "clip norm",
+        "The most by which one record may move a step. The noise multiplier is the noise on their sum, measured in it.",
+    ),
+    ("dpsgd", "Training in steps, with a clip norm and added random numbers, the noise."),
+    ("poisson", "Each record is drawn by chance, independently of all others."),
+    ("add-remove, replace", "The two questions: used or not; which of two versions."),
+)
+"""Words that are explained where they occur."""
 
 _CLIENT = ("client", "One participant of federated learning, with all its records and all that it sends in a round.")
 
@@ -79,18 +104,41 @@ def relation(neighbouring: Neighbouring, records: Protected) -> str:
     if isinstance(records, Unit):
         return about(relation(neighbouring, None), records)
     if records is None:
-        return _RELATIONS[neighbouring].format(this="this record", records="records")
+        return _RELATIONS[neighbouring].format(this="this record", versions="possible records")
     if records == 1:
-        return _RELATIONS[neighbouring].format(this="this person's record", records="records of this person")
-    text = _RELATIONS[neighbouring].format(this="any of this person's records", records="sets of this person's records")
+        return _RELATIONS[neighbouring].format(
+            this="this person's record", versions="versions of this person's record"
+        )
+    text = _RELATIONS[neighbouring].format(
+        this="any of this person's records", versions="versions of this person's records"
+    )
     return text.replace("Was any", "Were any")
 
 
-def glossary(records: Protected) -> list[tuple[str, str]]:
-    """Ten words; ``records``: see ``sentences.persons``."""
-    if not isinstance(records, Unit):
-        return list(GLOSSARY)
-    return [_CLIENT, *((word, about(meaning, records)) for word, meaning in GLOSSARY[1:])]
+def glossary(certificate: Certificate) -> list[tuple[str, str]]:
+    """The words of this page: those that every page has, and those that occur on it."""
+    records = persons(certificate.mechanism)
+    found = [*GLOSSARY, *(entry for entry in _OCCASIONAL if _occurs(entry[0], certificate))]
+    if isinstance(records, Unit):
+        found = [_CLIENT, *((word, about(meaning, records)) for word, meaning in found[1:])]
+    return found
+
+
+def _occurs(word: str, certificate: Certificate) -> bool:
+    parts = parts_in(certificate.mechanism)
+    if word == "estimate":
+        return any(not Claim(record.claim).proven for record in certificate.assessments)
+    if word == "add-remove, replace":
+        return {record.neighbouring for record in certificate.assessments} == {"add-remove", "replace"}
+    if word == "clip norm":
+        return any("max_grad_norm" in part for part in parts)
+    return any(word in (part.get("kind"), part.get("sampler")) for part in parts)
+
+
+def marks(certificate: Certificate) -> list[str]:
+    """What the marks of the table mean, where they occur on it."""
+    found = {record.claim for record in certificate.assessments}
+    return list(dict.fromkeys(meaning for claim, meaning in MARKS.items() if claim in found))
 
 
 def claim(record: AssessmentRecord) -> str:
@@ -144,12 +192,21 @@ def left_out(certificate: Certificate) -> list[tuple[str, str, list[str]]]:
     for name, kind in ADVERSARIES.items():
         reason = certificate.skipped.get(name)
         if reason is not None:
-            todo = [_ASSESS] if kind.unmeasured == reason else []
-            found.append((name, kind.title, [f"{reason.rstrip('.')}.", *todo]))
+            found.append((name, kind.title, _reasons(reason, kind.unmeasured)))
     return found
 
 
-_ASSESS = "Name the field as sensitive in the configuration, or watch with sensitive=, to have it assessed."
+def _reasons(reason: str, unmeasured: str) -> list[str]:
+    """Why an attacker is not on the page, and what a reader can do."""
+    missing = re.fullmatch(r"\w+ must be known for the membership game: (.*)", reason)
+    if missing is not None:
+        return [f"not stated: {missing[1].rstrip('.')}."]
+    todo = [_ASSESS] if reason == unmeasured else [_PRIVATE] if reason == PRIVATE else []
+    return [f"{reason.rstrip('.')}.", *todo]
+
+
+_ASSESS = "Where a field is sensitive, ask the issuer to have it measured."
+_PRIVATE = "This page says nothing about that risk: ask the issuer."
 
 
 def sentences() -> Iterator[str]:
@@ -157,12 +214,13 @@ def sentences() -> Iterator[str]:
     yield from CLAIMS.values()
     yield f"{CLAIMS['bound']} on average"
     yield from STATUSES.values()
-    for word, meaning in (*GLOSSARY, _CLIENT):
+    yield from MARKS.values()
+    for word, meaning in (*GLOSSARY, *_OCCASIONAL, _CLIENT):
         yield from (word, meaning)
     yield from _NOT_COVERED
     for name, meaning in POINTERS:
         yield from (name, meaning)
-    yield from (_STRONGER, _ALONE, _ASSESS)
+    yield from (_STRONGER, _ALONE, _ASSESS, _PRIVATE)
 
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:

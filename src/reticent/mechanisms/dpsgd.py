@@ -11,7 +11,15 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.base import Mechanism, check_noise, check_rate
 from reticent.mechanisms.epochs import MOST_STEPS, epochs_to_steps
 from reticent.mechanisms.sampler_pairs import allocated_parts, truncated_parts
-from reticent.mechanisms.sampling import ALLOCATED_NOTE, FIXED_SIZE_NOTE, MU_NOTE, TRUNCATED_NOTE, Sampler
+from reticent.mechanisms.sampling import (
+    ALLOCATED_NOTE,
+    EVERY_STEP,
+    FIXED_SIZE_NOTE,
+    MU_NOTE,
+    ONE_STEP,
+    TRUNCATED_NOTE,
+    Sampler,
+)
 from reticent.mechanisms.units import CLIENT_NOTE, Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described
@@ -221,7 +229,8 @@ class DPSGD(Mechanism):
         elif self.sampler.allocated:
             how = (ALLOCATED_NOTE.format(batches_per_epoch(self)),)
         sampled = self.sample_rate < 1.0 and self.noise_multiplier > 0.0
-        return (*how, *((MU_NOTE,) if sampled else ()), *person)
+        least = MU_NOTE.format(ONE_STEP if self.sampler.allocated else EVERY_STEP)
+        return (*how, *((least,) if sampled else ()), *person)
 
     def _stated(self) -> tuple[str, ...]:
         drawn = () if self._whole else (DRAWS[self.sampler],)
@@ -318,8 +327,9 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
 
 
 def _person_note(records: int) -> str:
-    each = "one record" if records == 1 else f"at most {records} records"
-    return f"Stated: each person contributed {each}. The numbers are about all of these together."
+    if records == 1:
+        return "Stated: each person contributed one record."
+    return f"Stated: each person contributed at most {records} records. The numbers are about all of these together."
 
 
 def _shuffled_note(run: DPSGD) -> str:

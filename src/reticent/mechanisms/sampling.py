@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 
 MU_NOTE = (
-    "mu covers every error rate, and sampling cannot lower it: at the smallest false positive rates the curve "
-    "is as close as one likes to that of a run in which every step uses the record."
+    "mu covers every error rate, and hidden draws never lower it below that of adding the record in {}: the smallest "
+    "false positive rates decide it."
 )
+EVERY_STEP, ONE_STEP = "every step", "one step of every epoch"
 FIXED_SIZE_NOTE = (
     "Batches of fixed size: a drawn record takes another one's place, so it moves the sum by up to 2 (BALLE2018); "
     "sample_rate is the batch size over the data size, the target counted."

@@ -44,8 +44,8 @@ _WARNING_TEXTS = {
     RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Anyone who knows the seed can take the noise away: no "
     "number here covers that.",
     RunWarning.NO_NOISE: "No noise was added: there is no differential privacy guarantee.",
-    RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is treated as public. If that number "
-    "itself tells something about a person, the answer to whether a record was used does not cover it.",
+    RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is treated as public. If the count alone "
+    "could give a person away (a ward with one patient more), that is not covered.",
     RunWarning.STOPPED_EARLY: "Training stopped before the planned number of steps. The moment may depend on what "
     "was released, so all planned steps are counted.",
     RunWarning.SCHEMA_FROM_RECORDS: "Bounds or categories of some columns were read off the records. They may show "

@@ -325,8 +325,8 @@ _EXPLANATIONS = {
     ),
     Fault.SIZE_PUBLIC: Explanation(
         Severity.WARNING,
-        "The number of records is treated as public. If that number itself tells something about a person, the answer "
-        "to whether a record was used does not cover it.",
+        "The number of records is treated as public. If the count alone could give a person away (a ward with one "
+        "patient more), that is not covered.",
         "Nothing is to be done if the number may be known.",
     ),
     Fault.ENDED_EARLY: Explanation(

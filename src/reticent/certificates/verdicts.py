@@ -1,0 +1,111 @@
+"""A policy in words: what the issuer allows, what was reached, and what the policy did not ask about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reticent.certificates.policy import Limit
+from reticent.certificates.requirements import LEDGER, Check, judged, within
+from reticent.certificates.schema import Certificate
+from reticent.certificates.sentences import asked_about, even_guess, percent, persons
+from reticent.certificates.words import of_clients
+from reticent.mechanisms import Neighbouring
+from reticent.proofs import CONDITIONS
+from reticent.text import digits
+
+SHORT = {
+    Neighbouring.ADD_REMOVE: "used or not",
+    Neighbouring.REPLACE: "which of two versions",
+    Neighbouring.ZERO_OUT: "any effect or none",
+}
+"""What a relation asks, in few words."""
+TRUST = {"declared": "the issuer only says so", "assumed": "taken on trust"}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One requirement in words.
+
+    Attributes:
+        met: whether it is.
+        says: what is required and what was found, as sentences without their full stops.
+    """
+
+    met: bool
+    says: tuple[str, ...]
+
+
+def verdicts(certificate: Certificate) -> list[Verdict]:
+    """One for each requirement of the document, in its order."""
+    known = {one.name: one for one in _judged(certificate)}
+    return [
+        Verdict(one.passed, _words(known.get(one.name, Check(one.name, one.passed, one.detail))))
+        for one in certificate.requirements
+    ]
+
+
+def unchecked(certificate: Certificate) -> list[tuple[str, str]]:
+    """What nobody checked and the policy wants checked: each condition, with who vouches for it."""
+    found = dict.fromkeys(one for check in _judged(certificate) for one in check.unchecked)
+    return [
+        (of_clients(certificate, one.known.says), TRUST[one.status.value])
+        for one in found
+        if one.key in CONDITIONS and one.status.value in TRUST
+    ]
+
+
+def unjudged(certificate: Certificate) -> list[tuple[str, str]]:
+    """Questions that no limit of the policy is about, each with the share of right answers in the worst case."""
+    judged_here = {one.record.neighbouring for one in _judged(certificate) if one.record is not None}
+    records = persons(certificate.mechanism)
+    return [
+        (asked_about(Neighbouring(one.neighbouring), records), percent(even_guess(one), up=True))
+        for one in certificate.assessments
+        if judged_here and one.adversary == "worst-case" and one.neighbouring not in judged_here
+    ]
+
+
+def _judged(certificate: Certificate) -> list[Check]:
+    return [] if certificate.policy is None else judged(certificate, certificate.policy)
+
+
+def _words(check: Check) -> tuple[str, ...]:
+    if check.relation is not None:
+        done = "was" if check.passed else "was not"
+        return (f"The worst case {done} computed ({SHORT[check.relation]})",)
+    if check.name == LEDGER:
+        return ("The training was recorded" if check.passed else "No training was recorded",)
+    if check.limit is None or check.record is None or check.value is None:
+        return check.name, check.detail
+    return tuple(_of_a_limit(check, check.limit, check.value, Neighbouring(check.record.neighbouring)))
+
+
+def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring) -> list[str]:
+    found = [_required(check, limit, relation), f"Reached: {_reached(limit, value)}, {_enough(limit, value)}"]
+    if check.unchecked:
+        found.append("It counts only with what nobody checked; see below")
+    elif not check.passed and within(limit, value):
+        found.append(check.detail)
+    return found
+
+
+def _required(check: Check, limit: Limit, relation: Neighbouring) -> str:
+    if limit.adversary != "worst-case" or limit.parameters or limit.at_most is None:
+        return check.name
+    if limit.measure == "success" and limit.places == (0.5,):
+        return f"Right guess at most {digits(100.0 * limit.at_most, 6)}% ({SHORT[relation]})"
+    if limit.measure == "epsilon":
+        return f"Epsilon at most {limit.at_most:g} at delta {limit.places[0]:g} ({SHORT[relation]})"
+    return check.name
+
+
+def _reached(limit: Limit, value: float) -> str:
+    if limit.measure == "success":
+        return percent(value, up=True)
+    return digits(value, up=limit.at_least is None)
+
+
+def _enough(limit: Limit, value: float) -> str:
+    if limit.at_least is not None:
+        return "high enough" if within(limit, value) else "too low"
+    return "low enough" if within(limit, value) else "too high"
