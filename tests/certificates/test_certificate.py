@@ -162,4 +162,4 @@ def test_under_replacement_the_question_is_which_record() -> None:
         for relation in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)
     ]
     assert "whether this record was used" in both[0].assessments[0].sentence
-    assert "which of two records was used" in both[1].assessments[0].sentence
+    assert "which of two possible records was used" in both[1].assessments[0].sentence

@@ -37,8 +37,8 @@ def test_each_limit_is_judged_and_the_public_page_says_so(judged: Certificate) -
     assert [one.passed for one in judged.requirements] == [True, True, False]
     page = render_html(public(judged))
     assert "The issuer’s policy says: no" in page
-    assert page.count("<strong>Passed</strong>") == 2
-    assert page.count("<strong>FAILED</strong>") == 1
+    assert page.count("<strong>MET:</strong>") == 2
+    assert page.count("<strong>NOT MET:</strong>") == 1
 
 
 def test_a_verdict_that_was_turned_or_a_limit_that_was_moved_is_found(judged: Certificate) -> None:

@@ -56,7 +56,7 @@ def test_a_document_that_claims_more_records_is_rejected() -> None:
 
 
 def test_words_of_every_attacker() -> None:
-    assert about("everything but this record", 2) == "everything but this person's records"
+    assert about("this record and all others", 2) == "this person's records and all others"
     assert about("whether this record is in the training data", 2) == (
         "whether this person's records are in the training data"
     )

@@ -9,7 +9,7 @@ import pytest
 
 from reticent.adversaries import MembershipGame, Relaxed, WorstCase
 from reticent.certificates.build import certify
-from reticent.certificates.derive import Inputs, derive
+from reticent.certificates.derive import PRIVATE, Inputs, derive
 from reticent.certificates.rounding import agrees, settled, shows_more_risk
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.store import write_certificate
@@ -33,7 +33,7 @@ def small() -> Certificate:
         "it was answered elsewhere",
         "",
         "it was not asked for ",
-        "its numbers rest on private data and stay in the complete certificate",
+        PRIVATE,
     ],
 )
 def test_an_attacker_is_left_out_for_a_reason_that_can_be_true(small: Certificate, name: str, reason: str) -> None:

@@ -26,9 +26,12 @@ def sampled() -> Certificate:
 
 def test_the_headline_answers_both_questions_and_says_what_must_stay_hidden(sampled) -> None:
     assert re.match(
-        r"Nobody can tell whether a given record was used more than [\d.]+% of the time\. Guess", sampled.headline
+        r"Asked whether a given record was used, an attacker is right at most [\d.]+% of the time\. Without the model: 50%\. ",
+        sampled.headline,
     )
-    assert sampled.headline.count("Nobody can tell which of two records was used more than ") == 1
+    second = "Asked which of two possible records was used, an attacker is right at most "
+    assert sampled.headline.count(second) == 1
+    assert sampled.headline.count("Without the model: 50%.") == 2
     assert sampled.headline.endswith(DRAWS)
     assert "any attacker" not in sampled.headline
 
@@ -55,7 +58,7 @@ def test_a_conditional_number_is_followed_by_what_nobody_checked(sampled) -> Non
 
 def test_the_page_groups_conditions_by_who_vouches_and_marks_claims(sampled) -> None:
     page = render_html(sampled)
-    assert page.index("Assumed: nothing that was seen establishes it") < page.index("Declared: the issuer says so")
+    assert page.index("Taken on trust: nobody checked this") < page.index("Declared: the issuer says so")
     for key in ("hidden-draws", "fixed-length", "linear-head", "poisson-draws"):
         assert CONDITIONS[key].says.split("'")[0] in page
     assert "proven if a condition holds" in page

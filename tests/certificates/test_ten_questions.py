@@ -24,7 +24,7 @@ GUIDE = Path(__file__).parents[2] / "docs/officers/ten-questions.md"
 EVERYWHERE = (
     "What each attacker can learn",
     "How sure",
-    "Assumed: nothing that was seen establishes it",
+    "Taken on trust: nobody checked this",
     "Who vouches",
     "fingerprint of the model",
     "What is not covered",
@@ -39,14 +39,14 @@ OWN = {
         "Nobody: the document is not signed",
         "Stop: can one person have several records?",
         "Plan: nobody saw a run.",
-        "no date of expiry",
+        "no date of expiry was set",
     ),
     "run with a policy": (
         "The issuer’s policy says: no",
         "Nobody: the document is not signed",
         "Stop: can one person have several records?",
         "Checked in the run",
-        "valid before",
+        "do not rely on it from",
     ),
     "signed, one record each": (
         "The issuer’s policy says: yes",
@@ -57,7 +57,7 @@ OWN = {
     "clients": ("No threshold was set", "people with several clients", "Plan: nobody saw a run."),
 }
 NEVER = {
-    "plan": ("policy says", "Checked in the run", "valid before 2"),
+    "plan": ("policy says", "Checked in the run", "do not rely on it from"),
     "run with a policy": ("Plan:", "policy says: yes", "No threshold"),
     "signed, one record each": ("Stop:", "Nobody: the document", "policy says: no"),
     "clients": ("Stop:", "policy says"),

@@ -159,7 +159,7 @@ def test_what_is_shown_is_what_the_library_says(opened: Callable[..., Any]) -> N
     page = opened(PLAIN + "&view=table")
     wanted = WorstCase().assess(mechanism_of(State.of_address(PLAIN))).measure(advantage).value
     assert page.inner_text("#table tbody tr:first-child td").split()[0] == digits(wanted, up=True)
-    assert page.inner_text("#headline").startswith("Nobody can tell")
+    assert page.inner_text("#headline").startswith("Asked whether")
 
 
 def test_the_worst_case_cannot_be_switched_off(opened: Callable[..., Any]) -> None:
@@ -169,7 +169,7 @@ def test_the_worst_case_cannot_be_switched_off(opened: Callable[..., Any]) -> No
     page.wait_for_url(lambda url: "attackers=&" in url or url.endswith("attackers="))
     settle(page)
     assert page.evaluate(DRAWN) >= 1
-    assert page.inner_text("#cards .card h2").split("\n") == ["worst-case", "Any attacker (worst case)"]
+    assert page.inner_text("#cards .card h2").split("\n") == ["worst-case", "Strongest attacker (worst case)"]
 
 
 def test_the_keyboard_is_enough(opened: Callable[..., Any]) -> None:
@@ -195,7 +195,7 @@ def test_a_bad_field_is_one_line_and_mending_it_brings_the_answer_back(opened: C
         page.fill("#noise_multiplier", "2")
         page.press("#noise_multiplier", "Enter")
         page.wait_for_selector("#message:empty", state="attached")
-        assert page.inner_text("#headline").startswith("Nobody can tell")
+        assert page.inner_text("#headline").startswith("Asked whether")
 
 
 def test_copies_and_downloads(opened: Callable[..., Any]) -> None:

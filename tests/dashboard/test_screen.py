@@ -119,7 +119,7 @@ def test_it_is_an_estimate_until_the_proven_curve_replaces_it() -> None:
     assert "python" not in first["parts"], "what is copied gives proven numbers"
     proof = asked(turns, "proof", **changes)
     assert proof["next"] is None
-    assert "Nobody can tell" in proof["parts"]["headline"]
+    assert "Asked whether" in proof["parts"]["headline"]
     assert proof["parts"]["accuracy"].startswith("Certificate accuracy: proven")
     assert set(drawn_by(proof)) == {"worst-case (bound)", "membership (bound)", "mixed (conditional)"}
     assert "Mixed" in proof["parts"]["python"]

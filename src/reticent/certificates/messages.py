@@ -20,9 +20,10 @@ from reticent.adversaries import ADVERSARIES
 from reticent.certificates import facts, numbers, verdicts, words
 from reticent.certificates.catalogue import Message, written
 from reticent.certificates.derive import NOT_ASKED, PRIVATE
-from reticent.certificates.sentences import HIDDEN_DRAWS, Protected, about, asked_about, wanted
+from reticent.certificates.sentences import HIDDEN_DRAWS, Protected, about, asked_about, known, wanted
 from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.mechanisms.gradients import Obstacle
+from reticent.mechanisms.sampling import EVERY_STEP, MU_NOTE, ONE_STEP
 from reticent.proofs import CONDITIONS
 from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_faults import Fault
@@ -48,6 +49,8 @@ _ROWS = (
     "share of insiders found; without the model {share}",
     "Has the same numbers as {name}",
     "No limit of its own is proven; that of {name}, who knows more, holds",
+    *verdicts.SHORT.values(),
+    *verdicts.TRUST.values(),
     "Lies between relaxed and worst-case",
     "all attackers",
     "bits",
@@ -125,8 +128,6 @@ _FACTS = (
 _POLICY = (
     "The worst case was computed ({question})",
     "The worst case was not computed ({question})",
-    *verdicts.SHORT.values(),
-    *verdicts.TRUST.values(),
     "The training was recorded",
     "No training was recorded",
     "Right guess at most {share} ({question})",
@@ -135,7 +136,7 @@ _POLICY = (
     "Reached: {value}, too high",
     "Reached: {value}, high enough",
     "Reached: {value}, too low",
-    "It counts only with what nobody checked; see below",
+    "But it counts only under a condition that nobody checked; see below",
     "no warning {name}",
     "{who}: {measure} at most {limit} ({relation})",
     "{who}: {measure} at least {limit} ({relation})",
@@ -146,11 +147,6 @@ _POLICY = (
     "epsilon {epsilon}",
     "prior {prior}, fpr {fpr}",
     "secret_bits {bits}, guesses {guesses}",
-    "there",
-    "there for {relations}",
-    "there for no relation",
-    "yes",
-    "no ledger",
     "found",
     "none",
     "is {value}",
@@ -166,16 +162,15 @@ _REASONS = (
     f"{PRIVATE}.",
     "the membership game is known for one record per person only.",
     "the membership game is known for one release only.",
-    "batch_size must be known for the membership game: the (expected) records per batch.",
-    "dimension must be known for the membership game: the number of trained parameters.",
+    "not stated: the (expected) records per batch.",
+    "not stated: the number of trained parameters.",
     "the effect of hidden steps is known for noisy gradient descent on whole batches (sample rate 1), or on fixed "
     "batches in a fixed order (sampler cyclic) only: use worst-case.",
     "attribute inference: nothing is proven for truncated batches.",
     "attribute inference is proven for Gaussian noise only.",
 )
 _NOTES = (
-    "mu covers every error rate, and sampling cannot lower it: at the smallest false positive rates the curve is as "
-    "close as one likes to that of a run in which every step uses the record.",
+    *(MU_NOTE.format(where) for where in (EVERY_STEP, ONE_STEP)),
     "Batches of fixed size: a drawn record takes another one's place, so it moves the sum by up to 2 (BALLE2018); "
     "sample_rate is the batch size over the data size, the target counted.",
     "Batches cut at {size}: in a batch that is full without the target, a drawn target takes another one's place and "
@@ -310,8 +305,9 @@ def _of_registries() -> Iterator[str]:
     for kind in kinds:
         yield kind.title
         for people in _PEOPLE:
-            yield from (about(text.rstrip(","), people) for text in (kind.knows, kind.lacks) if isinstance(text, str))
-            yield from _wanted_by(kind, people)
+            if isinstance(kind.lacks, str):
+                yield about(kind.lacks.rstrip(","), people)
+            yield from _asked_of(kind, people)
         if kind.unmeasured:
             yield f"{kind.unmeasured}."
     for relation, people in product(Neighbouring, _PEOPLE):
@@ -326,7 +322,9 @@ def _of_registries() -> Iterator[str]:
     yield from (warning.text for warning in (*RunWarning, *Fault))
 
 
-def _wanted_by(kind: Any, people: Protected) -> Iterator[str]:
+def _asked_of(kind: Any, people: Protected) -> Iterator[str]:
+    """What an attacker knows and wants to know, by relation."""
     for relation in Neighbouring:
-        record: Any = SimpleNamespace(infers=kind.infers, neighbouring=relation.value)
+        record: Any = SimpleNamespace(infers=kind.infers, knows=kind.knows, neighbouring=relation.value)
+        yield known(record, people)
         yield wanted(record, people).rstrip(",")

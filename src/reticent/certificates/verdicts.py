@@ -83,7 +83,7 @@ def _words(check: Check) -> tuple[str, ...]:
 def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring) -> list[str]:
     found = [_required(check, limit, relation), f"Reached: {_reached(limit, value)}, {_enough(limit, value)}"]
     if check.unchecked:
-        found.append("It counts only with what nobody checked; see below")
+        found.append("But it counts only under a condition that nobody checked; see below")
     elif not check.passed and within(limit, value):
         found.append(check.detail)
     return found
