@@ -46,7 +46,7 @@ TOO_WIDE = """() => [...document.querySelectorAll('body *')]
   .filter(e => getComputedStyle(e).clipPath === 'none' && !e.closest('thead'))
   .map(e => e.tagName + ': ' + e.textContent.slice(0, 60))"""
 
-TEXTS = """() => [...document.querySelectorAll('body *:not(title):not(desc)')]
+TEXTS = """() => [...document.querySelectorAll('body *:not(title):not(desc)')].filter(e => !e.closest('nav'))
   .flatMap(e => [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent))"""
 
 

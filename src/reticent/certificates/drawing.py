@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from reticent.certificates.schema import CertifiedAssessment, CurvePoints
 
 WIDTH, HEIGHT = 400, 270
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 24, 10, 44
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 10, 44
 _DECADES = 5
 
 

@@ -136,7 +136,7 @@ _POLICY = (
     "Reached: {value}, too high",
     "Reached: {value}, high enough",
     "Reached: {value}, too low",
-    "But it counts only under a condition that nobody checked; see below",
+    "But nobody checked what it needs; see below",
     "no warning {name}",
     "{who}: {measure} at most {limit} ({relation})",
     "{who}: {measure} at least {limit} ({relation})",

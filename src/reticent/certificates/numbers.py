@@ -40,7 +40,7 @@ class _Kind:
     blind: Callable[[float], float] | None = None
 
 
-def _plain(x: float) -> str:
+def plain(x: float) -> str:
     """A small number without an exponent: 0.000001."""
     return f"{Decimal(repr(x)).normalize():f}"
 
@@ -52,8 +52,8 @@ _KINDS: dict[str, _Kind] = {
     "success": _Kind("Right guess, by prior", percent, lambda prior: max(prior, 1.0 - prior)),
     "tpr": _Kind("TPR, by FPR", percent, lambda fpr: fpr),
     "ppv": _Kind(_ACCUSATIONS, percent),
-    "epsilon": _Kind("ε, by δ", _plain),
-    "delta": _Kind("δ, by ε", _plain),
+    "epsilon": _Kind("ε, by δ", plain),
+    "delta": _Kind("δ, by ε", plain),
 }
 
 

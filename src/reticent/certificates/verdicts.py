@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reticent.certificates.numbers import plain
 from reticent.certificates.policy import Limit
 from reticent.certificates.requirements import LEDGER, Check, judged, within
 from reticent.certificates.schema import Certificate
@@ -83,7 +84,7 @@ def _words(check: Check) -> tuple[str, ...]:
 def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring) -> list[str]:
     found = [_required(check, limit, relation), f"Reached: {_reached(limit, value)}, {_enough(limit, value)}"]
     if check.unchecked:
-        found.append("But it counts only under a condition that nobody checked; see below")
+        found.append("But nobody checked what it needs; see below")
     elif not check.passed and within(limit, value):
         found.append(check.detail)
     return found
@@ -95,7 +96,7 @@ def _required(check: Check, limit: Limit, relation: Neighbouring) -> str:
     if limit.measure == "success" and limit.places == (0.5,):
         return f"Right guess at most {digits(100.0 * limit.at_most, 6)}% ({SHORT[relation]})"
     if limit.measure == "epsilon":
-        return f"Epsilon at most {limit.at_most:g} at delta {limit.places[0]:g} ({SHORT[relation]})"
+        return f"Epsilon at most {limit.at_most:g} at delta {plain(limit.places[0])} ({SHORT[relation]})"
     return check.name
 
 

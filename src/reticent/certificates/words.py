@@ -93,9 +93,9 @@ _NOT_COVERED = (
 )
 
 POINTERS = (
-    ("EDPB Opinion 28/2024", "on AI models and personal data: when a model counts as anonymous"),
-    ("NIST SP 800-226", "how to evaluate guarantees of differential privacy"),
-    ("GDPR Article 35", "the data protection impact assessment that these numbers can feed"),
+    ("EDPB Opinion 28/2024", "when a model counts as anonymous"),
+    ("NIST SP 800-226", "guarantees of differential privacy"),
+    ("GDPR Article 35", "impact assessments"),
 )
 
 
