@@ -22,9 +22,13 @@ from reticent.certificates.audit_page import render_audit
 from reticent.certificates.build import certify, public
 from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.policy import Policy
+from reticent.certificates.requirements import judged
+from reticent.certificates.schema import Certificate, Declaration, RequirementRecord
+from reticent.certificates.signature import signed, write_key_pair
 from reticent.curves import GaussianTradeOff
-from reticent.mechanisms import Gaussian
+from reticent.mechanisms import DPSGD, Gaussian
+from reticent.signing.keys import load_private_key
 
 CHROMIUM = os.environ.get("RETICENT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [
@@ -60,7 +64,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def pages(certificate: Certificate) -> dict[str, str]:
+def pages(certificate: Certificate, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     declared = Declaration(subject=LONG, created="2026-11-22", issuer=LONG, purpose=LONG)
     hostile = certify(Gaussian(0.7), declared, adversaries=(WorstCase(),))
     rng = np.random.default_rng(1)
@@ -73,7 +77,29 @@ def pages(certificate: Certificate) -> dict[str, str]:
         "hostile": render_html(hostile),
         "german": render_html(public(certificate), language_of("de")),
         "french": render_html(public(certificate), language_of("fr")),
+        "plan": render_html(public(planned())),
+        "judged": render_html(judged_and_signed(public(certificate), tmp_path_factory.mktemp("keys"))),
     }
+
+
+def planned() -> Certificate:
+    """A plan, with all that people can ask of one."""
+    run = DPSGD(1.1, 0.01, 1000, batch_size=64, dataset_size=6400)
+    return certify(run, Declaration(subject="parameters that are declared", created="2026-11-22"))
+
+
+def judged_and_signed(certificate: Certificate, folder: Path) -> Certificate:
+    """The same document with a policy that it does not meet, and a signature: the longest page that is usual."""
+    limits = [
+        {"measure": "success", "at": 0.5, "at_most": 0.65, "neighbouring": "add-remove"},
+        {"measure": "epsilon", "at": 1e-5, "at_most": 3, "neighbouring": "add-remove"},
+    ]
+    policy = Policy.model_validate({"schema": "reticent.policy/1", "ledger": True, "limits": limits})
+    found = judged(certificate, policy)
+    said = tuple(RequirementRecord(name=one.name, passed=one.passed, detail=one.detail) for one in found)
+    write_key_pair(folder / "key", folder / "key.pub")
+    whole = certificate.model_copy(update={"policy": policy, "requirements": said})
+    return signed(whole, load_private_key(folder / "key"))
 
 
 @pytest.fixture
@@ -121,13 +147,18 @@ def test_axe_finds_nothing_serious(opened: Any, name: str, width: int, scheme: s
     assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
 
 
-def test_it_prints_on_two_sheets_with_nothing_cut(opened: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["public", "plan", "judged"])
+def test_it_prints_on_two_sheets_with_a_foot_and_nothing_cut(opened: Any, tmp_path: Path, name: str) -> None:
     reader = pytest.importorskip("pypdf", reason="needs pypdf: pip install 'reticent[browser]'")
-    page = opened("public")
-    path = Path(os.environ.get("RETICENT_SCREENSHOTS", tmp_path)) / "certificate.pdf"
+    page = opened(name)
+    path = Path(os.environ.get("RETICENT_SCREENSHOTS", tmp_path)) / f"{name}.pdf"
     page.pdf(path=path, prefer_css_page_size=True)
     sheets = reader.PdfReader(path).pages
     assert len(sheets) == 2
+    for number, sheet in enumerate(sheets, 1):
+        foot = "".join(sheet.extract_text().split())
+        assert f"{number}/2" in foot
+        assert "·fingerprintofthemodel" in foot
     printed = normalize("NFKC", "".join("".join(sheet.extract_text() for sheet in sheets).split()))
     words = " ".join(page.evaluate(TEXTS)).split()
     assert len(words) > 800

@@ -251,3 +251,32 @@ class TestCalibration:
             assert answer.worst_case().value <= 2.0
         laplace = calibrate(Laplace(1.0), NoiseMultiplier(), Mu(1.0)).mechanism
         assert mu(compose(laplace, ADD).pessimistic) == pytest.approx(1.0, rel=2e-4, abs=0)
+
+
+class TestTheNote:
+    """What a run says about its mu: never below that of adding the record in every step, whatever the draws."""
+
+    @pytest.mark.parametrize("relation", [ADD, REPLACE, Neighbouring.ZERO_OUT])
+    @pytest.mark.parametrize(
+        ("sampler", "uses", "where"),
+        [
+            (Sampler.POISSON, 20, "every step"),
+            (Sampler.FIXED_SIZE, 20, "every step"),
+            (Sampler.RANDOM_ALLOCATION, 2, "one step of every epoch"),
+            (Sampler.ALLOCATED_ONCE, 2, "one step of every epoch"),
+        ],
+    )
+    def test_it_names_a_run_whose_mu_is_no_larger(
+        self, relation: Neighbouring, sampler: Sampler, uses: int, where: str
+    ) -> None:
+        run = DPSGD(4.0, 0.1, 20, sampler=sampler)
+        (note,) = (one for one in run.notes if one.startswith("mu "))
+        assert f"adding the record in {where}:" in note
+        added = mu_limits(DPSGD(4.0, 1.0, uses), ADD)[0]
+        assert mu_limits(run, relation)[0] >= added * (1.0 - 1e-12)
+
+    def test_under_replacement_draws_halve_mu(self) -> None:
+        """So no note may name a run in which every step uses the record."""
+        whole = mu_limits(DPSGD(4.0, 1.0, 285), REPLACE)[1]
+        assert mu_limits(DPSGD(4.0, 0.14, 285), REPLACE)[1] == pytest.approx(whole / 2.0, rel=1e-12, abs=0)
+        assert not any("every step uses" in note for note in DPSGD(4.0, 0.14, 285).notes)

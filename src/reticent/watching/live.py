@@ -56,7 +56,7 @@ class LiveRisk:
 
     Attributes:
         steps: noisy steps so far.
-        advantage: of an attacker who knows everything but this record, the noise and the draws, in [0, 1].
+        advantage: of an attacker who knows this record and all others, not the noise and the draws, in [0, 1].
         claim: ``bound``: at most; ``estimate``: about, where the proof takes longer than a look may.
         planned_steps: how many there are to be at most; None where nothing is planned.
         planned_advantage: of all of them, which is what a certificate states; None where nothing is planned.

@@ -17,7 +17,7 @@ from reticent_geometric.theorems import THINNED
 class EveryKth(Adversary):
     """Sees every k-th release and nothing in between.
 
-    Knows: everything but this record.
+    Knows: this record and all others.
     Does not know: the releases in between, and the noise.
     Claim: a bound for releases that do not depend on earlier ones. Steps of training do, so they get no answer: what
     an unseen step did to the weights shows in the next one.
@@ -31,7 +31,7 @@ class EveryKth(Adversary):
     name: ClassVar[str] = "every-kth"
     title: ClassVar[str] = "Attacker who sees every k-th release"
     short: ClassVar[str] = "sees some releases"
-    knows: ClassVar[str] = "everything but this record"
+    knows: ClassVar[str] = "this record and all others"
     lacks: ClassVar[str] = "the releases in between"
     infers: ClassVar[str] = "whether this record was used"
 

@@ -1,0 +1,138 @@
+"""The policy in words, the foot of each sheet, and what else an officer reads without mathematics."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed, WorstCase
+from reticent.certificates.build import certify, public
+from reticent.certificates.numbers import tables
+from reticent.certificates.page import _css, render_html
+from reticent.certificates.policy import Policy
+from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.verdicts import unchecked, unjudged, verdicts
+from reticent.certificates.words import glossary
+from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
+from reticent.mechanisms.units import Unit
+from tests.certificates.conftest import make_ledger
+
+DECLARED = Declaration(subject="s", created="2026-01-01")
+ACCEPTED = ["public-divisor", "poisson-draws", "clipped", "planned-steps"]
+BOTH = (WorstCase(), MembershipGame())
+RUN = DPSGD(2.0, 0.25, 10, batch_size=5, num_parameters=8, records_per_user=1)
+
+
+def of(*limits: dict[str, object], accepted: list[str] | None = None, **more: object) -> Policy:
+    document = {"schema": "reticent.policy/1", "accept_conditions": ACCEPTED if accepted is None else accepted}
+    return Policy.model_validate({**document, "limits": list(limits), **more})
+
+
+RIGHT = {"measure": "success", "at": 0.5, "at_most": 0.65, "neighbouring": "add-remove"}
+EPSILON = {"measure": "epsilon", "at": 1e-5, "at_most": 0.01, "neighbouring": "add-remove"}
+
+
+@pytest.fixture(scope="module")
+def judged() -> Certificate:
+    return certify(RUN, DECLARED, adversaries=BOTH, policy=of(RIGHT, EPSILON))
+
+
+def test_a_number_that_is_low_enough_but_rests_on_what_nobody_checked_says_both(judged: Certificate) -> None:
+    said = [one.says for one in verdicts(judged)]
+    assert said[0] == ("The worst case was computed (used or not)",)
+    assert said[1][0] == "Right guess at most 65% (used or not)"
+    assert re.fullmatch(r"Reached: [\d.]+%, low enough", said[1][1])
+    assert said[2][0] == "Epsilon at most 0.01 at delta 0.00001 (used or not)"
+    assert said[2][1].endswith(", too high")
+    assert all(one[-1] == "But nobody checked what it needs; see below" for one in said[1:])
+    assert [one.met for one in verdicts(judged)] == [True, False, False]
+    assert unchecked(judged) == [("No person contributed more records than is stated.", "the issuer only says so")]
+
+
+def test_what_no_limit_judges_is_named_with_its_number(judged: Certificate) -> None:
+    worst = {one.neighbouring: one for one in judged.assessments if one.adversary == "worst-case"}
+    ((question, share),) = unjudged(judged)
+    assert question == "which of two versions of a given person's record was used"
+    value = worst["replace"].advantage.value
+    assert value is not None
+    assert float(share.rstrip("%")) / 100 == pytest.approx(0.5 + value / 2, abs=1e-3)
+    every = of(RIGHT, {**RIGHT, "neighbouring": "replace"}, accepted=[*ACCEPTED, "records-per-person"])
+    assert unjudged(certify(RUN, DECLARED, adversaries=BOTH, policy=every)) == []
+
+
+def test_limits_of_every_kind_say_what_was_reached() -> None:
+    limits = [
+        {"measure": "bayes_security", "at_least": 0.1},
+        {"measure": "advantage", "at_most": 0.001},
+        {"measure": "tpr", "at": 0.02, "at_most": 0.5},
+        {**RIGHT, "adversary": "attribute", "neighbouring": "replace"},
+    ]
+    policy = of(*limits, accepted=[*ACCEPTED, "records-per-person"], ledger=True, relations=["add-remove"])
+    certificate = certify(RUN, DECLARED, adversaries=(WorstCase(),), policy=policy)
+    said = ["; ".join(one.says) for one in verdicts(certificate)]
+    assert "No training was recorded" in said
+    assert any("bayes_security at least 0.1" in one and "high enough" in one for one in said)
+    assert any("advantage at most 0.001" in one and "too high" in one for one in said)
+    assert any("does not state it at fpr 0.02" in one for one in said)
+    assert any("no such assessment of attribute" in one for one in said)
+
+
+def test_a_ledger_is_a_training_that_was_recorded() -> None:
+    policy = of(RIGHT, ledger=True)
+    seen, made = make_ledger(), Declaration(subject="s", created="2026-11-22")
+    certificate = certify(seen.mechanism(), made, adversaries=(WorstCase(),), ledger=seen, policy=policy)
+    page = render_html(public(certificate))
+    assert "<strong>MET:</strong> The training was recorded." in page
+    assert "This page prints it: 400." in page
+    assert '<p class="note" id="size-treated-as-public">' in page
+
+
+def test_a_page_without_a_policy_has_no_verdicts() -> None:
+    plan = certify(Gaussian(2.0), DECLARED, adversaries=(WorstCase(),))
+    assert (verdicts(plan), unchecked(plan), unjudged(plan)) == ([], [], [])
+
+
+def test_the_foot_of_a_sheet_is_inert_whatever_the_subject() -> None:
+    assert _css('a"} </style>\\') == r"a\000022\00007d\000020\00003c\00002fstyle\00003e\00005c"
+    declared = Declaration(subject='"; } </style><script>x</script>', created="2026-01-01", weights_sha256="ab" * 32)
+    page = render_html(certify(Gaussian(2.0), declared, adversaries=(WorstCase(),)))
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    (foot,) = re.findall(r'@bottom-left \{ content: "([^"]*)"; \}', style)
+    assert re.fullmatch(r"([0-9A-Za-z]|\\[0-9a-f]{6})+", foot)
+    shown = re.sub(r"\\([0-9a-f]{6})", lambda one: chr(int(one[1], 16)), foot)
+    assert shown == f'"; }} </style><script>x</script> · fingerprint of the model {"ab" * 8}…'
+    assert page.count("<script") == 0
+
+
+def test_an_attacker_of_whom_nothing_is_proven_says_whose_limit_it_has(judged: Certificate) -> None:
+    page = " ".join(render_html(judged).split())
+    assert "No limit of its own is proven; that of worst-case, who knows more, holds: at most" in page
+    assert "Knows both versions of this person&#39;s record and all others, but not which records" in page
+
+
+def test_tables_have_the_blind_guess_and_no_row_for_who_repeats_another() -> None:
+    who = (WorstCase(), Relaxed(5), Mixed(0.5, 5), Membership())
+    found = {table.title: table for table in tables(certify(RUN, DECLARED, adversaries=who))}
+    assert found["Right guess, by prior"].blind == ("0.9", "0.5")
+    assert found["TPR, by FPR"].blind == ("0.001", "0.01", "0.1")
+    assert found["TPR, by FPR"].columns == ("0.1%", "1%", "10%")
+    assert found["PPV, if 1 in 10 is in the data, by FPR"].blind == ("0.1",) * 3
+    assert found["ε, by δ"].columns == ("0.000001", "0.00001")
+    assert [name for name, _ in found["TPR, by FPR"].rows] == ["worst-case", "relaxed d=5", "mixed d=5"]
+
+
+def test_words_are_explained_where_they_occur() -> None:
+    plain = dict(glossary(certify(Gaussian(2.0), DECLARED, adversaries=(WorstCase(),))))
+    assert not {"estimate", "clip norm", "dpsgd", "poisson", "add-remove, replace"} & set(plain)
+    trained = dict(glossary(certify(RUN, DECLARED, adversaries=BOTH)))
+    assert {"clip norm", "dpsgd", "poisson", "add-remove, replace"} <= set(trained)
+    clients = glossary(certify(DPSGD(2.0, 0.25, 8, unit=Unit.CLIENT), DECLARED, adversaries=(WorstCase(),)))
+    assert [word for word, _ in clients if word in ("client", "record")] == ["client"]
+
+
+def test_sentences_for_an_assessment_are_there_only_where_something_is_proven() -> None:
+    page = render_html(certify(RUN, DECLARED, adversaries=BOTH))
+    assert "points taken on trust (" in page
+    nothing = certify(Gaussian(0.01), DECLARED, adversaries=(WorstCase(),), neighbouring=Neighbouring.ADD_REMOVE)
+    assert "points taken on trust" not in render_html(nothing)
