@@ -172,7 +172,9 @@ def test_numbers_are_written_as_the_language_writes_them(documents: dict[str, Ce
 
 def test_a_sentence_in_german_and_in_french(documents: dict[str, Certificate]) -> None:
     german = render_html(documents["run"], language_of("de"))
-    answer = "Gefragt, ob ein bestimmter Datensatz verwendet wurde, hat ein Angreifer in höchstens 55,8\N{NO-BREAK SPACE}%"
+    answer = (
+        "Gefragt, ob ein bestimmter Datensatz verwendet wurde, hat ein Angreifer in höchstens 55,8\N{NO-BREAK SPACE}%"
+    )
     assert answer in german
     french = render_html(documents["person"], language_of("fr"))
     assert "chaque personne a fourni au plus 3 enregistrements" in french

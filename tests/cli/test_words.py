@@ -83,7 +83,9 @@ def test_the_relaxed_sentence_says_that_it_averages_over_directions(relation) ->
     assert ", on average over all directions, to at most " in sentences["relaxed"]
     assert ", on average over that direction, to at most " in sentences["mixed"]
     assert "average" not in sentences["worst-case"]
-    question = "whether this record was used" if relation is Neighbouring.ADD_REMOVE else "which of two possible records was"
+    question = (
+        "whether this record was used" if relation is Neighbouring.ADD_REMOVE else "which of two possible records was"
+    )
     assert question in sentences["relaxed"]
 
 

@@ -71,7 +71,9 @@ def columns(certificate: Certificate) -> list[tuple[str, str]]:
         meaning = f"accusations that are right, if {one_in(prior)} is in the data"
         found.append((f"Accused, {100.0 * fpr:g}% false alarms", f"{meaning}; without the model {percent(prior)}"))
     for fpr in (f for f in q.fprs if f == 0.01):
-        found.append((f"Found, {percent(fpr)} false alarms", f"share of insiders found; without the model {percent(fpr)}"))
+        found.append(
+            (f"Found, {percent(fpr)} false alarms", f"share of insiders found; without the model {percent(fpr)}")
+        )
     return found
 
 

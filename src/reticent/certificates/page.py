@@ -130,7 +130,9 @@ def _spoken(certificate: Certificate, language: English) -> dict[str, Any]:
 def _footer(certificate: Certificate, language: English) -> Markup:
     """A rule of CSS that writes the subject and the fingerprint at the foot of each printed sheet."""
     named = certificate.declared.weights_sha256
-    model = language.text("fingerprint of the model") + (f" {named[:16]}…" if named else f": {language.text('not stated')}")
+    model = language.text("fingerprint of the model") + (
+        f" {named[:16]}…" if named else f": {language.text('not stated')}"
+    )
     text = f"{printable(certificate.declared.subject, _FOOT)} · {model}"
     return Markup(f'@page {{ @bottom-left {{ content: "{_css(text)}"; }} }}')  # noqa: S704
 

@@ -106,9 +106,7 @@ def relation(neighbouring: Neighbouring, records: Protected) -> str:
     if records is None:
         return _RELATIONS[neighbouring].format(this="this record", versions="possible records")
     if records == 1:
-        return _RELATIONS[neighbouring].format(
-            this="this person's record", versions="versions of this person's record"
-        )
+        return _RELATIONS[neighbouring].format(this="this person's record", versions="versions of this person's record")
     text = _RELATIONS[neighbouring].format(
         this="any of this person's records", versions="versions of this person's records"
     )
@@ -196,7 +194,7 @@ def left_out(certificate: Certificate) -> list[tuple[str, str, list[str]]]:
     return found
 
 
-def _reasons(reason: str, unmeasured: str) -> list[str]:
+def _reasons(reason: str, unmeasured: str | None) -> list[str]:
     """Why an attacker is not on the page, and what a reader can do."""
     missing = re.fullmatch(r"\w+ must be known for the membership game: (.*)", reason)
     if missing is not None:
