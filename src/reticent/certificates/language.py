@@ -1,7 +1,7 @@
 """The page in another language: each English sentence is looked up in the catalogue, whoever composed it.
 
 The document and its signature stay as they are: a page is a translation of what its document says in English.
-Sentences with numbers are recognised by their message, ``Guessing gives {share}.``, and their numbers are written as
+Sentences with numbers are recognised by their message, ``at most {share}``, and their numbers are written as
 the language writes them. What no message matches stays in English and is marked so; a test finds it.
 """
 
