@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.sign import lattice, noise, transform
+from reticent.adversaries.relaxed.sign import copies, lattice, noise, transform
 
 
 @pytest.fixture(scope="module")
@@ -37,38 +37,36 @@ def sums(plan, thresholds):
 class TestTransform:
     """One plan with fewer frequencies, a shorter box or a far line, against the plan that is used."""
 
-    @pytest.mark.parametrize(
-        ("part", "wider_tau", "wider_w"), [("_beside", 1, 3), ("_above_in_b", 6, 1), ("_below_in_b", 15, 1)]
-    )
-    def test_copies_are_paid_for(self, plan, thresholds, truth, monkeypatch, part, wider_tau, wider_w):
+    @pytest.mark.parametrize(("part", "wider_tau", "wider_w"), [("beside", 1, 3), ("above", 6, 1), ("below", 20, 1)])
+    def test_copies_are_paid_for(self, plan, thresholds, truth, part, wider_tau, wider_w):
         dtau, dw = transform._commensurate(wider_tau * plan.dtau, wider_w * plan.dw)
         taus, omegas = (math.ceil(end / step) + 1 for end, step in zip(plan.box, (dtau, dw), strict=True))
         coarse = replace(plan, dtau=dtau, dw=dw, taus=taus, omegas=omegas)
         found, size = sums(coarse, thresholds)
-        error = transform._error(coarse, size, thresholds)
-        assert np.all(found + transform._alias(coarse, thresholds) + error >= truth - 1e-13)
-        monkeypatch.setattr(transform, part, lambda *_: 0.0)
-        assert np.any(found + transform._alias(coarse, thresholds) + error < truth - 1e-9)
+        error, bounds = transform._error(coarse, size, thresholds), coarse.copies()
+        assert np.all(found + bounds.most(thresholds) + error >= truth - 1e-13)
+        without = bounds._replace(**{part: [copies._Bound(0.0, 0.0, 0.0)]})
+        assert np.any(found + without.most(thresholds) + error < truth - 1e-9)
 
-    def test_alias_is_in_the_false_positive_rates(self, plan, thresholds, monkeypatch):
-        transforms = transform._transforms(plan)
-        before = transform._invert(plan, transforms, thresholds)[1]
-        monkeypatch.setattr(transform, "_alias", lambda _, at: np.full_like(at, 1e-3))
-        after = transform._invert(plan, transforms, thresholds)[1]
+    def test_copies_are_in_the_false_positive_rates(self, plan, thresholds):
+        transforms, bounds = transform._transforms(plan), plan.copies()
+        before = transform._invert(plan, transforms, bounds, thresholds)[1]
+        more = bounds._replace(above=[copies._Bound(0.0, 0.0, 1e-3)])
+        after = transform._invert(plan, transforms, more, thresholds)[1]
         assert np.all(after >= np.minimum(before + 0.99e-3, 1.0))
 
     @pytest.mark.parametrize(("fewer_tau", "fewer_w"), [(4, 1), (1, 2)])
     def test_frequencies_left_out_are_paid_for(self, plan, thresholds, truth, fewer_tau, fewer_w):
         short = replace(plan, taus=plan.taus // fewer_tau, omegas=plan.omegas // fewer_w)
-        short = replace(short, outside=transform._outside(short))
+        short = replace(short, outside=max(bound.largest(short.box) for bound in transform._outside(short)))
         found, size = sums(short, thresholds)
         off = np.abs(found - truth)
         assert np.all(off <= transform._error(short, size, thresholds))
         assert np.any(off > transform._error(replace(short, outside=0.0), size, thresholds))
 
     def test_rounding_is_paid_for(self, plan, thresholds, truth):
-        """Three times as far from the axis the terms are much larger than their sum."""
-        far = replace(plan, line=3.0 * plan.line)
+        """Five times as far from the axis the terms are much larger than their sum."""
+        far = replace(plan, line=5.0 * plan.line)
         found, size = sums(far, thresholds)
         off = np.abs(found - truth)
         assert np.all(off <= transform._error(far, size, thresholds))
@@ -124,6 +122,6 @@ class TestLattice:
 
 def test_a_bound_that_cannot_be_computed_bounds_nothing() -> None:
     """A Chernoff factor e^x was cut at e^600. Times what is less than any float it was 0; the truth may be anything."""
-    best = transform._least(np.full(3, np.inf), transform._exp([1.0, 599.0, 1e4]), 0.0)
-    np.testing.assert_array_equal(best, [0.0, 0.0, np.inf])
-    assert transform._copies(2000.0, 1e-3) == np.inf
+    bound = copies._Bound(1.0, 0.0, 0.0)
+    np.testing.assert_array_equal(copies._least([bound], np.array([1.0, 599.0, 1e4])), [0.0, 0.0, np.inf])
+    assert copies._copies(2000.0, 1e-3) == np.inf

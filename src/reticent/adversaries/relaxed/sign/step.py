@@ -117,12 +117,17 @@ class TiltedLaw(NamedTuple):
         absolute = float(even @ np.abs(b)), float(up @ np.abs(x) + down @ np.abs(y))
         return cls(even, odd, nodes.a, b, variance, float((up * x + down * y) @ b), fourth, absolute)
 
-    def largest_squares(self, t: np.ndarray, w: np.ndarray, sign: float) -> np.ndarray:
-        """Upper bounds on |E e^{i(t b + sign w a)}|^2 in each cell of the net ``t`` x ``w``; in [1e-300, 1]."""
+    @property
+    def signs(self) -> tuple[float, ...]:
+        """Of w, in the order of ``largest_squares`` and ``moduli``; one where both show the same."""
+        return (1.0, -1.0) if np.any(self.odd) else (1.0,)
+
+    def largest_squares(self, t: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Upper bounds on |E e^{i(t b +- w a)}|^2 in each cell of the net ``t`` x ``w``, by sign; in [1e-300, 1]."""
         t_low, t_high, w_low, w_high = t[:-1], t[1:], w[:-1], w[1:]
         slack = 0.5 * ((t_high - t_low) * self.absolute[0])[:, None] + 0.5 * ((w_high - w_low) * self.absolute[1])
-        near = self._near(t_low, t_high, w_low, w_high, sign)
-        far = (self.moduli(0.5 * (t_low + t_high), sign * 0.5 * (w_low + w_high)) + slack + _SLACK) ** 2
+        near = np.stack([self._near(t_low, t_high, w_low, w_high, sign) for sign in self.signs])
+        far = (self.moduli(0.5 * (t_low + t_high), 0.5 * (w_low + w_high)) + slack + _SLACK) ** 2
         return np.asarray(np.clip(np.minimum(near, far), TINY, 1.0))
 
     def _near(
@@ -138,14 +143,15 @@ class TiltedLaw(NamedTuple):
         return 1.0 - low + (2.0 * fourth + 6.0 * high**2) / 24.0
 
     def moduli(self, t: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """|E e^{i(t b + w a)}| on the grid ``t`` x ``w``, of shape (len(t), len(w))."""
+        """|E e^{i(t b +- w a)}| on the grid ``t`` x ``w``, of shape (signs, len(t), len(w))."""
         phase, angle = np.outer(t, self.b), np.outer(self.a, w)
-        cosines = np.cos(angle)
-        real, imag = (np.cos(phase) * self.even) @ cosines, (np.sin(phase) * self.even) @ cosines
-        if np.any(self.odd):
-            sines = np.sin(angle)
-            real, imag = real - (np.sin(phase) * self.odd) @ sines, imag + (np.cos(phase) * self.odd) @ sines
-        return np.hypot(real, imag)
+        waves, cosines = (np.cos(phase), np.sin(phase)), np.cos(angle)
+        real, imag = ((wave * self.even) @ cosines for wave in waves)
+        if len(self.signs) == 1:
+            return np.hypot(real, imag)[None]
+        sines = np.sin(angle)
+        imag_odd, real_odd = ((wave * self.odd) @ sines for wave in waves)
+        return np.stack([np.hypot(real - sign * real_odd, imag + sign * imag_odd) for sign in self.signs])
 
 
 class TransformTable(NamedTuple):
@@ -191,33 +197,42 @@ class TransformTable(NamedTuple):
         return self.steps * _log1p(absent), self.steps * _log1p(even + odd), self.steps * _log1p(even - odd)
 
 
-def largest_outside(
-    laws: Sequence[tuple[TiltedLaw, int]], box: tuple[float, float], ends: tuple[float, float]
-) -> float:
-    """Bound on the product of |E e^{i(t b + w a)}|^steps over [0, ends] without ``box``; 1 if a proof takes too long.
+class OutsideBound(NamedTuple):
+    """Bounds on the product of |E e^{i(t b + w a)}|^steps in the cells of a net.
 
-    Near the origin by |E e^{iX}|^2 <= 1 - var X + (2 mu_4 + 6 var^2)/24 (cos x <= 1 - x^2/2 + x^4/24 for the
-    symmetrised X); further out on a net of points, between which each modulus moves by at most the distance.
-
-    Args:
-        laws: of one step of each kind, and how often it runs.
-        box: the frequencies of b and of a that are summed.
-        ends: those that matter.
+    Attributes:
+        t, w: upper ends of the cells, in frequencies of b and of a.
+        logs: of the bounds; of shape (len(t), len(w)).
     """
-    spread = max(_LEAST_DEVIATION, *(law.absolute[0] for law, _ in laws)), max(law.absolute[1] for law, _ in laws)
-    widest = _WIDEST if sum(steps for _, steps in laws) < _MANY else _WIDEST_MANY
-    nets = [_net(end, _FIRST_CELL / size, widest) for end, size in zip(ends, spread, strict=True)]
-    cells = len(nets[0]) * len(nets[1])
-    if cells > _MOST_CELLS or cells * sum(len(law.a) for law, _ in laws) > _MOST_WORK:
-        return 1.0
-    keep = (nets[0][1:, None] > box[0]) | (nets[1][None, 1:] > box[1])
-    worst = -math.inf
-    for sign in (1.0, -1.0) if any(np.any(law.odd) for law, _ in laws) else (1.0,):
-        total = np.zeros(keep.shape)
-        for law, steps in laws:
-            total += 0.5 * steps * np.log(law.largest_squares(nets[0], nets[1], sign))
-        worst = max(worst, float(np.max(np.where(keep, total, -np.inf))))
-    return math.exp(min(worst, 0.0))
+
+    t: np.ndarray
+    w: np.ndarray
+    logs: np.ndarray
+
+    @classmethod
+    def of(cls, laws: Sequence[tuple[TiltedLaw, int]], ends: tuple[float, float]) -> OutsideBound | None:
+        """Over [0, ends]; None if the proof takes too long.
+
+        Near the origin by |E e^{iX}|^2 <= 1 - var X + (2 mu_4 + 6 var^2)/24 (cos x <= 1 - x^2/2 + x^4/24 for the
+        symmetrised X); further out on a net of points, between which each modulus moves by at most the distance.
+
+        Args:
+            laws: of one step of each kind, and how often it runs.
+            ends: the frequencies of b and of a that matter.
+        """
+        spread = max(_LEAST_DEVIATION, *(law.absolute[0] for law, _ in laws)), max(law.absolute[1] for law, _ in laws)
+        widest = _WIDEST if sum(steps for _, steps in laws) < _MANY else _WIDEST_MANY
+        t, w = (_net(end, _FIRST_CELL / size, widest) for end, size in zip(ends, spread, strict=True))
+        cells = len(t) * len(w)
+        if cells > _MOST_CELLS or cells * sum(len(law.a) for law, _ in laws) > _MOST_WORK:
+            return None
+        logs = sum(0.5 * steps * np.log(law.largest_squares(t, w)) for law, steps in laws)
+        return cls(t[1:], w[1:], np.max(logs, axis=0))
+
+    def largest(self, box: tuple[float, float]) -> float:
+        """Bound on the product outside ``box``: frequencies of b and of a that are summed."""
+        beyond = (self.t[:, None] > box[0]) | (self.w > box[1])
+        return math.exp(min(float(np.max(np.where(beyond, self.logs, -np.inf))), 0.0))
 
 
 def _net(end: float, first: float, widest: float) -> np.ndarray:

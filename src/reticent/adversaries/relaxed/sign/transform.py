@@ -17,17 +17,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import erfc, loggamma
 
+from reticent.adversaries.relaxed.sign.copies import LESS, Copies
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, odd_and_even
 from reticent.adversaries.relaxed.sign.step import (
     REACH,
     CertifiedRates,
     FoldedNodes,
+    OutsideBound,
     TiltedLaw,
     TransformTable,
-    largest_outside,
 )
 from reticent.curves._logs import EPS, TINY
 from reticent.curves._sums import products, roundings, weighted
@@ -35,7 +35,7 @@ from reticent.curves.polygon import mirrored
 from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
-_LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
+_LOG_MAGNITUDE = 3.0  # log of the largest term over the result: what cancels
 _ALIAS = 37.0  # exponent that makes one period of the damped payoff negligible
 _CUT = 9.0  # standard deviations of the blur in frequency
 _LOG_TINY = math.log(1e-8)  # delta at the last threshold
@@ -47,12 +47,11 @@ _COARSE_REACH = 5.5  # deviations of y that coarse nodes cover: beyond lies less
 _WIDENED = 1.4  # by which a box of frequencies grows that was too small
 _ROUGH_SPACING = 0.02  # of nodes for real moments
 _ULPS = 1e-15  # relative rounding of sums that this file returns
-_LARGEST_EXPONENT = 600.0  # of what is only bounded: more counts as infinite
-_COUNT, _COARSE_COUNT = 480, 48  # thresholds to either side of 0: those that are answered, those that place them
+_COUNT, _COARSE_COUNT = 640, 48  # thresholds to either side of 0: those that are answered, those that place them
 _RISE = 1e-3  # of -log delta from one coarse threshold to the next, at least
 _CHERNOFF = np.geomspace(1e-3, 1e3, 61)  # exponents that plan the grids, over the deviation of A
 _FURTHEST_LINE, _HALVINGS = 1e4, 60  # the line that is looked for, in the same units, and the search for it
-_LESS, _MORE = 0.25, 4.0  # multiples of the line at which the copies up and down in B are planned
+_MORE = 4.0  # multiple of the line at which the copies down in B are planned
 _BESIDE = 36.0  # exponent that makes A beyond half the width negligible
 _NORMAL = np.linspace(-8.0, 8.0, 161)  # in standard deviations: grid for a variance
 _BOXES = 6  # that are tried
@@ -65,9 +64,6 @@ _SINGULAR = 0.9  # of the way to the first singularity: no strip is wider
 _BLOCK = 400_000  # frequencies at once
 _ROUNDED, _PER_EXPONENT = 40.0, 4.0  # eps of one term, and for each unit of its exponents
 _MISSING = 40.0  # what all steps are missing at a frequency at which anything is left
-_BESIDE_EXPONENTS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of Chernoff bounds, over the deviation of A
-_BESIDE_TILTS = np.geomspace(0.1, 40.0, 30)  # of A in these bounds, in the same units
-_BELOW = np.array([1.5, 2.0, 3.0, 4.0, 6.0, 10.0])  # exponents of Chernoff bounds on copies down in B, over the line
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +116,11 @@ class _FourierPlan:
         """Sum over all steps of what ``of`` finds on the nodes of one."""
         return sum(steps * of(nodes) for (_, steps), nodes in zip(self.kinds, self.rough, strict=True))
 
+    def copies(self) -> Copies:
+        """What the two trapezoid sums add."""
+        scale = math.sqrt(self.total(FoldedNodes.square) + self.blur_a**2)
+        return Copies.of(self.cumulant, scale, -self.line, 2.0 * math.pi / self.dtau, 2.0 * math.pi / self.dw)
+
     def points(self) -> np.ndarray:
         """s_j = c + i tau_j on the line."""
         return self.line + 1j * self.dtau * np.arange(self.taus)
@@ -138,9 +139,9 @@ def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> CertifiedRates:
     plan = _plan(kinds, blur)
     transforms = _transforms(plan)
     low, high = np.linspace(-plan.low, 0.0, _COARSE_COUNT), np.linspace(0.0, plan.high, _COARSE_COUNT)
-    coarse = np.concatenate([low[:-1], high])
-    thresholds = _even_thresholds(coarse, _invert(plan, transforms, coarse)[0], count)
-    put, fpr, fnr = _invert(plan, transforms, thresholds)
+    coarse, copies = np.concatenate([low[:-1], high]), plan.copies()
+    thresholds = _even_thresholds(coarse, _invert(plan, transforms, copies, coarse)[0], count)
+    put, fpr, fnr = _invert(plan, transforms, copies, thresholds)
     # Put-call parity where l >= 0; the rounding of what is left is added.
     above, rounding = thresholds >= 0.0, _ULPS * np.exp(np.maximum(thresholds, 0.0))
     delta = np.where(above, -np.expm1(thresholds) + put, put * np.exp(-thresholds)) + rounding
@@ -188,7 +189,7 @@ def _even_thresholds(ratio: np.ndarray, put: np.ndarray, count: int) -> np.ndarr
 
 
 def _invert(
-    plan: _FourierPlan, transforms: tuple[np.ndarray, np.ndarray, float], ratio: np.ndarray
+    plan: _FourierPlan, transforms: tuple[np.ndarray, np.ndarray, float], copies: Copies, ratio: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """E_P (e^l - LR)_+ and both errors of the tests "LR > e^l" at ``ratio``, with every error on the safe side."""
     absent, present, size = transforms
@@ -196,7 +197,7 @@ def _invert(
     kernel = np.exp(-np.outer(ratio, s)) * (plan.dtau / math.pi)
     kernel[:, 0] *= 0.5
     sums = products(kernel, np.stack([absent / (s * (s - 1.0)), absent / s, present / s])).real
-    error, alias = _error(plan, size, ratio), _alias(plan, ratio)
+    error, alias = _error(plan, size, ratio), copies.most(ratio)
     return (
         np.maximum(np.exp(ratio) * (sums[:, 0] + error), 0.0),
         np.clip(1.0 + sums[:, 1] + error + alias, 0.0, 1.0),
@@ -217,7 +218,7 @@ def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _FourierPlan:
         middle = 0.5 * (line + right)
         line, right = (middle, right) if cumulant(-middle, 0.0) + middle * high < _LOG_MAGNITUDE else (line, middle)
     period = (cumulant(-_MORE * line, 0.0) + _MORE * line * high + _ALIAS) / ((_MORE - 1.0) * line)
-    period = max(period, (_ALIAS + line * high) / ((1.0 - _LESS) * line))
+    period = max(period, (_ALIAS + line * high) / ((1.0 - LESS) * line))
     width = 2.0 * min((cumulant(0.0, t) + _BESIDE) / t for t in grid)
     width = max(width, 2.0 * (high + low + math.log(2.0)) + width)
     dtau, dw = _commensurate(2.0 * math.pi / period, 2.0 * math.pi / width)
@@ -243,6 +244,7 @@ def _commensurate(dtau: float, dw: float) -> tuple[float, float]:
 def _boxed(plan: _FourierPlan, prove: bool) -> _FourierPlan:
     """A box of frequencies outside of which the transform is proven negligible; the guess comes from its axes."""
     tau, omega = _decay(plan)
+    bounds: list[OutsideBound | None] = []
     for _ in range(_BOXES):
         checkpoint()
         taus = math.ceil(min(plan.ends[0], tau) / plan.dtau) + 1
@@ -251,7 +253,10 @@ def _boxed(plan: _FourierPlan, prove: bool) -> _FourierPlan:
             break
         boxed = replace(plan, taus=taus, omegas=omegas)
         whole = boxed.box[0] > plan.ends[0] and boxed.box[1] > plan.ends[1]
-        outside = 0.0 if whole or not prove else _outside(boxed)
+        if whole or not prove:
+            return boxed
+        bounds = bounds or _outside(plan)
+        outside = max(1.0 if bound is None else bound.largest(boxed.box) for bound in bounds)
         if outside <= _OUTSIDE:
             return replace(boxed, outside=outside)
         tau, omega = _WIDENED * boxed.box[0], _WIDENED * boxed.box[1]
@@ -274,7 +279,7 @@ def _decay(plan: _FourierPlan) -> tuple[float, float]:
             logs = np.zeros((2, len(t)))
             for each, (_, steps) in zip(nodes, plan.kinds, strict=True):
                 law = TiltedLaw.of(each, plan.line, lift)
-                moduli = law.moduli(t, np.zeros(1))[:, 0], law.moduli(np.zeros(1), w)[0]
+                moduli = law.moduli(t, np.zeros(1))[0, :, 0], law.moduli(np.zeros(1), w)[0, 0]
                 logs += steps * np.log(np.maximum(moduli, TINY))
             for axis, log_modulus in zip((t, w), logs, strict=True):
                 above = np.flatnonzero(log_modulus > math.log(_GUESSED * _OUTSIDE))
@@ -294,11 +299,11 @@ def _coarse_nodes(plan: _FourierPlan, frequencies: tuple[float, float]) -> list[
     ]
 
 
-def _outside(plan: _FourierPlan) -> float:
-    """Bound on |phi/phi(c, 0)|^T outside the box but within the reach of the blur, for both laws."""
+def _outside(plan: _FourierPlan) -> list[OutsideBound | None]:
+    """Bounds on |phi/phi(c, 0)|^T at all frequencies within the reach of the blur, for both laws."""
     coarse, counts = _coarse_nodes(plan, plan.ends), [steps for _, steps in plan.kinds]
     laws = ([TiltedLaw.of(nodes, plan.line, lift) for nodes in coarse] for lift in (0.0, 1.0))
-    return max(largest_outside(list(zip(law, counts, strict=True)), plan.box, plan.ends) for law in laws)
+    return [OutsideBound.of(list(zip(law, counts, strict=True)), plan.ends) for law in laws]
 
 
 def _node_spacing(
@@ -402,67 +407,3 @@ def _log_size(plan: _FourierPlan, lift: float) -> float:
     c = plan.line
     blur = 0.5 * (plan.blur_b * c) ** 2 + plan.blur_mean * c
     return plan.total(lambda nodes: nodes.log_moment(c + lift, lift)) + blur
-
-
-def _alias(plan: _FourierPlan, thresholds: np.ndarray) -> np.ndarray:
-    """Upper bound on what the shifted copies of (A, B) add to P(log LR <= l); they are all >= 0."""
-    period, width = 2.0 * math.pi / plan.dtau, 2.0 * math.pi / plan.dw
-    beside = _beside(plan, width, thresholds)
-    return beside + _above_in_b(plan, period, width, thresholds) + _below_in_b(plan, period, width, thresholds)
-
-
-def _beside(plan: _FourierPlan, width: float, thresholds: np.ndarray) -> np.ndarray:
-    """Copies in A alone: A itself beyond half the width, or a copy of the centre that reaches back."""
-    scale = math.sqrt(plan.total(FoldedNodes.square) + plan.blur_a**2)
-    best = np.full_like(thresholds, np.inf)
-    for theta in (_BESIDE_EXPONENTS / scale).tolist():
-        back = _spread(theta) * math.exp(-0.5 * theta * width) / -math.expm1(-theta * width)
-        reach = min(plan.cumulant(-theta, t) - 0.5 * t * width for t in _BESIDE_TILTS / scale)
-        far, near = (float(_exp(x)) for x in (reach, plan.cumulant(-theta, 0.0)))
-        value = 2.0 * _copies(theta, width) * far + back * near
-        best = _least(best, _exp(theta * thresholds), value)
-    return best
-
-
-def _above_in_b(plan: _FourierPlan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
-    """Copies up in B, each smaller by e^{c period}; Chernoff at a quarter of the line."""
-    line, theta = -plan.line, -_LESS * plan.line
-    fence = _copies(theta, width) * math.exp(plan.cumulant(-theta, 0.0))
-    return fence * np.exp(theta * thresholds) * _geometric((line - theta) * period)
-
-
-def _below_in_b(plan: _FourierPlan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
-    """Copies down in B, each larger by e^{-c period} and further out; Chernoff beyond the line."""
-    line, best = -plan.line, np.full_like(thresholds, np.inf)
-    for theta in (line * _BELOW).tolist():
-        log_size = plan.cumulant(-theta, 0.0) + theta * thresholds
-        fence = _copies(theta, width) * _geometric((theta - line) * period)
-        best = _least(best, _exp(log_size), fence)
-    return best
-
-
-def _copies(theta: float, width: float) -> float:
-    """sup over x of sum over k of cosh^-theta(x + k width)."""
-    return _spread(theta) / -math.expm1(-theta * width)
-
-
-def _spread(theta: float) -> float:
-    """2^(1 + theta), or infinite."""
-    return 2.0 ** (1.0 + theta) if theta < 1000.0 else math.inf
-
-
-def _exp(exponent: ArrayLike) -> np.ndarray:
-    """e^exponent, or infinite."""
-    known = np.asarray(exponent, dtype=float)
-    return np.where(known > _LARGEST_EXPONENT, np.inf, np.exp(np.minimum(known, _LARGEST_EXPONENT)))
-
-
-@np.errstate(invalid="ignore")
-def _least(best: np.ndarray, one: np.ndarray, other: float) -> np.ndarray:
-    """The smaller of ``best`` and a product of bounds; infinity times 0 bounds nothing."""
-    return np.fmin(best, one * other)
-
-
-def _geometric(exponent: float) -> float:
-    """Sum over k >= 1 of e^{-k exponent}."""
-    return math.exp(-exponent) / -math.expm1(-exponent)
