@@ -31,6 +31,8 @@ _SHORT = 0.05  # window below which large parts of the sum cancel by hand
 _LOGS = 1e-9  # more than the logarithm of a bound on an image is rounded by
 _SURE = 0.1  # relative error of a value that is certainly below the decay bound
 
+_TRIED = 9  # thresholds of a block at which exponents of Chernoff bounds compete
+
 _QUIET = np.errstate(over="ignore", invalid="ignore")  # what overflows becomes the trivial enclosure
 
 Laws = Sequence[tuple[Law, int]]
@@ -274,7 +276,13 @@ class Contour:
     def _images(
         self, gap: np.ndarray, logs: np.ndarray, powers: np.ndarray, shifted: np.ndarray, log_factor: np.ndarray | float
     ) -> np.ndarray:
-        bounds = logs + powers * shifted[:, None] - gap * self.window - np.log(-np.expm1(-gap * self.window)) + _LOGS
+        """The least of the bounds of all exponents. Few are the least anywhere, and any of them is a bound."""
+        starts = logs - gap * self.window - np.log(-np.expm1(-gap * self.window)) + _LOGS
+        if min(len(shifted), len(starts)) > _TRIED:
+            places = shifted[np.linspace(0, len(shifted) - 1, _TRIED).astype(int)]
+            least = np.unique(np.argmin(starts + powers * places[:, None], axis=1))
+            starts, powers = starts[least], powers[least]
+        bounds = starts + powers * shifted[:, None]
         return np.exp(np.minimum(np.min(bounds, axis=1, initial=OVERFLOW) + log_factor, OVERFLOW))
 
     def _lost(self, decay: float, log_factor: np.ndarray | float) -> np.ndarray | float:
