@@ -7,7 +7,7 @@ d = 1, sinh(z)/z for d = 3. With nu = d/2 - 1 it is Gamma(nu + 1) (2/z)^nu I_nu(
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from scipy.special import gammaln, ive
@@ -18,6 +18,8 @@ _DEBYE_FROM = 60.0
 """Degrees of freedom from which the uniform expansion in 1/nu has full accuracy."""
 _TERMS = 9
 """Of that expansion."""
+_NEGLIGIBLE = 1e-18
+"""Relative size of terms that are left out of it: two are enough for a million degrees of freedom."""
 _LARGE, _HANKEL = 12.0, 2000.0
 """Arguments from which on Bessel functions, and then Hankel's expansion, replace the power series."""
 _SERIES, _HANKEL_TERMS = 34, 16
@@ -95,10 +97,18 @@ def _debye(z: np.ndarray, nu: float) -> np.ndarray:
     lead = nu * _minus_half_log(q) - 0.5 * np.log1p(q)
     p = 1.0 / root
     correction = np.zeros_like(p)
-    for polynomial in reversed(_log_debye()):
+    for polynomial in _terms(nu):
         correction = (correction + np.polyval(polynomial, p)) / nu
     # Every polynomial has the factor p - 1 = -q/(1 + q), divided out in exact arithmetic.
     return lead - correction * q / (1.0 + q)
+
+
+@lru_cache(maxsize=64)
+def _terms(nu: float) -> tuple[np.ndarray, ...]:
+    """The polynomials of terms that matter, the last term first; term k adds at most 2 / nu^(k+1) of its, relative."""
+    known = enumerate(_log_debye(), 1)
+    kept = [one for k, one in known if 2.0 * float(np.abs(one).sum()) > _NEGLIGIBLE * nu ** (k + 1)]
+    return tuple(reversed(kept))
 
 
 def _minus_half_log(q: np.ndarray) -> np.ndarray:
