@@ -60,18 +60,27 @@ def spread(ratios: Sequence[float]) -> dict[str, float]:
     return {"min": min(ratios), "median": statistics.median(ratios), "max": max(ratios)}
 
 
-def interleave(ours: Callable[[], object], peer: Callable[[], object], repeats: int, pause: float = 0.0) -> list[float]:
+def interleave(
+    ours: Callable[[], object],
+    peer: Callable[[], object],
+    repeats: int,
+    pause: float = 0.0,
+    before: Callable[[], object] = lambda: None,
+) -> list[float]:
     """Time both in turn, in one process, after one untimed call of each; peer's time over ours, per repeat.
 
-    ``pause`` seconds before each call let idle threads of the other side's libraries stop spinning.
+    ``pause`` seconds before each call let idle threads of the other side's libraries stop spinning. ``before`` is
+    called before each of them, untimed.
     """
     ours()
     peer()
     ratios = []
     for _ in range(repeats):
         time.sleep(pause)
+        before()
         fast = _seconds(ours)
         time.sleep(pause)
+        before()
         ratios.append(_seconds(peer) / fast)
     return ratios
 
@@ -85,9 +94,16 @@ def forget() -> None:
                     value.cache_clear()
 
 
-def limit(what: str, floor: Callable[[], object], ours: Callable[[], object], ratio: float, repeats: int = 5) -> Limit:
+def limit(
+    what: str,
+    floor: Callable[[], object],
+    ours: Callable[[], object],
+    ratio: float,
+    repeats: int = 5,
+    before: Callable[[], object] = lambda: None,
+) -> Limit:
     """What ``ratio``, the peer's time over ours, would be if ours took only the time of ``floor``; both in turn."""
-    return Limit(what, ratio * statistics.median(interleave(floor, ours, repeats)))
+    return Limit(what, ratio * statistics.median(interleave(floor, ours, repeats, before=before)))
 
 
 def main(rows: Callable[[], Iterable[Row]], description: str) -> None:

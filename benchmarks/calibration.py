@@ -55,13 +55,12 @@ def worst_case_rows() -> list[Row]:
         run = DPSGD(1.0, rate, steps)
 
         def ours(run: DPSGD = run) -> float:
-            forget()
             return calibrate(run, NoiseMultiplier(), Advantage(TARGET)).value
 
         def theirs(rate: float = rate, steps: int = steps) -> float:
             return float(peer(advantage=TARGET, sample_rate=rate, num_steps=steps))
 
-        ratios = interleave(ours, theirs, 3)
+        ratios = interleave(ours, theirs, 3, before=forget)
         answer = ours()
         achieved = WorstCase().assess(DPSGD(answer, rate, steps)).measure(Advantage(TARGET).measure)
         error = TARGET - achieved.value
@@ -73,6 +72,7 @@ def worst_case_rows() -> list[Row]:
             lambda run=run, noise=answer: advantage(noise, run.sample_rate, run.steps, Neighbouring.ADD_REMOVE),
             ours,
             float(np.median(ratios)),
+            before=forget,
         )
         work = f"noise for advantage 0.1, p={rate}, T={steps}"
         rows.append(Row(work, "riskcal", spread(ratios), error, goal, met, notes, floor, 10_000))

@@ -123,6 +123,11 @@ class Points:
         """Estimates, to know where to look."""
         return WorstCaseProfile(*self.run, self.neighbouring)
 
+    @cached_property
+    def quick(self) -> WorstCaseProfile:
+        """An estimate of the advantage alone."""
+        return WorstCaseProfile.of_advantage(*self.run, self.neighbouring)
+
     def delta(self, epsilon: float) -> Interval | None:
         """The larger of both directions' delta at ``epsilon``, any real number.
 
@@ -132,13 +137,14 @@ class Points:
         if epsilon < 0.0:
             grown = math.exp(epsilon)
             return mapped(self.delta(-epsilon), lambda delta: 1.0 - grown + grown * delta)
-        if not self.profile.reliable or self.profile.kurtosis > (_ROUGHEST if epsilon == 0.0 else _SMOOTH):
+        profile = self.quick if epsilon == 0.0 else self.profile
+        if not profile.reliable or profile.kurtosis > (_ROUGHEST if epsilon == 0.0 else _SMOOTH):
             return None
         with np.errstate(all="ignore"):
             ends = self.composed.delta(epsilon)
         if ends[1] - ends[0] > _WIDE:
             return None
-        allowed = _BETWEEN if epsilon > 0.0 else _AT_ZERO if self.profile.kurtosis <= _SMOOTH else _ROUGH_AT_ZERO
+        allowed = _BETWEEN if epsilon > 0.0 else _AT_ZERO if profile.kurtosis <= _SMOOTH else _ROUGH_AT_ZERO
         if epsilon == 0.0:  # and no more where the curve is next to certainty
             allowed = allowed * (1.0 - ends[1]) + _ROUNDING
         return Interval(ends[0], min(ends[1] * (1.0 + allowed), 1.0), ends[1])

@@ -152,6 +152,8 @@ def _log_mu(target: Target, release: tuple[float, float, float], neighbouring: N
     epsilon = target.threshold
     if rate < 1.0:
         with np.errstate(all="ignore"):
+            if epsilon == 0.0:
+                return _log_mu_at(0.0, WorstCaseProfile.of_advantage(noise, rate, steps, neighbouring).advantage())
             profile = WorstCaseProfile(noise, rate, steps, neighbouring, epsilon)
             return _agreeing(target, profile.delta, profile.largest)
     return math.log(clipped(float(closed_forms.rho_form_mu(noise, rate, steps, neighbouring))))
@@ -195,4 +197,9 @@ def _agreeing(target: Target, delta: Callable[[np.ndarray], np.ndarray], largest
     if epsilon is None:
         power = float(power_of(delta, np.array([target.at_fpr]), largest)[0][0])
         return math.log(target.equivalent_mu(target.of_power(power)))
-    return math.log(mu_at(epsilon, math.log(max(float(delta(np.array([epsilon]))[0]), _LEAST_DELTA))))
+    return _log_mu_at(epsilon, float(delta(np.array([epsilon]))[0]))
+
+
+def _log_mu_at(epsilon: float, delta: float) -> float:
+    """log mu of the Gaussian curve that passes through this point."""
+    return math.log(mu_at(epsilon, math.log(max(delta, _LEAST_DELTA))))
