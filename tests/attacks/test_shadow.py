@@ -101,22 +101,31 @@ def test_stacked_training_is_the_training_of_each_model_alone(changes):
             )
 
 
-def test_any_module_can_be_stacked():
+class _WithSpare(nn.Sequential):
+    """A convolution, and a weight that no loss depends on."""
+
+    def __init__(self):
+        super().__init__(nn.Conv2d(1, 3, 3), nn.Tanh(), nn.Flatten(), nn.LayerNorm(12), nn.Linear(12, 2))
+        self.spare = nn.Parameter(torch.ones(2))
+
+
+@pytest.mark.parametrize("clip", [0.5, None])
+def test_any_module_can_be_stacked(clip):
     torch.manual_seed(0)
-    modules = [
-        nn.Sequential(nn.Conv2d(1, 3, 3), nn.Tanh(), nn.Flatten(), nn.LayerNorm(12), nn.Linear(12, 2)) for _ in range(2)
-    ]
+    modules = [_WithSpare() for _ in range(2)]
     models = stack(modules)
     assert isinstance(models, StackedModules)
-    x, y = torch.randn(2, 6, 1, 4, 4), torch.randint(0, 2, (2, 6))
-    models.add_gradients(x, y, torch.ones(2, 6), 0.5)
+    x, y, weights = torch.randn(2, 6, 1, 4, 4), torch.randint(0, 2, (2, 6)), torch.ones(2, 6)
+    weights[1, 0] = 0.0  # left out
+    models.add_gradients(x, y, weights, clip)
     for k, module in enumerate(modules):
         total = [torch.zeros_like(p) for p in module.parameters()]
         for i in range(6):
             loss = nn.functional.cross_entropy(module(x[k, i : i + 1]), y[k, i : i + 1])
-            gradient = torch.autograd.grad(loss, list(module.parameters()))
+            gradient = torch.autograd.grad(loss, list(module.parameters()), materialize_grads=True)
             norm = torch.cat([g.flatten() for g in gradient]).norm()
-            total = [t + g * min(1.0, 0.5 / float(norm)) for t, g in zip(total, gradient, strict=True)]
+            factor = float(weights[k, i]) * (1.0 if clip is None else min(1.0, clip / float(norm)))
+            total = [t + g * factor for t, g in zip(total, gradient, strict=True)]
         for p, expected in zip(models.parameters, total, strict=True):
             torch.testing.assert_close(p.grad[k], expected, rtol=1e-4, atol=1e-5)
 

@@ -168,10 +168,14 @@ class StackedModules:
         self, features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor, max_grad_norm: float | None
     ) -> None:
         """See :class:`Stacked`."""
-        one = self._batch_gradient if max_grad_norm is None else self._clipped_gradient(max_grad_norm)
-        gradients = vmap(one, randomness="different")(self._state(), features, labels, weights)
-        for name, parameter in zip(self._names, self.parameters, strict=True):
-            parameter.grad = gradients[name].detach()
+        if max_grad_norm is None:
+            gradients = self._batch_gradients(features, labels, weights)
+        else:
+            one = self._clipped_gradient(max_grad_norm)
+            found = vmap(one, randomness="different")(self._state(), features, labels, weights)
+            gradients = [found[name] for name in self._names]
+        for parameter, gradient in zip(self.parameters, gradients, strict=True):
+            parameter.grad = gradient.detach()
 
     @torch.no_grad()
     def logits(self, features: torch.Tensor) -> torch.Tensor:
@@ -190,10 +194,15 @@ class StackedModules:
         losses = nn.functional.cross_entropy(self._call(state, features), labels, reduction="none")
         return (losses * weights).sum()
 
-    def _batch_gradient(
-        self, state: dict[str, torch.Tensor], features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
-    ) -> dict[str, torch.Tensor]:
-        return grad(self._loss)(state, features, labels, weights)
+    @torch.enable_grad()
+    def _batch_gradients(
+        self, features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
+    ) -> Sequence[torch.Tensor]:
+        """Only the forward pass is mapped: no model's loss depends on another's weights, so their sum is enough."""
+        state = {name: weight.detach().requires_grad_() for name, weight in self._state().items()}
+        logits = vmap(self._call, randomness="different")(state, features)
+        losses = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
+        return torch.autograd.grad((losses * weights.flatten()).sum(), list(state.values()), materialize_grads=True)
 
     def _clipped_gradient(self, max_grad_norm: float) -> Callable[..., dict[str, torch.Tensor]]:
         def one_record(state: dict[str, torch.Tensor], x: torch.Tensor, label: torch.Tensor) -> dict[str, torch.Tensor]:
