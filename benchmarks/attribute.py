@@ -129,18 +129,20 @@ def _arithmetic(
 ) -> tuple[str, Callable[[], object]]:
     """What no code for this model can save.
 
-    In a network of dense layers a completion changes the first layer by a multiple of one column, so that product
-    can be had for nothing; its hidden units cannot. A convolution has to see every completion.
+    In a network of dense layers a completion changes the first layer by a multiple of one column, so one product for
+    each record is enough there; hidden units belong to each completion. A convolution has to see every completion.
     """
     completions = len(attribute.values) * len(x)
     if isinstance(model[0], nn.Linear):
         hidden, out = torch.randn(completions, model[0].out_features, dtype=x.dtype), model[-1].weight.detach()
+        first = model[0].weight.detach()
 
         def units() -> torch.Tensor:
+            torch.mm(x, first.T)
             scores = torch.tanh(hidden) @ out.T
             return (torch.softmax(scores, dim=1) @ out).norm(dim=1)
 
-        return "hidden units, output layer forward and back, norms", units
+        return "the first layer of each record, hidden units, output layer forward and back, norms", units
     every, labels = x.repeat_interleave(len(attribute.values), 0), y.repeat_interleave(len(attribute.values))
     return "one plain forward and backward pass of all completions", lambda: nn.functional.cross_entropy(
         model(every), labels
