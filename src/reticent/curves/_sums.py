@@ -50,6 +50,9 @@ def products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def weighted(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Rows times weights, summed over the last axis: shape (..., m) of (..., m, n) and (..., n)."""
+    if weights.ndim == 1 and len(weights) <= _BLOCK:
+        total: np.ndarray = rows @ weights  # one block
+        return total
     return products(rows, weights[..., None, :])[..., 0]
 
 
