@@ -30,6 +30,14 @@ def allocated(noise: float = 2.0, steps: int = 20, **more: object) -> DPSGD:
     return DPSGD(noise, 0.1, steps, sampler=Sampler.RANDOM_ALLOCATION, **more)
 
 
+@pytest.mark.parametrize(("relation", "records", "told"), [(REPLACE, 1, 2.0), (ADD, 3, 3.0), (REPLACE, 3, 6.0)])
+def test_mu_is_at_most_that_of_whoever_is_told_the_steps(relation: Neighbouring, records: int, told: float) -> None:
+    """The chain's polygon ends in a floor, so it has no mu of its own: two epochs at noise 2."""
+    found = WorstCase().assess(allocated(records_per_user=records), relation).mu()
+    assert found.upper == pytest.approx(told * math.sqrt(2) / 2, rel=1e-12, abs=0)
+    assert found.lower == pytest.approx(math.sqrt(2) / 2, rel=1e-12, abs=0)
+
+
 def gaussian(mu: float) -> Polygon:
     thresholds = np.linspace(-12.0, 12.0, 4801)
     curve = GaussianTradeOff(mu)

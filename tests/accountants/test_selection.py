@@ -13,11 +13,13 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from reticent.accountants import compose, mu_limits
+from reticent.accountants.selection import _losses
 from reticent.accountants.steps import Known
+from reticent.adversaries import WorstCase
 from reticent.certificates.sentences import persons
 from reticent.curves import PiecewiseLinearTradeOff
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Laplace, Ledger, Selection
+from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Laplace, Ledger, RandomisedResponse, Selection
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
 from reticent.mechanisms.units import Unit
 from reticent.pairs import (
@@ -31,7 +33,7 @@ from reticent.pairs import (
     Runs,
     SelectedPair,
 )
-from reticent.risk import epsilon_at_delta
+from reticent.risk import delta_at_epsilon, epsilon_at_delta
 
 ADD = Neighbouring.ADD_REMOVE
 ABSENT, PRESENT = np.array([0.5, 0.3, 0.15, 0.05]), np.array([0.2, 0.25, 0.25, 0.3])
@@ -231,6 +233,19 @@ def test_as_a_document_and_back() -> None:
     for wrong in ({"kind": "binomial", "mean": 3}, {"kind": "geometric"}, {"kind": "geometric", "mean": 0.5}, {}, 7):
         with pytest.raises(ArtifactError):
             mechanism_of({**record, "runs": wrong})
+
+
+def test_a_threshold_beside_zero_is_none() -> None:
+    """A threshold of 1e-16 made a slope of the rounding of two deltas: delta(.5) of this run was at most .991."""
+    flip = 1.0 / (1.0 + math.exp(1.9615028243111856))
+    run = Selection(RandomisedResponse(flip), Geometric(27.960327485900287))
+    delta = WorstCase().assess(run).measure(delta_at_epsilon, 0.5)
+    assert delta.lower == pytest.approx(delta.upper, rel=0.005, abs=0)
+    for back, ahead in ((2.0, 2.0), (1e-6, 5.0), (0.3, 0.7), (1.9615028243111856, 1.9615028243111856)):
+        losses = _losses(back, ahead)
+        assert 0.0 in losses
+        assert [losses[0], losses[-1]] == [-back, ahead]
+        assert np.diff(losses).min() > 1e-10
 
 
 def test_what_is_refused() -> None:

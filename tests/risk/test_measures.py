@@ -115,6 +115,31 @@ def test_the_worth_of_an_accusation_by_bayes(prior: float, fpr: float) -> None:
     assert prior <= found < ppv_of_power(1.0, prior, fpr)
 
 
+def test_the_worth_of_a_rare_accusation_does_not_vanish() -> None:
+    """A prior times a power below the smallest float made 0 of it: 8.2331116e-288 in 40 digits."""
+    assert ppv(GaussianTradeOff(1.0), 1e-300, 1e-200) == pytest.approx(8.23311160399e-288, rel=1e-9, abs=0)
+    assert power_of_ppv(math.nextafter(1.0, 0.0), 1e-310, 0.01) > 1.0  # a division by 0
+
+
+def test_where_some_people_are_likelier_the_largest_prior_counts() -> None:
+    """20,000 patients of a ward of whom half are in the data, and 80,000 others of whom none is.
+
+    At the share of all, 1 in 10, whoever accuses patients by lot exceeds the number without any model.
+    """
+    curve, patients, wrongly = GaussianTradeOff(0.5), np.array([10_000, 0]), np.array([10_000, 80_000])
+    by_lot = np.array([0.09, 0.0])  # of each group
+    false_alarms = by_lot @ wrongly / wrongly.sum()
+    assert false_alarms == pytest.approx(0.01, rel=1e-12, abs=0)
+    assert by_lot @ patients / (by_lot @ (patients + wrongly)) > 1.5 * ppv(curve, 0.1, false_alarms)
+    rng = np.random.default_rng(3)
+    priors = np.append(rng.uniform(0.0, 0.5, 40), 0.5)
+    for _ in range(50):  # each person at a rate of its own, with the whole power
+        rates = rng.beta(0.3, 3.0, priors.size)
+        members, others = priors @ curve.power(rates), (1.0 - priors) @ rates
+        most = ppv(curve, 0.5, others / (1.0 - priors).sum())
+        assert members / (members + others) <= most
+
+
 def test_the_worth_of_an_accusation_in_a_crowd() -> None:
     """Two million people of whom one in ten shows N(1, 1) and all others N(0, 1); the highest shown are flagged."""
     rng = np.random.default_rng(7)

@@ -58,11 +58,13 @@ def _composed_mu(steps: Iterable[tuple[int, float]]) -> float:
 
 
 def _sufficient_mu(step: Step) -> float:
-    """A mu that holds for one step: that of its curve, or of all laws with such losses."""
-    if enclosed([step]) and step.pair.unsampled_mu is not None:
-        return step.pair.unsampled_mu
+    """A mu that holds for one step: who sees the draws, its curve, or all laws with such losses."""
+    seen = step.pair.unsampled_mu
+    if enclosed([step]) and seen is not None:
+        return seen
     response = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-max(step.pair.largest_losses)))))
-    return min(max(step.curve.proven_mu, step.curve.reversed.proven_mu), response)
+    own = min(max(step.curve.proven_mu, step.curve.reversed.proven_mu), response)
+    return own if seen is None else min(own, seen)
 
 
 def _mu_of_bounded_losses(curve: TradeOff, largest: float) -> float:

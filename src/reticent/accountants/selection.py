@@ -58,6 +58,7 @@ class Accuracy:
 _ACCURACY = Accuracy()
 _SCALES = np.geomspace(1e-6, 700.0, 1200)  # among which the largest loss that matters is looked for
 _FLAT = 1e-2  # relative: a delta that falls no further
+_BESIDE = 1e-9  # relative to the range of losses: as good as 0
 _FURTHEST = 60.0  # in nats, beyond the losses of one run
 _TOP = (-np.inf, 0.0, 0.0, -np.inf)
 
@@ -137,7 +138,7 @@ class _Ahead:
 
     def __init__(self, run: TradeOff, runs: Runs, ends: tuple[float, float]) -> None:
         ahead, back = min(_largest(run), ends[0]), min(_largest(run.reversed), ends[1])
-        losses = np.unique(np.append(np.linspace(-back, ahead, _ACCURACY.thresholds), 0.0))
+        losses = _losses(back, ahead)
         forward, behind = losses[losses >= 0.0], -losses[losses < 0.0]
         tangents = polygon_above(losses, np.append(run.reversed.log_delta(behind), run.log_delta(forward)))
         rates = tangents.vertices
@@ -170,6 +171,12 @@ def _attained(run: TradeOff, runs: Runs) -> LogErrors:
     cells = _Cells.of(polygon_through(run.errors(losses)).vertices, runs)
     furthest = min(ahead + runs.most_loss(ahead, back), _FURTHEST)
     return cells.below(runs, np.exp(np.append(0.0, np.geomspace(1e-2 * furthest, furthest, _ACCURACY.paths))))
+
+
+def _losses(back: float, ahead: float) -> np.ndarray:
+    """From -back to ahead, with 0; a place beside 0 would make a slope of the rounding of two deltas."""
+    even = np.linspace(-back, ahead, _ACCURACY.thresholds)
+    return np.unique(np.append(even[np.abs(even) > _BESIDE * (back + ahead)], 0.0))
 
 
 def _largest(run: TradeOff) -> float:

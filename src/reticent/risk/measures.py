@@ -127,16 +127,19 @@ def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
 
 @_of_curve
 def ppv(curve: TradeOff, prior: float, fpr: float) -> float:
-    """Positive predictive value: how likely a flagged person is in the data, where ``prior`` of all people are.
+    """Positive predictive value: how likely a flagged person is in the data, who was so with ``prior`` beforehand.
 
     The attacker flags ``fpr`` of those who are not in the data, or more. By Bayes' rule a flagged person is in the
     data with probability ``prior TPR / (prior TPR + (1 - prior) fpr)``, which grows with the true positive rate, and
     falls as ``fpr`` grows. As ``fpr`` goes to 0 it goes to 1 wherever delta is above 0 at every epsilon, as with
-    Gaussian noise: without a false positive rate there is no bound.
+    Gaussian noise: without a false positive rate there is no bound. Where some people are likelier than others, the
+    largest prior counts (docs/howto/worth-of-an-accusation.md): at the mean of all, whoever
+    flags the likelier ones exceeds this number even without the release.
 
     Args:
         curve: trade-off curve, such as the ``curve`` of an assessment.
-        prior: share of the people that are in the data, in (0, 1).
+        prior: the largest probability that the attacker gives anybody of being in the data, without the release,
+            in (0, 1): the share of the people that are in it, where nobody is known to be likelier.
         fpr: share of the others that are flagged, in (0, 1].
 
     Raises:
@@ -152,13 +155,15 @@ def ppv(curve: TradeOff, prior: float, fpr: float) -> float:
 
 def ppv_of_power(power: float, prior: float, fpr: float) -> float:
     """The positive predictive value of a test with true positive rate ``power`` at ``fpr``; see ``ppv``."""
-    flagged, wrongly = _check.open_fraction(prior=prior) * power, (1.0 - prior) * fpr
-    return flagged / (flagged + wrongly)
+    prior = _check.open_fraction(prior=prior)
+    if power == 0.0:
+        return 0.0
+    return prior / (prior + (1.0 - prior) * (fpr / power))  # a product of two small numbers might vanish
 
 
 def power_of_ppv(value: float, prior: float, fpr: float) -> float:
     """The inverse of ``ppv_of_power``; above 1 where no test with ``fpr`` has so high a value."""
-    return value * (1.0 - prior) * fpr / ((1.0 - value) * prior) if value < 1.0 else math.inf
+    return value / (1.0 - value) * (1.0 - prior) * (fpr / prior) if value < 1.0 else math.inf
 
 
 @_of_curve
