@@ -68,7 +68,7 @@ def columns(certificate: Certificate) -> list[tuple[str, str]]:
     q = certificate.questions
     found = [("Coin flip", f"both answers equally likely; without the model {percent(0.5)}")]
     for prior, fpr in _accusations(q):
-        meaning = f"accusations that are right, if {one_in(prior)} is in the data"
+        meaning = f"accusations that are right, if {one_in(prior)} is in the data and nobody is known to be likelier"
         found.append((f"Accused, {100.0 * fpr:g}% false alarms", f"{meaning}; without the model {percent(prior)}"))
     for fpr in (f for f in q.fprs if f == 0.01):
         found.append(

@@ -44,7 +44,8 @@ _ROWS = (
     "Coin flip",
     "both answers equally likely; without the model {share}",
     "Accused, {share} false alarms",
-    "accusations that are right, if 1 in {n} is in the data; without the model {share}",
+    "accusations that are right, if 1 in {n} is in the data and nobody is known to be likelier; without the model "
+    "{share}",
     "Found, {share} false alarms",
     "share of insiders found; without the model {share}",
     "Has the same numbers as {name}",

@@ -54,7 +54,8 @@ GLOSSARY = (
     (
         "false alarm",
         "The attacker says that a person was in the data, and is wrong. FPR is the share of outsiders accused, TPR the "
-        "share of insiders found, PPV the share of accusations that are right.",
+        "share of insiders found, PPV the share of accusations that are right. Shares of many people need that, "
+        "without the model, all are equally likely to be in the data.",
     ),
     (
         "epsilon, delta, mu",
