@@ -80,6 +80,7 @@ CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_cond
 WATCH = "reticent/watching/"
 LOOPS = "tests/watching/test_false_certificates.py"
 FALSE_NOISE = "tests/watching/test_false_noise.py"
+FALSE_MEANS = "tests/watching/test_false_means.py"
 FALSE_UPDATES = "tests/watching/test_false_updates.py"
 FALSE_CLIPPING = "tests/watching/test_false_clipping.py"
 BUGS = "tests/watching/test_planted_bugs.py"
@@ -310,10 +311,31 @@ MUTANTS = (
     Mutant("watch: weights between two entries", "reticent/watching/session.py", "if self._left != models.fingerprint(self._model):", "if self._left is None:", LOOPS + "::TestEnteredAgain"),
     Mutant("watch: updates by hand unlike each other", "reticent/watching/moves.py", "if most > _MOST_WRITES or writes != self._usual or (skipped and most != 1):", "if most > 10**9 or (skipped and most == 10**9):", LOOPS + "::TestWithoutOptimizer"),
     Mutant("watch: buffers", "reticent/watching/recorder.py", "        if self._buffers.learnt():\n", "        if False:\n", FALSE_UPDATES + "::TestBuffersAndMixing"),
-    Mutant("watch: records mixed in the forward pass", "reticent/watching/alone.py", "return _differ(together[:1], alone)", "return _differ(together[:1], together[:1])", FALSE_UPDATES + "::TestBuffersAndMixing"),
+    Mutant("watch: records mixed in the forward pass", "reticent/watching/alone.py", "return any(_differ(row, one) for row, one in pairs if len(one) == 1)", "return any(_differ(row, row) for row, one in pairs if len(one) == 1)", FALSE_UPDATES + "::TestBuffersAndMixing"),
     Mutant("watch: records mixed in the loss", "reticent/watching/alone.py", "across = float(curvature[1:].abs().max())", "across = float(curvature[:1].abs().min()) * 0", FALSE_UPDATES + "::TestBuffersAndMixing"),
     Mutant("watch: dropout taken for mixing", "reticent/watching/alone.py", "            layer.p = 0.0\n", "            layer.p = 0.5\n", FALSE_UPDATES + "::TestBuffersAndMixing"),
     Mutant("watch: features trained beside the model", "reticent/watching/alone.py", "            self._found(Fault.TRAINED_OUTSIDE)\n", "            pass\n", FALSE_UPDATES + "::TestReplaced"),
+    Mutant("watch: only the first output", "reticent/watching/alone.py", "return _mixes_in_loss(loss, self._outputs)\n", "return _mixes_in_loss(loss, self._outputs[:1])\n", FALSE_MEANS + "::TestWhereNobodyLooked"),
+    Mutant("watch: only the whole model's calls", "reticent/watching/alone.py", "for module in self._model.modules():  # Lightning", "for module in (self._model, *self._model.children()):  # Lightning", FALSE_MEANS + "::TestWhereNobodyLooked"),
+    Mutant("watch: a head in a frozen model", "reticent/watching/models.py", "layer.training and any(p.requires_grad for p in layer.parameters(recurse=False)) for layer", "False for layer", FALSE_MEANS + "::TestWhereNobodyLooked"),
+    Mutant("watch: batch statistics in evaluation mode", "reticent/watching/models.py", "(layer.training or layer.running_mean is layer.running_var is None)", "layer.training", FALSE_MEANS + "::TestWhereNobodyLooked"),
+    Mutant("watch: gradients of a backward pass", "reticent/watching/alone.py", "t if g is None else (t * g).sum()", "t", FALSE_MEANS + "::TestWhereNobodyLooked"),
+    Mutant("watch: the first loss is that of another model", "reticent/watching/alone.py", "        return None\n    found = [(slope", "        return False\n    found = [(slope", FALSE_MEANS + "::TestWhereNobodyLooked"),
+    Mutant("watch: weights of classes", "reticent/watching/divisors.py", "if weight is not None and", "if weight is None and", FALSE_MEANS),
+    Mutant("watch: labels that are ignored", "reticent/watching/divisors.py", "return bool((counts != counts[0]).any())", "return False", FALSE_MEANS),
+    Mutant("watch: padding that all records have alike", "reticent/watching/divisors.py", "reshape(records, -1).sum(1)", "flatten()", FALSE_MEANS),
+    Mutant("watch: a sum that is divided by the tokens", "reticent/watching/divisors.py", "any(_is_divided_by(one, total) for one in after)", "False", FALSE_MEANS),
+    Mutant("watch: a sum that is divided by anything", "reticent/watching/divisors.py", "abs(float(other) / float(total) - 1.0) < 1e-6", "True", FALSE_MEANS),
+    Mutant("watch: a mean over some records", "reticent/watching/divisors.py", "return terms.numel() % records != 0", "return False", FALSE_MEANS),
+    Mutant("watch: a loss for each record", "reticent/watching/divisors.py", "if len(found) >= records:", "if False:", FALSE_MEANS),
+    Mutant("watch: one use of a weight in ghost mode", "reticent/watching/ghost.py", "if any(hasattr(p, _REST) for p in self._measured):", "if False:", FALSE_MEANS),
+    Mutant("watch: a state that is no buffer", "reticent/watching/weights.py", "if name.endswith(_EXTRA) and isinstance(value, torch.Tensor):", "if False:", FALSE_MEANS),
+    Mutant("watch: a sampler that changes", "reticent/watching/recorder.py", "self.sampler = look_again(self._loader, self.sampler)", "pass", FALSE_MEANS + "::TestDrawnOtherwise::test_random_allocation_to_fewer_batches"),
+    Mutant("watch: a record twice in a batch", "reticent/watching/recorder.py", "if once and self._repeated:", "if False:", FALSE_MEANS + "::TestDrawnOtherwise"),
+    Mutant("watch: a generator of draws that is exchanged", "reticent/watching/recorder.py", "if now is not self._drawn_from:", "if False:", FALSE_MEANS + "::TestDrawnOtherwise"),
+    Mutant("watch: copies in stacked data", "reticent/watching/repeats.py", "if isinstance(dataset, StackDataset):", "if False:", FALSE_MEANS),
+    Mutant("watch: an old momentum under new weights", "reticent/watching/starts.py", "self.unseen = stepped and self.before is None and said is None\n", "self.unseen = stepped and self.before is None and said is None and not random\n", FALSE_MEANS),
+    Mutant("watch: records that become one", "reticent/watching/alone.py", "return any(slope is not None and bool(slope[1:].any()) for slope in slopes)", "return False", FALSE_MEANS + "::TestWhereNobodyLooked"),
     Mutant("watch: a metric steers the learning rate", "reticent/watching/schedules.py", "            found()\n", "            pass\n", FALSE_UPDATES + "::TestReplaced"),
     Mutant("watch: rounding as other noise", "reticent/records/watch_rules.py", "return max(values) > min(values) * (1.0 + 1e-9)", "return max(values) > min(values)", LOOPS + "::TestFalseAlarms"),
     Mutant("watch: any optimizer is let in", "reticent/watching/declared.py", "if own and not any(", "if False and not any(", LOOPS + "::TestFalseAlarms"),

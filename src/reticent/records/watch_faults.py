@@ -116,7 +116,8 @@ _EXPLANATIONS = {
         Severity.ERROR,
         "The model or the loss mixes the records of a batch, as batch normalisation does, so clipping does not bound "
         "what one record moves. No noise counts.",
-        "Replace batch normalisation by group or layer normalisation, and a loss by a sum or mean over records.",
+        "Replace batch normalisation by group or layer normalisation, and a loss by a sum or mean over records. A mean "
+        "that divides by the weights of classes, or by the number of all tokens, is none.",
     ),
     Fault.PERMUTED_INPUT: Explanation(
         Severity.ERROR,

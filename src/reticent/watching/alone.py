@@ -3,7 +3,7 @@
 - The forward pass: a copy of the model reads the batch, and then one record of it. The output of that record must be
   the same. Dropout is off in the copy.
 - The loss: what the output of one record adds to the gradient of another must be nothing (second derivatives of the
-  loss by the outputs of the model).
+  loss by the outputs of the model), and a mean must not be divided by what other records weigh (``divisors``).
 
 Where either cannot be computed, nothing is said. It is looked at once, so a loop that begins to mix later is not seen.
 """
@@ -21,8 +21,12 @@ from torch import nn
 
 from reticent.errors import UnsupportedError
 from reticent.records.watch_faults import Fault
+from reticent.watching.divisors import divides_by_others
+from reticent.watching.models import trains
 
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
+_MOST_LOSSES = 8
+"""Of other models, which may come before that of this one; to try each costs a backward pass."""
 
 
 class AloneInFirstStep:
@@ -30,20 +34,24 @@ class AloneInFirstStep:
 
     def __init__(self, model: nn.Module, found: Callable[[Fault], None]) -> None:
         self._model, self._found = model, found
+        self._own = {id(module) for module in model.modules()}
         self._target: nn.Module | None = None
-        self._inside = False
-        self._output: torch.Tensor | None = None
+        self._outermost: nn.Module | None = None
+        self._before = False
+        """Whether another part of the model was called for this backward pass, as an encoder before its head."""
+        self._outputs: list[torch.Tensor] = []
+        self._tries = _MOST_LOSSES
         self._handles: list[Any] = []
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it, if it has not ended by itself."""
         before, after = _Before(self), _After(self)
-        for module in (self._model, *self._model.children()):  # Lightning calls a child, not the module itself
+        for module in self._model.modules():  # Lightning calls a child, not the module itself
             self._handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
             self._handles.append(module.register_forward_hook(after))
         if not _LOOKING:
-            _OWN.append(torch.Tensor.backward)
-            torch.Tensor.backward = _backward  # type: ignore[method-assign, assignment]
+            _OWN.append(torch.autograd.backward)
+            torch.autograd.backward = _backward
         _LOOKING.append(self)
         return self.close
 
@@ -54,25 +62,33 @@ class AloneInFirstStep:
         if self in _LOOKING:
             _LOOKING.remove(self)
             if not _LOOKING:
-                torch.Tensor.backward = _OWN.pop()  # type: ignore[method-assign]
-        self._output = None
+                torch.autograd.backward = _OWN.pop()
+        self._outputs = []
 
     def before_backward(self, loss: torch.Tensor) -> bool:
         """A backward pass begins from here: whether it was looked at."""
-        if self._output is None or not loss.requires_grad:
+        self._before = False
+        if not self._outputs or not loss.requires_grad:
             return False
-        self._try(lambda: self._mixes_in_loss(loss))
-        self.close()
-        return True
+        self._tries -= 1
+        looked = self._try(lambda: self._mixes_in_loss(loss)) is not None
+        if looked or not self._tries:
+            self.close()
+        return looked
 
     def given(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
         """A module is about to read these."""
-        inside, self._inside = self._inside, self._inside or module is self._model
-        if inside or self._target is not None or not module.training or not torch.is_grad_enabled():
+        if id(module) not in self._own:  # of a copy of the model, which has its hooks
+            return
+        if self._outermost is not None and self._outermost is not module:
+            return
+        self._outermost = module
+        if self._target is not None or not torch.is_grad_enabled() or not trains(module):
             return
         tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor)]
-        if any(t.requires_grad and t.grad_fn is not None for t in tensors):
+        if not self._before and any(t.requires_grad and t.grad_fn is not None for t in tensors):
             self._found(Fault.TRAINED_OUTSIDE)
+        self._before = True
         size = next((len(t) for t in tensors if t.dim() > 0), 0)
         if size > 1:
             self._target = module
@@ -80,29 +96,34 @@ class AloneInFirstStep:
 
     def gave(self, module: nn.Module, output: Any) -> None:
         """A module gave this."""
-        self._inside = self._inside and module is not self._model
-        if module is self._target and module.training and torch.is_grad_enabled():
-            first = _first_tensor(output)
-            several = first is not None and len(first) > 1 and first.requires_grad
-            self._output = first if several else None
+        if module is not self._outermost:
+            return
+        self._outermost = None
+        if module is self._target and torch.is_grad_enabled():
+            trained = [t for t in _tensors(output) if t.requires_grad and len(t) > 1]
+            self._outputs = [t for t in trained if len(t) == len(trained[0])]
 
-    def _try(self, mixes: Callable[[], bool]) -> None:
+    def _try(self, mixes: Callable[[], bool | None]) -> bool | None:
         devices = sorted({p.device.index or 0 for p in self._model.parameters() if p.is_cuda})
         try:
             with torch.random.fork_rng(devices=devices), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 mixed = mixes()
         except Exception:  # unknown layers may raise anything; the loop must go on
-            return
+            return False
         if mixed:
             self._found(Fault.MIXES_RECORDS)
+        return mixed
 
-    def _mixes_in_loss(self, loss: torch.Tensor) -> bool:
-        output = self._output
-        if output is None or loss.numel() != 1:
-            return False
+    def _mixes_in_loss(self, loss: torch.Tensor) -> bool | None:
+        """Whether the loss mixes records; None where it is not one of these outputs."""
+        if divides_by_others(loss, len(self._outputs[0])):
+            return True
         with _silent(self._model):
-            return _mixes_in_loss(loss, output)
+            try:
+                return _mixes_in_loss(loss, self._outputs)
+            except RuntimeError:  # between two of them lies what has no second derivative
+                return _mixes_in_loss(loss, self._outputs[:1])
 
 
 _LOOKING: list[AloneInFirstStep] = []
@@ -111,23 +132,47 @@ _LOOKING: list[AloneInFirstStep] = []
 _OWN: list[Any] = []
 
 
-def _backward(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-    own, looked = _OWN[0], [one.before_backward(tensor) for one in [*_LOOKING]]
+def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
+    own, loss = _OWN[0], _whole(tensors, grad_tensors)
+    looked = [] if loss is None else [one.before_backward(loss) for one in [*_LOOKING]]
     if not any(looked):
-        return own(tensor, *args, **kwargs)
+        return own(tensors, grad_tensors, *args, **kwargs)
     with warnings.catch_warnings():  # Opacus's hooks say it again at the loop's own line
         warnings.filterwarnings("ignore", message="Full backward hook is firing")
-        return own(tensor, *args, **kwargs)
+        return own(tensors, grad_tensors, *args, **kwargs)
 
 
-def _mixes_in_loss(loss: torch.Tensor, output: torch.Tensor) -> bool:
-    (slope,) = torch.autograd.grad(loss, output, create_graph=True, retain_graph=True)
-    if not slope.requires_grad:
+def _whole(tensors: Any, gradients: Any) -> torch.Tensor | None:
+    """The number whose slopes are those of a backward pass from these tensors, with these gradients."""
+    many = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+    given = [gradients] if gradients is None or isinstance(gradients, torch.Tensor) else list(gradients)
+    given = given * len(many) if given == [None] else given
+    try:
+        parts = [t if g is None else (t * g).sum() for t, g in zip(many, given, strict=True)]
+        whole = parts[0] if len(parts) == 1 else torch.stack([part.reshape(()) for part in parts]).sum()
+    except (RuntimeError, TypeError, ValueError):
+        return None
+    return whole if isinstance(whole, torch.Tensor) and whole.numel() == 1 else None
+
+
+def _mixes_in_loss(loss: torch.Tensor, outputs: list[torch.Tensor]) -> bool | None:
+    slopes = torch.autograd.grad(loss, outputs, create_graph=True, retain_graph=True, allow_unused=True)
+    if all(slope is None for slope in slopes):
+        return None
+    found = [(slope, output) for slope, output in zip(slopes, outputs, strict=True) if slope is not None]
+    one = sum(_some_sum(slope[0]) for slope, _ in found if slope.requires_grad)
+    if not isinstance(one, torch.Tensor):
         return False
-    weights = torch.linspace(0.5, 1.5, slope[0].numel(), dtype=slope.dtype, device=slope.device).view_as(slope[0])
-    (curvature,) = torch.autograd.grad((slope[0] * weights).sum(), output, retain_graph=True, allow_unused=True)
-    if curvature is None:
-        return False
+    others = torch.autograd.grad(one, [output for _, output in found], retain_graph=True, allow_unused=True)
+    return any(_across(slope, other) for (slope, _), other in zip(found, others, strict=True) if other is not None)
+
+
+def _some_sum(slope: torch.Tensor) -> torch.Tensor:
+    weights = torch.linspace(0.5, 1.5, slope.numel(), dtype=slope.dtype, device=slope.device)
+    return (slope * weights.view_as(slope)).sum()
+
+
+def _across(slope: torch.Tensor, curvature: torch.Tensor) -> bool:
     across = float(curvature[1:].abs().max())
     return across > _RELATIVE * float(slope.detach().abs().max()) and across > 1e-12
 
@@ -136,6 +181,8 @@ def _mixes_in_loss(loss: torch.Tensor, output: torch.Tensor) -> bool:
 def _silent(model: nn.Module) -> Iterator[None]:
     """Opacus's hooks of the backward pass are off: they would take this pass for one of the loop's.
 
+    Expanded weights of torch need no hooks; what they gather is put back.
+
     Raises:
         UnsupportedError: there are hooks of somebody else, which cannot be turned off.
     """
@@ -143,6 +190,7 @@ def _silent(model: nn.Module) -> Iterator[None]:
     if any(not hasattr(one, "hooks_enabled") for one in owners.values()):
         raise UnsupportedError("the model has hooks of its own in the backward pass")
     before = [(one, one.hooks_enabled) for one in owners.values()]
+    gathered = [(p, p.grad_sample) for p in model.parameters() if hasattr(p, "grad_sample")]
     try:
         for one, _ in before:
             one.hooks_enabled = False
@@ -150,6 +198,8 @@ def _silent(model: nn.Module) -> Iterator[None]:
     finally:
         for one, enabled in before:
             one.hooks_enabled = enabled
+        for p, gradients in gathered:
+            p.grad_sample = gradients
 
 
 def _backward_hooks(module: nn.Module) -> list[Any]:
@@ -170,11 +220,26 @@ def _mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size:
         if isinstance(layer, nn.modules.dropout._DropoutNd):
             layer.p = 0.0
     with torch.no_grad():
-        together = _first_tensor(twin(*_cut(args, size, size), **_cut(kwargs, size, size)))
-        alone = _first_tensor(twin(*_cut(args, size, 1), **_cut(kwargs, size, 1)))
-    if together is None or alone is None or len(together) != size or len(alone) != 1:
-        return False
-    return _differ(together[:1], alone)
+        together = list(_tensors(twin(*_cut(args, size, size), **_cut(kwargs, size, size))))
+        try:
+            alone = list(_tensors(twin(*_cut(args, size, 1), **_cut(kwargs, size, 1))))
+        except Exception:  # the model wants more than one record
+            return _reaches_others(twin, args, kwargs, size)
+    pairs = [(all_[:1], one) for all_, one in zip(together, alone, strict=False) if 1 < len(all_) <= size]
+    return any(_differ(row, one) for row, one in pairs if len(one) == 1)
+
+
+def _reaches_others(twin: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool:
+    """Whether the first row of the output, if it has no more rows than there are records, depends on other records."""
+    inputs = [t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.is_floating_point()]
+    with torch.enable_grad():
+        fresh = {id(t): t.detach().clone().requires_grad_() for t in inputs if t.dim() > 0 and len(t) == size}
+        put = [fresh.get(id(one), one) for one in args]
+        output = next(_tensors(twin(*put, **{name: fresh.get(id(one), one) for name, one in kwargs.items()})), None)
+        if output is None or not 1 < len(output) <= size or not fresh:
+            return False
+        slopes = torch.autograd.grad(_some_sum(output[0]), list(fresh.values()), allow_unused=True)
+    return any(slope is not None and bool(slope[1:].any()) for slope in slopes)
 
 
 class _Before:
@@ -197,14 +262,15 @@ class _After(_Before):
         self._watch.gave(module, output)
 
 
-def _first_tensor(output: Any) -> torch.Tensor | None:
-    """The first tensor of an output with one row for each record: of a tuple, a dictionary, or a model's output."""
+def _tensors(output: Any) -> Iterator[torch.Tensor]:
+    """The tensors of an output, but for single numbers: of a tuple, a dictionary, or a model's output."""
     if isinstance(output, torch.Tensor):
-        return output if output.dim() > 0 else None
-    parts = (
-        list(output.values()) if isinstance(output, dict) else list(output) if isinstance(output, (list, tuple)) else []
-    )
-    return next((found for part in parts if (found := _first_tensor(part)) is not None), None)
+        if output.dim() > 0:
+            yield output
+        return
+    parts = output.values() if isinstance(output, dict) else output if isinstance(output, (list, tuple)) else ()
+    for part in parts:
+        yield from _tensors(part)
 
 
 def _cut(given: Any, size: int, count: int) -> Any:

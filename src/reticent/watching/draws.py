@@ -65,6 +65,7 @@ class Draws:
         ahead: bool = False,
         passes: int = 0,
         drawn: Callable[[], Coins] | None = None,
+        begins: Callable[[], None] = lambda: None,
     ) -> None:
         self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
         self._fresh: list[Draw | None] = []
@@ -72,7 +73,7 @@ class Draws:
         self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
         self.passes = passes
         """Passes over the data that have begun."""
-        self._drawn = drawn
+        self._drawn, self._begins = drawn, begins
         self.skipped = 0
         """Batches that were drawn and belong to no step."""
         self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
@@ -209,6 +210,7 @@ class Draws:
         if self._positions is not None:
             self._positions.clear()
         self._fresh.append(None)
+        self._begins()
         return self.passes
 
     def _remember(self, batch: Any, number: int) -> None:

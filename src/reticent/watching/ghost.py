@@ -2,9 +2,10 @@
 
 The first pass measures each record's gradient, and the second one adds the gradients up with a factor for each record.
 So three things decide what one record can move: the norm at that moment, which parameters were measured, and whether
-what was measured is of this batch. A layer that was left out of the forward pass still has the lengths of the batch
-before, and they take part in the factors of this one. After the second pass the sum of the clipped gradients lies open
-until the step, and whoever writes there writes past the clipping.
+what was measured is of this batch. A parameter that two layers share, of which Opacus knows only one, is measured in
+one of its two uses; what it found in the other waits for ever. A layer that was left out of the forward pass still has
+the lengths of the batch before, and they take part in the factors of this one. After the second pass the sum of the
+clipped gradients lies open until the step, and whoever writes there writes past the clipping.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from reticent.records.watch_faults import Fault
 
 _LENGTHS, _GRAD, _AFTER = attrgetter("_norm_sample"), attrgetter("grad"), "enable_hooks"
+_REST = "_current_grad_sample"
 """Of a parameter, its gradient and those of all records in length; and what Opacus calls after the second pass."""
 
 
@@ -48,6 +50,7 @@ class GhostClipping:
         return lambda: self._leave(Hooks)
 
     def _leave(self, hooks: type) -> None:
+        self._look_at_rest()
         _LOOKING.remove(self)
         if not _LOOKING:
             delattr(hooks, _AFTER)
@@ -59,7 +62,8 @@ class GhostClipping:
 
         After both passes at least one parameter has lengths that were measured just now.
         """
-        if hooks is not self._hooks:
+        new = hooks is not self._hooks
+        if new:
             known = {id(p) for p in hooks.trainable_parameters}
             if not any(id(p) in known for group in self._optimizer.param_groups for p in group["params"]):
                 return  # of another model
@@ -75,6 +79,13 @@ class GhostClipping:
             self.norm = norm
         self._sums = sums = list(map(_GRAD, self._measured))
         self._versions = [g._version for g in sums if g is not None]
+        if new:
+            self._look_at_rest()
+
+    def _look_at_rest(self) -> None:
+        """Of no parameter a part of what was found may wait, beside what was measured."""
+        if any(hasattr(p, _REST) for p in self._measured):
+            self._found(Fault.UNCLIPPED)
 
     def clipped(self) -> None:
         """The sum is about to be released: it must be what the backward pass left."""

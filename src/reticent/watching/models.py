@@ -28,13 +28,23 @@ def mixing_layers(model: Any) -> tuple[str, ...]:
     return tuple(
         word(f"{name} ({type(layer).__name__})")
         for name, layer in bare(model).named_modules()
-        if isinstance(layer, _BatchNorm) and layer.training
+        if isinstance(layer, _BatchNorm) and (layer.training or layer.running_mean is layer.running_var is None)
     )
 
 
 def trained(model: Any) -> list[nn.Parameter]:
     """Parameters that training moves."""
     return [p for p in bare(model).parameters() if p.requires_grad]
+
+
+def trains(module: nn.Module) -> bool:
+    """Whether the module, or a layer in it that has parameters to train, is in training mode.
+
+    A frozen model in evaluation mode may have a head that trains.
+    """
+    return module.training or any(
+        layer.training and any(p.requires_grad for p in layer.parameters(recurse=False)) for layer in module.modules()
+    )
 
 
 def fingerprint(model: Any) -> str:

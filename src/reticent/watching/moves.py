@@ -49,6 +49,7 @@ class Moves:
         self._own = {id(p) for p in self._weights.parameters}
         trained = [p for p in self._weights.parameters if p.requires_grad]
         self._ends = trained[:1] + trained[-1:]
+        self._modes = [self._weights.model, *_owners(self._weights.model, self._ends)]
         handles = [
             register_optimizer_step_pre_hook(self._before_any),
             register_optimizer_step_post_hook(self._after_any),
@@ -156,15 +157,19 @@ class Moves:
         Opacus counts the forward passes that wait for their backward pass. Where two wait, it adds the gradients of
         two records and clips the pair.
         """
-        if self._inner is not None and model.training and torch.is_grad_enabled():
+        if self._inner is not None and self._trains():
             for p in self._ends:
                 if getattr(p, "_forward_counter", 0):
                     self._found(Fault.MIXES_RECORDS)
 
     def gave(self, model: Any) -> None:
         """Gradients are taken at weights that must be those of the last step. They were just read: a look is cheap."""
-        if self._inner is not None and model.training and torch.is_grad_enabled() and self._weights.others():
+        if self._inner is not None and self._trains() and self._weights.others():
             self._found(Fault.WEIGHTS_CHANGED)
+
+    def _trains(self) -> bool:
+        """Whether gradients are taken for training; a model in evaluation mode may have a head that trains."""
+        return torch.is_grad_enabled() and any(module.training for module in self._modes)
 
     def _compare(self, fault: Fault) -> None:
         if self._weights.written():
@@ -206,6 +211,11 @@ class Moves:
         self._found(Fault.OTHER_OPTIMISER if moved & self._own else Fault.OTHER_MODEL)
         if moved & self._own:
             self._weights.keep()
+
+
+def _owners(model: Any, parameters: list[Any]) -> list[Any]:
+    wanted = set(map(id, parameters))
+    return [m for m in model.modules() if any(id(p) in wanted for p in m.parameters(recurse=False))]
 
 
 def _inside(optimizer: Any) -> Any:

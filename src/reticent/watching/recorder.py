@@ -29,7 +29,7 @@ from reticent.watching.draws import Draws, Fresh, Used
 from reticent.watching.live import Live
 from reticent.watching.model_form import FormWatch
 from reticent.watching.repeats import copies
-from reticent.watching.samplers import logical_batches, look_at, observed_sampler
+from reticent.watching.samplers import logical_batches, look_again, look_at, observed_sampler, unknown
 from reticent.watching.seeds import Coins
 from reticent.watching.sensitive import SensitiveWatch
 from reticent.watching.starts import Start
@@ -83,12 +83,14 @@ class Recorder:
         self.catch_up: Callable[[], None] = lambda: None
         self._draws: Draws | None = None
         self.drawn_at = 0.0
+        self._repeats = False
 
     def begin(self) -> None:
         """The loop begins: what is looked at once, before its first step."""
         self._buffers = Buffers(self._model)
         self._mixing = models.mixing_layers(self._model)
         self.draw_seeds = seeds.Seeds(seeds.of_draws(self._batches), use="draws")
+        self._drawn_from = getattr(self._batches, "generator", None)
 
     def follow(self, ahead: bool) -> Draws:
         """Watch the sampler from now on.
@@ -99,12 +101,26 @@ class Recorder:
         if self._private and self._clipping[1] is Source.SEEN and optimisers.clipping_of(self._optimizer) == "unknown":
             self._clipping = "unknown", Source.UNKNOWN  # replaced since it was looked at
         before = 0 if self._draws is None else self._draws.passes
+        self._repeats = self._repeated
         drawn = self._coins if self.sampler.drawn is Drawn.POISSON else None
         sampler = observed_sampler(self._loader)
-        self._draws = Draws(self._loader, sampler, ahead=ahead, passes=before, drawn=drawn)
+        self._draws = Draws(self._loader, sampler, ahead=ahead, passes=before, drawn=drawn, begins=self._look_again)
         return self._draws
 
+    @property
+    def _repeated(self) -> bool:
+        """Whether one batch held a record more than once, in this entry or one before."""
+        return self._repeats or (self._draws is not None and self._draws.repeats)
+
+    def _look_again(self) -> None:
+        """A pass begins: a sampler that was changed since it was looked at counts as changed for the whole loop."""
+        self.sampler = look_again(self._loader, self.sampler)
+
     def _coins(self) -> Coins:
+        now = getattr(self._batches, "generator", None)
+        if now is not self._drawn_from:
+            self._drawn_from = now
+            self.draw_seeds.exchange(seeds.of_draws(self._batches))
         coins = self.draw_seeds.coins()
         coins.rate = float(self._batches.sample_rate)
         return coins
@@ -265,6 +281,9 @@ class Recorder:
 
     def _sampler_record(self) -> SamplerRecord:
         seen, rates = self.sampler, [rate for rate in self.steps.rates if rate is not None]
+        once = seen.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER) and seen.times_per_epoch == 1
+        if once and self._repeated:
+            seen = unknown(seen)
         if seen.drawn is not Drawn.UNKNOWN:
             return seen.model_copy(update={"sample_rate": max(rates)}) if rates else seen
         if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) and rates:
@@ -273,7 +292,7 @@ class Recorder:
         if self._said is Drawn.SHUFFLED:
             said = SamplerRecord(drawn=Drawn.SHUFFLED, source=Source.DECLARED, name="declared", times_per_epoch=1)
             return said.model_copy(update={"copies": seen.copies})
-        if self.draws.repeats:
+        if self._repeated:
             most = max(size for size in self.steps.batch_sizes if size is not None)
             return seen.model_copy(update={"drawn": Drawn.WITH_REPLACEMENT, "batch_size": most})
         return seen

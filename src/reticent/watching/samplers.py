@@ -20,6 +20,9 @@ from reticent.records.watched_run import Drawn, SamplerRecord, Source
 from reticent.watching.allocation import RandomAllocation
 from reticent.watching.repeats import copies
 
+_OFTEN = (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT)
+"""Draws that may fill a batch with one record."""
+
 _NO_LOADER = "no loader was given"
 
 
@@ -32,6 +35,30 @@ def look_at(loader: Any) -> SamplerRecord:
     seen = _in_all_processes(_look_at(loader), _processes())
     listed = copies(getattr(loader, "dataset", None))
     return seen.model_copy(update={"copies": listed}) if listed > 1 else seen
+
+
+def look_again(loader: Any, seen: SamplerRecord) -> SamplerRecord:
+    """A sampler on its way: what was seen, or the worse of that and what it is now; else unknown.
+
+    The rate of a Poisson sampler is followed, and nothing else matters there. Copies are not counted again.
+    """
+    if seen.drawn in (Drawn.UNKNOWN, Drawn.POISSON):
+        return seen
+    now = _in_all_processes(_look_at(loader), _processes()).model_copy(update={"copies": seen.copies})
+    if now == seen:
+        return seen
+    for worse, most in ((_OFTEN, "batch_size"), ((Drawn.DISTRIBUTED,), "times_per_epoch")):
+        found = [one for one in (now, seen) if one.drawn in worse]
+        if found:
+            largest = max(getattr(one, most) or 1 for one in (now, seen))
+            return found[0].model_copy(update={most: largest, "batches_per_epoch": None})
+    often = max(one.times_per_epoch or 1 for one in (now, seen))
+    return unknown(seen).model_copy(update={"times_per_epoch": often if often > 1 else None})
+
+
+def unknown(seen: SamplerRecord) -> SamplerRecord:
+    """A sampler that nobody knows any more."""
+    return _unknown(seen.name).model_copy(update={"copies": seen.copies})
 
 
 def _look_at(loader: Any) -> SamplerRecord:
@@ -65,7 +92,7 @@ def _in_all_processes(seen: SamplerRecord, processes: int) -> SamplerRecord:
     """
     if processes == 1 or seen.drawn is Drawn.DISTRIBUTED:
         return seen
-    if seen.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):
+    if seen.drawn in _OFTEN:
         most = None if seen.batch_size is None else processes * seen.batch_size
         return seen.model_copy(update={"batch_size": most})
     drawn = seen.drawn if seen.drawn is Drawn.UNKNOWN else Drawn.DISTRIBUTED

@@ -79,8 +79,8 @@ class Start:
         weights = "random" if random else "loaded" if loaded else "unknown"
         self.record, self.salt = start_at(now, weights, source, trainer_step)  # type: ignore[arg-type]
         stepped = trainer_step > 0 or has_stepped(optimizer) or known is not None
-        self.unseen = stepped and self.before is None and said is None and not (random and trainer_step == 0)
-        """Whether steps were taken before that no ledger knows."""
+        self.unseen = stepped and self.before is None and said is None
+        """Whether steps were taken before that no ledger knows. Their momentum moves new random weights too."""
 
     def close(self, run: WatchedRun, left: str | None) -> WatchedRun:
         """The ledger, with those that it continues; the next watch of this model continues it.

@@ -25,6 +25,9 @@ _WHOLE, _FEWEST, _MOST = 1024, 256, 4096
 _SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
+_EXTRA = "_extra_state"
+"""How torch names what a layer's ``get_extra_state`` gives."""
+
 _PLACE: Callable[[Any], int] = torch.Tensor.data_ptr
 _VERSION, _VALUES = attrgetter("_version"), methodcaller("tobytes")
 
@@ -87,7 +90,7 @@ class Weights:
 
 
 class Buffers:
-    """The buffers of one model as they were at the start."""
+    """The buffers of one model as they were at the start, and what else its layers write into its file."""
 
     def __init__(self, model: Any) -> None:
         self._model = bare(model)
@@ -100,9 +103,15 @@ class Buffers:
     def _now(self) -> dict[str, str]:
         return {
             name: hashlib.sha256(_Copied(b)[:].tobytes()).hexdigest()
-            for name, b in self._model.named_buffers()
-            if b is not None and not (b.numel() == 1 and not b.is_floating_point())
+            for name, b in self._learning()
+            if not (b.numel() == 1 and not b.is_floating_point())
         }
+
+    def _learning(self) -> Iterator[tuple[str, torch.Tensor]]:
+        yield from ((name, b) for name, b in self._model.named_buffers() if b is not None)
+        for name, value in self._model.state_dict().items():
+            if name.endswith(_EXTRA) and isinstance(value, torch.Tensor):
+                yield name, value
 
 
 def _slots(model: nn.Module) -> Iterator[tuple[dict[str, Any], str, nn.Parameter]]:
