@@ -12,7 +12,7 @@ from typing import Any
 
 from reticent.adversaries import ADVERSARIES
 from reticent.certificates import messages
-from reticent.certificates.browser_check import with_languages
+from reticent.certificates.browser_check import filled, style_of_certificates
 from reticent.certificates.ledger_rules import STATED_RULES
 from reticent.mechanisms import MECHANISMS
 from reticent.proofs import CONDITIONS
@@ -259,7 +259,8 @@ def _cell(text: str) -> str:
 
 def checker() -> str:
     """The checker in the browser, with what it compares in each language."""
-    return with_languages((HERE.parent / "src/reticent/certificates/templates/verify.html").read_text())
+    page = (HERE.parent / "src/reticent/certificates/templates/verify.html").read_text()
+    return filled(page, style_of_certificates())
 
 
 PAGES = {

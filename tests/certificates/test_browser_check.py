@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reticent.certificates.browser_check import BROWSER_MARK, browser_checker, with_languages
+from reticent.certificates.browser_check import BROWSER_MARK, browser_checker, filled, style_of_certificates
 from reticent.certificates.schema import Certificate
 from reticent.certificates.signature import write_key_pair
 from reticent.certificates.store import write_certificate
@@ -66,7 +66,7 @@ def in_browser(test: Any) -> Any:
 def test_the_page_is_shipped_and_lists_every_key_of_small_order() -> None:
     page = browser_checker().decode()
     assert BROWSER_MARK in page
-    assert page == with_languages(page), "run docs/pages.py"
+    assert page == filled(page, style_of_certificates()), "run docs/pages.py"
     assert TYPE in page
     lines = page.split("const WEAK = [")[1].split("];")[0]
     listed = re.findall(r'"([0-9a-f]{64})"', lines)
@@ -120,6 +120,50 @@ def test_a_page_that_was_changed_is_found(checked: Any, written: Path, tmp_path:
     changed = visible.replace(old, new, 1) + mark + data if old in visible else page.replace(old, new, 1)
     if "size-treated" in old:
         changed = re.sub(r"<p class=.note. id=.size-treated.*?</p>", "", visible) + mark + data
+    (tmp_path / "page.html").write_text(changed)
+    assert checked(tmp_path / "page.html", written / "key.pub")[0].startswith("Do not rely on it")
+
+
+ROW = re.compile(r'<tr><th scope="row">.*?</tr>\n', re.DOTALL)
+OTHER_TEXT = ".answer { font-size: 0; } .answer::after { content: 'Nothing can be learnt'; font-size: 1.4rem; }"
+
+
+@in_browser
+@pytest.mark.parametrize(
+    "change",
+    {
+        "script in an attribute": lambda page: page.replace("<body>", "<body onload=\"document.title = 'x'\">"),
+        "script in an element of its own": lambda page: page.replace("<main>", "<main><details ontoggle='f()' open>"),
+        "script in a link": lambda page: page.replace('href="#who"', 'href="javascript:f()"'),
+        "link to elsewhere": lambda page: page.replace('href="#who"', 'href="https://example.org"'),
+        "another page": lambda page: page.replace(
+            "<title>", '<meta http-equiv="refresh" content="0;url=https://example.org"><title>'
+        ),
+        "no policy for content": lambda page: re.sub(r"<meta http-equiv.*?>", "", page),
+        "another policy for content": lambda page: page.replace("default-src 'none'", "default-src *"),
+        "a second style": lambda page: page.replace("<main>", f"<main><style>{OTHER_TEXT}</style>"),
+        "another style": lambda page: page.replace("</style>", f"{OTHER_TEXT}</style>"),
+        "style of one element": lambda page: page.replace(
+            '<p class="answer">', '<p class="answer" style="display: none">'
+        ),
+        "hidden": lambda page: page.replace('<p class="answer">', '<p class="answer" hidden>'),
+        "hidden below": lambda page: page.replace('<p class="answer">', '<dialog><p class="answer">'),
+        "a drawing that moves": lambda page: page.replace('aria-hidden="true">', 'aria-hidden="true"><animate />', 1),
+        "a form": lambda page: page.replace("<main>", "<main><input>"),
+        "no rows": lambda page: ROW.sub("", page),
+        "no first row": lambda page: ROW.sub("", page, count=1),
+        "one row twice": lambda page: ROW.sub(lambda row: 2 * row[0], page, count=1),
+        "more in a cell": lambda page: page.replace(">at most 55.8%", ">at most 55.8%, in truth 50.2%"),
+        "two headlines": lambda page: page.replace("</h1>", "</h1><main><p>Nothing can be learnt.</p></main>"),
+    }.items(),
+    ids=lambda change: change[0],
+)
+def test_a_page_that_shows_more_than_a_certificate_can(
+    checked: Any, written: Path, tmp_path: Path, change: Any
+) -> None:
+    page = (written / "certificate.html").read_text()
+    changed = change[1](page)
+    assert changed != page
     (tmp_path / "page.html").write_text(changed)
     assert checked(tmp_path / "page.html", written / "key.pub")[0].startswith("Do not rely on it")
 

@@ -12,6 +12,7 @@ import pytest
 
 import reticent
 from reticent.adversaries import FinalModel, Membership, Mixed, Relaxed, WorstCase
+from reticent.certificates.browser_check import browser_checker
 from reticent.certificates.build import certify, public
 from reticent.certificates.catalogue import Message, catalogue, languages, parse, placeholders
 from reticent.certificates.check import read_document
@@ -168,6 +169,28 @@ def test_numbers_are_written_as_the_language_writes_them(documents: dict[str, Ce
     assert "55,8\N{NO-BREAK SPACE}%" in shown
     assert not re.search(r"\d\.\d+%", shown)
     assert f'<html lang="{code}">' in page
+
+
+class Parts(HTMLParser):
+    """Names of elements and attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found |= {f"<{tag}>", *(name for name, _ in attrs)}
+
+
+def test_the_checker_in_the_browser_knows_every_part_of_a_page(documents: dict[str, Certificate]) -> None:
+    """``verify.html`` refuses elements and attributes that no certificate has; it must know those that one has."""
+    checker = browser_checker().decode()
+    tags, names = (checker.split(f'const {what} = "')[1].split('"')[0].split() for what in ("TAGS", "NAMES"))
+    parts = Parts()
+    for document in documents.values():
+        parts.feed(render_html(document))
+    assert parts.found - {f"<{tag}>" for tag in tags} <= {name.lower() for name in names}
+    assert {f"<{tag}>" for tag in tags} <= parts.found  # and no more
 
 
 def test_a_sentence_in_german_and_in_french(documents: dict[str, Certificate]) -> None:

@@ -5,10 +5,12 @@ It derives nothing: whether the numbers follow from what was run is for ``verify
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from importlib.resources import files
 
+from reticent import __version__
 from reticent.certificates.catalogue import PLACEHOLDER, languages
 from reticent.certificates.language import ENGLISH, English, language_of
 from reticent.certificates.messages import ANSWERS, STRENGTHS, questions
@@ -19,6 +21,7 @@ BROWSER_MARK = "<title>Check a privacy certificate</title>"
 """How the page begins: only a file that holds this may be replaced by it."""
 
 _LISTED = re.compile(r"^const LANGUAGES = .*;$", re.MULTILINE)
+_STYLES = re.compile(r"^const STYLES = (.*);$", re.MULTILINE)
 
 
 def browser_checker() -> bytes:
@@ -26,11 +29,23 @@ def browser_checker() -> bytes:
     return (files("reticent.certificates") / "templates" / "verify.html").read_bytes()
 
 
-def with_languages(page: str) -> str:
-    """The page with what it compares in each language, from the catalogues."""
+def filled(page: str, style: str) -> str:
+    """The page with what it compares in each language, from the catalogues, and with the style of certificates.
+
+    Args:
+        page: as it was; styles of other versions stay.
+        style: digest of that of this version.
+    """
     known = {code: _compared(language_of(code)) for code in languages() if code != ENGLISH.code}
     line = f"const LANGUAGES = {json.dumps(known, ensure_ascii=False)};"
-    return _LISTED.sub(lambda found: line, page)
+    page = _LISTED.sub(lambda found: line, page)
+    return _STYLES.sub(lambda found: f"const STYLES = {json.dumps(json.loads(found[1]) | {__version__: style})};", page)
+
+
+def style_of_certificates() -> str:
+    """Digest of the style of a page, as ``verify.html`` reads it."""
+    text = (files("reticent.certificates") / "templates" / "certificate.css").read_text()
+    return hashlib.sha256(("\n" + text.removesuffix("\n")).encode()).hexdigest()
 
 
 def _compared(language: English) -> list[tuple[str, str]]:
