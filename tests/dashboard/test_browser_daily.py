@@ -53,12 +53,15 @@ def test_a_policy_lies_over_the_numbers(opened: Callable[..., Any], tmp_path: Pa
     page = opened(PLAIN)
     (tmp_path / "policy.yaml").write_text(POLICY)
     page.set_input_files("#policy-file input[type=file]", tmp_path / "policy.yaml")
-    page.wait_for_selector("#policy .bad:has-text('advantage at most 0.1')")
+    page.wait_for_selector("#verdict:has-text('1 of 2 requirements is not met')")
+    assert "allowed is at most 0.1." in page.inner_text("#cards .card:first-child .bad")
+    assert page.locator("#verdict").bounding_box()["y"] < page.locator("#picture").bounding_box()["y"]
     typed(page, "noise_multiplier", "20")
-    page.wait_for_selector("#policy:has-text('all is met')")
+    page.wait_for_selector("#verdict:has-text('all is met')")
     keep(page, "policy")
     page.click("#no-policy")
-    page.wait_for_selector("#policy:empty", state="attached")
+    page.wait_for_selector("#verdict:empty", state="attached")
+    assert page.locator("#cards .verdicts").count() == 0
     assert page.evaluate("location.search.includes('policy')") is False
 
 
@@ -120,19 +123,51 @@ def test_every_panel_is_printed_whole(opened: Callable[..., Any], tmp_path: Path
     assert "advantage" in text
 
 
-def test_names_stay_apart_on_the_page(opened: Callable[..., Any]) -> None:
+def apart(page: Any, places: str) -> list[Any]:
+    """Names and marks of axes that lie on each other."""
+    boxes = page.evaluate(
+        """(places) => [...document.querySelectorAll(places)].filter(e => e.textContent)
+        .map(e => { const b = e.getBoundingClientRect(); return [e.textContent, b.left, b.top, b.right, b.bottom]; })""",
+        places,
+    )
+    return [
+        (a[0], b[0])
+        for k, a in enumerate(boxes)
+        for b in boxes[:k]
+        if a[1] < b[3] and b[1] < a[3] and a[2] < b[4] and b[2] < a[4]
+    ]
+
+
+def of(figure: str) -> str:
+    return ", ".join(f"{figure} {kind}" for kind in (".annotation-text-g", ".xtick text", ".ytick text"))
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_names_stay_apart_on_the_page(opened: Callable[..., Any], width: int) -> None:
     for view in ("curves", "roc", "profile", "guesses"):
-        for width in (360, 1280):
-            page = opened(f"attackers=relaxed,mixed&view={view}", width)
-            settle(page)
-            page.wait_for_function("document.querySelectorAll('#figure .annotation').length === 3")
-            boxes = page.evaluate("""() => [...document.querySelectorAll('#figure .annotation-text-g')]
-                .map(e => { const b = e.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; })""")
-            overlaps = [
-                (a, b)
-                for k, a in enumerate(boxes)
-                for b in boxes[:k]
-                if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-            ]
-            assert overlaps == [], (view, width)
-            page.context.close()
+        page = opened(f"attackers=relaxed,mixed&view={view}", width)
+        page.wait_for_function("document.querySelectorAll('#figure .annotation').length === 3")
+        assert apart(page, of("#figure")) == [], view
+        page.context.close()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_lines_of_a_search_are_named(opened: Callable[..., Any], width: int) -> None:
+    for target in ("advantage", "epsilon&goal=2&place=1e-5", "success&goal=0.6&place=0.5", "tpr&goal=0.02&place=0.01"):
+        page = opened(f"panel=calibrate&attackers=relaxed&target={target}", width)
+        shown = page.locator("#calibrate-figure .annotation-text").all_text_contents()
+        assert sorted(shown) == ["relaxed", "the target: drag it", "worst-case"]
+        assert apart(page, of("#calibrate-figure")) == [], target
+        page.wait_for_selector("#plan-figure .annotation")
+        assert apart(page, of("#plan-figure")) == [], target
+        page.context.close()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_lines_of_a_comparison_are_named(opened: Callable[..., Any], width: int) -> None:
+    for view in ("curves", "roc", "profile", "guesses"):
+        page = opened(f"panel=compare&view={view}&pinned=noise_multiplier%3D2", width)
+        assert sorted(page.locator("#compare-figure .annotation-text").all_text_contents()) == ["A", "B"]
+        assert apart(page, of("#compare-figure")) == [], view
+        assert apart(page, "#map .textpoint, #map .xtick text, #map .ytick text") == []
+        page.context.close()

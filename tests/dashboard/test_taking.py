@@ -53,18 +53,51 @@ def uploaded(text: str) -> str:
 
 
 class TestAPolicyOverTheNumbers:
-    def judged(self, taking: Taking, text: str = POLICY, **more: str) -> str:
+    def parts(self, taking: Taking, text: str = POLICY, **more: str) -> dict[str, Any]:
         address, said = taking.policy(uploaded(text), "policy.yaml")
         assert said == ""
         kept = dict(parse_qsl(address))
-        answer = json.loads(explore(Turns(), {**sent(**kept, **more), "stage": "proof"}))
-        return json.dumps(answer["parts"]["policy"])
+        found: dict[str, Any] = json.loads(explore(Turns(), {**sent(**kept, **more), "stage": "proof"}))["parts"]
+        return found
+
+    def judged(self, taking: Taking, text: str = POLICY, **more: str) -> str:
+        found = self.parts(taking, text, **more)
+        return json.dumps([found[name] for name in ("verdict", "policy", "cards")], ensure_ascii=False)
 
     def test_each_limit_says_what_became_of_it(self, taking: Taking) -> None:
         found = self.judged(taking, mechanism="gaussian", noise_multiplier="2")
-        assert "The policy: 1 of 3 requirements fail." in found
-        assert re.search(r'"failed: "[^;]*worst-case: epsilon at delta 1e-06 at most 1 ', found)
-        assert "advantage at most 0.2 (add-remove); is 0.197413" in found
+        assert "The policy: 1 of 3 requirements is not met." in found
+        assert "epsilon at delta 1e-06 is 2.255, allowed is at most 1." in found
+        assert "advantage is 0.1975, allowed is at most 0.2." in found
+
+    def test_each_verdict_is_at_the_number_that_it_judges(self, taking: Taking) -> None:
+        more = POLICY.replace("limits:", "limits:\n  - {measure: advantage, adversary: relaxed, at_most: 0.01}")
+        cards = self.parts(taking, more, mechanism="gaussian", noise_multiplier="2")["cards"]
+        worst, relaxed = (json.dumps(card) for card in cards)
+        assert "epsilon at delta 1e-06" in worst
+        assert "allowed is at most 0.01" not in worst
+        assert "advantage is 0.05806, allowed is at most 0.01." in relaxed
+        shown = self.parts(taking, more, mechanism="gaussian", noise_multiplier="2", view="table")["table"]
+        cells = [json.dumps(row["props"]["children"][1]) for row in shown["props"]["children"][1]["props"]["children"]]
+        assert "allowed: at most 0.2" in cells[0]
+        assert "allowed: at most 0.01" in cells[1]
+
+    def test_a_number_that_is_met_and_one_that_is_not_are_told_from_what_they_rest_on(self, taking: Taking) -> None:
+        text = POLICY.replace("clipped, ", "")
+        found = self.judged(taking, text, mechanism="gaussian", noise_multiplier="2")
+        assert "allowed is at most 0.2. The number is met, but it rests on clipped (declared)" in found
+        assert "allowed is at most 1. And it rests on clipped (declared)" in found
+
+    def test_who_is_not_shown_is_said_to_be_missing(self, taking: Taking) -> None:
+        text = POLICY.replace("limits:", "limits:\n  - {measure: advantage, adversary: mixed, at_most: 0.9}")
+        said = json.dumps(self.parts(taking, text, attackers="")["policy"])
+        assert "mixed: advantage at most 0.9 (add-remove): this attacker is not shown with these parameters" in said
+
+    @pytest.mark.parametrize("limit", ["0.197412", "0.197413"])
+    def test_digits_never_contradict_a_verdict(self, taking: Taking, limit: str) -> None:
+        found = self.judged(taking, POLICY.replace("0.2,", f"{limit},"), mechanism="gaussian", noise_multiplier="2")
+        stated, allowed = re.findall(r"advantage is ([\d.]+), allowed is at most ([\d.]+)\.", found)[0]
+        assert (float(stated) <= float(allowed)) == (limit == "0.197413")
 
     def test_it_says_what_certify_says(self, taking: Taking) -> None:
         from reticent.certificates.policy import Policy
@@ -74,14 +107,14 @@ class TestAPolicyOverTheNumbers:
         made = certify(Gaussian(2.0), declared, adversaries=(WorstCase(),), policy=policy)
         assert made.requirements
         shown = self.judged(taking, mechanism="gaussian", noise_multiplier="2", attackers="")
-        for one in made.requirements:
-            assert one.detail[:10] in shown
-            assert one.name in shown
+        for passed, word in ((True, "met: "), (False, "not met: ")):
+            assert shown.count(f'"{word}"') == sum(one.passed is passed for one in made.requirements)
 
     def test_an_estimate_is_not_judged(self, taking: Taking) -> None:
         kept = dict(parse_qsl(taking.policy(uploaded(POLICY), "p")[0]))
         first = json.loads(explore(Turns(), {**sent(**kept, noise_multiplier="1.2345"), "stage": "first"}))
-        assert first["parts"]["policy"] == "The policy waits for the proof."
+        assert first["parts"]["verdict"] == "The policy waits for the proof."
+        assert "allowed" not in json.dumps(first["parts"])
 
     @pytest.mark.parametrize("text", ["", "limits: []", "{", POLICY + "\nfoo: 1"])
     def test_what_is_no_policy_is_one_line(self, taking: Taking, text: str) -> None:

@@ -22,7 +22,8 @@ class Check:
         passed: whether the certificate meets it.
         detail: what was found.
         relation: whose worst case is required, if that is the requirement.
-        limit, record: the limit and the attacker that it was compared with, if that is the requirement.
+        limit, record: the limit and the attacker that it was compared with, if that is the requirement; no record
+            where the certificate has none.
         value: what this attacker reaches, if the certificate states it.
         unchecked: conditions of ``value`` that nobody checked and the policy does not accept.
     """
@@ -90,7 +91,7 @@ def _limit(certificate: Judgeable, policy: Policy, limit: Limit) -> list[Check]:
         if not records:
             others = ", only with other parameters" if any(r.neighbouring == relation for r in every) else ""
             detail = f"the certificate has no such assessment of {limit.adversary}{others}"
-            found.append(Check(f"{name} ({relation})", False, detail))
+            found.append(Check(f"{name} ({relation})", False, detail, limit=limit))
         found += [_against(record, limit, policy, f"{name} ({relation})") for record in records]
     return found
 

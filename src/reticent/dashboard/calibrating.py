@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from reticent.adversaries import Adversary, WorstCase, style_of
+from reticent.adversaries import Adversary, Assessment, WorstCase, style_of
 from reticent.calibration import (
     Advantage,
     BayesSecurity,
@@ -24,7 +24,8 @@ from reticent.calibration import (
 from reticent.dashboard.catalogue import TARGETS
 from reticent.dashboard.figures import Figure, empty, fitted, traces
 from reticent.dashboard.looks import GROUNDS
-from reticent.dashboard.readings import assessed
+from reticent.dashboard.naming import Line, names_of
+from reticent.dashboard.readings import assessed, summary
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 
@@ -84,7 +85,16 @@ def calibration_figure(searched: Searched, target: Target, theme: str) -> Figure
         width = 4.0 if isinstance(c.adversary, WorstCase) else 2.0
         figure["data"] += traces(worst, view, style_of(c.adversary.name), label, theme, width)
     figure["layout"].update(_line(target, theme))
+    figure["layout"].setdefault("annotations", []).extend(_allowed(searched.found, there, view, theme))
     return fitted(figure, there, view, _least(target))
+
+
+def _allowed(found: Sequence[Calibration], there: Sequence[Assessment], view: str, theme: str) -> list[dict[str, Any]]:
+    """Who allows each line; the riskiest on its outer side."""
+    risks = [summary(one).advantage.value or 0.0 for one in there]
+    order = sorted(range(len(found)), key=lambda k: -risks[k])
+    name = [c.adversary.name for c in found]
+    return names_of([Line(there[k], name[k], style_of(name[k]), risks[k] == max(risks)) for k in order], view, theme)
 
 
 def _least(target: Target) -> float:

@@ -13,6 +13,8 @@ from reticent.adversaries import Assessment
 from reticent.calibration import Advantage, BayesSecurity, Success
 from reticent.dashboard.figures import Figure, base_layout, empty, fitted, traces
 from reticent.dashboard.looks import GROUNDS, SETTINGS
+from reticent.dashboard.naming import Line, names_of
+from reticent.dashboard.readings import summary
 from reticent.dashboard.state import State, target_of
 from reticent.errors import ReticentError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
@@ -34,6 +36,10 @@ def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
     figure = empty(view, theme)
     for name, assessment in reversed(worst.items()):
         figure["data"] += traces(assessment, view, SETTINGS[name], f"{name}: worst case", theme, 2.6)
+    riskiest = max(worst, key=lambda name: summary(worst[name]).advantage.value or 0.0)
+    order = sorted(worst, key=lambda name: name != riskiest)
+    lines = [Line(worst[name], name, SETTINGS[name], name == riskiest) for name in order]
+    figure["layout"]["annotations"] = names_of(lines, view, theme)
     return fitted(figure, list(worst.values()), view)
 
 
@@ -69,19 +75,16 @@ def map_figure(
         "zmax": 1.0,
         "colorscale": _SCALES[theme],
         "zsmooth": False if any(None in row for row in values) else "best",
-        "colorbar": {
-            "title": {"text": "advantage", "side": "right"},
-            "thickness": 12,
-            "outlinewidth": 0,
-            "tickformat": ".1f",
-        },
+        "showscale": False,  # the lines of equal advantage say their level
         "hovertemplate": "Noise %{y:.3g} at rate %{x:.3g}: advantage about %{z:.3f} (estimate).<extra></extra>",
     }
     lines = [
-        _isoline(level, values, noises, rates, _readable(level, theme)) for level in _LEVELS if not _same(level, limit)
+        _isoline(level, values, noises, rates, _readable(level, theme), share=0.85 - 0.25 * (k % 2))
+        for k, level in enumerate(_LEVELS)
+        if not _same(level, limit)
     ]
     if limit is not None:
-        line = _isoline(limit, values, noises, rates, GROUNDS[theme].target, f"<b>target {limit:g}</b>")
+        line = _isoline(limit, values, noises, rates, GROUNDS[theme].target, f"<b>target {limit:g}</b>", 0.06)
         line["line"]["width"] = 3
         lines.append(line)
     found = [_mark(name, m, b.steps, theme) for name, m in marks.items()]
@@ -91,6 +94,8 @@ def map_figure(
         "zeroline": False,
         "automargin": True,
         "ticks": "outside",
+        "tickangle": 0,
+        "tickfont": {"size": 11},
     }
     layout = {
         **base_layout(theme),
@@ -173,22 +178,26 @@ def _isoline(
     rates: tuple[float, ...],
     colour: str,
     name: str = "",
+    share: float = 0.8,
 ) -> Figure:
-    """Where the advantage is ``level``: between two points of the map in each row; it grows with the rate."""
+    """Where the advantage is ``level``: between two points of the map in each row; it grows with the rate.
+
+    It is named at this ``share`` of its way up.
+    """
     xs, ys = [], []
     for noise, row in zip(noises, values, strict=True):
         whole = [value for value in row if value is not None]
         if len(whole) == len(row) and whole[0] <= level <= whole[-1]:
             xs.append(float(np.exp(np.interp(level, whole, np.log(rates)))))
             ys.append(noise)
-    label = [name or f"{level:g}" if k == 4 * len(xs) // 5 else "" for k in range(len(xs))]
+    label = [name or f"{level:g}" if k == int(share * len(xs)) else "" for k in range(len(xs))]
     return {
         "type": "scatter",
         "mode": "lines+text",
         "x": xs,
         "y": ys,
         "text": label,
-        "textposition": "middle center",
+        "textposition": "bottom right" if name else "middle center",
         "textfont": {"color": colour},
         "line": {"color": colour, "width": 0.8},
         "hoverinfo": "skip",

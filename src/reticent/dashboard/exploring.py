@@ -17,7 +17,7 @@ from reticent.dashboard import words
 from reticent.dashboard.asked import TOO_EXTREME, Asked
 from reticent.dashboard.explaining import explanation
 from reticent.dashboard.figures import empty, risk_figure
-from reticent.dashboard.judging import as_list, policy_of, verdicts
+from reticent.dashboard.judging import judge, policy_of
 from reticent.dashboard.naming import remarks
 from reticent.dashboard.readings import Answer, answer, assessed, is_known
 from reticent.dashboard.screen import screen_assessment
@@ -99,22 +99,25 @@ def _at_once(settings: State, who: Adversary) -> Assessment | None:
 
 def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage | None) -> dict[str, Any]:
     settings, view, whole = asked.settings, asked.settings["view"], after is None
+    policy = policy_of(settings["policy"])
+    judged = judge(policy, found.assessments) if policy and whole else None
     parts: dict[str, Any] = {
         "headline": words.answer_line(found.assessments[0]),
         "accuracy": words.accuracy(found.assessments, waiting),
         "message": "",
         "table": "",
-        "cards": words.cards(found.assessments, waiting),
+        "cards": words.cards(found.assessments, waiting, judged.rows if judged else None),
+        "verdict": judged.line() if judged else "The policy waits for the proof." if policy else "",
+        "policy": judged.others() if judged else "",
         "remarks": [html.P(line) for line in remarks(found.assessments, view)],
         "left-out": words.left_out(found.skipped),
     }
     if view == "table":
-        parts["table"] = words.number_table(found.assessments) if whole else "computing every number …"
-    if policy := policy_of(settings["policy"]):
-        judged = as_list(verdicts(policy, found.assessments)) if whole else "The policy waits for the proof."
-        parts["policy"] = judged
-    else:
-        parts["policy"] = ""
+        parts["table"] = (
+            words.number_table(found.assessments, judged.marks if judged else None)
+            if whole
+            else "computing every number …"
+        )
     if whole:
         parts["conditions"] = explanation(found.assessments)
         parts.update(python=risk_python(settings, found), command=risk_command(settings, found))
@@ -124,7 +127,8 @@ def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage |
 
 def _failed(theme: str, line: str) -> dict[str, Any]:
     parts = dict.fromkeys(
-        ("accuracy", "table", "cards", "remarks", "left-out", "conditions", "policy", "python", "command"), ""
+        ("accuracy", "table", "cards", "remarks", "left-out", "conditions", "verdict", "policy", "python", "command"),
+        "",
     )
     parts |= {"headline": "No answer for these settings", "message": line}
     return {"parts": parts, "figure": empty("curves", theme), "waiting": (), "next": None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,15 @@ from dash import html
 
 from reticent.adversaries import Assessment
 from reticent.adversaries.report import assessment_record
-from reticent.certificates.policy import Policy
-from reticent.certificates.requirements import Check, judged
+from reticent.certificates.policy import Limit, Policy
+from reticent.certificates.requirements import Check, judged, within
+from reticent.dashboard import words
 from reticent.dashboard.readings import QUESTIONS
 from reticent.io import yaml
 from reticent.io.models import validated
 from reticent.io.strict import loads
 from reticent.risk.report import MEASURES, AssessmentRecord, Questions
+from reticent.text import digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,48 @@ def policy_of(text: str) -> Policy | None:
     return validated(Policy, loads(text, "the policy"), "the policy") if text else None
 
 
-def verdicts(policy: Policy, assessments: Sequence[Assessment]) -> list[Check]:
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of each requirement.
+
+    Attributes:
+        checks: all of them.
+        rows: those about one attacker's numbers, for people, by name and relation of the attacker.
+        marks: the same in short, for a cell of a table, by name, relation, and title of the number.
+    """
+
+    checks: Sequence[Check]
+    rows: Mapping[tuple[str, str], html.Ul]
+    marks: Mapping[tuple[str, str, str], html.Small]
+
+    def line(self) -> html.Strong:
+        """The verdict in one line."""
+        failed, all_of = sum(not check.passed for check in self.checks), len(self.checks)
+        if not failed:
+            return html.Strong("The policy: all is met, if the plan is followed. Nobody saw a run.", className="good")
+        says = f"{failed} of {all_of} requirements {'is' if failed == 1 else 'are'} not met"
+        return html.Strong(f"The policy: {says}. Each verdict is at its number.", className="bad")
+
+    def others(self) -> list[Any]:
+        """What is about no number that is shown, what failed first."""
+        found = sorted((one for one in self.checks if one.record is None), key=lambda check: check.passed)
+        return [_list([_row(one, _about_no_number(one)) for one in found])] if found else []
+
+
+def judge(policy: Policy, assessments: Sequence[Assessment]) -> Judged:
     """What became of each requirement, if these attackers were all."""
-    records = [assessment_record(one, _asked(policy)) for one in assessments]
-    return judged(Plan(records), policy)
+    checks = judged(Plan([assessment_record(one, _asked(policy)) for one in assessments]), policy)
+    found: dict[tuple[str, str], list[html.Li]] = {}
+    marks: dict[tuple[str, str, str], html.Small] = {}
+    for one in checks:
+        if one.record is not None and one.limit is not None:
+            place = one.record.adversary, one.record.neighbouring
+            found.setdefault(place, []).append(_row(one, _about_a_number(one, one.limit)))
+            kept = one.value is not None and within(one.limit, one.value)
+            short = f"{_mark(one)} allowed: {_allowed(one.limit)}{'; see its card' if kept and not one.passed else ''}"
+            name = words.title_of(one.limit.measure, one.limit.places)
+            marks[(*place, name)] = html.Small(short, className=_look(one))
+    return Judged(checks, {place: _list(rows) for place, rows in found.items()}, marks)
 
 
 def _asked(policy: Policy) -> Questions:
@@ -64,17 +104,46 @@ def _asked(policy: Policy) -> Questions:
     return Questions(**{field: tuple(sorted(found)) for field, found in places.items()})
 
 
-def as_list(checks: Sequence[Check]) -> list[Any]:
-    """The verdicts for people: what failed comes first."""
-    failed = sum(not check.passed for check in checks)
-    line = f"The policy: {failed} of {len(checks)} requirements fail." if failed else "The policy: all is met."
-    rows = [html.Li(_row(check), className="good" if check.passed else "bad") for check in _worst_first(checks)]
-    return [html.H2(line), html.Ul(rows, className="verdicts"), html.P("Nobody saw a run: a plan.", className="quiet")]
+def _list(rows: list[html.Li]) -> html.Ul:
+    return html.Ul(rows, className="verdicts")
 
 
-def _worst_first(checks: Sequence[Check]) -> list[Check]:
-    return sorted(checks, key=lambda check: check.passed)
+def _row(check: Check, says: str) -> html.Li:
+    word = "met: " if check.passed else "not met: "
+    return html.Li([f"{_mark(check)} ", html.Span(word, className="unseen"), says], className=_look(check))
 
 
-def _row(check: Check) -> list[Any]:
-    return [html.Strong("passed: " if check.passed else "failed: "), f"{check.name}; {check.detail}."]
+def _mark(check: Check) -> str:
+    return "\u2713" if check.passed else "\u2717"
+
+
+def _look(check: Check) -> str:
+    return "good" if check.passed else "bad"
+
+
+def _allowed(limit: Limit) -> str:
+    return f"at most {limit.at_most:g}" if limit.at_least is None else f"at least {limit.at_least:g}"
+
+
+def _about_no_number(check: Check) -> str:
+    if check.limit is not None:
+        return f"{check.name}: this attacker is not shown with these parameters; choose it under Who attacks."
+    return f"{check.name}." if check.passed else f"{check.name}: {check.detail}."
+
+
+def _about_a_number(check: Check, limit: Limit) -> str:
+    """The number, the limit, and what else is in the way."""
+    name = words.title_of(limit.measure, limit.places)
+    if check.value is None:
+        return f"{name}: allowed is {_allowed(limit)}; {check.detail}."
+    low_enough = within(limit, check.value)
+    says = f"{name} is {_agreeing(check.value, limit)}, allowed is {_allowed(limit)}"
+    if check.passed or check.detail.startswith("is "):
+        return f"{says}."
+    return f"{says}.{' The number is met, but' if low_enough else ' And'} {check.detail}."
+
+
+def _agreeing(value: float, limit: Limit) -> str:
+    """As many digits as it takes to see whether the limit is kept."""
+    shown = (digits(value, count, up=limit.at_least is None) for count in (4, 6, 8, 11))
+    return next((text for text in shown if within(limit, float(text)) == within(limit, value)), repr(value))

@@ -234,6 +234,7 @@ def _explore() -> html.Section:
         [
             html.H1(id="headline", className="answer", **_LIVE),
             html.P(id="accuracy", className="quiet"),
+            html.P(id="verdict", **_LIVE),
             html.P(id="message", className="message", role="alert"),
             choice("view", _VIEWS, "View", "segments views"),
             html.Div(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from reticent.adversaries import Assessment, style_of
+from reticent.dashboard.looks import GROUNDS
 from reticent.dashboard.readings import BLIND, Points, points
 from reticent.mechanisms import Neighbouring
+from reticent.styles import Style
 from reticent.text import digits
 
 LOWEST = 1e-10
@@ -20,8 +23,8 @@ _PLACES: dict[str, tuple[float, tuple[float, float], tuple[int, int], tuple[int,
     # where the worst case is named, between where the others are, how far from the line each (right and down)
     "curves": (0.45, (0.22, 0.62), (-14, 20), (42, -34)),
     "roc": (0.45, (0.18, 0.6), (-30, -24), (34, 34)),
-    "profile": (0.30, (0.55, 0.85), (44, -14), (-44, 16)),
-    "guesses": (0.58, (0.38, 0.46), (44, -20), (-56, -22)),
+    "profile": (0.30, (0.65, 0.88), (44, -14), (-12, 18)),
+    "guesses": (0.58, (0.46, 0.32), (44, -20), (-10, -22)),
 }
 _ALIKE = 6
 """Decimals at which two lines are one."""
@@ -29,22 +32,47 @@ _WIDE = 2.0
 """A bound above its lower end by this factor shows how exact the proof is, not the attacker."""
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a picture.
+
+    Attributes:
+        assessment: what it shows.
+        name: as it is written beside it.
+        style: how it is drawn.
+        outer: whether its name is on the side of more risk, where no other line is.
+    """
+
+    assessment: Assessment
+    name: str
+    style: Style
+    outer: bool
+
+
 def names(assessments: Sequence[Assessment], view: str, theme: str) -> list[dict[str, Any]]:
-    """A name for each line, beside it and tied to it; one for all who share a line, so that nobody vanishes."""
-    together: dict[tuple[float, ...], list[Assessment]] = {}
-    for assessment in assessments:
-        together.setdefault(tuple(np.round(points(assessment, view).claimed[::8], _ALIKE)), []).append(assessment)
-    groups, first = list(together.values()), assessments[0].neighbouring if assessments else None
-    return [note for k, group in enumerate(groups) for note in _name(group, k, len(groups), first, view, theme)]
+    """A name for each attacker's line, beside it and tied to it."""
+    usual = assessments[0].neighbouring if assessments else None
+    lines = [  # under another relation, the worst case has a line of its own
+        Line(one, called(one, usual), style_of(one.adversary.name), one.adversary.name == "worst-case")
+        for one in assessments
+    ]
+    return names_of(lines, view, theme)
 
 
-def _name(
-    group: Sequence[Assessment], k: int, count: int, usual: Neighbouring | None, view: str, theme: str
-) -> list[dict[str, Any]]:
+def names_of(lines: Sequence[Line], view: str, theme: str) -> list[dict[str, Any]]:
+    """A name for each line, those of most risk first; one for all who share a line, so that nobody vanishes."""
+    together: dict[tuple[float, ...], list[Line]] = {}
+    for line in lines:
+        together.setdefault(tuple(np.round(points(line.assessment, view).claimed[::8], _ALIKE)), []).append(line)
+    groups = list(together.values())
+    return [note for k, group in enumerate(groups) for note in _name(group, k, len(groups), view, theme)]
+
+
+def _name(group: Sequence[Line], k: int, count: int, view: str, theme: str) -> list[dict[str, Any]]:
     of_worst, (first, last), outwards, inwards = _PLACES[view]
-    outer = group[0].adversary.name == "worst-case"  # under another relation, it has a line of its own
+    outer, colour = group[0].outer, group[0].style.on(theme)
     share = of_worst if k == 0 else 1.0 - of_worst if outer else first + (last - first) * (k - 1) / max(count - 2, 1)
-    read = points(group[0], view)
+    read = points(group[0].assessment, view)
     at = _at(read, view, share)
     x, y = float(read.x[at]), float(read.claimed[at])
     if view == "guesses":
@@ -58,16 +86,17 @@ def _name(
         {
             "x": math.log10(x) if log_x else x,
             "y": math.log10(y) if log_y else y,
-            "text": " = ".join(called(one, usual) for one in group),
-            "font": {"color": style_of(group[0].adversary.name).on(theme), "size": 12},
+            "text": " = ".join(line.name for line in group),
+            "font": {"color": colour, "size": 12},
             "showarrow": True,
             "arrowhead": 0,
             "arrowwidth": 1,
-            "arrowcolor": style_of(group[0].adversary.name).on(theme),
+            "arrowcolor": colour,
             "ax": right,
             "ay": down,
             "xanchor": "left" if right > 0 else "right",
             "standoff": 3,
+            "bgcolor": f"{GROUNDS[theme].label}bb",
         }
     ]
 

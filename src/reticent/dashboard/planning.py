@@ -10,6 +10,7 @@ import numpy as np
 
 from reticent.adversaries import WorstCase
 from reticent.calibration import Advantage, BayesSecurity, Steps, Success, Target
+from reticent.dashboard import words
 from reticent.dashboard.calibrating import search
 from reticent.dashboard.figures import Figure, base_layout
 from reticent.dashboard.looks import GROUNDS, SETTINGS
@@ -94,7 +95,7 @@ def budget_figure(
         "y": [risk if math.isfinite(risk) else None for risk in risks],
         "line": SETTINGS["B"].line(theme, 3.0),
         "name": f"worst case ({'estimate' if quick else 'bound'})",
-        "hovertemplate": f"After %{{x:.3~g}} epochs: {target.name} {said} %{{y:.4~g}}.<extra></extra>",
+        "hovertemplate": f"After %{{x:.3~g}} epochs: {words.risk_of(target)} {said} %{{y:.4~g}}.<extra></extra>",
     }
     ends = end / per
     limit = {"x": [0.0, ends], "y": [target.value] * 2, "line": {"color": ground.accent, "width": 2.5}}
@@ -102,14 +103,16 @@ def budget_figure(
     layout = {
         **base_layout(theme),
         "xaxis": {**axis, "title": {"text": "epochs", "standoff": 8}, "range": [0, ends]},
-        "yaxis": {**axis, "title": {"text": target.name, "standoff": 8}, "rangemode": "tozero"},
+        "yaxis": {**axis, "title": {"text": words.risk_of(target), "standoff": 8}, "rangemode": "tozero"},
         "shapes": [
             _upright(budget.planned / per, ground.quiet, "dot"),
             _upright(budget.most / per, ground.accent, "dash"),
         ],
         "annotations": [
-            _note(budget.planned / per, f"planned: {digits(budget.planned / per)}", ground.ink, 0.98),
-            _note(budget.most / per, f"allowed: {digits(budget.most / per, up=False)}", ground.accent, 0.04),
+            _note(budget.planned / per, ends, f"planned: {digits(budget.planned / per)}", ground.ink, 0.13),
+            _note(budget.most / per, ends, f"allowed: {digits(budget.most / per, up=False)}", ground.accent, 0.02),
+            _named(*_third(line), line["name"], line["line"]["color"], -14),
+            _named(0.0, target.value, "target", ground.accent, 10),
         ],
     }
     return {
@@ -118,11 +121,24 @@ def budget_figure(
     }
 
 
+def _third(line: Figure) -> tuple[float, float]:
+    """The last point of the first third of a line."""
+    known = [(x, y) for x, y in zip(line["x"], line["y"], strict=True) if y is not None]
+    return known[len(known) // 3] if known else (0.0, 0.0)
+
+
+def _named(x: float, y: float, name: str, colour: str, up: int) -> Figure:
+    """The name of a line, ``up`` pixels above it."""
+    place = {"x": x, "y": y, "xanchor": "left", "xshift": 6, "yshift": up, "showarrow": False}
+    return {**place, "text": name, "font": {"color": colour, "size": 12}}
+
+
 def _upright(x: float, colour: str, dash: str) -> Figure:
     line = {"color": colour, "width": 1.5, "dash": dash}
     return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": line}
 
 
-def _note(x: float, text: str, colour: str, y: float) -> Figure:
-    place = {"x": x, "yref": "paper", "y": y, "xanchor": "right", "xshift": -5, "showarrow": False}
+def _note(x: float, end: float, text: str, colour: str, y: float) -> Figure:
+    side = {"xanchor": "left", "xshift": 5} if x < 0.5 * end else {"xanchor": "right", "xshift": -5}
+    place = {"x": x, "yref": "paper", "y": y, **side, "showarrow": False}
     return {**place, "text": text, "font": {"color": colour, "size": 12}}

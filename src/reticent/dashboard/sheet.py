@@ -15,7 +15,7 @@ from reticent import __version__
 from reticent.adversaries import Assessment, style_of
 from reticent.dashboard import words
 from reticent.dashboard.explaining import explanation
-from reticent.dashboard.judging import as_list, policy_of, verdicts
+from reticent.dashboard.judging import judge, policy_of
 from reticent.dashboard.layout import made_styles
 from reticent.dashboard.naming import called
 from reticent.dashboard.readings import Answer, points
@@ -45,17 +45,18 @@ _MORE = (
 def sheet(settings: State, found: Answer) -> str:
     """The page: what was asked, the answer, the picture, every number, the reasons."""
     shown, policy = found.assessments, policy_of(settings["policy"])
+    judged = judge(policy, shown) if policy else None
     pieces = [
         parts.P("A plan: nobody saw a run. These numbers are of settings, not of a model.", className="message"),
         parts.H1(words.answer_line(shown[0]), className="answer"),
         parts.P(f"Released: {in_words(mechanism_of(settings))}."),
         parts.P(words.accuracy(shown), className="quiet"),
+        *([parts.P(judged.line()), *judged.others()] if judged else []),
     ]
     after = [
-        *(as_list(verdicts(policy, shown)) if policy else []),
         parts.H2("Every number"),
-        parts.Div(words.number_table(shown), className="scroll", tabIndex=0),
-        parts.Div(words.cards(shown, ()), className="cards"),
+        parts.Div(words.number_table(shown, judged.marks if judged else None), className="scroll", tabIndex=0),
+        parts.Div(words.cards(shown, (), judged.rows if judged else None), className="cards"),
         *words.left_out(found.skipped),
         parts.H2("Where the numbers come from"),
         *explanation(shown),

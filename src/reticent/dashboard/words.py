@@ -14,7 +14,7 @@ from reticent.certificates.declared_text import inert
 from reticent.certificates.sentences import even_guess, headline, percent
 from reticent.certificates.words import CLAIMS
 from reticent.dashboard.calibrating import Searched, worst_there
-from reticent.dashboard.catalogue import ATTACKERS, TARGETS
+from reticent.dashboard.catalogue import ATTACKERS
 from reticent.dashboard.explaining import anchor
 from reticent.dashboard.layout import swatch
 from reticent.dashboard.readings import record, summary, told
@@ -71,12 +71,16 @@ def _accuracy(assessments: Sequence[Assessment]) -> str:
     return f"Certificate accuracy: proven; the advantage is at most {most}{within}. The table has every number."
 
 
-def cards(assessments: Sequence[Assessment], waiting: Sequence[str]) -> list[Any]:
-    """One card for each attacker: who, from where to where, how strong the claim is."""
-    return [_card(a) for a in assessments] + [_waiting(name) for name in waiting]
+def cards(
+    assessments: Sequence[Assessment], waiting: Sequence[str], verdicts: Mapping[tuple[str, str], Any] | None = None
+) -> list[Any]:
+    """One card for each attacker: who, from where to where, how strong the claim is, and the ``verdicts`` on it."""
+    said = verdicts or {}
+    found = [_card(a, said.get((a.adversary.name, a.neighbouring.value))) for a in assessments]
+    return found + [_waiting(name) for name in waiting]
 
 
-def _card(assessment: Assessment) -> html.Article:
+def _card(assessment: Assessment, verdict: Any = None) -> html.Article:
     name, read = assessment.adversary.name, summary(assessment)
     bound = assessment.claim.proven
     strength = "at most" if bound else "about"
@@ -87,6 +91,7 @@ def _card(assessment: Assessment) -> html.Article:
                 ["50% → ", strength, " ", html.Strong(percent(even_guess(read), up=bound))],
                 className="guess",
             ),
+            *([] if verdict is None else [verdict]),
             html.P([claim_badge(assessment), html.Span(assessment.neighbouring.value, className="tag")]),
             html.P(told(assessment), className="quiet"),
             html.P(html.A("Explain this number", href=f"#{anchor(assessment)}"), className="why"),
@@ -120,14 +125,24 @@ def claim_badge(assessment: Assessment) -> html.Span:
     return html.Span(CLAIMS[claim.value] + average, className=f"claim {claim.value}", title=title)
 
 
-def number_table(assessments: Sequence[Assessment]) -> html.Table:
-    """Every number of every attacker, as ``reticent risk`` prints them, with enclosures below."""
+def number_table(
+    assessments: Sequence[Assessment], marks: Mapping[tuple[str, str, str], Any] | None = None
+) -> html.Table:
+    """Every number of every attacker, as ``reticent risk`` prints them, with enclosures and ``marks`` below."""
     rows = [(assessment, record(assessment)) for assessment in assessments]
     first = rows[0][1]
     titles = ["attacker", *(title for title, _ in _columns(first))]
     head = html.Tr([html.Th(title, scope="col") for title in titles])
     body = [
-        html.Tr([_attacker(a), *(_cell(number, _way(title, a.claim)) for title, number in _columns(r))])
+        html.Tr(
+            [
+                _attacker(a),
+                *(
+                    _cell(number, _way(title, a.claim), (marks or {}).get((r.adversary, r.neighbouring, title)))
+                    for title, number in _columns(r)
+                ),
+            ]
+        )
         for a, r in rows
     ]
     return html.Table([html.Thead(head), html.Tbody(body)])
@@ -135,7 +150,12 @@ def number_table(assessments: Sequence[Assessment]) -> html.Table:
 
 def _columns(r: AssessmentRecord) -> list[tuple[str, Number]]:
     every = ((name, one, at) for name, one in MEASURES.items() for at in one.stated(r))
-    return [(_TITLES[name].format(*map(float, at)), one.of(r, *at)) for name, one, at in every]
+    return [(title_of(name, at), one.of(r, *at)) for name, one, at in every]
+
+
+def title_of(measure: str, places: Sequence[float | str]) -> str:
+    """What a number is called, with where it is read."""
+    return _TITLES[measure].format(*map(float, places))
 
 
 _TITLES = {
@@ -163,13 +183,13 @@ def _attacker(assessment: Assessment) -> html.Th:
     )
 
 
-def _cell(number: Number, up: bool | None) -> html.Td:
+def _cell(number: Number, up: bool | None, mark: Any = None) -> html.Td:
     ends = (number.lower, number.upper)
     enclosed = None not in ends and ends != (number.value, number.value)
     same = shown(number.lower) == shown(number.value) == shown(number.upper)
     around = f"{shown(number.lower, up=False)} to {shown(number.upper, up=True)}"
     small = [] if not enclosed or same else [html.Small(around)]
-    return html.Td([shown(number.value, up=up), *small], className="n")
+    return html.Td([shown(number.value, up=up), *small, *([] if mark is None else [mark])], className="n")
 
 
 def shown(value: float | None, *, up: bool | None = None) -> str:
@@ -187,7 +207,8 @@ def left_out(skipped: Mapping[str, str]) -> list[Any]:
 def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str] = ()) -> html.Table:
     """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
     reference = {c.neighbouring: c.value for c in searched.found if c.adversary.name == "worst-case"}
-    titles = ("attacker", what, "worst case there", f"achieved {target.name}", "against worst case", "")
+    risk = risk_of(target)
+    titles = ("attacker", what, f"{risk}, any attacker", f"{risk}, this attacker", "against worst case", "")
     head = html.Tr([html.Th(title, scope="col") for title in titles])
     body, up = [], target.grows_with_risk
     for c in searched.found:
@@ -235,28 +256,35 @@ def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:
     head = html.Tr([html.Th(t, scope="col") for t in ("worst case", "A", "B", "B − A")])
     body = []
     for (title, one), (_, other) in zip(_columns(a), _columns(b), strict=True):
-        known = one.value is not None and other.value is not None
-        difference = f"{other.value - one.value:+.3g}".replace("-", "\u2212", 1) if known else ""  # type: ignore[operator]
         body.append(
             html.Tr(
                 [
                     html.Th(title, scope="row"),
                     _cell(one, _way(title, Claim(a.claim))),
                     _cell(other, _way(title, Claim(b.claim))),
-                    html.Td(difference, className="n"),
+                    html.Td(_difference(one.value, other.value), className="n"),
                 ]
             )
         )
     return html.Table([html.Thead(head), html.Tbody(body)])
 
 
+def _difference(a: float | None, b: float | None) -> str:
+    """B less A; none is stated where the digits of both say the same."""
+    if a is None or b is None:
+        return ""
+    return "\u2248 0" if shown(a) == shown(b) else f"{b - a:+.3g}".replace("-", "\u2212", 1)
+
+
 def goal(target: Target) -> str:
     """The target in words, such as *advantage at most 0.1*."""
-    label, place, _, _ = TARGETS[target.name]
-    at = ",".join(f"{getattr(target, name):g}" for name, _ in target.places)
-    where = "" if place is None else f" {place} {at}"
     limit = "at most" if target.grows_with_risk else "at least"
-    return f"{label[0].lower() + label[1:]}{where} {limit} {target.value:g}"
+    return f"{risk_of(target)} {limit} {target.value:g}"
+
+
+def risk_of(target: Target) -> str:
+    """The number that a target limits, as tables call it."""
+    return title_of(target.name.replace("-", "_"), [getattr(target, name) for name, _ in target.places])
 
 
 def pairs(rows: Sequence[tuple[str, str]]) -> html.Dl:

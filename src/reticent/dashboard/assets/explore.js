@@ -1,7 +1,7 @@
 // The panel that explores: asks for each stage in turn and draws what comes back. Computes nothing about privacy.
 (function () {
   "use strict";
-  const QUIET = 120;  // milliseconds without a change before the proof is asked for
+  const QUIET = 250;  // milliseconds without a change before the proof is asked for
   const ATTRIBUTES = { className: "class", title: "title", scope: "scope", colSpan: "colspan", "aria-hidden": "aria-hidden", id: "id", href: "href" };
   const shown = {};
   let newest = null, running = null, later = 0, last = null;
@@ -41,8 +41,14 @@
     window.Plotly.react(place, withGhosts(answer.figure, answer.waiting), answer.figure.layout, { displayModeBar: false, doubleClick: "reset" });
     if (first) new ResizeObserver(() => { if (place.offsetParent) window.Plotly.Plots.resize(place); }).observe(place);
   }
-  async function answered(stage, signal) {
-    const sent = JSON.stringify({ ...newest, stage, theme: window.reticent.theme() });
+  // The headline says which question it answers, and what still follows: more attackers, the proof, or nothing.
+  function marked(question, answer) {
+    const line = document.getElementById("headline");
+    if (line) Object.assign(line.dataset, { turn: question.turn, follows: answer.waiting?.length ? "attackers" : answer.next || "nothing" });
+  }
+  const theme = () => window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  async function answered(question, stage, signal) {
+    const sent = JSON.stringify({ ...question, stage, theme: theme() });
     try {
       const response = await fetch("explore", { method: "POST", headers: { "Content-Type": "application/json" }, body: sent, signal });
       return response.ok ? await response.json() : { parts: { message: await response.text() } };
@@ -50,22 +56,28 @@
       return signal.aborted ? null : { stale: true, parts: { message: "The server does not answer. Start reticent dashboard again.", accuracy: "The numbers below are of earlier settings." } };
     }
   }
+  // What the address asks is asked before the page is built; later the browser reads megabytes that draw, and answers nothing.
+  const opened = Object.fromEntries(new URLSearchParams(window.location.search)), before = { settings: opened, session: crypto.getRandomValues(new Uint32Array(2)).join(), turn: 0 };
+  let early = (opened.panel || "explore") === "explore" ? answered(before, "first", new AbortController().signal) : null;
   async function ask(stage) {
     const question = newest, stop = new AbortController(), mine = { stage, stop };
     running = mine;
-    const answer = await answered(stage, stop.signal);
+    const known = early;
+    early = null;
+    const answer = await (known || answered(question, stage, stop.signal));
     if (running !== mine) return;
     running = null;
     document.body.classList.toggle("stale", Boolean(answer.stale));
     document.body.classList.toggle("unproven", Boolean(answer.next));
+    if (answer.parts) write(answer.parts);  // words first: the first picture waits for what draws it
+    if (answer.parts && "headline" in answer.parts) marked(question, answer);
     if (answer.figure) { last = answer; draw(answer); }
-    if (answer.parts) write(answer.parts);
     if (newest !== question) ask("first");
     else if (answer.next) later = setTimeout(ask, QUIET, answer.next);
   }
 
   window.reticent = {
-    theme: () => window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light",
+    theme,
     // A new question: the short first stage is let finish, what takes longer is given up.
     explore: function (question) {
       newest = question;

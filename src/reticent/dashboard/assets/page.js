@@ -2,6 +2,7 @@
 (function () {
   "use strict";
   const session = Array.from(crypto.getRandomValues(new Uint32Array(3)), (n) => n.toString(36)).join("");
+  const SETTLED = 200;  // milliseconds without a change before the address follows: the picture comes first
   const past = [];
   const typing = {};  // fields whose text is not taken over yet
   let turn = 0, now = null, known = null, asked = null, changedBy = null, changedAt = 0, handed = null, settling = 0, fresh = false, back = false;
@@ -108,9 +109,11 @@
     if (text === now[name]) return;
     remember(now, by);
     adopt({ ...now, [name]: text });
+    if (!settling && now.panel !== "explore") share();  // Explore asks by itself; the others ask at once, and where a drag ends
     clearTimeout(settling);
-    settling = setTimeout(() => window.dash_clientside.set_props("shared", { data: Date.now() }), 150);
+    settling = setTimeout(() => { settling = 0; if (handed !== now) share(); }, SETTLED);
   }
+  const share = () => window.dash_clientside.set_props("shared", { data: Date.now() });
   // From here on these are the settings; the panel that explores draws them now.
   function adopt(next) {
     now = next;
@@ -191,7 +194,7 @@
       const point = click && click.points && click.points[0];
       if (!point) return window.dash_clientside.no_update;
       asked = { mechanism: "dpsgd", by: "rate", noise_multiplier: shortest(point.y, false), sample_rate: shortest(point.x, false) };
-      window.dash_clientside.set_props("shared", { data: Date.now() });
+      share();
       return Date.now();
     },
     // A dragged target line becomes the field.
@@ -228,7 +231,7 @@
     const set = event.target.closest("[data-settings]");
     if (set) {
       asked = Object.fromEntries(new URLSearchParams(set.dataset.settings));
-      window.dash_clientside.set_props("shared", { data: Date.now() });
+      share();
     }
   });
   // Back and forward go through the settings; the address holds them all.
@@ -238,7 +241,7 @@
     asked = Object.assign({}, known.defaults, query);
     if (!asked.place) asked.place = known.places[asked.target] || "";
     back = true;
-    window.dash_clientside.set_props("shared", { data: Date.now() });
+    share();
   });
   // A sheet of paper is narrower than most windows.
   const pictures = () => [...document.querySelectorAll(".js-plotly-plot")].filter((plot) => plot.offsetParent);
