@@ -1,8 +1,9 @@
 """What somebody who moves a slider waits for, in headless Chromium: ``python -m benchmarks.dashboard``.
 
-Needs the ``browser`` extra and Chromium, ``$RETICENT_CHROMIUM`` or on the path. The server is a process of its own. The page itself takes the
-times: from the input event of a slider to the picture after the headline that answers it. A ratio is the goal over
-the time: above 1 it is kept. *All attackers* are those that can be drawn at screen accuracy.
+Needs the ``browser`` extra, and Chromium as ``$RETICENT_CHROMIUM`` or on the path; without them there are no rows. The
+server is a process of its own. The page takes the times: from the input event of a slider to the picture after the
+headline that answers it. A ratio is the goal over the time: above 1 it is kept. *All attackers* are those that can be
+drawn at screen accuracy.
 """
 
 from __future__ import annotations
@@ -24,53 +25,67 @@ FLAGS = ["--disable-gpu", "--no-first-run", "--disable-background-networking", "
 ALL = "attackers=relaxed,mixed,membership"
 JUMPS = 25
 SCRIPT = """
+const pictured = (act) => requestAnimationFrame(() => setTimeout(act));
+const rest = (ms) => new Promise((next) => setTimeout(next, ms));
+const watching = (look) => {
+  const watch = new MutationObserver(() => look(watch));
+  watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  return watch;
+};
+window.first = new Promise((seen) => watching((watch) => {
+  if (!document.getElementById("headline")?.dataset.turn) return;
+  watch.disconnect();
+  pictured(() => seen(performance.now()));
+}));
 window.bench = {
-  // Jumps of a slider, `pause` ms apart; for each the ms to the picture after its answer.
+  // From one end of what is ordinary to the other, and back.
+  next: { "noise_multiplier-slider": (x) => 60 + (x + 137) % 280, "sample_rate-slider": (x) => 240 + (x + 37) % 90 },
+  // Jumps of a slider, `pause` ms apart, or each after the answer before it; for each the ms to its own.
   jumps: async function (slider, jumps, pause, answered) {
     const range = document.getElementById(slider), found = [], asked = [];
-    const note = () => { for (const k of asked.keys()) if (found[k] === undefined && answered(k, asked)) {
+    const watch = watching(() => asked.forEach((one, k) => {
+      if (found[k] !== undefined || !answered(k, one)) return;
       found[k] = 0;
-      requestAnimationFrame(() => setTimeout(() => { found[k] = performance.now() - asked[k].at; }));
-    } };
-    const watch = new MutationObserver(note);
-    watch.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+      pictured(() => { found[k] = performance.now() - one.at; });
+    }));
     for (let k = 0; k < jumps; k++) {
       asked.push({ at: performance.now(), before: this.lines() });
-      range.value = slider === 'sample_rate-slider' ? 240 + (Number(range.value) + 37) % 90 : 60 + (Number(range.value) + 137) % 280;
+      range.value = this.next[slider](Number(range.value));
       range.dispatchEvent(new Event("input", { bubbles: true }));
-      const end = performance.now() + 20000;
-      do await new Promise((next) => setTimeout(next, pause));
-      while (pause === 0 && !found[k] && performance.now() < end);
-      if (pause === 0) await new Promise((next) => setTimeout(next, 700));
+      if (pause) await rest(pause);
+      for (let n = 0; !pause && !found[k] && n < 4000; n++) await rest(5);
+      if (!pause) await rest(700);
     }
-    for (let k = 0; k < 200 && found.filter(Boolean).length < jumps; k++) await new Promise((next) => setTimeout(next, 100));
+    for (let n = 0; n < 200 && found.filter(Boolean).length < jumps; n++) await rest(100);
     watch.disconnect();
     return asked.map((_, k) => found[k] || 20000);
   },
   lines: () => ["calibrated", "compared"].map((name) => document.getElementById(name).textContent),
   // The headline of Explore names the question that it answers: questions are counted.
   explored: function (slider, jumps, pause) {
-    const line = document.getElementById("headline"), first = Number(line.dataset.turn) + 1;
-    return this.jumps(slider, jumps, pause, (k) => Number(line.dataset.turn) >= first + k && line.dataset.follows !== "attackers");
+    const line = document.getElementById("headline").dataset, first = Number(line.turn) + 1;
+    return this.jumps(slider, jumps, pause, (k) => Number(line.turn) >= first + k && line.follows !== "attackers");
   },
   // The headline of another panel is another; with `whole` no attacker of the table is waited for.
   other: function (slider, jumps, panel, whole) {
-    return this.jumps(slider, jumps, 0, (k, asked) => this.lines()[panel] !== asked[k].before[panel] && this.lines()[panel] !== ""
-      && !(whole && document.querySelector("#calibrate-table td[colspan]")));
+    const other = (one) => this.lines()[panel] && this.lines()[panel] !== one.before[panel];
+    const waits = () => whole && document.querySelector("#calibrate-table td[colspan]");
+    return this.jumps(slider, jumps, 0, (_, one) => other(one) && !waits());
   },
 };
-window.first = new Promise((seen) => {
-  const watch = new MutationObserver(() => { if (document.getElementById("headline")?.dataset.turn) { watch.disconnect(); requestAnimationFrame(() => setTimeout(() => seen(performance.now()))); } });
-  watch.observe(document, { subtree: true, childList: true, attributes: true });
-});
+"""
+SERVE = """
+from reticent.dashboard.server import Server
+server = Server("127.0.0.1", 0)
+print(server.address, flush=True)
+server.serve()
 """
 
 
 @contextmanager
 def server() -> Iterator[str]:
     """A dashboard in a process of its own; its address."""
-    code = "from reticent.dashboard.server import Server; s = Server('127.0.0.1', 0); print(s.address, flush=True); s.serve()"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen([sys.executable, "-c", SERVE], stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         try:
             yield running.stdout.readline().strip()

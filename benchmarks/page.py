@@ -29,6 +29,7 @@ NAMES = (
     "verbs",
     "starts",
     "watch",
+    "dashboard",
     "planted_bugs",
 )
 _BLOCK = "<!-- rows of {name} -->\n{text}<!-- end of rows -->\n"

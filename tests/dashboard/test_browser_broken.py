@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reticent.certificates.page import embedded
+from reticent.dashboard.server import Server
 from reticent.io.files import read_text
 from tests.dashboard.test_browser import CHROMIUM, PLAIN, browser, opened, settle
 
@@ -152,3 +153,84 @@ def test_while_nothing_is_there_the_page_says_so(opened: Callable[..., Any]) -> 
     page.wait_for_selector("body[data-panel=explore]")
     shown = page.evaluate("getComputedStyle(document.getElementById('headline'), '::before').content")
     assert "computing" in shown
+
+
+def test_the_first_headline_waits_for_nothing_that_draws(browser: Any, served: Server) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.route("**/plotly.min.js", lambda route: None)  # megabytes that never come
+    page.goto(f"{served.address}&{PLAIN}")
+    page.wait_for_selector("#headline:not(:empty)")
+    assert "59.9%" in page.inner_text("#headline")
+    order = [next(k for k, url in enumerate(asked) if name in url) for name in ("/explore", "/_dash-layout")]
+    assert order == sorted(order), "the question is asked before the page is built"
+    context.close()
+
+
+def test_a_jump_is_asked_at_once_and_a_drag_where_it_ends(opened: Callable[..., Any]) -> None:
+    page = opened("panel=calibrate&attackers=")
+    page.wait_for_selector("#planned:not(:empty)")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data or ""))
+    page.evaluate("""async () => {
+        const range = document.getElementById("sample_rate-slider");
+        for (let k = 0; k < 20; k++) {
+            range.value = Number(range.value) + 1;
+            range.dispatchEvent(new Event("input"));
+            await new Promise((next) => setTimeout(next, 20));
+        }
+    }""")
+    page.wait_for_function("location.search.includes('sample_rate')")
+    page.wait_for_timeout(1500)
+    questions = [one for one in asked if '"ask-calibrate"' in one and "calibrate-table" in one]
+    assert 2 <= len(questions) <= 6, "the first place of the drag, and the last; a busy machine may rest between"
+    assert page.input_value("#sample_rate") in questions[-1]
+
+
+@pytest.mark.parametrize(("panel", "answer"), [("explore", "explore"), ("calibrate", "_dash-update-component*")])
+def test_an_answer_to_earlier_settings_looks_so(opened: Callable[..., Any], panel: str, answer: str) -> None:
+    page = opened(f"panel={panel}&attackers=&mechanism=gaussian")
+    number = "#headline" if panel == "explore" else "#calibrated"
+    page.route(f"**/{answer}", lambda route: None)  # an answer that never comes
+    page.focus("#releases-slider")
+    page.keyboard.press("End")
+    page.wait_for_selector("body.asking")
+    assert float(page.evaluate(f"getComputedStyle(document.querySelector('{number}')).opacity")) < 0.5
+    assert "computing" in page.evaluate(f"getComputedStyle(document.querySelector('{number}'), '::after').content")
+    page.unroute(f"**/{answer}")
+    page.reload()
+    settle(page)
+    page.wait_for_selector("body:not(.asking)")
+
+
+def test_every_panel_says_that_the_server_is_gone(browser: Any, served: Server) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 800})
+    page = context.new_page()
+    page.goto(f"{served.address}&panel=calibrate&attackers=&mechanism=gaussian")
+    page.wait_for_selector("#calibrated:not(:empty)")
+    context.set_offline(True)
+    page.focus("#releases-slider")
+    page.keyboard.press("End")
+    page.wait_for_selector("body.gone.asking")
+    shown = page.evaluate("getComputedStyle(document.body, '::before').content")
+    assert "does not answer" in shown
+    context.set_offline(False)
+    page.keyboard.press("Home")
+    page.wait_for_selector("body:not(.gone):not(.asking)")
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("goal=-1", "Advantage must be"),
+        ("goal=abc", "The target must be"),
+        ("target=success&goal=0.2&place=0.5", "Right guesses must be a number above 0.5"),
+        ("records_per_user=1,5", "Records per person must be"),
+    ],
+)
+def test_a_wrong_number_is_called_what_its_field_is_called(opened: Callable[..., Any], query: str, said: str) -> None:
+    page = opened(f"panel=calibrate&attackers=&{query}")
+    assert page.inner_text("#calibrate-message").startswith(said)

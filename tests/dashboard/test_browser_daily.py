@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.dashboard.test_browser import CHROMIUM, PLAIN, TOO_WIDE, browser, keep, opened, settle
+from tests.dashboard.test_browser import CHROMIUM, PLAIN, TOO_WIDE, browser, keep, opened
 from tests.dashboard.test_browser_broken import typed
 
 __all__ = ["browser", "opened"]
@@ -127,7 +127,8 @@ def apart(page: Any, places: str) -> list[Any]:
     """Names and marks of axes that lie on each other."""
     boxes = page.evaluate(
         """(places) => [...document.querySelectorAll(places)].filter(e => e.textContent)
-        .map(e => { const b = e.getBoundingClientRect(); return [e.textContent, b.left, b.top, b.right, b.bottom]; })""",
+        .map(e => [e.textContent, e.getBoundingClientRect()])
+        .map(([text, b]) => [text, b.left, b.top, b.right, b.bottom])""",
         places,
     )
     return [

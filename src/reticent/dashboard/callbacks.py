@@ -58,10 +58,11 @@ class Callbacks:
         calibrate, compare = (Input(f"ask-{panel}", "data") for panel in ASKING)
         theme, more = Input("theme", "data"), Input("rest-calibrate", "data")
         first = [*_outputs(_CALIBRATED), Output("rest-calibrate", "data")]
-        app.callback(*first, calibrate, theme, prevent_initial_call=True)(self.calibrate)
+        said = Output("answered", "data", allow_duplicate=True)
+        app.callback(*first, said, calibrate, theme, prevent_initial_call=True)(_numbered(self.calibrate))
         again = _outputs(_CALIBRATED, again=True)
         app.callback(*again, more, State("theme", "data"), prevent_initial_call=True)(self.calibrate_rest)
-        app.callback(*_outputs(_COMPARED), compare, theme, prevent_initial_call=True)(self.compare)
+        app.callback(*_outputs(_COMPARED), said, compare, theme, prevent_initial_call=True)(_numbered(self.compare))
         app.callback(
             *_outputs(_OPENED),
             Input("open-path", "n_clicks"),
@@ -101,6 +102,12 @@ class Callbacks:
             Input("ledger-read", "data"),
             State("address", "search"),
             State("facts", "data"),
+        )
+        app.clientside_callback(
+            ClientsideFunction("reticent", "arrived"),
+            Output("answered", "data"),
+            Input("answered", "data"),
+            prevent_initial_call=True,
         )
         app.clientside_callback(
             ClientsideFunction("reticent", "theme"), Output("theme", "data"), Input("address", "pathname")
@@ -271,6 +278,17 @@ class Callbacks:
             return failed(seen, str(error))
         except (ReticentError, *TOO_EXTREME) as error:
             return failed(seen, words.one_line(error))
+
+
+def _numbered(answer: Callable[[Any, Any], tuple[Any, ...]]) -> Callable[[Any, Any], tuple[Any, ...]]:
+    """An answer with the number of its question; nothing where it is none."""
+
+    def numbered(sent: Any, theme: Any) -> tuple[Any, ...]:
+        found = answer(sent, theme)
+        known = found[0] is not no_update and isinstance(sent, dict)
+        return (*found, sent.get("turn") if known else no_update)
+
+    return numbered
 
 
 def _calibrate_failed(theme: str, line: str) -> tuple[Any, ...]:

@@ -66,6 +66,7 @@ def page(local: bool) -> html.Div:
             dcc.Store(id="shared"),
             dcc.Store(id="ledger-read"),
             dcc.Store(id="placed"),
+            dcc.Store(id="answered"),
             dcc.Interval(id="again", interval=4000, disabled=True),
             dcc.Store(id="facts", data=_facts()),
             dcc.Download(id="download"),

@@ -51,7 +51,7 @@ class Budget:
     def _epochs(self, steps: int, which: str = "", *, up: bool = False) -> str:
         """Whole epochs on the safe side, with the steps."""
         epochs = (math.ceil if up else math.floor)(steps / self.per_epoch)
-        return f"{epochs:,} {which}epoch{'' if epochs == 1 else 's'} ({steps:,} steps)"
+        return f"{epochs:,} {which}epoch{'' if epochs == 1 else 's'} ({steps:,} step{'' if steps == 1 else 's'})"
 
 
 def budget_of(release: Mechanism, target: Target, relation: Neighbouring | None) -> Budget:

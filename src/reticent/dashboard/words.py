@@ -14,7 +14,7 @@ from reticent.certificates.declared_text import inert
 from reticent.certificates.sentences import even_guess, headline, percent
 from reticent.certificates.words import CLAIMS
 from reticent.dashboard.calibrating import Searched, worst_there
-from reticent.dashboard.catalogue import ATTACKERS
+from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, TARGETS
 from reticent.dashboard.explaining import anchor
 from reticent.dashboard.layout import swatch
 from reticent.dashboard.readings import record, summary, told
@@ -32,12 +32,19 @@ _LABELS = {name: a.label for name, a in ATTACKERS.items()}
 def one_line(error: BaseException) -> str:
     """An error as one line that names the field."""
     if isinstance(error, ParameterError):
-        name = error.name.replace("_", " ")
         shown = inert(str(error.value), 80) or "nothing"
-        return f"{name.capitalize()} must be {error.allowed}, got {shown}."
+        return f"{_field(error.name)} must be {error.allowed}, got {shown}."
     if isinstance(error, ReticentError):
         return inert(" ".join(str(error).split()), _LONGEST)
     return f"These numbers are too extreme to compute with ({type(error).__name__})."
+
+
+def _field(name: str) -> str:
+    """A field as the page calls it."""
+    if name in PARAMETERS:
+        return PARAMETERS[name].label
+    known = {"goal": "The target", **{target.replace("-", "_"): label for target, (label, *_) in TARGETS.items()}}
+    return known.get(name, name.replace("_", " ").capitalize())
 
 
 def answer_line(worst: Assessment) -> str:

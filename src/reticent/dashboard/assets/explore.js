@@ -44,6 +44,7 @@
   // The headline says which question it answers, and what still follows: more attackers, the proof, or nothing.
   function marked(question, answer) {
     const line = document.getElementById("headline");
+    window.reticent.arrived(question.turn);
     if (line) Object.assign(line.dataset, { turn: question.turn, follows: answer.waiting?.length ? "attackers" : answer.next || "nothing" });
   }
   const theme = () => window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";

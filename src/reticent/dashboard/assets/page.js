@@ -5,7 +5,7 @@
   const SETTLED = 200;  // milliseconds without a change before the address follows: the picture comes first
   const past = [];
   const typing = {};  // fields whose text is not taken over yet
-  let turn = 0, now = null, known = null, asked = null, changedBy = null, changedAt = 0, handed = null, settling = 0, fresh = false, back = false;
+  let turn = 0, now = null, known = null, asked = null, changedBy = null, changedAt = 0, handed = null, settling = 0, waiting = 0, fresh = false, back = false;
 
   const shortest = (x, whole) => whole ? String(Math.round(x)) : String(Number(x.toPrecision(3)));
   function fromSlider(place, fact) {
@@ -118,10 +118,31 @@
   function adopt(next) {
     now = next;
     turn += 1;
+    clearTimeout(waiting);
+    if (now.panel !== "open") waiting = setTimeout(() => document.body.classList.add("asking"), 300);
     addFields();
     mark(now);
     if (now.panel === "explore") window.reticent.explore({ settings: now, session, turn });
   }
+
+  // What is shown answers this question: until then it is of earlier settings, and looks so.
+  function arrived(number) {
+    if (number !== turn) return;
+    clearTimeout(waiting);
+    document.body.classList.remove("asking");
+  }
+  window.reticent.arrived = arrived;
+  const plainFetch = window.fetch;
+  window.fetch = async (...given) => {
+    try {
+      const response = await plainFetch(...given);
+      document.body.classList.remove("gone");
+      return response;
+    } catch (stopped) {
+      if (stopped.name !== "AbortError") document.body.classList.add("gone");
+      throw stopped;
+    }
+  };
 
   // Dash writes lists of options that hold radio buttons; screen readers need groups.
   function mend() {
@@ -188,6 +209,10 @@
     },
     theme: function () {
       return window.reticent.theme();
+    },
+    arrived: function (number) {
+      arrived(number);
+      return window.dash_clientside.no_update;
     },
     // A place on the map becomes noise and rate.
     placed: function (click) {
