@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.adversaries import WorstCase
+from reticent.adversaries import Relaxed, WorstCase
 from reticent.auditing import Scores, audit, save_scores
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
+from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Declaration
 from reticent.curves import GaussianTradeOff
 from reticent.dashboard.opening import LARGEST, Source, opened, source_of
 from reticent.dashboard.opening_audit import parsed
 from reticent.dashboard.state import State, mechanism_of
 from reticent.errors import ArtifactError, ReticentError
-from reticent.mechanisms import Gaussian
+from reticent.mechanisms import DPSGD, Gaussian
 from reticent.records.run_ledger import RunLedger
 
 STATE = State.of({"mechanism": "gaussian", "noise_multiplier": "2", "attackers": ""})
@@ -111,6 +112,26 @@ def test_a_certificate_is_derived_again() -> None:
     assert "refused" in text_of(bad.page)
     page = shown("certificate.html", render_html(document).replace("<h1", "<h1 ", 1))
     assert "not what its document renders to" in text_of(page.page)
+
+
+def test_a_certificate_shows_whole_sentences_and_what_its_policy_says() -> None:
+    policy = Policy.model_validate(
+        {"schema": "reticent.policy/1", "limits": [{"measure": "advantage", "at_most": 0.1}], "ledger": True}
+    )
+    who = (WorstCase(), Relaxed())
+    made = certify(
+        DPSGD(1.1, 0.01, 1000), Declaration(subject="demo", created="2026-11-22"), adversaries=who, policy=policy
+    )
+    page = opened(Source("certificate.json", made.to_json().encode()), STATE, "light")
+    words = text_of(page.page)
+    assert len(max((one.sentence for one in made.assessments), key=len)) > 300
+    for one in made.assessments:
+        assert one.sentence in words
+    assert made.requirements
+    for check in made.requirements:
+        assert f"not met:  {check.name}: {check.detail}" in words or f"met:  {check.name}" in words
+    assert "A plan: nobody saw a run." in words
+    assert [note["text"] for note in page.figure["layout"]["annotations"]] == ["worst-case", "relaxed"]
 
 
 def test_scores_and_audits_are_judged_against_the_settings(tmp_path: Path) -> None:

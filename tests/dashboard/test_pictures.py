@@ -7,12 +7,13 @@ import pytest
 
 from reticent.accountants.profile import advantage
 from reticent.adversaries import Adversary, Membership, Mixed, Relaxed, WorstCase
+from reticent.certificates.sentences import even_guess, percent
 from reticent.dashboard.comparing import limit_of, map_figure
 from reticent.dashboard.figures import empty, risk_figure
 from reticent.dashboard.naming import remarks
-from reticent.dashboard.readings import assessed, points
+from reticent.dashboard.readings import assessed, points, summary
 from reticent.dashboard.state import State
-from reticent.dashboard.words import accuracy
+from reticent.dashboard.words import accuracy, answer_line
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
 
 RUN = DPSGD(1.1, 0.01, 1000)
@@ -41,6 +42,21 @@ def test_names_of_lines_stay_apart() -> None:
     for view in VIEWS:
         notes = risk_figure(found(RUN, WorstCase(), Relaxed(), Mixed()), view, "light")["layout"]["annotations"]
         assert len({(round(note["x"], 2), note["ax"]) for note in notes}) == 3, view
+
+
+def test_many_who_share_a_line_have_a_name_that_fits() -> None:
+    shown = [assessed(one, RUN, Neighbouring.REPLACE) for one in (WorstCase(), Membership())]
+    for usual, text in ((shown, "worst-case = membership"), ([*found(RUN, WorstCase()), *shown], "worst-case<br>= ")):
+        notes = risk_figure(usual, "curves", "light")["layout"]["annotations"]
+        assert notes[-1]["text"].startswith(text)
+        assert max(len(line) for line in notes[-1]["text"].split("<br>")) <= 24
+
+
+def test_the_headline_answers_each_question_that_somebody_asks() -> None:
+    shown = [assessed(WorstCase(), RUN, one) for one in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)]
+    line = answer_line(shown)
+    for one in shown:
+        assert f"more than {percent(even_guess(summary(one)), up=True)} of the time" in line
 
 
 def test_guesses_are_shown_as_what_they_gain() -> None:

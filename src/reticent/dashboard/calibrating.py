@@ -25,7 +25,7 @@ from reticent.dashboard.catalogue import TARGETS
 from reticent.dashboard.figures import Figure, empty, fitted, traces
 from reticent.dashboard.looks import GROUNDS
 from reticent.dashboard.naming import Line, names_of
-from reticent.dashboard.readings import assessed, summary
+from reticent.dashboard.readings import assessed, points, summary
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 
@@ -94,7 +94,9 @@ def _allowed(found: Sequence[Calibration], there: Sequence[Assessment], view: st
     risks = [summary(one).advantage.value or 0.0 for one in there]
     order = sorted(range(len(found)), key=lambda k: -risks[k])
     name = [c.adversary.name for c in found]
-    return names_of([Line(there[k], name[k], style_of(name[k]), risks[k] == max(risks)) for k in order], view, theme)
+    return names_of(
+        [Line(points(there[k], view), name[k], style_of(name[k]), risks[k] == max(risks)) for k in order], view, theme
+    )
 
 
 def _least(target: Target) -> float:

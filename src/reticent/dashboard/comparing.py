@@ -14,7 +14,7 @@ from reticent.calibration import Advantage, BayesSecurity, Success
 from reticent.dashboard.figures import Figure, base_layout, empty, fitted, traces
 from reticent.dashboard.looks import GROUNDS, SETTINGS
 from reticent.dashboard.naming import Line, names_of
-from reticent.dashboard.readings import summary
+from reticent.dashboard.readings import points, summary
 from reticent.dashboard.state import State, target_of
 from reticent.errors import ReticentError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
@@ -38,7 +38,7 @@ def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
         figure["data"] += traces(assessment, view, SETTINGS[name], f"{name}: worst case", theme, 2.6)
     riskiest = max(worst, key=lambda name: summary(worst[name]).advantage.value or 0.0)
     order = sorted(worst, key=lambda name: name != riskiest)
-    lines = [Line(worst[name], name, SETTINGS[name], name == riskiest) for name in order]
+    lines = [Line(points(worst[name], view), name, SETTINGS[name], name == riskiest) for name in order]
     figure["layout"]["annotations"] = names_of(lines, view, theme)
     return fitted(figure, list(worst.values()), view)
 

@@ -102,7 +102,7 @@ def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage |
     policy = policy_of(settings["policy"])
     judged = judge(policy, found.assessments) if policy and whole else None
     parts: dict[str, Any] = {
-        "headline": words.answer_line(found.assessments[0]),
+        "headline": words.answer_line(found.assessments),
         "accuracy": words.accuracy(found.assessments, waiting),
         "message": "",
         "table": "",

@@ -28,6 +28,8 @@ _PLACES: dict[str, tuple[float, tuple[float, float], tuple[int, int], tuple[int,
 }
 _ALIKE = 6
 """Decimals at which two lines are one."""
+_LONGEST = 24
+"""Letters of a name on one line of text."""
 _WIDE = 2.0
 """A bound above its lower end by this factor shows how exact the proof is, not the attacker."""
 
@@ -37,13 +39,13 @@ class Line:
     """A line of a picture.
 
     Attributes:
-        assessment: what it shows.
+        read: its points.
         name: as it is written beside it.
         style: how it is drawn.
         outer: whether its name is on the side of more risk, where no other line is.
     """
 
-    assessment: Assessment
+    read: Points
     name: str
     style: Style
     outer: bool
@@ -53,7 +55,7 @@ def names(assessments: Sequence[Assessment], view: str, theme: str) -> list[dict
     """A name for each attacker's line, beside it and tied to it."""
     usual = assessments[0].neighbouring if assessments else None
     lines = [  # under another relation, the worst case has a line of its own
-        Line(one, called(one, usual), style_of(one.adversary.name), one.adversary.name == "worst-case")
+        Line(points(one, view), called(one, usual), style_of(one.adversary.name), one.adversary.name == "worst-case")
         for one in assessments
     ]
     return names_of(lines, view, theme)
@@ -63,7 +65,7 @@ def names_of(lines: Sequence[Line], view: str, theme: str) -> list[dict[str, Any
     """A name for each line, those of most risk first; one for all who share a line, so that nobody vanishes."""
     together: dict[tuple[float, ...], list[Line]] = {}
     for line in lines:
-        together.setdefault(tuple(np.round(points(line.assessment, view).claimed[::8], _ALIKE)), []).append(line)
+        together.setdefault(tuple(np.round(line.read.claimed[::8], _ALIKE)), []).append(line)
     groups = list(together.values())
     return [note for k, group in enumerate(groups) for note in _name(group, k, len(groups), view, theme)]
 
@@ -72,7 +74,7 @@ def _name(group: Sequence[Line], k: int, count: int, view: str, theme: str) -> l
     of_worst, (first, last), outwards, inwards = _PLACES[view]
     outer, colour = group[0].outer, group[0].style.on(theme)
     share = of_worst if k == 0 else 1.0 - of_worst if outer else first + (last - first) * (k - 1) / max(count - 2, 1)
-    read = points(group[0].assessment, view)
+    read = group[0].read
     at = _at(read, view, share)
     x, y = float(read.x[at]), float(read.claimed[at])
     if view == "guesses":
@@ -86,7 +88,7 @@ def _name(group: Sequence[Line], k: int, count: int, view: str, theme: str) -> l
         {
             "x": math.log10(x) if log_x else x,
             "y": math.log10(y) if log_y else y,
-            "text": " = ".join(line.name for line in group),
+            "text": _together([line.name for line in group]),
             "font": {"color": colour, "size": 12},
             "showarrow": True,
             "arrowhead": 0,
@@ -99,6 +101,15 @@ def _name(group: Sequence[Line], k: int, count: int, view: str, theme: str) -> l
             "bgcolor": f"{GROUNDS[theme].label}bb",
         }
     ]
+
+
+def _together(found: Sequence[str]) -> str:
+    """Names of one line; a relation that all share is said once, and what is long has several lines."""
+    relations = {name.partition(", ")[2] for name in found}
+    shared = f", {relations.pop()}" if len(relations) == 1 and "" not in relations else ""
+    bare = [name.removesuffix(shared) for name in found] if shared else found
+    joined = " = ".join(bare) + shared
+    return joined if len(joined) <= _LONGEST else "<br>= ".join(bare) + shared
 
 
 def called(assessment: Assessment, usual: Neighbouring | None) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from dash import html
 
 from reticent.adversaries import WorstCase, style_of
@@ -22,7 +23,8 @@ from reticent.dashboard import opening_audit, opening_progress, words
 from reticent.dashboard.catalogue import OF_SAMPLERS
 from reticent.dashboard.checking import checked
 from reticent.dashboard.figures import Figure, empty, risk_figure
-from reticent.dashboard.readings import answer, told
+from reticent.dashboard.naming import Line, names_of
+from reticent.dashboard.readings import Points, answer, told
 from reticent.dashboard.released import release_in
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
 from reticent.errors import ArtifactError, UnsupportedError
@@ -36,6 +38,8 @@ from reticent.records.run_warnings import RunWarning
 
 LARGEST = 8 << 20
 """Bytes of a file that a page may send or open."""
+_SENTENCE = 2000
+"""Letters of a sentence of a certificate: a number that is cut is another number."""
 _SCORES = (".npz", ".csv", ".parquet")
 
 
@@ -207,15 +211,22 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
     signed = "signed: check it with the issuer's key by reticent verify --key" if known else "not signed"
     declared = {k: inert(str(v)) for k, v in certificate.declared.model_dump(mode="json").items() if v}
     page = [
-        html.H2(inert(certificate.headline)),
+        html.H2(inert(certificate.headline, _SENTENCE)),
+        *([] if certificate.ledger else [html.P("A plan: nobody saw a run.", className="warning")]),
         *_faults(
             wrong, "This certificate is refused", f"All {outcome.equal} numbers and texts that can be derived agree."
         ),
-        html.Ul([html.Li([inert(a.sentence), " ", html.Em(a.claim)]) for a in certificate.assessments]),
+        *_requirements(certificate),
+        *[html.P(inert(one.text, _SENTENCE), className="warning") for one in certificate.warnings],
+        html.Ul([html.Li([inert(a.sentence, _SENTENCE), " ", html.Em(a.claim)]) for a in certificate.assessments]),
         words.pairs([("edition", certificate.edition.value), ("signature", signed), *declared.items()]),
     ]
-    figure = empty("curves", theme)
+    figure, usual = empty("curves", theme), [record.neighbouring for record in certificate.assessments[:1]]
+    lines = []
     for record in certificate.assessments:
+        name = inert(record.adversary if record.neighbouring in usual else f"{record.adversary}, {record.neighbouring}")
+        read = Points(np.array([0.0, *record.curve.fpr]), np.array([1.0, *record.curve.fnr]), None, None)
+        lines.append(Line(read, name, style_of(record.adversary), record.adversary == "worst-case"))
         figure["data"].append(
             {
                 "type": "scatter",
@@ -223,10 +234,30 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
                 "x": [0.0, *record.curve.fpr],
                 "y": [1.0, *record.curve.fnr],
                 "line": style_of(record.adversary).line(theme),
-                "name": f"{inert(record.adversary)} ({record.claim})",
+                "name": f"{name} ({record.claim})",
             }
         )
+    figure["layout"]["annotations"] = names_of(lines, "curves", theme)
     return Opened(page, figure)
+
+
+def _requirements(certificate: Certificate) -> list[Any]:
+    """What the issuer's policy asked, and what became of it: what was not met first."""
+    stated = certificate.requirements
+    if stated is None:
+        return [html.P("No threshold was set.", className="quiet")]
+    rows = [
+        html.Li(
+            [
+                html.Strong("\u2713 met: " if one.passed else "\u2717 not met: "),
+                inert(one.name, _SENTENCE),
+                "" if one.passed else f": {inert(one.detail, _SENTENCE)}",
+            ],
+            className="good" if one.passed else "bad",
+        )
+        for one in sorted(stated, key=lambda one: one.passed)
+    ]
+    return [html.Ul(rows, className="verdicts")]
 
 
 def _scores(source: Source, settings: State, theme: str) -> Opened:

@@ -48,7 +48,7 @@ def sheet(settings: State, found: Answer) -> str:
     judged = judge(policy, shown) if policy else None
     pieces = [
         parts.P("A plan: nobody saw a run. These numbers are of settings, not of a model.", className="message"),
-        parts.H1(words.answer_line(shown[0]), className="answer"),
+        parts.H1(words.answer_line(shown), className="answer"),
         parts.P(f"Released: {in_words(mechanism_of(settings))}."),
         parts.P(words.accuracy(shown), className="quiet"),
         *([parts.P(judged.line()), *judged.others()] if judged else []),

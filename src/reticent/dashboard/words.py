@@ -47,9 +47,9 @@ def _field(name: str) -> str:
     return known.get(name, name.replace("_", " ").capitalize())
 
 
-def answer_line(worst: Assessment) -> str:
-    """The answer in one sentence; an estimate says *about*."""
-    return headline([summary(worst)])
+def answer_line(assessments: Sequence[Assessment]) -> str:
+    """The answer of the worst case, one sentence for each question that somebody asks; an estimate says *about*."""
+    return headline([summary(one) for one in assessments if one.adversary.name == "worst-case"])
 
 
 def accuracy(assessments: Sequence[Assessment], waiting: Sequence[str] = ()) -> str:
