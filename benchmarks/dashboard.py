@@ -94,9 +94,9 @@ def server() -> Iterator[str]:
 
 
 @contextmanager
-def page(browser: Any, address: str, query: str) -> Iterator[Any]:
+def page(browser: Any, address: str, query: str, width: int = 1280) -> Iterator[Any]:
     """A page that nobody has opened before, once it rests."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = browser.new_context(viewport={"width": width, "height": 900})
     context.add_init_script(SCRIPT)
     shown = context.new_page()
     shown.goto(f"{address}&{query}")

@@ -124,7 +124,7 @@ def test_on_a_phone_the_number_stays_and_settings_are_below_the_chart(opened: Ca
 def test_lines_that_coincide_share_a_name(opened: Callable[..., Any]) -> None:
     page = opened(PLAIN)
     settle(page)
-    assert "worst-case = membership" in (page.text_content("#figure .annotation") or "")
+    assert "worst-case= membership" in (page.text_content("#figure .annotation") or "")
 
 
 @pytest.mark.parametrize("view", ["curves", "roc", "profile", "guesses"])
@@ -182,7 +182,7 @@ def test_a_jump_is_asked_at_once_and_a_drag_where_it_ends(opened: Callable[..., 
             await new Promise((next) => setTimeout(next, 20));
         }
     }""")
-    page.wait_for_function("location.search.includes('sample_rate')")
+    page.wait_for_function("() => location.search.includes('sample_rate')")
     page.wait_for_timeout(1500)
     questions = [one for one in asked if '"ask-calibrate"' in one and "calibrate-table" in one]
     assert 2 <= len(questions) <= 6, "the first place of the drag, and the last; a busy machine may rest between"

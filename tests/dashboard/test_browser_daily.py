@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.dashboard.test_browser import CHROMIUM, PLAIN, TOO_WIDE, browser, keep, opened
+from tests.dashboard.test_browser import CHROMIUM, PANELS, PLAIN, TOO_WIDE, browser, keep, opened
 from tests.dashboard.test_browser_broken import typed
 
 __all__ = ["browser", "opened"]
@@ -145,10 +145,15 @@ def of(figure: str) -> str:
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_names_stay_apart_on_the_page(opened: Callable[..., Any], width: int) -> None:
-    for view in ("curves", "roc", "profile", "guesses"):
-        page = opened(f"attackers=relaxed,mixed&view={view}", width)
-        page.wait_for_function("document.querySelectorAll('#figure .annotation').length === 3")
-        assert apart(page, of("#figure")) == [], view
+    asked = [(f"attackers=relaxed,mixed&view={view}", 3) for view in ("curves", "roc", "profile", "guesses")]
+    for query, names in (*asked, (PANELS["estimate"], 4), (PANELS["everybody"], 5)):
+        page = opened(query, width)
+        page.wait_for_function(f"() => document.querySelectorAll('#figure .annotation').length === {names}")
+        assert apart(page, of("#figure")) == [], query
+        cut = """() => [...document.querySelectorAll('#figure .annotation-text')].filter(e => {
+            const a = e.getBoundingClientRect(), b = e.closest('svg').getBoundingClientRect();
+            return a.left < b.left || a.right > b.right; }).map(e => e.textContent)"""
+        assert page.evaluate(cut) == [], query
         page.context.close()
 
 

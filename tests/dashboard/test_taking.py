@@ -127,6 +127,15 @@ class TestAPolicyOverTheNumbers:
         assert "the policy" in answer["parts"]["message"]
 
 
+def test_what_was_asked_before_is_answered_alike() -> None:
+    asked = sent(mechanism="gaussian", noise_multiplier="3.21", attackers="attribute")
+    proof, again = (json.loads(explore(Turns(), {**asked, "stage": stage})) for stage in ("proof", "first"))
+    assert again["next"] is None
+    assert again["parts"]["headline"] == proof["parts"]["headline"]
+    assert proof["parts"]["headline"].count("more than") == 2, "both questions, as the attacker asks the second"
+    assert again["parts"]["cards"] == proof["parts"]["cards"]
+
+
 class TestTheBudget:
     def test_the_steps_that_are_left_keep_the_target_and_one_more_does_not(self) -> None:
         target = target_of(State.of({"target": "advantage", "goal": "0.1"}))

@@ -72,8 +72,9 @@ def _first(turns: Turns, asked: Asked) -> dict[str, Any]:
     answered = {drawn.adversary.name for drawn in found}
     waiting = tuple(who.name for who in everybody if who.name not in answered)
     whole = not waiting and all(drawn.claim.proven or drawn.truth for drawn in found)
-    after = None if whole and asked.settings["view"] != "table" else Stage.PROOF
-    return _shown(asked, Answer(tuple(found), {}), waiting, after)
+    if whole and asked.settings["view"] != "table":  # all is known; so is the worst case of every relation
+        return _shown(asked, answer(everybody, mechanism_of(asked.settings), relation_of(asked.settings)), (), None)
+    return _shown(asked, Answer(tuple(found), {}), waiting, Stage.PROOF)
 
 
 def _proof(turns: Turns, asked: Asked) -> dict[str, Any]:

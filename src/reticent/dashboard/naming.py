@@ -21,15 +21,13 @@ LOWEST = 1e-10
 _LOGS = {"curves": (False, False), "roc": (True, True), "profile": (False, True), "guesses": (False, False)}
 _PLACES: dict[str, tuple[float, tuple[float, float], tuple[int, int], tuple[int, int]]] = {
     # where the worst case is named, between where the others are, how far from the line each (right and down)
-    "curves": (0.45, (0.22, 0.62), (-14, 20), (42, -34)),
+    "curves": (0.45, (0.13, 0.62), (-14, 20), (30, -34)),
     "roc": (0.45, (0.18, 0.6), (-30, -24), (34, 34)),
     "profile": (0.30, (0.65, 0.88), (44, -14), (-12, 18)),
     "guesses": (0.58, (0.46, 0.32), (44, -20), (-10, -22)),
 }
 _ALIKE = 6
 """Decimals at which two lines are one."""
-_LONGEST = 24
-"""Letters of a name on one line of text."""
 _WIDE = 2.0
 """A bound above its lower end by this factor shows how exact the proof is, not the attacker."""
 
@@ -104,12 +102,10 @@ def _name(group: Sequence[Line], k: int, count: int, view: str, theme: str) -> l
 
 
 def _together(found: Sequence[str]) -> str:
-    """Names of one line; a relation that all share is said once, and what is long has several lines."""
+    """Names of one line, below each other; a relation that all share is said once."""
     relations = {name.partition(", ")[2] for name in found}
     shared = f", {relations.pop()}" if len(relations) == 1 and "" not in relations else ""
-    bare = [name.removesuffix(shared) for name in found] if shared else found
-    joined = " = ".join(bare) + shared
-    return joined if len(joined) <= _LONGEST else "<br>= ".join(bare) + shared
+    return ("<br>= ".join(name.removesuffix(shared) for name in found) + shared).replace(", ", ",<br>")
 
 
 def called(assessment: Assessment, usual: Neighbouring | None) -> str:
