@@ -35,7 +35,7 @@ from reticent.pairs import (
 )
 from reticent.risk import delta_at_epsilon, epsilon_at_delta
 
-ADD = Neighbouring.ADD_REMOVE
+ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 ABSENT, PRESENT = np.array([0.5, 0.3, 0.15, 0.05]), np.array([0.2, 0.25, 0.25, 0.3])
 EPSILONS = np.array([0.0, 0.3, 0.7, 1.2, 1.8])
 LAWS = (Fixed(3), Geometric(4), NegativeBinomial(4, 0.0), NegativeBinomial(3, -0.5), Poisson(2.5))
@@ -233,6 +233,18 @@ def test_as_a_document_and_back() -> None:
     for wrong in ({"kind": "binomial", "mean": 3}, {"kind": "geometric"}, {"kind": "geometric", "mean": 0.5}, {}, 7):
         with pytest.raises(ArtifactError):
             mechanism_of({**record, "runs": wrong})
+
+
+@pytest.mark.parametrize(
+    ("noise", "delta", "relation"), [(0.25, 1e-12, ADD), (2.0, 1e-300, ADD), (0.02, 1e-15, REPLACE)]
+)
+def test_no_lower_end_exceeds_all_runs_together(noise: float, delta: float, relation: Neighbouring) -> None:
+    """The two that rank lowest win together with a probability that 1 minus what is outside of it is all noise of.
+
+    Epsilon was at least 72.7 at noise 1/4, where both runs together have at most 55.2; and infinite twice.
+    """
+    best = WorstCase().assess(Selection(Gaussian(noise), Fixed(2)), relation).measure(epsilon_at_delta, delta)
+    assert best.lower <= epsilon_at_delta(compose(Gaussian(noise, 2), relation).pessimistic, delta)
 
 
 def test_a_threshold_beside_zero_is_none() -> None:

@@ -43,6 +43,8 @@ class Accuracy:
         coarse: at which the last of these is looked for.
         paths: at how many of these scores are found that attain it, nearly.
         rounding: relative, of sums of positive terms.
+        outside: relative, of the probability outside two places: where it is all but 1, what is inside is lost.
+        least: mass of a cell whose own underflows, where more of it is the safe side.
     """
 
     thresholds: int = 301
@@ -53,9 +55,12 @@ class Accuracy:
     coarse: int = 21
     paths: int = 41
     rounding: float = 1e-9
+    outside: float = 4e-15
+    least: float = 1e-300
 
 
 _ACCURACY = Accuracy()
+_LESS, _MORE = 1.0 - _ACCURACY.outside, 1.0 + _ACCURACY.outside
 _SCALES = np.geomspace(1e-6, 700.0, 1200)  # among which the largest loss that matters is looked for
 _FLAT = 1e-2  # relative: a delta that falls no further
 _BESIDE = 1e-9  # relative to the range of losses: as good as 0
@@ -168,7 +173,7 @@ def _below(run: TradeOff, runs: Runs) -> Polygon:
 def _attained(run: TradeOff, runs: Runs) -> LogErrors:
     ahead, back = _largest(run), _largest(run.reversed)
     losses = np.linspace(-back, ahead, _ACCURACY.thresholds)
-    cells = _Cells.of(polygon_through(run.errors(losses)).vertices, runs)
+    cells = _Cells.of(polygon_through(run.errors(losses)).vertices, runs, _ACCURACY.least)
     furthest = min(ahead + runs.most_loss(ahead, back), _FURTHEST)
     return cells.below(runs, np.exp(np.append(0.0, np.geomspace(1e-2 * furthest, furthest, _ACCURACY.paths))))
 
@@ -217,13 +222,17 @@ class _Cells:
     mass_present: np.ndarray
 
     @classmethod
-    def of(cls, vertices: LogErrors, runs: Runs) -> _Cells:
-        """Those between the vertices of a polygon, split where F' changes within one: that changes nothing else."""
+    def of(cls, vertices: LogErrors, runs: Runs, least: float = 0.0) -> _Cells:
+        """Those between the vertices of a polygon, split where F' changes within one: that changes nothing else.
+
+        ``least``: the smallest mass of a cell that has one, under "absent".
+        """
         fpr, tnr, fnr, tpr = (rate[::-1] for rate in vertices)
         if tpr[-1] > -np.inf:  # outcomes that "absent" excludes
             fpr, tnr, fnr, tpr = (np.append(rate, end) for rate, end in zip((fpr, tnr, fnr, tpr), _TOP, strict=True))
+        logs = log_difference(fpr[:-1], fpr[1:], tnr[1:], tnr[:-1])
         masses = [
-            np.exp(log_difference(fpr[:-1], fpr[1:], tnr[1:], tnr[:-1])),
+            np.where(logs > -np.inf, np.maximum(np.exp(logs), least), 0.0),
             np.exp(log_difference(tpr[:-1], tpr[1:], fnr[1:], fnr[:-1])),
         ]
         ends = [np.exp(rate) for rate in (tnr, fpr, fnr, tpr)]
@@ -266,13 +275,15 @@ class _Cells:
         half, own = 0.5 * self.mass_absent[: cell + 1], 0.5 * self.mass_absent[cell]
         middle = self.absent[: cell + 1] + half + 0.5 * (self.over_absent[cell] + self.over_absent[cell + 1])
         middle[cell] = 1.0 - own  # places in one cell form a triangle: its corners are inside 0 or all
-        level, rise = runs.first(middle), runs.second(middle)
-        least = runs.first(np.append(self.absent[1 : cell + 1] + self.over_absent[cell], 1.0))
+        rise = runs.second(middle)
+        level = runs.first(middle) - rise * middle * _ACCURACY.outside
+        least = runs.first(np.append((self.absent[1 : cell + 1] + self.over_absent[cell]) * _MORE, 1.0))
         furthest = half + own
         furthest[cell] = own
         below_zero = level < rise * furthest * (1.0 - _ACCURACY.rounding)  # then the least value in place of the plane
         for upper in (0, 1):
-            gain = runs.first(self.present[: cell + 2] + self.over_present[cell + upper]) * self.mass_present[cell]
+            outside = (self.present[: cell + 2] + self.over_present[cell + upper]) * _LESS
+            gain = runs.first(outside) * self.mass_present[cell]
             gain[-1] = runs.first(np.ones(1))[0] * self.mass_present[cell]
             shift = own if upper else -own
             low, high = half + shift, half - shift
@@ -290,8 +301,8 @@ class _Cells:
         """
         count, nodes = len(self.mass_absent), self.absent[:-1]
         middle = 0.5 * (self.over_present[:-1] + self.over_present[1:])
-        gain = runs.first(np.add.outer(middle, self.present[:-1])) * self.mass_present[:, None]
-        ends = runs.first(np.add.outer(self.over_absent, nodes))
+        gain = runs.first(np.add.outer(middle, self.present[:-1]) * _MORE) * self.mass_present[:, None]
+        ends = runs.first(np.add.outer(self.over_absent, nodes) * _LESS)
         loss = 0.5 * (ends[:-1] + ends[1:]) * self.mass_absent[:, None]
         rest, chosen = np.zeros((len(slopes), count)), np.zeros((count, len(slopes), count), dtype=np.int16)
         worth = np.zeros((count, len(slopes)))
