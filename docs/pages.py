@@ -92,18 +92,29 @@ def _theorems() -> Iterator[str]:
     yield (
         "\nEvery theorem that a number may follow from. A certificate, `--json` and notes cite these keys. Each leads "
         "to the section that proves it (or states it as its paper does), to the code that uses it, and to the tests of "
-        "that code. "
+        "that code. To run the tests of one theorem, type this in a checkout, with the file of its row:\n\n"
+        "```text\nmake env\n.venv/bin/python -m pytest tests/adversaries/test_final_model.py\n```\n\n"
+        "The head of the file says which theorems it tests. `-m slow` runs its longer tests, where it has some. "
         "[Conditions](../concepts/conditions.md) says what each assumes about training, "
         "[the bibliography](bibliography.md) has the papers.\n"
     )
     yield "| theorem | says | proof | code | tests |\n|---|---|---|---|---|"
     for key, known in sorted(THEOREMS.items()):
         module, _, name = known.code.partition(":")
+        code = f"[`{module}`](../../{_file(module)}): `{name}`"
+        tests = f"[`{known.tests}`](../../{known.tests})"
         page, _, anchor = known.proof.partition("#")
         link = os.path.relpath(known.proof, "theory")
         section = f"[{page.removeprefix('theory/').removesuffix('.md')}: {anchor.replace('-', ' ')}]({link})"
         says = known.says if known.holds else f"**Does not hold.** {known.says}"
-        yield f"| `{key}` | {_cell(says)} | {section} | `{module}`: `{name}` | `{known.tests}` |"
+        yield f"| `{key}` | {_cell(says)} | {section} | {code} | {tests} |"
+
+
+def _file(module: str) -> str:
+    """The file of ``module``, from the root of the checkout."""
+    path = Path("src", *module.split("."))
+    package = (HERE.parent / path).is_dir()
+    return (path / "__init__.py" if package else path.with_suffix(".py")).as_posix()
 
 
 def architecture() -> str:

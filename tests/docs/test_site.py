@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from reticent.proofs.references import THEOREMS
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.docs
@@ -18,6 +21,10 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "index.html").exists()
+    page = tmp_path / "theory" / "theorems.html"
+    linked = [page.parent / link for link in re.findall(r'href="([^"]+\.py)"', page.read_text(encoding="utf-8"))]
+    assert len(linked) >= 2 * len(THEOREMS)
+    assert all(path.is_file() for path in linked)
 
 
 def test_every_public_name_is_in_the_reference() -> None:

@@ -14,6 +14,7 @@ import pytest
 from reticent.proofs.references import PAPERS, THEOREMS
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/theory/theorems.md"
 each = pytest.mark.parametrize("theorem", THEOREMS.values(), ids=lambda theorem: theorem.key)
 
 
@@ -51,6 +52,15 @@ def test_a_theorem_has_a_section_that_names_it(theorem) -> None:
 def test_the_code_exists_and_mentions_the_theorem(theorem) -> None:
     source = inspect.getsource(coded(theorem.code))
     assert re.search(rf"{re.escape(theorem.key)}(?![\w-])", source), theorem.code
+
+
+@each
+def test_the_page_links_the_file_of_the_code_and_of_the_tests(theorem) -> None:
+    row = re.search(rf"^\| `{re.escape(theorem.key)}` .*$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert row, theorem.key
+    linked = {(PAGE.parent / link).resolve() for link in re.findall(r"\]\(([^)#]+)\)", row[0])}
+    module = importlib.import_module(theorem.code.partition(":")[0])
+    assert {Path(str(module.__file__)), ROOT / theorem.tests} <= linked
 
 
 @each
