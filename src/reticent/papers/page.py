@@ -20,9 +20,10 @@ Each picture leads to its numbers: what the paper prints, and what comes out her
 number lies within the stated tolerance of ours. *Differs* means that at least one does not. Tables that print no number
 (notation; threat models and attacks side by side) have no entry.
 
-`reticent reproduce` lists the same verdicts. In a checkout, `reticent reproduce glrt/figure-8` runs one entry again and
-says whether it drifted from the stored result; with `--keep` it stores the new result and picture.
-`reticent reproduce all --quick` runs everything that needs no long training. The scripts are in `experiments/<paper>/`.
+`reticent reproduce` lists the same verdicts. To run an entry again you need a checkout of the repository: the scripts
+are in `experiments/<paper>/`, and no wheel holds them. `reticent reproduce glrt/figure-8` says whether it drifted from
+the stored result; with `--keep` it stores the new result and picture. `reticent reproduce all --quick` runs everything
+that needs no long training.
 """
 
 _LONGEST = 30
