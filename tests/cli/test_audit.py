@@ -82,6 +82,42 @@ def test_confidence_and_rules_arrive(capsys, scores: Path) -> None:
     assert again[0] != audit(capsys, scores, "--rule", "split:0.4", "--seed", "8")
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "no claim was tested"),
+        (("--against-mu", "1"), "mu=1.0: CONSISTENT"),
+        (("--noise-multiplier", "1"), "release that is claimed: Gaussian: noise multiplier 1, 1 release"),
+        (
+            ("--noise-multiplier", "1", "--sample-rate", "0.01", "--steps", "1000"),
+            "release that is claimed: DPSGD: noise multiplier 1, sample rate 0.01 (poisson), 1000 steps",
+        ),
+        (("--claim", "event.json"), "release that is claimed: Gaussian: noise multiplier 1.5, 1 release"),
+    ],
+)
+def test_the_release_that_is_claimed_is_said(capsys, scores: Path, monkeypatch, options, said: str) -> None:
+    monkeypatch.chdir(scores.parent)
+    Path("event.json").write_text('{"kind": "gaussian", "noise_multiplier": 1.5}')
+    code, out, _ = run(capsys, ["audit", scores, *options])
+    assert code == 0
+    assert said in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--claim", "event.json", "--steps", "3"), "--steps must be left out: the file of --claim says it"),
+        (("--claim", "none.json"), "none.json: cannot be read"),
+        (("--noise-multiplier", "1", "--dimension", "0"), "--dimension must be a whole number >= 1, got 0"),
+    ],
+)
+def test_a_claim_that_cannot_be_tested(capsys, scores: Path, monkeypatch, options, said: str) -> None:
+    monkeypatch.chdir(scores.parent)
+    code, out, err = run(capsys, ["audit", scores, *options])
+    assert (code, out) == (2, "")
+    assert said in err
+
+
 def test_dp_sgd_and_other_adversaries(capsys, scores: Path) -> None:
     arguments = ["--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "100", "--against", "membership"]
     document = audit(capsys, scores, *arguments)

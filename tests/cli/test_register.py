@@ -40,6 +40,16 @@ def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
     assert run(capsys, "register", "show", "r", "--key", "k.pub", "--head", "1" * 64)[0] == 2
 
 
+@pytest.mark.parametrize("wrong", [{"--name": ""}, {"--name": "x" * 501}, {"--budget": ""}])
+def test_a_register_needs_a_name_and_a_budget(capsys, tmp_path, wrong: dict[str, str]) -> None:
+    given = {"--name": "clinic", "--budget": "mu=1", **wrong}
+    words = [word for pair in given.items() for word in pair]
+    code, out, err = run(capsys, "register", "open", str(tmp_path / "r"), *words, "--sign", str(tmp_path / "k"))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{next(iter(wrong))} must be a text of 1 to 500 characters" in err
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_goes_with_one_release_only(capsys, tmp_path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"kind": "gaussian", "noise_multiplier": 2.0}))
     code, _, err = run(capsys, "certify", str(tmp_path / "a.json"), str(tmp_path / "a.json"), "--steps", "3")

@@ -136,6 +136,13 @@ def test_keygen_overwrites_nothing(tmp_path: Path, capsys) -> None:
     assert (tmp_path / "key").read_bytes() == before
 
 
+def test_keygen_puts_two_keys_into_two_files(tmp_path: Path, capsys) -> None:
+    code, out, err = run(capsys, "keygen", tmp_path / "key", "--public", tmp_path / "." / "key")
+    assert (code, out) == (2, "")
+    assert "cannot hold both keys" in err
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("more", [("none/key",), ("key", "--public", "none/key.pub")])
 def test_keygen_makes_no_folder(tmp_path: Path, capsys, monkeypatch, more: tuple[str, ...]) -> None:
     monkeypatch.chdir(tmp_path)

@@ -64,7 +64,8 @@ class Audited(Table):
 
     def notes(self) -> list[str]:
         """What became of each claim."""
-        return [f"claim {name}: {verdict.finding}" for name, verdict in self.report.verdicts.items()]
+        found = [f"claim {name}: {verdict.finding}" for name, verdict in self.report.verdicts.items()]
+        return found or ["no claim was tested: give claim="]
 
     def plot(self, axes: Sequence[Axes] | None = None) -> Any:
         """Draw the measured curve with its band, and the claims: error rates, and confident accusations.
@@ -105,7 +106,8 @@ def audit(
     Args:
         scores: ``reticent.auditing.Scores``, or the scores of members; higher is more member-like.
         non_member_scores: the scores of non-members, unless ``scores`` has both.
-        claim: what is claimed: a mechanism (its worst case), a curve, or curves by name.
+        claim: what is claimed: a mechanism, or a file or ledger that says what was released (its worst case); a curve;
+            or curves by name.
         neighbouring: between which data sets, for a mechanism.
         options: of ``reticent.auditing.report.audit``: ``confidence``, ``delta``, ``fprs``, ``rule``, ``guesses``.
 

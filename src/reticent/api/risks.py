@@ -88,7 +88,7 @@ class Assessments(Table, Sequence[Assessment]):
 
     def title(self) -> str:
         """What was released."""
-        return _in_short(self.mechanism)
+        return in_short(self.mechanism)
 
     def columns(self) -> tuple[str, ...]:
         """Who attacks under which relation, how strong the claim is, and the numbers."""
@@ -234,7 +234,8 @@ def mechanism_of(what: Any) -> Mechanism:
     raise ParameterError("mechanism", None if what is None else type(what).__name__, hint)
 
 
-def _in_short(mechanism: Mechanism) -> str:
+def in_short(mechanism: Mechanism) -> str:
+    """What was released, in one line: at most three parts."""
     parts = getattr(mechanism, "parts", (mechanism,))
     shown = [_one(part) for part in parts[:3]]
     return "; then ".join(shown + ([f"{len(parts) - 3} more"] if len(parts) > 3 else []))

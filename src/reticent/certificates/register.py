@@ -40,9 +40,11 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 REGISTER = "application/vnd.reticent.register+json"
+LONGEST = 500
+"""Characters of a name or a budget."""
 _LARGEST = 64 << 20
 _FIRST = "0" * 64
-_Text = Annotated[str, Field(min_length=1, max_length=500)]
+_Text = Annotated[str, Field(min_length=1, max_length=LONGEST)]
 
 
 class Opened(Closed):

@@ -11,6 +11,7 @@ import numpy as np
 
 from reticent import _check
 from reticent.adversaries import assess, assess_answerable
+from reticent.api.documents import release_in
 from reticent.auditing import (
     Bonferroni,
     Design,
@@ -118,7 +119,7 @@ def check_before_work(
         audit_files(page)
 
 
-def check_fit(kind: str, attack: str, target: int, release: Mapping[str, float | None]) -> None:
+def check_fit(kind: str, attack: str, target: int, release: Mapping[str, Any]) -> None:
     """Refuse options that this kind of source would ignore.
 
     Raises:
@@ -227,13 +228,24 @@ def ledger_mechanism(source: Path) -> Mechanism:
 
 
 def mechanism_of(
-    noise_multiplier: float | None, sample_rate: float | None, steps: int | None, dimension: int | None
+    claim: Path | None,
+    noise_multiplier: float | None,
+    sample_rate: float | None,
+    steps: int | None,
+    dimension: int | None,
 ) -> Mechanism | None:
-    """The release that scores are tested against; None if none was described."""
+    """The release that scores are tested against, of a file or of options; None if none was described."""
+    if dimension is not None:
+        _check.count(dimension=dimension)
+    if claim is not None:
+        for name, value in {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps}.items():
+            if value is not None:
+                raise ParameterError(name, value, "left out: the file of --claim says it", shown=False)
+        return release_in(claim).mechanism
     if noise_multiplier is None:
         for name, value in {"sample_rate": sample_rate, "steps": steps, "dimension": dimension}.items():
             if value is not None:
-                raise ParameterError(name, value, "left out unless --noise-multiplier is given", shown=False)
+                raise ParameterError(name, value, "left out unless --noise-multiplier or --claim is given", shown=False)
         return None
     if sample_rate is None and steps is None:
         return Gaussian(noise_multiplier, dimension=1 if dimension is None else dimension)
@@ -250,10 +262,10 @@ def claims_of(
     claims: dict[str, TradeOff] = {}
     against = given["against"]
     if mechanism is None and against:
-        raise ParameterError("noise_multiplier", None, "given, so that --against has a release", shown=False)
+        raise ParameterError("noise_multiplier", None, "given, or --claim, so that --against has a release", shown=False)
     for name, value in given.items():
         if mechanism is None and value not in (None, ()):
-            raise ParameterError(name, str(value), "left out unless --noise-multiplier is given", shown=False)
+            raise ParameterError(name, str(value), "left out unless --noise-multiplier or --claim is given", shown=False)
     if mechanism is not None:
         names = against or ["worst-case"]
         _, attackers = told_apart(type(mechanism), names, given)

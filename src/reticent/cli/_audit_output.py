@@ -8,9 +8,11 @@ from pathlib import Path
 
 import click
 
+from reticent.api.risks import in_short
 from reticent.auditing import AuditReport, Plan, ThresholdRule, Unit
 from reticent.cli._tables import print_table, say
 from reticent.curves import TradeOff
+from reticent.mechanisms import Mechanism
 from reticent.text import by_whom, digits, printable
 
 
@@ -19,14 +21,18 @@ def strict_json(document: Mapping[str, object]) -> None:
     click.echo(json.dumps(document, allow_nan=False, indent=2))
 
 
-def print_audit(report: AuditReport) -> None:
-    """What was audited, the verdicts, bounds and rates, then what a reader must know."""
+def print_audit(report: AuditReport, claimed: Mechanism | None) -> None:
+    """What was audited and for which release, the verdicts, bounds and rates, then what a reader must know."""
     members, others = len(report.scores.member), len(report.scores.non_member)
     for key, lead in (("subject", "This audits "), ("release", "The release: ")):
         if key in report.scores.meta:
             say(f"{lead}{printable(report.scores.meta[key], 400)}.")
     title = f"{printable(report.scores.meta.get('attack', 'scores'), 100)}: {members} members, {others} non-members"
     say(f"{title}; design: {report.scores.design}")
+    if claimed is not None:
+        say(f"release that is claimed: {in_short(claimed)}")
+    if not report.verdicts:
+        say("no claim was tested: describe the release, or give a curve with --against-mu")
     for name, verdict in report.verdicts.items():
         say(f"{name}: {verdict.finding.upper()}. {verdict.reason}")
     _print_bounds(report)

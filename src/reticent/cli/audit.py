@@ -38,7 +38,8 @@ _OF_ONE_RECORD = (
 _COINS = "left out unless the design is one-run"
 CONFIDENCE = option("confidence", float, "Confidence of each statement.", 0.95)
 _OF_RELEASE = (
-    option("noise_multiplier", float, "For scores: the release they are tested against."),
+    option("claim", Path, "For scores: the file that says what was released, as for risk ledger: a ledger, mechanism or DpEvent."),
+    option("noise_multiplier", float, "For scores: the release that they are tested against; alone, one Gaussian release."),
     option("sample_rate", float, "With --steps: DP-SGD."),
     option("steps", int, "With --sample-rate: DP-SGD."),
     option("dimension", int, "Released coordinates."),
@@ -148,7 +149,7 @@ def _audit(
         write_page(html, report, claims, thresholds, private=private)
     if private or save is not None:
         click.echo(_OF_ONE_RECORD, err=True)
-    strict_json(report.to_json()) if json else print_audit(report)
+    strict_json(report.to_json()) if json else print_audit(report, mechanism)
     if fail and any(verdict.finding is Finding.INCONSISTENT for verdict in report.verdicts.values()):
         raise click.exceptions.Exit(1)
 

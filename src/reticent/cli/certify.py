@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from reticent.cli.train import load_settings, require_torch, train_with_bar
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.io.strict import dumps
+from reticent.io.times import moment
 from reticent.mechanisms import Mechanism
 from reticent.risk.report import Questions
 from reticent.text import did_you_mean
@@ -193,9 +195,11 @@ def _check_declaration(given: dict[str, str | None]) -> None:
     """What is typed must be fit to be declared, before anything is trained."""
     typed = {name: text for name, text in given.items() if text is not None}
     try:
-        Declaration(**{"subject": "a run", "created": "0001-01-01", **typed})
+        found = Declaration(**{"subject": "a run", "created": "0001-01-01", **typed})
     except ValidationError as error:
         raise ArtifactError(f"--{first_problem(error)}") from None
+    if found.expires is not None and moment(found.expires) <= datetime.now(UTC):
+        raise ParameterError("expires", found.expires, "a date in the future")
 
 
 def _load(source: Path, out: Path | None) -> tuple[Run, Path]:

@@ -13,7 +13,7 @@ from reticent import _check
 from reticent.cli._app import JSON, Listing, argument, command, option
 from reticent.cli._keys import private_key
 from reticent.cli._tables import say
-from reticent.errors import ArtifactError
+from reticent.errors import ArtifactError, ParameterError
 from reticent.io.strict import dumps
 from reticent.mechanisms import Neighbouring
 from reticent.proofs import CONDITIONS
@@ -43,9 +43,12 @@ def _open() -> click.Command:
         help=_LINES["open"],
     )
     def of_open(file: Path, name: str, budget: str, neighbouring: str, sign: Path, json: bool) -> None:
-        from reticent.certificates.register import Opened, open_register
+        from reticent.certificates.register import LONGEST, Opened, open_register
 
         relation = _check.member(Neighbouring, neighbouring=neighbouring)
+        for option, text in {"name": name, "budget": budget}.items():
+            if not 1 <= len(text) <= LONGEST:
+                raise ParameterError(option, text, f"a text of 1 to {LONGEST} characters")
         opened = Opened(data=name, budget=budget, neighbouring=relation)
         _shown(open_register(file, opened, _now(), private_key(sign)), json)
 

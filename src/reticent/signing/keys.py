@@ -29,8 +29,11 @@ def write_key_pair(private: Path, public: Path, passphrase: str | None = None) -
         passphrase: that encrypts the private key; None leaves it in the clear.
 
     Raises:
-        ArtifactError: one of the files exists or cannot be written; nothing is overwritten, and nothing is left.
+        ArtifactError: one of the files exists or cannot be written, or both are one; nothing is overwritten, and
+            nothing is left.
     """
+    if private.resolve() == public.resolve():
+        raise ArtifactError(f"{private} cannot hold both keys: give the public key another file")
     for path in (private, public):
         refuse_no_folder(path)
         if path.is_symlink() or path.exists():
