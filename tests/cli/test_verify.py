@@ -11,7 +11,7 @@ import reticent as rt
 from reticent.adversaries import Attribute, WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Certificate, Declaration, content_hash
-from reticent.certificates.signature import load_private_key, write_key_pair
+from reticent.certificates.signature import key_id, load_private_key, load_public_key, write_key_pair
 from reticent.certificates.store import write_certificate
 from reticent.cli import main
 from reticent.errors import ArtifactError
@@ -82,8 +82,29 @@ def test_another_key_and_another_model_are_refused(made: Path, tmp_path: Path, c
     assert "another model" in " ".join(out.split())
 
 
-def test_without_a_key_the_verdict_says_so(made: Path, capsys) -> None:
-    assert "No signature was checked" in run(capsys, "verify", made / "certificate.json")[1]
+def test_without_a_key_the_verdict_says_so(made: Path, tmp_path: Path, capsys) -> None:
+    name = key_id(load_public_key(made / "key.pub"))[:16]
+    out = run(capsys, "verify", made / "certificate.json")[1]
+    assert f"No signature was checked: the document has one of the key {name}..." in " ".join(out.split())
+    document = json.loads((made / "certificate.json").read_text())
+    (tmp_path / "c.json").write_text(json.dumps({**document, "signatures": []}))
+    out = run(capsys, "verify", tmp_path / "c.json")[1]
+    assert "No signature was checked: the document has none." in " ".join(out.split())
+
+
+def test_a_key_is_shown_by_the_name_that_documents_give_it(made: Path, tmp_path: Path, capsys) -> None:
+    out = run(capsys, "keygen", tmp_path / "other")[1]
+    other, own = key_id(load_public_key(tmp_path / "other.pub")), key_id(load_public_key(made / "key.pub"))
+    assert f"as certificates name it: {other}\n" in out
+    out = " ".join(run(capsys, "verify", made / "certificate.json", "--key", tmp_path / "other.pub")[1].split())
+    assert f"other.pub ({other[:16]}...); its signature names {own[:16]}..." in out
+    assert "changed" not in out
+
+
+def test_a_key_given_twice_counts_once(made: Path, capsys) -> None:
+    twice = ("verify", made / "certificate.json", "--key", made / "key.pub", "--key", made / "key.pub")
+    assert run(capsys, *twice)[1].count("Signed with the key") == 1
+    assert run(capsys, *twice, "--threshold", 2)[0] == 2
 
 
 def test_a_changed_declaration_verifies_but_not_with_the_key(made: Path, tmp_path: Path, capsys) -> None:
@@ -94,7 +115,9 @@ def test_a_changed_declaration_verifies_but_not_with_the_key(made: Path, tmp_pat
     (tmp_path / "c.json").write_text(changed.to_json())
     code, out, _ = run(capsys, "verify", tmp_path / "c.json")
     assert code == 1, "a signature that is not of the key that it names is worse than none"
-    assert "is not of that key for this document" in " ".join(out.split())
+    shown = " ".join(out.split())
+    assert "tampered: the signature that names the key" in shown
+    assert "is not of that key for this document: one of both was changed" in shown
     (tmp_path / "c.json").write_text(changed.model_copy(update={"signatures": ()}).to_json())
     assert run(capsys, "verify", tmp_path / "c.json")[0] == 0
     code, out, _ = run(capsys, "verify", tmp_path / "c.json", "--key", made / "key.pub")

@@ -43,7 +43,8 @@ class Checked:
         """What a reader must know about a document that agrees."""
         outcome = self.verification
         if not self.signed:
-            yield "No signature was checked: the author of the document may have declared anything."
+            has = ", ".join(f"one of the key {one.keyid[:16]}..." for one in self.document.signatures) or "none"
+            yield f"No signature was checked: the document has {has}. Its author may have declared anything."
         if self.document.ledger is None:
             yield "The mechanism is declared: no ledger of a run supports it."
         elif self.document.declared.run_signed_by is None:
@@ -182,7 +183,7 @@ def signature_problems(
     Raises:
         ArtifactError: a file cannot be read, or the threshold fits no number of keys.
     """
-    from reticent.certificates.signature import check_threshold
+    from reticent.certificates.signature import check_threshold, key_id, load_envelope, load_public_key
 
     keys = _keys(key)
     if not keys:
@@ -193,13 +194,15 @@ def signature_problems(
     signed = _signers(document, keys, detached)
     if len(signed) >= wanted:
         return []
-    missing = ", ".join(str(one) for one in keys if one not in signed)
+    missing = ", ".join(f"{one} ({key_id(load_public_key(one))[:16]}...)" for one in keys if one not in signed)
     enough = "" if wanted == len(keys) else f" ({len(signed)} of {wanted} that are enough)"
-    return [f"the signature is not that of {missing} for this document{enough}"]
+    there = document.signatures if detached is None else load_envelope(detached).signatures
+    named = ", ".join(f"{one.keyid[:16]}..." for one in there)
+    return [f"the document is not signed with the key {missing}{enough}; its signature names {named}"]
 
 
 def _keys(key: Path | Sequence[Path] | None) -> list[Path]:
-    return [] if key is None else [key] if isinstance(key, Path) else list(key)
+    return [] if key is None else [key] if isinstance(key, Path) else list(dict.fromkeys(key))
 
 
 def _signers(document: Certificate, key: Path | Sequence[Path] | None, detached: Path | None) -> list[Path]:

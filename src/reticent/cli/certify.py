@@ -178,17 +178,19 @@ def certify(
 )
 def keygen(private: Path, public: Path | None, encrypt: bool, json: bool) -> None:
     """Make an Ed25519 key pair for signing certificates; nothing is overwritten."""
-    from reticent.certificates.signature import write_key_pair
+    from reticent.certificates.signature import key_id, load_public_key, write_key_pair
 
     if not private.name:
         raise ParameterError("KEY", str(private), "the name of a file to write")
     shown = public or private.with_name(private.name + ".pub")
     write_key_pair(private, shown, new_passphrase() if encrypt else None)
+    name = key_id(load_public_key(shown))
     if json:
-        click.echo(dumps({"private": str(private), "public": str(shown)}), nl=False)
+        click.echo(dumps({"private": str(private), "public": str(shown), "keyid": name}), nl=False)
         return
     click.echo(f"private key, for you alone: {private}")
     click.echo(f"public key, for everybody who checks: {shown}")
+    click.echo(f"as certificates name it: {name}")
 
 
 def _check_declaration(given: dict[str, str | None]) -> None:

@@ -95,6 +95,8 @@ def _reasons(found: Checked) -> Iterator[str]:
     rounded = [difference for difference in refused if difference.state is State.ROUNDED]
     for difference in [d for d in refused if d not in rounded][:_MOST_LINES]:
         line = f"{difference.leaf} is {difference.stated}, derived {difference.found}"
+        if difference.leaf == "signatures":  # nothing is derived
+            line = difference.found.strip("'\"")
         yield f"{difference.state.value}: {line}{f' ({difference.why})' if difference.why else ''}"
     if len(refused) - len(rounded) > _MOST_LINES:
         yield f"... and {len(refused) - len(rounded) - _MOST_LINES} more"
