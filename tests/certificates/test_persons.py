@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from reticent.adversaries import WorstCase
+from reticent.adversaries import MembershipGame, WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate, Declaration, content_hash
@@ -44,6 +44,17 @@ def test_what_covers_a_person_says_so(records: int, words: str) -> None:
     page = render_html(certificate)
     assert "one record." in page if records == 1 else "at most 3 records." in page
     assert re.search(rf"contributed more than {records} record", page)
+
+
+@pytest.mark.parametrize("records", [None, 4])
+def test_a_question_stays_where_the_attacker_who_asked_it_cannot_be_answered(records: int | None) -> None:
+    found = certify(
+        DPSGD(2.0, 0.2, 2, records_per_user=records), DECLARED, adversaries=[WorstCase(), MembershipGame()]
+    )
+    assert "membership-game" in found.skipped
+    assert [one.neighbouring for one in found.assessments] == ["add-remove", "replace"]
+    assert "hich of two" in found.headline
+    assert verify(found).accepted
 
 
 def test_a_document_that_claims_more_records_is_rejected() -> None:

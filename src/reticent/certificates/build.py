@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
-from reticent.adversaries import Adversary, Attribute, FinalModel
+from reticent.adversaries import Adversary, Attribute, FinalModel, WorstCase
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.base import standard_adversaries
 from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, curve_points, derive, in_public
@@ -60,7 +61,7 @@ def certify(
         raise ParameterError("priors", questions.priors, "at least one number")
     if ledger is not None:
         refuse_contradictions(ledger, declared)
-    asked, found, skipped = [], [], {}
+    asked, found, skipped, dropped = [], [], {}, {}
     for adversary in standard_adversaries() if adversaries is None else adversaries:
         relation = neighbouring or adversary.relation
         if progress is not None:
@@ -69,10 +70,16 @@ def certify(
             found.append(assessed(adversary, mechanism, relation, ledger))
         except (UnsupportedError, ParameterError) as error:
             skipped[adversary.name] = str(error)
+            dropped[relation] = None
         else:
             asked.append((adversary, relation))
     if not asked:
         raise UnsupportedError("; ".join(f"{name}: {reason}" for name, reason in skipped.items()))
+    for relation in dropped:  # the question stays, answered by the worst case alone
+        if relation not in {other for _, other in asked}:
+            with suppress(UnsupportedError, ParameterError):
+                found.append(assessed(WorstCase(), mechanism, relation, ledger))
+                asked.append((WorstCase(), relation))
     inputs = Inputs(declared, mechanism, tuple(asked), questions, skipped, ledger=ledger, policy=policy)
     return derive(inputs, progress=progress, found=found)
 
