@@ -301,6 +301,7 @@ def test_audit_judges_a_claim():
         (lambda: rt.certify(PLAIN, subjekt="x"), "subject"),
         (lambda: rt.audit([1.0, 2.0], [0.0, 1.0], confidnce=0.9), "confidence"),
         (lambda: rt.Gaussian(sigma=1), "noise_multiplier"),
+        (lambda: rt.audit([1.0, 2.0], [0.0, 1.0], clam=PLAIN), "claim"),
         (lambda: rt.dpsgd(noise_multiplier=1, q=0.1, steps=5), "sample_rate"),
     ],
 )
@@ -316,6 +317,11 @@ def test_a_wrong_argument_is_answered_with_the_nearest(call, meant):
         (lambda: rt.assess(PLAIN, fpr=["x"]), "fpr must be a finite number, got 'x'"),
         (lambda: rt.certify(PLAIN, subject=3), "subject: Input should be a valid string, got 3"),
         (lambda: rt.verify(3), "certificate must be a certificate, or the path of its file or page, got 'int'"),
+        (lambda: rt.watch("model", None, "x"), "loader must be a loader of batches, got 'x'"),
+        (lambda: rt.certify(PLAIN).save("x", overwrite="yes"), "overwrite must be True or False, got 'yes'"),
+        (lambda: rt.Ledger((PLAIN, "x")), "parts must be mechanisms, got 'x'"),
+        (lambda: rt.assess(PLAIN).plot("x"), "axes must be"),
+        (lambda: rt.assess(PLAIN).plot(panels=[]), "panels must be"),
         (lambda: rt.watch("model"), "model must be a torch module, bare or wrapped by Opacus, got 'str'"),
     ],
 )

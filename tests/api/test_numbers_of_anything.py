@@ -147,7 +147,7 @@ def test_lint_reads_events_and_mechanisms(tmp_path, capsys):
     path.write_text(json.dumps(event_to_json(dp_event.SelfComposedDpEvent(step, 100))))
     found = rt.lint(path)
     assert found.faults == (Fault.DECLARED,)
-    assert found.title() == "100 noisy steps, 1 fault"
+    assert found.title() == "100 noisy steps, 1 warning"
     with pytest.raises(SystemExit) as stop:
         main(["lint", str(path)])
     assert stop.value.code == 0

@@ -199,6 +199,8 @@ MISTAKES = {
 }
 LIMITS = {
     "success in percent": ("{measure: success, at: 0.5, at_most: 55}", "a number from 0 to 1, got 55"),
+    "a guess below a blind one": ("{measure: success, at: 0.5, at_most: 0.4}", "must be at least 0.5"),
+    "a TPR below the FPR": ("{measure: tpr, at: 0.01, at_most: 0.001}", "must be at least 0.01"),
     "a negative epsilon": ("{measure: epsilon, at: 1e-5, at_most: -1}", "a number from 0"),
     "an advantage above 1": ("{measure: advantage, at_most: 1.1}", "a number from 0 to 1"),
     "a security above 1": ("{measure: bayes_security, at_least: 1.1}", "a number from 0 to 1"),

@@ -41,6 +41,9 @@ def call(capsys, *words: str) -> tuple[int, str, str]:
         (("risk", "gaussian", "--noise-multiplier", "2", "--releases", "1" + 20 * "0"), "from 1 to 1e+15"),
         (("risk", "dpsgd", *RUN, "--fpr", "x"), "--fpr must be a number, got 'x'"),
         (("train", "nothing.yaml"), "nothing.yaml: cannot be read"),
+        (("train", "--checkpoint-every", "0"), "--checkpoint-every must be a whole number >= 1, got 0"),
+        (("risk", "dpsgd", *RUN, "--epsilon", "-1"), "--epsilon must be a finite number >= 0, got -1.0"),
+        (("certify", "dpsgd", *RUN, "--expires", "2020-01-01"), "--expires must be a date in the future"),
         (("risk", "dpsgd", *RUN, "--epochs", "2"), "--epochs must be left out where steps are given\n"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,24 @@ def test_the_list_needs_no_checkout(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert error.count("\n") == 1
 
 
+def test_one_that_runs_again_says_what_came_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("gaussian-mip/table-3") == 0
+    out = capsys.readouterr().out
+    assert "- Adult: mu of one step: 1.13 ± 0.005 (caption); ours 1.139" in out
+    assert "docs/figures/gallery/gaussian-mip--table-3.svg" in out
+
+
+def test_what_is_kept_has_the_stored_digits_where_only_rounding_differs(monkeypatch, tmp_path: Path) -> None:
+    true, written = papers.stored("gaussian-mip/table-3"), {}
+    monkeypatch.setattr(run, "checkout", lambda: tmp_path)
+    monkeypatch.setattr(run, "write_json", lambda path, result: written.update(result["ours"]))
+    name, other, *_ = true.ours
+    ours = {**true.ours, name: papers.Measured(true.ours[name].value * (1 + 1e-15)), other: papers.Measured(1.5)}
+    run.keep(replace(true, ours=ours), b"<svg/>")
+    assert written[name] == {"value": true.ours[name].value}
+    assert written[other] == {"value": 1.5}
+
+
 def test_runs_one_again_and_tells_drift(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("gaussian-mip/table-3", "--json") == 0
     first = json.loads(capsys.readouterr().out)
@@ -53,7 +72,7 @@ def test_runs_one_again_and_tells_drift(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 @pytest.mark.parametrize(
-    "words", [("glrt/figure-11",), ("../secret",), ("all/figure-1",), ("glrt/figure-1", "--quick")]
+    "words", [("glrt/figure-11",), ("../secret",), ("all/figure-1",), ("glrt/figure-1", "--quick"), ("--keep",)]
 )
 def test_refuses_in_one_line(words: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert call(*words) == 2

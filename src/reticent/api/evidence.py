@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 from reticent.adversaries import WorstCase
 from reticent.api.risks import mechanism_of
 from reticent.api.table import Cell, Table
-from reticent.auditing.report import AuditReport
+from reticent.auditing.one_run import Guesses
+from reticent.auditing.report import DEFAULT_FPRS, AuditReport
 from reticent.auditing.report import audit as judge
 from reticent.auditing.scores import Scores
+from reticent.auditing.thresholds import ThresholdRule
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.keywords import hinting
@@ -93,13 +95,19 @@ class Audited(Table):
         return json.dumps(self.report.to_json(), indent=2, allow_nan=False)
 
 
+@hinting
 def audit(
     scores: Scores | ArrayLike,
     non_member_scores: ArrayLike | None = None,
     *,
-    claim: Mechanism | TradeOff | Mapping[str, TradeOff] | None = None,
+    claim: Any = None,
     neighbouring: Neighbouring | str | None = None,
-    **options: Any,
+    delta: float = 1e-5,
+    fprs: Sequence[float] = DEFAULT_FPRS,
+    rule: ThresholdRule | None = None,
+    guesses: Guesses | None = None,
+    confidence: float = 0.95,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Audited:
     """What an attack achieved, and whether it refutes a claim.
 
@@ -109,7 +117,7 @@ def audit(
         claim: what is claimed: a mechanism, or a file or ledger that says what was released (its worst case); a curve;
             or curves by name.
         neighbouring: between which data sets, for a mechanism.
-        options: of ``reticent.auditing.report.audit``: ``confidence``, ``delta``, ``fprs``, ``rule``, ``guesses``.
+        delta, fprs, rule, guesses, confidence, progress: as for ``reticent.auditing.report.audit``.
 
     Raises:
         ParameterError: scores are missing, constant or not finite, or an option is wrong.
@@ -127,7 +135,10 @@ def audit(
     elif non_member_scores is not None:
         raise ParameterError("non_member_scores", "given", "left out: the scores hold both", shown=False)
     claims = _claims(claim, neighbouring)
-    return Audited(hinting(judge)(scores, claims, **options), claims)
+    report = judge(
+        scores, claims, delta=delta, fprs=fprs, rule=rule, guesses=guesses, confidence=confidence, progress=progress
+    )
+    return Audited(report, claims)
 
 
 def audit_loop(train_fn: TrainFunction, claim: DPSGD, **options: Any) -> MechanicsReport:

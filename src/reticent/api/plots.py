@@ -87,6 +87,9 @@ def axes_for(axes: Sequence[Axes] | Axes | None, count: int) -> list[Any]:
     drawn = _listed(axes)
     if drawn is None:
         return _new_axes(count)
+    for one in drawn:
+        if not hasattr(one, "plot"):
+            raise ParameterError("axes", one, "axes of matplotlib")
     if len(drawn) != count:
         raise ParameterError("axes", len(drawn), f"as many as panels, {count}")
     return drawn
@@ -100,6 +103,8 @@ def _names(panels: Sequence[str] | str | None, axes: list[Any] | None) -> list[s
     if panels is None:
         return list(_PANELS)[: len(axes) if axes is not None else None]
     names = [panels] if isinstance(panels, str) else list(panels)
+    if not names:
+        raise ParameterError("panels", names, "at least one")
     for name in names:
         if name not in _PANELS:
             raise ParameterError("panels", name, one_of(name, _PANELS))

@@ -64,6 +64,8 @@ def watch(
         from reticent.watching.session import Watch
     except ImportError as error:
         raise UnsupportedError(f"watching needs an extra: pip install 'reticent[train]' ({error})") from None
+    if loader is not None and (isinstance(loader, (str, bytes)) or not hasattr(loader, "__iter__")):
+        raise ParameterError("loader", loader, "a loader of batches")
     return Watch(
         model,
         optimizer,
@@ -143,8 +145,11 @@ class Linted(Table):
         return next((severity for severity in Severity if severity.value in found), None)
 
     def title(self) -> str:
-        """How many steps and faults."""
-        return f"{self._steps} noisy steps, {len(self._rows)} {'fault' if len(self._rows) == 1 else 'faults'}"
+        """How many steps, and faults by severity."""
+        found = [str(row[1]) for row in self._rows]
+        each = [(found.count(severity.value), severity.value) for severity in Severity]
+        counted = [f"{many} {name}{'' if many == 1 else 's'}" for many, name in each if many]
+        return f"{self._steps} noisy steps, {', '.join(counted) or 'no faults'}"
 
     def columns(self) -> tuple[str, ...]:
         """What is wrong, how bad, why, and what to do."""

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from reticent.adversaries import ADVERSARIES
+from reticent.curves import from_advantage
 from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.io.models import Sha256, validated
@@ -20,6 +21,8 @@ from reticent.registry import Parameter, parameters_of
 from reticent.risk.report import MEASURES, Questions, Record
 from reticent.text import did_you_mean, one_of
 
+_ROUNDING = 1e-9
+"""Relative difference of two spellings of one number."""
 MEASURED = "measured"
 """In place of a parameter's value: whatever was measured."""
 ANY = "any"
@@ -97,6 +100,9 @@ class Limit(Record):
         asked = Questions(**{asked: (x,) for (_, asked), x in zip(kind.places, self.places, strict=True)})
         if not list(kind.asked(asked)):
             raise ValueError(f"{self.measure} is read at a false positive rate above 0")
+        least = kind.read(from_advantage(0.0), *self.places) if self.places else 0.0
+        if value < least * (1.0 - _ROUNDING):
+            raise ValueError(f"at_most of {self.measure} must be at least {least:g}, which no attack is needed for")
         return self
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ from reticent.certificates.opening import opening_of
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate
 from reticent.certificates.signature import envelope_of, signed
-from reticent.errors import ArtifactError
+from reticent.errors import ArtifactError, ParameterError
 from reticent.io.files import write_atomic
 from reticent.io.outputs import refuse_existing
 
@@ -60,7 +60,10 @@ def write_certificate(
     Raises:
         ArtifactError: the folder already holds a different certificate or other files of these names, or cannot be
             written; or there is no page in one of the languages.
+        ParameterError: ``overwrite`` is neither True nor False.
     """
+    if not isinstance(overwrite, bool):
+        raise ParameterError("overwrite", overwrite, "True or False")
     spoken = {one: language_of(one) for one in dict.fromkeys(languages) if one != ENGLISH.code}
     translated = {code: folder / f"certificate.{code}.html" for code in known_languages() if code != ENGLISH.code}
     ends = (".json", ".public.json", ".html", ".public.dsse.json", ".opening.json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as strict
 import time
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -12,6 +13,9 @@ from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._progress import progress_bar
 from reticent.cli._tables import say
 from reticent.errors import ParameterError
+
+if TYPE_CHECKING:
+    from reticent.papers import Result
 
 
 @command(
@@ -28,9 +32,11 @@ def reproduce(entry: str | None, quick: bool, keep: bool, page: bool, json: bool
     Without an id the stored results are listed. With one it runs again (in a checkout of the repository); the exit code
     is 1 if a number drifted from the stored result.
     """
+    if keep and entry is None:
+        raise ParameterError("keep", keep, "given with an id, or with all", shown=False)
     if quick and entry != "all":
         raise ParameterError("quick", entry, "given with `reticent reproduce all` only")
-    drifted = _run(entry, quick, keep) if entry else {}
+    drifted = _run(entry, quick, keep, json) if entry else {}
     if page:
         _write_page()
     if json:
@@ -41,7 +47,7 @@ def reproduce(entry: str | None, quick: bool, keep: bool, page: bool, json: bool
         raise click.exceptions.Exit(1)
 
 
-def _run(entry: str, quick: bool, keep: bool) -> dict[str, tuple[str, ...]]:
+def _run(entry: str, quick: bool, keep: bool, json: bool) -> dict[str, tuple[str, ...]]:
     """Run one id, or every id that has a script; what drifted, by id."""
     from reticent import papers  # matplotlib and the results are needed here only
 
@@ -62,6 +68,8 @@ def _run(entry: str, quick: bool, keep: bool) -> dict[str, tuple[str, ...]]:
             says = "; ".join(drifted[name]) or "as stored"
             seconds = time.process_time() - start
             console.print(f"{name}: {result.verdict.value}; {says} ({seconds:.1f} s)", highlight=False, markup=False)
+            if entry != "all" and not json:
+                _print_result(result)
     return {} if keep else drifted
 
 
@@ -73,6 +81,7 @@ def _write_page() -> None:
         path = papers.checkout() / "docs" / "evidence" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
+        click.echo(f"written: {path}", err=True)
 
 
 def _print_json(entry: str | None, drifted: dict[str, tuple[str, ...]]) -> None:
@@ -81,6 +90,15 @@ def _print_json(entry: str | None, drifted: dict[str, tuple[str, ...]]) -> None:
     ids = papers.stored_ids() if entry in (None, "all") else (entry,)
     rows = [papers.document(papers.stored(i)) | ({"drift": drifted[i]} if i in drifted else {}) for i in ids if i]
     click.echo(strict.dumps(rows, indent=2, allow_nan=False))
+
+
+def _print_result(result: Result) -> None:
+    from reticent import papers
+
+    say(papers.sentence(result))
+    for line in papers.compared(result):
+        say(f"- {line}", indent=2)
+    click.echo(f"picture: {papers.picture_of(result.id)}")
 
 
 def _print_list() -> None:

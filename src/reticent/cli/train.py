@@ -83,6 +83,7 @@ def train(
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
     _look_first(config, data, schema)
+    _check.count(checkpoint_every=checkpoint_every)
     traced = (trace_every, trace_masks) if trace or trace_masks or trace_every != 1 else None
     if sweep or asks_for_sweep(config):
         if config is None or data is not None or checkpoint is not None:

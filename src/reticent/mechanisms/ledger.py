@@ -24,7 +24,7 @@ class Ledger(Mechanism):
             all records of a person together, all do, and for as many records.
 
     Raises:
-        ParameterError: there is no part, or a part is itself a ledger.
+        ParameterError: there is no part, or one is no mechanism.
 
     Example:
         >>> import reticent as rt
@@ -42,6 +42,9 @@ class Ledger(Mechanism):
             raise ParameterError("parts", type(self.parts).__name__, "several mechanisms: Ledger((one, other))")
         if not self.parts:
             raise ParameterError("parts", self.parts, "at least one mechanism")
+        for part in self.parts:
+            if not isinstance(part, Mechanism):
+                raise ParameterError("parts", part, "mechanisms")
         stated = {getattr(part, "records_per_user", None) for part in self.parts}
         if len(stated) > 1 and any(records is not None and records > 1 for records in stated):
             raise ParameterError("records_per_user", sorted(stated, key=str), "the same in all parts")

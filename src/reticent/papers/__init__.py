@@ -5,8 +5,8 @@ comes from here.
 """
 
 from reticent.papers.entry import GROUPS, OWN, PAPERS, Entry, Measured, Published, Relation, Result, Verdict
-from reticent.papers.page import pages, sentence
-from reticent.papers.run import checkout, keep, load_entry, run_entry, scripted_ids
+from reticent.papers.page import compared, pages, sentence
+from reticent.papers.run import checkout, keep, load_entry, picture_of, run_entry, scripted_ids
 from reticent.papers.store import document, stored, stored_ids
 
 __all__ = [
@@ -20,10 +20,12 @@ __all__ = [
     "Result",
     "Verdict",
     "checkout",
+    "compared",
     "document",
     "keep",
     "load_entry",
     "pages",
+    "picture_of",
     "run_entry",
     "scripted_ids",
     "sentence",

@@ -90,6 +90,12 @@ def sentence(result: Result) -> str:
     return f"Needs {result.needs}." if result.needs else result.reason
 
 
+def compared(result: Result) -> list[str]:
+    """Each published number next to ours."""
+    ours = {p.name: shown(result.ours[p.name]) if p.name in result.ours else "not measured" for p in result.published}
+    return [f"{_cell(p.name)}: {published_words(p)}; ours {ours[p.name]}" for p in result.published]
+
+
 def _section(result: Result) -> str:
     lines = [f"## {result.id}", "", f"**{result.title}.** *{result.verdict.value}.* {result.reason}"]
     if result.needs:
@@ -171,9 +177,7 @@ def _utility(results: Sequence[Result]) -> str:
 def _study(result: Result) -> str:
     lines = [f"## {result.title}", "", f"`{result.id}`, *{result.verdict.value}.* {result.reason}", ""]
     lines += [f"![{result.title}]({_picture(result)})", "", *_matrix(result), "", "The papers say:", ""]
-    for p in result.published:
-        ours = shown(result.ours[p.name]) if p.name in result.ours else "not measured"
-        lines.append(f"- {_cell(p.name)}: {published_words(p)}; ours {ours}")
+    lines += [f"- {line}" for line in compared(result)]
     lines += ["", "Settings: " + "; ".join(f"{k} {v}" for k, v in result.settings.items()) + ".", ""]
     return "\n".join(lines)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ArtifactError, ParameterError
-from reticent.papers.entry import GROUPS, Entry, Result, result_of
-from reticent.papers.store import document, file_name, in_order
+from reticent.papers.entry import GROUPS, Entry, Measured, Result, result_of
+from reticent.papers.store import document, file_name, in_order, stored, stored_ids
 from reticent.tasks import write_json
 from reticent.text import did_you_mean
 
@@ -21,6 +23,9 @@ PICTURES = Path("docs") / "figures" / "gallery"
 RESULTS = Path("src") / "reticent" / "papers" / "results"
 LARGEST_PICTURE = 150_000
 """Bytes; a picture above is refused, so that the documentation stays light."""
+
+_ROUNDING = 1e-12
+"""Relative difference of one number on two machines."""
 
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "reticent",
@@ -109,10 +114,28 @@ def run_entry(entry: Entry) -> tuple[Result, bytes]:
 
 def keep(result: Result, picture: bytes) -> None:
     """Store the result in the package and the picture in the documentation, both of the checkout."""
-    target = checkout() / PICTURES / (result.id.replace("/", "--") + ".svg")
+    target = picture_of(result.id)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(picture)
-    write_json(checkout() / RESULTS / file_name(result.id), document(result))
+    write_json(checkout() / RESULTS / file_name(result.id), document(_settled(result)))
+
+
+def picture_of(entry_id: str) -> Path:
+    """Where the checkout has the picture of an id."""
+    return checkout() / PICTURES / (entry_id.replace("/", "--") + ".svg")
+
+
+def _settled(result: Result) -> Result:
+    """The result with the stored digits where it differs from them by rounding alone."""
+    known = stored(result.id).ours if result.id in stored_ids() else {}
+    return replace(result, ours={name: _older(known.get(name), new) for name, new in result.ours.items()})
+
+
+def _older(old: Measured | None, new: Measured) -> Measured:
+    if old is None or (old.about, old.drift) != (new.about, new.drift):
+        return new
+    pairs = ((old.value, new.value), (old.low, new.low), (old.high, new.high))
+    return old if all(math.isclose(a, b, rel_tol=_ROUNDING) for a, b in pairs) else new
 
 
 def _svg(figure: Figure) -> bytes:

@@ -130,7 +130,7 @@ class Questions:
     Attributes:
         fprs: false positive rates for TPR, in [0, 1].
         deltas: deltas for epsilon, in (0, 1].
-        epsilons: epsilons for delta, finite.
+        epsilons: epsilons for delta, finite and >= 0.
         priors: prior probabilities for a right guess, in (0, 1).
         secret_bits: min-entropies of secrets in one person's records, in bits, > 0.
         guesses: how many guesses of such a secret, each a whole number.
@@ -149,7 +149,7 @@ class Questions:
         for delta in self.deltas:
             _check.rate(delta=delta)
         for epsilon in self.epsilons:
-            _check.finite(epsilon=epsilon)
+            _check.non_negative(epsilon=epsilon)
         for prior in self.priors:
             _check.open_fraction(prior=prior)
         for bits in self.secret_bits:
