@@ -53,6 +53,16 @@ def test_the_budget_stops_a_release_that_is_not_out_yet(path) -> None:
     assert read_register(path, [KEY.public_key()]).head == over.head
 
 
+def test_a_run_is_entered_once(path) -> None:
+    """Another certificate of it has another content hash, and would be paid for again."""
+    first, second = (
+        one.model_copy(update={"ledger": {"digest": "ab" * 32}}) for one in (certificate(20.0), certificate(21.0))
+    )
+    enter(path, first, NOW, KEY)
+    with pytest.raises(ArtifactError, match="line 4: a certificate of the same run is entered already"):
+        enter(path, second, NOW, KEY)
+
+
 def edited(line: bytes, before: bytes, after: bytes) -> bytes:
     sealed = json.loads(line)
     payload = base64.b64decode(sealed["payload"]).replace(before, after)

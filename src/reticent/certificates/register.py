@@ -68,11 +68,13 @@ class Released(Closed):
         subject: as its certificate declares it.
         certificate: content hash of the certificate.
         mechanism: what was released.
+        ledger: digest of the ledger in the certificate; None where it holds none.
     """
 
     subject: _Text
     certificate: Sha256
     mechanism: dict[str, Any]
+    ledger: Sha256 | None = None
 
 
 class Entry(Closed):
@@ -183,7 +185,7 @@ def enter(
         anyway: enter it although the budget does not allow it, as it is out already.
 
     Raises:
-        ArtifactError: as for ``read_register``; or the certificate is entered already.
+        ArtifactError: as for ``read_register``; or the certificate, or another of the same run, is entered already.
         ParameterError: the budget does not allow it.
     """
     trusted = [key_text(one) for one in (key.public_key(), *keys)]
@@ -192,6 +194,10 @@ def enter(
         register = _parsed(stream.read(_LARGEST), str(path), trusted)
         if register.holds(certificate):
             raise ArtifactError(f"{path}: this certificate is entered already")
+        ledger = (certificate.ledger or {}).get("digest") or None
+        for one in register.entries:
+            if ledger is not None and one.released is not None and one.released.ledger == ledger:
+                raise ArtifactError(f"{path}, line {one.number + 1}: a certificate of the same run is entered already")
         spent = register.spent(mechanism_of(certificate.mechanism))
         if not anyway and not register.budget.met_by(spent):
             raise ParameterError(
@@ -201,6 +207,7 @@ def enter(
             subject=certificate.declared.subject,
             certificate=certificate.content_sha256,
             mechanism=certificate.mechanism,
+            ledger=ledger,
         )
         entry = Entry(number=len(register.entries) + 1, previous=register.head, time=time, released=released)
         stream.seek(0, os.SEEK_END)
