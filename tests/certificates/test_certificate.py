@@ -112,7 +112,7 @@ def test_files_are_written_once_and_never_replaced_by_something_else(certificate
     ("text", "complaint"),
     [
         ("", "not valid JSON"),
-        ("{}", "missing"),
+        ("{}", "it has no schema"),
         ("[" * 60 + "]" * 60, "nests deeper"),
         ('{"a": NaN}', "NaN"),
         ("\x00\x01", "not valid JSON"),

@@ -48,9 +48,7 @@ def test_what_covers_a_person_says_so(records: int, words: str) -> None:
 
 @pytest.mark.parametrize("records", [None, 4])
 def test_a_question_stays_where_the_attacker_who_asked_it_cannot_be_answered(records: int | None) -> None:
-    found = certify(
-        DPSGD(2.0, 0.2, 2, records_per_user=records), DECLARED, adversaries=[WorstCase(), MembershipGame()]
-    )
+    found = certify(DPSGD(2.0, 0.2, 2, records_per_user=records), DECLARED, adversaries=[WorstCase(), MembershipGame()])
     assert "membership-game" in found.skipped
     assert [one.neighbouring for one in found.assessments] == ["add-remove", "replace"]
     assert "hich of two" in found.headline

@@ -184,6 +184,7 @@ MISTAKES = {
         "did you mean size-treated-as-public",
     ),
     "a condition that does not exist": ("accept_conditions: [clippd]", "clipped"),
+    "a key that is nearly one": ("max_age_day: 3", "did you mean max_age_days"),
     "an age in base 60": ("max_age_days: 1:00", "several meanings"),
     "an age as a text": ("max_age_days: '30'", "max_age_days"),
     "an age that is true": ("max_age_days: true", "max_age_days"),

@@ -28,6 +28,8 @@ def target_of(text: str | None) -> Target:
     numbers = [limit, *at.split(",")] if at else [limit]
     if kind is None or not rest or len(numbers) > 1 + len(kind.places):
         raise ParameterError("target", text, f"one of {', '.join(map(_form, TARGETS))}{_nearest(name, rest)}")
+    if not at and "," in limit and kind.places:  # a comma for the @
+        raise ParameterError("target", text, f"stated with its place: write {name}={limit.replace(',', '@', 1)}")
     if len(numbers) <= len(kind.places):
         raise ParameterError("target", text, f"stated with its place: write {name}={limit}{_example(kind)}")
     try:

@@ -201,7 +201,10 @@ def enter(
         spent = register.spent(mechanism_of(certificate.mechanism))
         if not anyway and not register.budget.met_by(spent):
             raise ParameterError(
-                "certificate", certificate.declared.subject, f"within the budget: {register.left(spent)}"
+                "certificate",
+                certificate.declared.subject,
+                f"within the budget: {register.left(spent)}",
+                shown=False,
             )
         released = Released(
             subject=certificate.declared.subject,

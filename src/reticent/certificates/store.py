@@ -101,6 +101,8 @@ def write_certificate(
 
 def _refuse_to_lose(present: Certificate, new: Certificate, path: Path, *, signing: bool) -> None:
     if present.model_copy(update={"signatures": ()}) != new.model_copy(update={"signatures": ()}):
-        raise ArtifactError(f"{path} holds a different certificate; choose another folder (--out)")
+        raise ArtifactError(
+            f"{path} holds a different certificate; choose another folder (--out), or in Python overwrite=True"
+        )
     if present.signatures and not signing:
         raise ArtifactError(f"{path} holds this certificate with a signature; say --sign or choose another --out")

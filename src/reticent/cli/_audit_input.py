@@ -262,10 +262,14 @@ def claims_of(
     claims: dict[str, TradeOff] = {}
     against = given["against"]
     if mechanism is None and against:
-        raise ParameterError("noise_multiplier", None, "given, or --claim, so that --against has a release", shown=False)
+        raise ParameterError(
+            "noise_multiplier", None, "given, or --claim, so that --against has a release", shown=False
+        )
     for name, value in given.items():
         if mechanism is None and value not in (None, ()):
-            raise ParameterError(name, str(value), "left out unless --noise-multiplier or --claim is given", shown=False)
+            raise ParameterError(
+                name, str(value), "left out unless --noise-multiplier or --claim is given", shown=False
+            )
     if mechanism is not None:
         names = against or ["worst-case"]
         _, attackers = told_apart(type(mechanism), names, given)

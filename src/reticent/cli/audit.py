@@ -38,8 +38,14 @@ _OF_ONE_RECORD = (
 _COINS = "left out unless the design is one-run"
 CONFIDENCE = option("confidence", float, "Confidence of each statement.", 0.95)
 _OF_RELEASE = (
-    option("claim", Path, "For scores: the file that says what was released, as for risk ledger: a ledger, mechanism or DpEvent."),
-    option("noise_multiplier", float, "For scores: the release that they are tested against; alone, one Gaussian release."),
+    option(
+        "claim",
+        Path,
+        "For scores: the file that says what was released, as for risk ledger: a ledger, mechanism or DpEvent.",
+    ),
+    option(
+        "noise_multiplier", float, "For scores: the release that they are tested against; alone, one Gaussian release."
+    ),
     option("sample_rate", float, "With --steps: DP-SGD."),
     option("steps", int, "With --sample-rate: DP-SGD."),
     option("dimension", int, "Released coordinates."),

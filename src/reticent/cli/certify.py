@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from reticent.adversaries import FinalModel
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
-from reticent.certificates.catalogue import known_language
+from reticent.certificates.catalogue import languages
 from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Declaration
 from reticent.cli._app import JSON, argument, command, option, several
@@ -28,7 +28,7 @@ from reticent.io.strict import dumps
 from reticent.io.times import moment
 from reticent.mechanisms import Mechanism
 from reticent.risk.report import Questions
-from reticent.text import did_you_mean
+from reticent.text import did_you_mean, one_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -111,6 +111,8 @@ def certify(
     if more:
         _no_options_of_one(parameters, publish, run_key)
     alone = str(source) == PARAMETERS and not source.exists()
+    if alone and more:
+        raise ArtifactError(f"the word {PARAMETERS} is for parameters alone: leave it out where files are certified")
     if not alone and not source.exists():
         known = f"give a run directory, a configuration, a ledger or event in JSON, or the word {PARAMETERS}"
         raise ArtifactError(f"{source} does not exist: {known}{did_you_mean(source, [PARAMETERS])}")
@@ -130,7 +132,8 @@ def certify(
         asked["contraction"] = FinalModel(given["contraction"]).factor
     consents = consents_of(publish)
     for code in language:
-        known_language(code)
+        if code not in languages():
+            raise ParameterError("language", code, one_of(code, languages()))
     limits = None if policy is None else load_policy(policy)
     what: Mechanism | Path | Run | list[Path]
     if more:

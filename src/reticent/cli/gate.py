@@ -70,7 +70,8 @@ def gate(
         raise ArtifactError(f"{policy} requires the model: give --weights with its file")
     refuse_without_key(signature, key)
     if (register is None) != (register_key is None):
-        raise ParameterError("register", str(register), "given with --register-key, and left out without it")
+        missing, given = ("register", "--register-key") if register is None else ("register_key", "--register")
+        raise ParameterError(missing, None, f"given with {given}", shown=False)
     outputs = [(None if printed else markdown, gate_report.MARKDOWN_MARK), (junit, gate_report.JUNIT_MARK)]
     for path, mark in outputs:
         if path is not None:

@@ -82,7 +82,7 @@ def mechanism_from_event_json(document: Any, where: str) -> Mechanism:
         raise UnsupportedError("reading a DpEvent needs an extra: pip install 'reticent[interop]'") from None
     try:
         return from_dp_event(_event(document, where, 0))
-    except UnsupportedError:
+    except (ArtifactError, UnsupportedError):
         raise
     except (ReticentError, TypeError, ValueError) as error:
         raise ArtifactError(f"{where}: {printable(error)}") from None

@@ -65,7 +65,8 @@ def open_plain(path: Path, *, follow: bool = True) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ArtifactError(f"{path}: not a plain file")
+            folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+            raise ArtifactError(f"{path}: {'a folder, ' if folder else ''}not a plain file")
         yield descriptor
     finally:
         os.close(descriptor)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reticent.errors import ArtifactError
-from reticent.text import printable
+from reticent.text import did_you_mean, printable
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
@@ -37,28 +37,49 @@ def validated(kind: type[Model], document: Any, where: str) -> Model:
     Raises:
         ArtifactError: it is none; the text names the key.
     """
+    _refuse_another(kind, document, where)
     try:
         return kind.model_validate(document)
     except ValidationError as error:
-        raise ArtifactError(f"{where}: {first_problem(error)}") from None
+        raise ArtifactError(f"{where}: {first_problem(error, kind)}") from None
 
 
-def first_problem(error: ValidationError) -> str:
+def _refuse_another(kind: type[BaseModel], document: Any, where: str) -> None:
+    """Refuse a document of another schema at once: its keys are not those of ``kind``."""
+    wanted = [get_args(one.annotation) for one in kind.model_fields.values() if one.alias == "schema"]
+    if not wanted or not isinstance(document, dict) or document.get("schema") in wanted[0]:
+        return
+    stated = f"its schema is {_short(document['schema'])}" if "schema" in document else "it has no schema"
+    raise ArtifactError(f"{where}: {stated}, expected {wanted[0][0]}")
+
+
+def first_problem(error: ValidationError, kind: type[BaseModel] | None = None) -> str:
     """The first complaint of a pydantic validation, in one line that names the key.
 
     Args:
         error: of any model.
+        kind: of the model; a key that is not known is then answered with the nearest one.
     """
     problem = error.errors(include_url=False)[0]
     key = printable(".".join(str(part) for part in problem["loc"]), 200) or "document"
     if problem["type"] == "extra_forbidden":
-        return f"unknown key {key!r}"
+        return f"unknown key {key!r}{_near(str(problem['loc'][-1]), kind)}"
     if problem["type"] == "missing":
         return f"{key} is missing"
     reason = problem["msg"].removeprefix("Value error, ")
     if isinstance(problem["input"], (str, int, float, bool, type(None))):
         return f"{key}: {reason}, got {_short(problem['input'])}"
     return f"{key}: {reason}"
+
+
+def _near(key: str, kind: type[BaseModel] | None) -> str:
+    """The key of the model, or of a part of it, that was probably meant."""
+    if kind is None:
+        return ""
+    schema = kind.model_json_schema()
+    return did_you_mean(
+        key, {name for part in (schema, *schema.get("$defs", {}).values()) for name in part.get("properties", ())}
+    )
 
 
 def _short(value: object) -> str:

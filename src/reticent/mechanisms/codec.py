@@ -11,6 +11,7 @@ from reticent.mechanisms import MECHANISMS, Ledger, Mechanism, OneOf, Selection
 from reticent.mechanisms.selection import runs_called
 from reticent.mechanisms.units import Unit
 from reticent.registry import Parameter, parameters_of
+from reticent.text import one_of
 
 _MOST_PARTS = 64
 _LARGEST_COUNT = 10**12
@@ -50,8 +51,13 @@ def mechanism_of(record: dict[str, Any]) -> Mechanism:
             return within_reach(_selection(**fields))
         if kind == "one-of":
             return within_reach(_one_of(**fields))
+        if kind not in MECHANISMS:
+            raise ParameterError("kind", kind, one_of(kind, MECHANISMS))
         known = MECHANISMS[str(kind)]
+        spelt = fields.keys() <= {parameter.name for parameter in parameters_of(known)}
         for parameter in parameters_of(known):
+            if spelt and parameter.required and fields.get(parameter.name) is None:
+                raise ParameterError(parameter.name, None, "given", shown=False)
             if fields.get(parameter.name) is not None:
                 fields[parameter.name] = value_of(parameter, fields[parameter.name])
         mechanism = known(**fields)

@@ -17,6 +17,7 @@ from reticent.signing import curve25519
 PASSPHRASE = "RETICENT_PASSPHRASE"  # noqa: S105 (the name of a variable)
 """The variable of the environment that holds the passphrase of a private key."""
 _LARGEST = 1 << 14
+_PUBLIC = b"-----BEGIN PUBLIC KEY-----"
 _ENCRYPTED = b"-----BEGIN ENCRYPTED PRIVATE KEY-----"
 
 
@@ -77,6 +78,8 @@ def load_private_key(path: Path, passphrase: str | None = None) -> Ed25519Privat
         ArtifactError: the file is missing, open to others, or holds no Ed25519 key that this passphrase opens.
     """
     text = read_bytes(path, _LARGEST)
+    if text.lstrip().startswith(_PUBLIC):
+        raise ArtifactError(f"{path} holds a public key: give the private one")
     with open_plain(path) as descriptor:
         if os.fstat(descriptor).st_mode & 0o077:
             raise ArtifactError(f"{path} can be read by others: chmod 600 it, and make a new key if someone may have")
