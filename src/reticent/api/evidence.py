@@ -20,7 +20,7 @@ from reticent.auditing.thresholds import ThresholdRule
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.keywords import hinting
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs.neighbouring import relation_of
 
 if TYPE_CHECKING:

@@ -76,9 +76,8 @@ def false_signatures(certificate: Certificate) -> list[str]:
     found = []
     for one in certificate.signatures:
         if one.keyid != key_id(one.public_key) or not verifies(one.public_key, bytes.fromhex(one.value), message):
-            found.append(
-                f"the signature that names the key {one.keyid[:16]}... is not of that key for this document: one of both was changed"
-            )
+            who = f"the signature that names the key {one.keyid[:16]}..."
+            found.append(f"{who} is not of that key for this document: one of both was changed")
     if len({one.public_key for one in certificate.signatures}) < len(certificate.signatures):
         found.append("one key signs twice")
     return found

@@ -46,9 +46,9 @@ def _open() -> click.Command:
         from reticent.certificates.register import LONGEST, Opened, open_register
 
         relation = _check.member(Neighbouring, neighbouring=neighbouring)
-        for option, text in {"name": name, "budget": budget}.items():
+        for stated, text in {"name": name, "budget": budget}.items():
             if not 1 <= len(text) <= LONGEST:
-                raise ParameterError(option, text, f"a text of 1 to {LONGEST} characters")
+                raise ParameterError(stated, text, f"a text of 1 to {LONGEST} characters")
         opened = Opened(data=name, budget=budget, neighbouring=relation)
         _shown(open_register(file, opened, _now(), private_key(sign)), json)
 
