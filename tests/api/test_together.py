@@ -7,6 +7,7 @@ import pytest
 import reticent as rt
 from reticent.certificates.build import public
 from reticent.certificates.facts import facts
+from reticent.certificates.page import render_html
 from reticent.errors import ArtifactError
 from reticent.training import parse_config, train
 
@@ -52,6 +53,21 @@ def test_files_are_cited_as_runs_are_and_a_plan_cites_nothing(runs, tmp_path) ->
     plans = rt.certify([rt.DPSGD(8.0, 0.1, 5), rt.Gaussian(2.0)], adversary="worst-case").certificate
     assert plans.declared.releases == ()
     assert "releases" not in plans.model_dump(mode="json")["declared"]
+
+
+def test_recorded_runs_are_no_plan(runs) -> None:
+    plan = rt.Gaussian(20.0)
+    for what, says in (
+        (runs, "Several recorded runs, as the issuer declares"),
+        ([*runs, plan], "Several releases, and not all are of recorded runs"),
+        ([plan, plan], "Plan: nobody saw a run."),
+    ):
+        both = rt.certify(what, adversary="worst-case")
+        page = render_html(both.certificate)
+        assert says in page
+        assert ("Plan: nobody saw a run." in page) == ("What is planned" in page) == (what == [plan, plan])
+        assert any(says.split(",")[0] in note for note in both.notes()) != (what == [plan, plan])
+        assert any(says.split(",")[0] in note for note in both.verify().notes()) != (what == [plan, plan])
 
 
 def test_one_run_is_not_two_releases(runs, tmp_path) -> None:

@@ -22,6 +22,7 @@ from reticent.api.together import OneRelease, released_together
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, certify_watched, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.derive import expected_warnings
+from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.schema import Certificate, CitedRelease, Declaration
 from reticent.errors import ArtifactError, ParameterError
@@ -86,7 +87,7 @@ class Certified(Table):
         """The warnings, and whether a ledger of a run supports the document."""
         named = [f"! {warning.name}: {warning.text}" for warning in self.certificate.warnings]
         if self.certificate.ledger is None:
-            named.append("The mechanism is declared: no ledger of a run supports it.")
+            named.append(unsupported(self.certificate))
         return [*self.alone, *named]
 
     def to_json(self) -> str:

@@ -61,7 +61,8 @@ def certify(
         raise ParameterError("priors", questions.priors, "at least one number")
     if ledger is not None:
         refuse_contradictions(ledger, declared)
-    asked, found, skipped, dropped = [], [], {}, {}
+    asked, found, skipped = [], [], {}
+    dropped: dict[Neighbouring, None] = {}
     for adversary in standard_adversaries() if adversaries is None else adversaries:
         relation = neighbouring or adversary.relation
         if progress is not None:

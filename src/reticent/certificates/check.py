@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from reticent.certificates.facts import unsupported
 from reticent.certificates.opening import check_opening
 from reticent.certificates.schema import LARGEST_FILE, Certificate
 from reticent.certificates.verify import State, Verification, verify
@@ -46,7 +47,7 @@ class Checked:
             has = ", ".join(f"one of the key {one.keyid[:16]}..." for one in self.document.signatures) or "none"
             yield f"No signature was checked: the document has {has}. Its author may have declared anything."
         if self.document.ledger is None:
-            yield "The mechanism is declared: no ledger of a run supports it."
+            yield unsupported(self.document)
         elif self.document.declared.run_signed_by is None:
             yield "Nobody signed the run when it ended: its files may have been edited before they were certified."
         if outcome.private:

@@ -57,6 +57,15 @@ def declarations(certificate: Certificate) -> list[tuple[str, str | None]]:
     return [("Subject", said.subject), ("Issuer", said.issuer), ("Purpose", said.purpose)]
 
 
+def unsupported(certificate: Certificate) -> str:
+    """What a reader must know of a document that holds no ledger."""
+    cited = certificate.declared.releases
+    if not cited:
+        return "The mechanism is declared: no ledger of a run supports it."
+    runs = "Several releases, and not all are of recorded runs" if None in cited else "Several recorded runs"
+    return f"{runs}: ledgers are named and not shown, so check the certificate of each run."
+
+
 def commitment(certificate: Certificate) -> str | None:
     """The salted commitment to the data, if the ledger has one."""
     data = (certificate.ledger or {}).get("data")

@@ -121,12 +121,19 @@ def _judged(
         return False, f"the claim is {record.claim}, the policy wants {limit.claim}"
     if unaccepted:
         names = ", ".join(f"{one.key} ({one.status.value})" for one in unaccepted)
-        return False, f"it rests on {names}: the policy does not accept that"
+        reached = (
+            "it rests" if number is None or number.value is None else f"is {_digits(limit, number.value)}, and rests"
+        )
+        return False, f"{reached} on {names}: the policy does not accept that"
     if number is None:
         return False, f"the certificate does not state it at {_place(limit)}"
     if number.value is None:
         return False, "there is no finite value"
-    return within(limit, number.value), f"is {digits(number.value, 6, up=limit.at_least is None)}"
+    return within(limit, number.value), f"is {_digits(limit, number.value)}"
+
+
+def _digits(limit: Limit, value: float) -> str:
+    return digits(value, 6, up=limit.at_least is None)
 
 
 def within(limit: Limit, value: float) -> bool:

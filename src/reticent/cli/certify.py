@@ -13,6 +13,7 @@ from reticent.adversaries import FinalModel
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
 from reticent.certificates.catalogue import languages
+from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Declaration
 from reticent.cli._app import JSON, argument, command, option, several
@@ -160,7 +161,9 @@ def certify(
     for line in certified.alone:
         say(line, indent=2)
     if certificate.ledger is None:
-        say("! parameters only: nobody saw a run, and the certificate says so", indent=2)
+        cited = certificate.declared.releases
+        alone_says = "parameters only: nobody saw a run, and the certificate says so"
+        say(f"! {unsupported(certificate) if cited else alone_says}", indent=2)
     for one in certificate.requirements:
         say(f"{'passed' if one.passed else 'FAILED'}  {one.name}: {one.detail}", indent=8)
     for warning in certificate.warnings:
