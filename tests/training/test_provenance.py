@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import reticent as rt
 from reticent.certificates.schema import Certificate
 from reticent.cli import main
-from reticent.errors import ArtifactError
+from reticent.errors import ArtifactError, ParameterError
 from reticent.records.run_ledger import RunLedger
-from reticent.signing.keys import key_id, load_public_key, write_key_pair
+from reticent.signing.keys import key_id, load_private_key, load_public_key, write_key_pair
 from reticent.signing.provenance import signature_of
 from reticent.training.rundir import check_files
 
@@ -142,11 +142,17 @@ def test_what_is_private_in_a_run_is_for_its_owner(made: Path) -> None:
     assert (made / "run" / "ledger.json").stat().st_mode & 0o077 == 0
 
 
-def test_a_watched_ledger_is_signed_when_its_loop_ends(tmp_path: Path, capsys) -> None:
-    from reticent.signing.keys import load_private_key
+def test_what_is_no_key_is_refused_before_a_loop_begins(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="sign must be an Ed25519 private key, or the path of its file"):
+        rt.watch(torch.nn.Linear(2, 2), sign=True)
+    with pytest.raises(ArtifactError, match="key"):
+        rt.watch(torch.nn.Linear(2, 2), sign=tmp_path / "key")
 
+
+@pytest.mark.parametrize("given", [str, load_private_key])
+def test_a_watched_ledger_is_signed_when_its_loop_ends(tmp_path: Path, capsys, given) -> None:
     write_key_pair(tmp_path / "key", tmp_path / "key.pub")
-    with rt.watch(torch.nn.Linear(2, 2), sign=load_private_key(tmp_path / "key")) as seen:
+    with rt.watch(torch.nn.Linear(2, 2), sign=given(tmp_path / "key")) as seen:
         seen.step(noise_multiplier=2.0)
     seen.save(tmp_path / "ledger.json")
     assert signature_of(tmp_path / "ledger.json").is_file()

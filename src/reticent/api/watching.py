@@ -50,7 +50,7 @@ def watch(
     privately. ``records_per_user`` states how many records one person has at most: the numbers then cover all of them
     together, and are about a person. ``continues`` is the ledger of the loop that ended at these weights in another
     process; ``start="declared"`` states that the start weights do not depend on these records.
-    ``sign`` is a private key that signs the ledger when the loop ends.
+    ``sign`` is a private key, or the path of its file, that signs the ledger when the loop ends.
 
     ``ledger.risk()`` says during training what the steps so far reveal at most. ``stop_at="advantage=0.1"`` ends the
     loop before the step that would exceed it, ``planned_steps`` says how many there are to be at most, and ``log``

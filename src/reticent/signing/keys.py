@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
+from typing import Any
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from reticent.errors import ArtifactError
+from reticent.errors import ArtifactError, ParameterError
 from reticent.io.files import open_plain, read_bytes, refuse_no_folder, write_atomic
 from reticent.signing import curve25519
 
@@ -95,6 +96,20 @@ def load_private_key(path: Path, passphrase: str | None = None) -> Ed25519Privat
     if not isinstance(key, Ed25519PrivateKey):
         raise ArtifactError(f"{path} holds no Ed25519 key")
     return key
+
+
+def private_key(sign: Any) -> Ed25519PrivateKey | None:
+    """The key that a caller gave: itself, or in the file that a path names; None where none was given.
+
+    Raises:
+        ArtifactError: the file holds no private key that can be read.
+        ParameterError: it is neither.
+    """
+    if isinstance(sign, (str, os.PathLike)):
+        return load_private_key(Path(sign))
+    if sign is not None and not isinstance(sign, Ed25519PrivateKey):
+        raise ParameterError("sign", sign, "an Ed25519 private key, or the path of its file")
+    return sign
 
 
 def load_public_key(path: Path) -> Ed25519PublicKey:

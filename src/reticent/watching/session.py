@@ -21,6 +21,7 @@ from reticent.mechanisms.units import Unit
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import WatchedRun
 from reticent.signing.envelope import LEDGER
+from reticent.signing.keys import private_key
 from reticent.signing.provenance import sealed, signature_of
 from reticent.text import Brief
 from reticent.watching import declared, generators, models, one_at_a_time, optimisers, seeds
@@ -91,7 +92,8 @@ class Watch(Brief):
             log_every: see ``log``.
             unit: ``"record"``, or ``"client"`` for the server of federated learning, which calls ``step`` once per
                 round: then clients are drawn and clipped, and the numbers are about whole clients.
-            sign: an Ed25519 private key that signs the ledger when the loop ends; ``save`` writes the signature too.
+            sign: an Ed25519 private key, or the path of its file, that signs the ledger when the loop ends; ``save``
+                writes the signature too.
 
         Raises:
             ParameterError: what is declared contradicts what is seen, or is not known; the optimizer is not one of
@@ -101,7 +103,7 @@ class Watch(Brief):
         self._model, self._optimizer = model, declared.innermost(optimizer)
         declared.check_together(model, self._optimizer)
         private = optimisers.is_private(self._optimizer)
-        self._loader, self._ahead, self._key = loader, draws_ahead, sign
+        self._loader, self._ahead, self._key = loader, draws_ahead, private_key(sign)
         records = None if records_per_user is None else _check.count(records_per_user=records_per_user)
         self._recorder = Recorder(
             model,
