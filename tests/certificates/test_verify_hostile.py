@@ -28,6 +28,7 @@ pytestmark = pytest.mark.usefixtures("quick")
         (lambda d: d["declared"].update(subject="x" * 1_000_000), "subject"),
         (lambda d: d["questions"].update(priors=[]), "priors"),
         (lambda d: d["assessments"][0].update(adversary="omniscient"), "omniscient"),
+        (lambda d: d["assessments"][1].update(adversary="relaxed", parameters={"directions": 1}), "what was measured"),
         (lambda d: d["mechanism"].update(noise_multiplier=-1) or d.update(ledger=None), "noise_multiplier"),
     ],
 )

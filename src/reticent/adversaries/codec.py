@@ -67,6 +67,8 @@ def _plain(value: Any) -> Any:
 
 def _read(parameter: Parameter, value: Any) -> Any:
     """A number, or what was measured, as an object that names its kind."""
+    if value is not None and not isinstance(value, dict) and parameter.measured and not parameter.typeable:
+        raise ParameterError(parameter.name, value, "what was measured: an object that names its kind")
     if not isinstance(value, dict):
         return value if value is None else value_of(parameter, value)
     measured = dict(value)
