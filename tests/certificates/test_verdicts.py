@@ -136,3 +136,28 @@ def test_sentences_for_an_assessment_are_there_only_where_something_is_proven() 
     assert "points taken on trust (" in page
     nothing = certify(Gaussian(0.01), DECLARED, adversaries=(WorstCase(),), neighbouring=Neighbouring.ADD_REMOVE)
     assert "points taken on trust" not in render_html(nothing)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        ({"signature": True}, "with the issuer’s key: the signature."),
+        ({"weights": True}, "with the file of the model: its fingerprint."),
+        ({"weights_sha256": ["0" * 64]}, "with the file of the model: its fingerprint."),
+        ({"max_age_days": 30}, "the date above is at most 30 days ago."),
+    ],
+)
+def test_a_page_says_yes_only_if_what_it_cannot_judge_holds_too(wanted: dict[str, object], sentence: str) -> None:
+    every = of(RIGHT, accepted=[*ACCEPTED, "records-per-person"], **wanted)
+    page = render_html(certify(RUN, DECLARED, adversaries=BOTH, policy=every))
+    assert "says: yes, if what remains to be checked holds" in page
+    assert page.count("Remains to be checked") == 1
+    assert sentence in page
+
+
+def test_a_page_that_judges_the_whole_policy_says_yes() -> None:
+    page = render_html(
+        certify(RUN, DECLARED, adversaries=BOTH, policy=of(RIGHT, accepted=[*ACCEPTED, "records-per-person"]))
+    )
+    assert "says: yes</h2>" in page
+    assert "Remains to be checked" not in page
