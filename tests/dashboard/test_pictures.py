@@ -55,7 +55,7 @@ def test_the_headline_answers_each_question_that_somebody_asks() -> None:
     shown = [assessed(WorstCase(), RUN, one) for one in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)]
     line = answer_line(shown)
     for one in shown:
-        assert f"more than {percent(even_guess(summary(one)), up=True)} of the time" in line
+        assert f"right at most {percent(even_guess(summary(one)), up=True)} of the time" in line
 
 
 def test_guesses_are_shown_as_what_they_gain() -> None:

@@ -138,9 +138,11 @@ def _about_a_number(check: Check, limit: Limit) -> str:
         return f"{name}: allowed is {_allowed(limit)}; {check.detail}."
     low_enough = within(limit, check.value)
     says = f"{name} is {_agreeing(check.value, limit)}, allowed is {_allowed(limit)}"
-    if check.passed or check.detail.startswith("is "):
+    others = ", ".join(f"{one.key} ({one.status})" for one in check.unchecked)
+    wrong = f"it rests on {others}: the policy does not accept that" if others else check.detail
+    if check.passed or wrong.startswith("is "):
         return f"{says}."
-    return f"{says}.{' The number is met, but' if low_enough else ' And'} {check.detail}."
+    return f"{says}.{' The number is met, but' if low_enough else ' And'} {wrong}."
 
 
 def _agreeing(value: float, limit: Limit) -> str:
