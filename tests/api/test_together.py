@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 import reticent as rt
 from reticent.certificates.build import public
@@ -48,7 +49,7 @@ def test_each_ledger_is_cited_by_what_its_own_public_certificate_shows(runs) -> 
 
 def test_files_are_cited_as_runs_are_and_a_plan_cites_nothing(runs, tmp_path) -> None:
     paths = [run.path / "ledger.json" for run in runs]
-    by_file, by_run = (rt.certify(what, adversary="worst-case").certificate.declared for what in (paths, runs))
+    by_file, by_run = (rt.certify(what).certificate.declared for what in (paths, runs))
     assert by_file.releases == by_run.releases
     plans = rt.certify([rt.DPSGD(8.0, 0.1, 5), rt.Gaussian(2.0)], adversary="worst-case").certificate
     assert plans.declared.releases == ()
@@ -93,3 +94,18 @@ def test_two_runs_with_one_seed_share_their_noise(tmp_path) -> None:
     other = train(parse_config(seeded | {"seed": 1}), tmp_path / "other")
     found = rt.certify([same[0], other], adversary="worst-case")
     assert "reproducible-noise" in found.certificate.declared.releases[0].warnings
+
+
+def test_together_they_rest_on_no_less_than_each_alone(tmp_path) -> None:
+    """A policy that a loop breaches by itself is not met by two of them: nobody saw where either began."""
+    loops = []
+    for noise in (4.0, 6.0):
+        with rt.watch(torch.nn.Linear(2, 2), sampler="poisson") as seen:
+            for _ in range(3):
+                seen.step(noise_multiplier=noise, sample_rate=0.1)
+        loops.append(tmp_path / f"{noise}.json")
+        seen.save(loops[-1])
+    shown = [rt.certify(what).certificate.assessments[0] for what in (loops[0], loops)]
+    alone, both = ({one.key for one in found.conditions if one.known.open} for found in shown)
+    assert "start-weights" in alone
+    assert alone <= both

@@ -103,6 +103,8 @@ def test_the_claim_must_be_as_strong_as_the_policy_wants(certificate, outcome) -
     assert failed(changed, outcome, policy(limit))
     assert failed(changed, outcome, policy({**limit, "claim": "estimate"})) == []
     assert failed(changed, outcome, policy({**limit, "claim": "any"})) == []
+    assert failed(certificate, outcome, policy({**limit, "claim": "estimate"})) == []  # a bound is more
+    assert failed(certificate, outcome, policy({**limit, "claim": "empirical"}))
 
 
 def test_a_certificate_that_does_not_verify_breaches_every_policy(certificate) -> None:

@@ -80,6 +80,8 @@ def test_another_key_and_another_model_are_refused(made: Path, tmp_path: Path, c
     code, out, _ = run(capsys, "verify", made / "certificate.json", "--weights", made / "weights.safetensors")
     assert code == 1
     assert "another model" in " ".join(out.split())
+    document, weights = made / "certificate.json", made / "weights.safetensors"
+    assert "is the model that it is about" not in str(rt.verify(document, weights=weights))
 
 
 def test_without_a_key_the_verdict_says_so(made: Path, tmp_path: Path, capsys) -> None:
@@ -99,6 +101,15 @@ def test_a_key_is_shown_by_the_name_that_documents_give_it(made: Path, tmp_path:
     out = " ".join(run(capsys, "verify", made / "certificate.json", "--key", tmp_path / "other.pub")[1].split())
     assert f"other.pub ({other[:16]}...); its signature names {own[:16]}..." in out
     assert "changed" not in out
+
+
+def test_a_document_that_was_changed_after_it_was_signed_is_told_from_another_key(made: Path, tmp_path: Path, capsys):
+    document = json.loads((made / "certificate.json").read_text())
+    document["declared"]["subject"] = "something else"
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    out = " ".join(run(capsys, "verify", tmp_path / "c.json", "--key", made / "key.pub")[1].split())
+    assert "does not fit this document: one of both was changed" in out
+    assert "its signature names" not in out
 
 
 def test_a_key_given_twice_counts_once(made: Path, capsys) -> None:

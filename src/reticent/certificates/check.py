@@ -124,9 +124,10 @@ def check(
     verification = verify(document, tolerance=tolerance, progress=progress)
     problems += _expired(document)
     problems += signature_problems(document, key, signature, threshold)
-    problems += weights_problems(document, weights)
+    other = weights_problems(document, weights)
+    problems += other
     compared = [f"Signed with the key of {one}." for one in _signers(document, key, signature)]
-    compared += [] if weights is None else [f"{weights} is the model that it is about."]
+    compared += [] if weights is None or other else [f"{weights} is the model that it is about."]
     if opening is not None:
         opened = check_opening(document, opening, data)
         problems, compared = [*problems, *opened.problems], [*compared, *opened.compared]
@@ -198,6 +199,8 @@ def signature_problems(
     missing = ", ".join(f"{one} ({key_id(load_public_key(one))[:16]}...)" for one in keys if one not in signed)
     enough = "" if wanted == len(keys) else f" ({len(signed)} of {wanted} that are enough)"
     there = document.signatures if detached is None else load_envelope(detached).signatures
+    if {key_id(load_public_key(one)) for one in keys if one not in signed} <= {one.keyid for one in there}:
+        return [f"the signature of the key {missing} does not fit this document: one of both was changed{enough}"]
     named = ", ".join(f"{one.keyid[:16]}..." for one in there)
     return [f"the document is not signed with the key {missing}{enough}; its signature names {named}"]
 

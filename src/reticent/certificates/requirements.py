@@ -145,8 +145,10 @@ def within(limit: Limit, value: float) -> bool:
 
 
 def _strong_enough(record: AssessmentRecord, limit: Limit) -> bool:
-    """A conditional bound counts as a bound: its conditions are checked by themselves."""
-    return limit.claim in ("any", record.claim) or (Claim(limit.claim).proven and Claim(record.claim).proven)
+    """A conditional bound counts as a bound: its conditions are checked by themselves. Both are more than an estimate."""
+    if limit.claim in ("any", record.claim):
+        return True
+    return Claim(record.claim).proven and (limit.claim == Claim.ESTIMATE or Claim(limit.claim).proven)
 
 
 def _open(record: AssessmentRecord, limit: Limit) -> Iterator[ConditionRecord]:

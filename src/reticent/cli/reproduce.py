@@ -98,7 +98,7 @@ def _print_result(result: Result) -> None:
     say(papers.sentence(result))
     for line in papers.compared(result):
         say(f"- {line}", indent=2)
-    click.echo(f"picture: {papers.picture_of(result.id)}")
+    click.echo(f"stored picture: {papers.picture_of(result.id)}")
 
 
 def _print_list() -> None:

@@ -71,9 +71,15 @@ class Ledger(Mechanism):
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Those of all parts, each once, and that nobody chose the parts by looking at results."""
-        plan = (condition("fixed-plan"),) if len(self.parts) > 1 else ()
-        return tuple(dict.fromkeys((*(one for part in self.parts for one in part.conditions), *plan)))
+        """Those of all parts, each once, and that nobody chose the parts by looking at results.
+
+        Where parts have steps, also that none begins at weights that depend on these records but through another part.
+        """
+        each = tuple(dict.fromkeys(one for part in self.parts for one in part.conditions))
+        if len(self.parts) == 1:
+            return each
+        starts = (condition("start-weights"),) if any(one.key == "planned-steps" for one in each) else ()
+        return (*each, condition("fixed-plan"), *starts)
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
