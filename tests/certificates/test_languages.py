@@ -214,7 +214,7 @@ def test_what_the_issuer_wrote_is_not_translated() -> None:
     declared = Declaration(subject="yes", created="2026-01-01", issuer="found", purpose="noise")
     page = render_html(certify(Gaussian(2.0), declared, adversaries=(WorstCase(),)), language_of("de"))
     for text in ("yes", "found", "noise"):
-        assert f"“{text}”" in page
+        assert f"„{text}“" in page
 
 
 @pytest.mark.parametrize("code", TRANSLATED)

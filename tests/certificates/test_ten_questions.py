@@ -46,6 +46,7 @@ OWN = {
         "Nobody: the document is not signed",
         "Stop: can one person have several records?",
         "Checked in the run",
+        "Recorded by",
         "do not rely on it from",
     ),
     "signed, one record each": (
@@ -57,7 +58,7 @@ OWN = {
     "clients": ("No threshold was set", "people with several clients", "Plan: nobody saw a run."),
 }
 NEVER = {
-    "plan": ("policy says", "Checked in the run", "do not rely on it from"),
+    "plan": ("policy says", "Checked in the run", "Recorded by", "do not rely on it from"),
     "run with a policy": ("Plan:", "policy says: yes", "No threshold"),
     "signed, one record each": ("Stop:", "Nobody: the document", "policy says: no"),
     "clients": ("Stop:", "policy says"),

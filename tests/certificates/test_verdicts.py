@@ -7,11 +7,14 @@ import re
 import pytest
 
 from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed, WorstCase
+from reticent.certificates import words
 from reticent.certificates.build import certify, public
+from reticent.certificates.derive import PRIVATE
 from reticent.certificates.numbers import tables
 from reticent.certificates.page import _css, render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.sentences import even_guess, percent
 from reticent.certificates.verdicts import unchecked, unjudged, verdicts
 from reticent.certificates.words import glossary
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
@@ -40,12 +43,12 @@ def judged() -> Certificate:
 
 def test_a_number_that_is_low_enough_but_rests_on_what_nobody_checked_says_both(judged: Certificate) -> None:
     said = [one.says for one in verdicts(judged)]
-    assert said[0] == ("The worst case was computed (used or not)",)
+    assert said[0] == ("The worst case was computed (question: used or not)",)
     assert said[1][0] == "Right guess at most 65% (used or not)"
     assert re.fullmatch(r"Reached: [\d.]+%, low enough", said[1][1])
     assert said[2][0] == "Epsilon at most 0.01 at delta 0.00001 (used or not)"
     assert said[2][1].endswith(", too high")
-    assert all(one[-1] == "But nobody checked what it needs; see below" for one in said[1:])
+    assert all(one[-1] == "But it counts only if what is named below is checked" for one in said[1:])
     assert [one.met for one in verdicts(judged)] == [True, False, False]
     assert unchecked(judged) == [("No person contributed more records than is stated.", "the issuer only says so")]
 
@@ -84,7 +87,8 @@ def test_a_ledger_is_a_training_that_was_recorded() -> None:
     certificate = certify(seen.mechanism(), made, adversaries=(WorstCase(),), ledger=seen, policy=policy)
     page = render_html(public(certificate))
     assert "<strong>MET:</strong> The training was recorded." in page
-    assert "This page prints it: 400." in page
+    assert "the issuer’s own program; no outsider watched" in page
+    assert page.count("This page prints it: 400.") == 1
     assert '<p class="note" id="size-treated-as-public">' in page
 
 
@@ -107,7 +111,10 @@ def test_the_foot_of_a_sheet_is_inert_whatever_the_subject() -> None:
 
 def test_an_attacker_of_whom_nothing_is_proven_says_whose_limit_it_has(judged: Certificate) -> None:
     page = " ".join(render_html(judged).split())
-    assert "No limit of its own is proven; that of worst-case, who knows more, holds: at most" in page
+    assert (
+        "If it is not, another one stands in its place: this is replacement. No limit of its own is proven; that of "
+        "worst-case, who knows more, holds: at most" in page
+    )
     assert "Knows both versions of this person&#39;s record and all others, but not which records" in page
 
 
@@ -133,9 +140,63 @@ def test_words_are_explained_where_they_occur() -> None:
 
 def test_sentences_for_an_assessment_are_there_only_where_something_is_proven() -> None:
     page = render_html(certify(RUN, DECLARED, adversaries=BOTH))
-    assert "points taken on trust (" in page
+    assert "Sentences for an impact assessment" in page
     nothing = certify(Gaussian(0.01), DECLARED, adversaries=(WorstCase(),), neighbouring=Neighbouring.ADD_REMOVE)
-    assert "points taken on trust" not in render_html(nothing)
+    assert "Sentences for an impact assessment" not in render_html(nothing)
+
+
+def sentences_in(page: str) -> str:
+    return " ".join(
+        re.sub("<[^>]*>", "", page.partition("Sentences for an impact assessment")[2].partition("</p>")[0]).split()
+    )
+
+
+def test_sentences_for_an_assessment_say_all_that_the_page_says(judged: Certificate) -> None:
+    who = (*BOTH, Relaxed(5))
+    plan = certify(RUN, DECLARED, adversaries=who)
+    said = sentences_in(render_html(plan))
+    assert said.startswith("“Plan only: no training has been seen. Asked whether")
+    assert "Asked which of two versions" in said
+    assert "as long as nobody learns which records each step drew." in said
+    assert "each person contributed one record." in said
+    assert said.endswith("Nobody signed it.”")
+    listed = {title.partition(":")[0]: len(lines) for title, lines in words.conditions(plan)}
+    assert listed == {"Taken on trust": 6, "Declared": 5}
+    assert "6 points on trust, 5 only declared by the issuer, 0 checked by the issuer’s own program." in said
+    assert "The issuer’s policy says: no." in sentences_in(render_html(judged))
+
+
+def test_a_point_that_must_be_checked_is_told_from_those_that_the_policy_accepts(judged: Certificate) -> None:
+    page = " ".join(render_html(judged).split())
+    point = "No person contributed more records than is stated."
+    assert f"<strong>Must be checked:</strong> {point}" in page
+    assert page.count("The policy accepts the other unchecked points.") == 1
+    assert "<strong>Not judged by this policy: which of two versions" in page
+
+
+def test_the_headline_says_whose_word_one_record_each_is() -> None:
+    page = render_html(certify(RUN, DECLARED, adversaries=BOTH))
+    top = page.partition("<table")[0]
+    assert "The issuer declares: each person contributed one record. Nobody checked that." in top
+    unknown = render_html(certify(Gaussian(2.0), DECLARED, adversaries=(WorstCase(),)))
+    assert "Nobody checked that." not in unknown
+
+
+def test_a_plan_that_prints_how_many_records_there_are_says_so() -> None:
+    plan = DPSGD(2.0, 0.25, 10, batch_size=5, dataset_size=20)
+    assert "This page prints it: 20." in render_html(certify(plan, DECLARED, adversaries=(WorstCase(),)))
+    assert "This page prints it" not in render_html(certify(RUN, DECLARED, adversaries=(WorstCase(),)))
+
+
+def test_a_field_of_two_values_has_the_limit_of_replacement() -> None:
+    given = certify(RUN, DECLARED, adversaries=BOTH)
+    private = given.model_copy(update={"skipped": {"attribute": PRIVATE}})
+    worst = {one.neighbouring: one for one in given.assessments if one.adversary == "worst-case"}
+    share = percent(even_guess(worst["replace"]), up=True)
+    assert f"two equally likely values the limit is {share};" in render_html(private)
+    alone = certify(RUN, DECLARED, adversaries=(WorstCase(),), neighbouring=Neighbouring.ADD_REMOVE)
+    page = render_html(alone.model_copy(update={"skipped": {"attribute": PRIVATE}}))
+    assert "This page says nothing about that risk." in page
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,10 @@ from reticent.proofs import Claim
 
 SCALE = 192.0
 _INDENT = 6.0
+_OF_THE_GAME = (
+    "If it is not, another one stands in its place: this is replacement. No limit of its own is proven; that of "
+    "{name}, who knows more, holds"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def _like(record: CertifiedAssessment, same: Sequence[CertifiedAssessment]) -> s
             break
         if repeats(record, other):
             if record.adversary == MembershipGame.name:
-                return f"No limit of its own is proven; that of {other.label}, who knows more, holds"
+                return _OF_THE_GAME.format(name=other.label)
             return f"Has the same numbers as {other.label}"
     between = record.adversary == Mixed.name and any(other.adversary == Relaxed.name for other in same)
     return f"Lies between {Relaxed.name} and worst-case" if between else None

@@ -49,7 +49,8 @@ _ROWS = (
     "Found, {share} false alarms",
     "share of insiders found; without the model {share}",
     "Has the same numbers as {name}",
-    "No limit of its own is proven; that of {name}, who knows more, holds",
+    "If it is not, another one stands in its place: this is replacement. No limit of its own is proven; that of "
+    "{name}, who knows more, holds",
     *verdicts.SHORT.values(),
     *verdicts.TRUST.values(),
     "Lies between relaxed and worst-case",
@@ -127,8 +128,8 @@ _FACTS = (
     "at most {steps}",
 )
 _POLICY = (
-    "The worst case was computed ({question})",
-    "The worst case was not computed ({question})",
+    "The worst case was computed (question: {question})",
+    "The worst case was not computed (question: {question})",
     "The training was recorded",
     "No training was recorded",
     "Right guess at most {share} ({question})",
@@ -137,7 +138,7 @@ _POLICY = (
     "Reached: {value}, too high",
     "Reached: {value}, high enough",
     "Reached: {value}, too low",
-    "But nobody checked what it needs; see below",
+    "But it counts only if what is named below is checked",
     "no warning {name}",
     "{who}: {measure} at most {limit} ({relation})",
     "{who}: {measure} at least {limit} ({relation})",

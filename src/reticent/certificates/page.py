@@ -9,7 +9,6 @@ import hashlib
 import html
 import json
 import re
-from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -28,6 +27,7 @@ from reticent.certificates.sentences import answers as answered
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError
 from reticent.io.strict import loads
+from reticent.records.run_warnings import RunWarning
 from reticent.text import printable
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"
@@ -71,8 +71,9 @@ def _content(certificate: Certificate) -> dict[str, Any]:
         "verdicts": verdicts.verdicts(certificate),
         "unchecked": verdicts.unchecked(certificate),
         "unjudged": verdicts.unjudged(certificate),
-        "counts": Counter(one.status.value for one in certificate.assessments[0].conditions),
+        "counts": words.counts(certificate),
         "count": facts.records(certificate),
+        "size_is_public": words.of_clients(certificate, RunWarning.SIZE_TREATED_AS_PUBLIC.text),
         "replaced": next((percent(even_guess(one), up=True) for one in worst if one.neighbouring == "replace"), None),
         "words": words,
         "persons": records,

@@ -73,7 +73,7 @@ def _judged(certificate: Certificate) -> list[Check]:
 def _words(check: Check) -> tuple[str, ...]:
     if check.relation is not None:
         done = "was" if check.passed else "was not"
-        return (f"The worst case {done} computed ({SHORT[check.relation]})",)
+        return (f"The worst case {done} computed (question: {SHORT[check.relation]})",)
     if check.name == LEDGER:
         return ("The training was recorded" if check.passed else "No training was recorded",)
     if check.limit is None or check.record is None or check.value is None:
@@ -84,7 +84,7 @@ def _words(check: Check) -> tuple[str, ...]:
 def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring) -> list[str]:
     found = [_required(check, limit, relation), f"Reached: {_reached(limit, value)}, {_enough(limit, value)}"]
     if check.unchecked:
-        found.append("But nobody checked what it needs; see below")
+        found.append("But it counts only if what is named below is checked")
     elif not check.passed and within(limit, value):
         found.append(check.detail)
     return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from reticent.adversaries import ADVERSARIES, FinalModel
+from reticent.adversaries import ADVERSARIES, Attribute, FinalModel, WorstCase
 from reticent.certificates.derive import PRIVATE
 from reticent.certificates.schema import Certificate
-from reticent.certificates.sentences import Protected, about, parts_in, persons
+from reticent.certificates.sentences import Protected, about, even_guess, parts_in, percent, persons
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, Condition, worst_first
@@ -28,23 +29,23 @@ CLAIMS = {
 STATUSES = {
     "assumed": "Taken on trust: nobody checked this",
     "declared": "Declared: the issuer says so",
-    "checked": "Checked in the run: by the program, on the issuer’s computer; no outsider watched",
+    "checked": "Checked in the run: by the issuer’s own program",
 }
 MARKS = {
-    "bound": "Filled dot: proven.",
-    "conditional": "Open diamond: proven if a condition holds.",
+    "bound": "Filled dot: proven, if the points below hold.",
+    "conditional": "Open diamond: more must hold, which nobody checked.",
     "estimate": "Open circle: estimate or measurement.",
     "empirical": "Open circle: estimate or measurement.",
 }
 
 GLOSSARY = (
-    ("record", "One row of the training data. A person can have contributed several."),
+    ("record", "One row of the training data."),
     (
         "worst case",
         "An attacker who knows this record and all others, and lacks only the answer, the noise and the draws. Nobody "
         "who knows no more than that can do better.",
     ),
-    ("blind guess", "The best guess without the model."),
+    ("blind guess", "The best guess without the model: where 1 in 10 is in the data, always “no” is right in 90%."),
     (
         "proven limit",
         "A bound: no attacker of this kind does better, if the training is as stated here and what the numbers rest on "
@@ -191,21 +192,32 @@ def left_out(certificate: Certificate) -> list[tuple[str, str, list[str]]]:
     for name, kind in ADVERSARIES.items():
         reason = certificate.skipped.get(name)
         if reason is not None:
-            found.append((name, kind.title, _reasons(reason, kind.unmeasured)))
+            found.append((name, kind.title, _reasons(reason, kind.unmeasured, _of_a_field(certificate, name))))
     return found
 
 
-def _reasons(reason: str, unmeasured: str | None) -> list[str]:
+def _of_a_field(certificate: Certificate, name: str) -> str:
+    """What the page says without an attacker who is not on it: of a field of two values, the limit of replacement."""
+    for record in certificate.assessments:
+        known = record.adversary == WorstCase.name and record.neighbouring == Neighbouring.REPLACE
+        share = percent(even_guess(record), up=True)
+        if name == Attribute.name and known and share != "100%":
+            return _FIELD.format(share=share)
+    return _PRIVATE
+
+
+def _reasons(reason: str, unmeasured: str | None, private: str) -> list[str]:
     """Why an attacker is not on the page, and what a reader can do."""
     missing = re.fullmatch(r"\w+ must be known for the membership game: (.*)", reason)
     if missing is not None:
         return [f"not stated: {missing[1].rstrip('.')}."]
-    todo = [_ASSESS] if reason == unmeasured else [_PRIVATE] if reason == PRIVATE else []
+    todo = [_ASSESS] if reason == unmeasured else [private] if reason == PRIVATE else []
     return [f"{reason.rstrip('.')}.", *todo]
 
 
-_ASSESS = "Where a field is sensitive, ask the issuer to have it measured."
-_PRIVATE = "This page says nothing about that risk: ask the issuer."
+_ASSESS = "Where a field is sensitive, ask to have it measured."
+_PRIVATE = "This page says nothing about that risk."
+_FIELD = "For one field with two equally likely values the limit is {share}; of any other, this page says nothing."
 
 
 def sentences() -> Iterator[str]:
@@ -219,12 +231,19 @@ def sentences() -> Iterator[str]:
     yield from _NOT_COVERED
     for name, meaning in POINTERS:
         yield from (name, meaning)
-    yield from (_STRONGER, _ALONE, _ASSESS, _PRIVATE)
+    yield from (_STRONGER, _ALONE, _ASSESS, _PRIVATE, _FIELD)
 
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:
     """What the numbers rest on: by status, worst first, each sentence with the attackers whose numbers need it."""
     return _by_status(certificate, [(record, record.conditions) for record in certificate.assessments])
+
+
+def counts(certificate: Certificate) -> Counter[str]:
+    """How many points the page lists under each status."""
+    names = {title: status for status, title in STATUSES.items()}
+    listed = [*conditions(certificate), *of_secrets(certificate)]
+    return Counter(names[title] for title, lines in listed for _ in lines)
 
 
 def of_secrets(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:

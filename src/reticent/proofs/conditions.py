@@ -94,9 +94,7 @@ CONDITIONS: Mapping[str, Kind] = {
     "hidden-draws": Kind(
         "Nobody learns which records were drawn in which step. An attacker who does is not covered.", Bearing.GENERAL
     ),
-    "unpredictable-noise": Kind(
-        "Nobody can predict or repeat the noise. Anyone who knows its seed can take it away.", Bearing.GENERAL
-    ),
+    "unpredictable-noise": Kind("Nobody can predict or repeat the noise; its seed would reveal it.", Bearing.GENERAL),
     "real-numbers": Kind(
         "The noise is taken as real numbers. What the rounding of computers may reveal is not covered.",
         Bearing.GENERAL,
@@ -139,9 +137,7 @@ CONDITIONS: Mapping[str, Kind] = {
         "No record takes part in more steps, or in steps that are closer, than is stated.", Bearing.RELEASE
     ),
     "clipped": Kind("No record moves the sum of a step by more than the clip norm.", Bearing.RELEASE),
-    "planned-steps": Kind(
-        "The number of steps was fixed before training, or is counted as it was planned.", Bearing.RELEASE
-    ),
+    "planned-steps": Kind("The number of steps that is counted was fixed before training.", Bearing.RELEASE),
     "fixed-plan": Kind(
         "Which releases there are, with how much noise and at which rates, was fixed before any result was seen.",
         Bearing.RELEASE,
