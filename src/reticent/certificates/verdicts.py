@@ -83,7 +83,7 @@ def _words(check: Check) -> tuple[str, ...]:
 
 def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring) -> list[str]:
     found = [_required(check, limit, relation), f"Reached: {_reached(limit, value)}, {_enough(limit, value)}"]
-    if check.unchecked:
+    if check.unchecked and within(limit, value):
         found.append("But it counts only if what is named below is checked")
     elif not check.passed and within(limit, value):
         found.append(check.detail)
