@@ -145,7 +145,7 @@ def within(limit: Limit, value: float) -> bool:
 
 
 def _strong_enough(record: AssessmentRecord, limit: Limit) -> bool:
-    """A conditional bound counts as a bound: its conditions are checked by themselves. Both are more than an estimate."""
+    """A conditional bound counts as a bound: its conditions are judged by themselves. Both exceed an estimate."""
     if limit.claim in ("any", record.claim):
         return True
     return Claim(record.claim).proven and (limit.claim == Claim.ESTIMATE or Claim(limit.claim).proven)
