@@ -99,7 +99,10 @@ def fulfilled(document: Certificate, policy: dict[str, Any], limit: dict[str, An
 
 def good(row: CertifiedAssessment, policy: dict[str, Any], limit: dict[str, Any]) -> bool:
     claim = limit.get("claim", "bound")
-    strong = {"any": set(CLAIMS), "bound": set(CLAIMS[:2]), "conditional": set(CLAIMS[:2])}.get(claim, {claim})
+    proven = set(CLAIMS[:2])
+    strong = {"any": set(CLAIMS), "bound": proven, "conditional": proven, "estimate": {*proven, claim}}.get(
+        claim, {claim}
+    )
     open_ones = {one.key for one in row.conditions if KEYS[one.key] and one.status != "checked"}
     value = row.advantage.value
     return (
