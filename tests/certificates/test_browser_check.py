@@ -142,6 +142,8 @@ OTHER_TEXT = ".answer { font-size: 0; } .answer::after { content: 'Nothing can b
         "no policy for content": lambda page: re.sub(r"<meta http-equiv.*?>", "", page),
         "another policy for content": lambda page: page.replace("default-src 'none'", "default-src *"),
         "a second style": lambda page: page.replace("<main>", f"<main><style>{OTHER_TEXT}</style>"),
+        "another foot": lambda page: re.sub(r'(content: ")[^"]*', r"\1The\\000020policy\\000020says\\000020yes", page),
+        "a longer foot": lambda page: page.replace('"; } }\n</style>', '\\000020yes\\00002081"; } }\n</style>'),
         "another style": lambda page: page.replace("</style>", f"{OTHER_TEXT}</style>"),
         "style of one element": lambda page: page.replace(
             '<p class="answer">', '<p class="answer" style="display: none">'

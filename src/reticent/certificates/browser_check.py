@@ -43,9 +43,9 @@ def filled(page: str, style: str) -> str:
 
 
 def style_of_certificates() -> str:
-    """Digest of the style of a page, as ``verify.html`` reads it."""
+    """Digest of the style of a page without its last rule, the foot of a sheet, as ``verify.html`` reads it."""
     text = (files("reticent.certificates") / "templates" / "certificate.css").read_text()
-    return hashlib.sha256(("\n" + text.removesuffix("\n")).encode()).hexdigest()
+    return hashlib.sha256(text.strip().encode()).hexdigest()
 
 
 def _compared(language: English) -> list[tuple[str, str]]:
