@@ -143,6 +143,7 @@ OTHER_TEXT = ".answer { font-size: 0; } .answer::after { content: 'Nothing can b
         "another policy for content": lambda page: page.replace("default-src 'none'", "default-src *"),
         "a second style": lambda page: page.replace("<main>", f"<main><style>{OTHER_TEXT}</style>"),
         "another foot": lambda page: re.sub(r'(content: ")[^"]*', r"\1The\\000020policy\\000020says\\000020yes", page),
+        "the foot of another model": lambda page: re.sub(r'[0-9a-f]{16}(?=\\002026")', "0" * 16, page),
         "a longer foot": lambda page: page.replace('"; } }\n</style>', '\\000020yes\\00002081"; } }\n</style>'),
         "another style": lambda page: page.replace("</style>", f"{OTHER_TEXT}</style>"),
         "style of one element": lambda page: page.replace(

@@ -171,7 +171,7 @@ def test_a_point_that_must_be_checked_is_told_from_those_that_the_policy_accepts
     page = " ".join(render_html(judged).split())
     point = "No person contributed more records than is stated."
     assert f"<strong>Must be checked:</strong> {point}" in page
-    assert page.count("The policy accepts the other unchecked points.") == 1
+    assert page.count("Of the points below, the policy asks for no other.") == 1
     assert "<strong>Not judged by this policy: which of two versions" in page
 
 

@@ -99,6 +99,7 @@ def opened(browser: Any, served: Server) -> Iterator[Callable[..., Any]]:
 
 def settle(page: Any) -> None:
     """Wait until the answer of the panel is there."""
+    page.wait_for_selector("body[data-panel]")
     panel = page.get_attribute("body", "data-panel")
     if panel == "explore":
         page.wait_for_selector("#headline:not(:empty)")

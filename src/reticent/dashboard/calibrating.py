@@ -116,7 +116,8 @@ def _line(target: Target, theme: str) -> dict[str, Any]:
         return {}
     accent = GROUNDS[theme].accent
     shape = {"type": "line", **ends, "line": {"color": accent, "width": 3}, "name": "target"}
-    x, y = {"roc": (0.99, 0.02), "guesses": (0.5, 0.99)}.get(TARGETS[target.name][3], (0.99, 0.99))
+    places = {"curves": (0.99, 0.86), "roc": (0.99, 0.02), "guesses": (0.5, 0.99)}
+    x, y = places.get(TARGETS[target.name][3], (0.99, 0.99))
     note = {"text": "the target: drag it", "xref": "paper", "yref": "paper", "x": x, "y": y, "showarrow": False}
     blind = max(target.prior, 1.0 - target.prior) if isinstance(target, Success) else 0.0
     meta = {"drag": target.name, "blind": blind}

@@ -17,8 +17,10 @@ from typing import Any
 from reticent.records.watch_faults import Fault
 
 _LENGTHS, _GRAD, _AFTER = attrgetter("_norm_sample"), attrgetter("grad"), "enable_hooks"
-_REST = "_current_grad_sample"
 """Of a parameter, its gradient and those of all records in length; and what Opacus calls after the second pass."""
+
+_REST = "_current_grad_sample"
+"""Of a parameter, gradients of records that Opacus found and has not measured."""
 
 
 class GhostClipping:
