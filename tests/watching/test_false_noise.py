@@ -13,6 +13,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
 from reticent.records.watch_faults import Fault
+from reticent.watching.closer_looks import CloserLooks
 from tests.watching.loops import (
     NOISE,
     RATE,
@@ -72,6 +73,21 @@ class TestSeeds:
         seen = watched(*made, how={"after": after})
         assert Fault.REPEATED_NOISE in seen.ledger.faults
         assert void(seen)
+
+    def test_a_state_that_was_read_where_steps_are_not_looked_at(self, monkeypatch):
+        monkeypatch.setattr(CloserLooks, "due", lambda self: False)
+        made, states = wide(), []
+
+        def after(count):
+            torch.randn(2000)
+            if count == 9:
+                states.append(torch.get_rng_state())
+                torch.randn(1000)
+            if count == 11:
+                torch.set_rng_state(states[0])
+
+        seen = watched(*made, how={"after": after})
+        assert Fault.REPEATED_NOISE in seen.ledger.faults
 
     def test_a_state_of_the_generator_itself_right_after_noise(self):
         """Put back by a method that the program took before the watch: a look is taken there."""

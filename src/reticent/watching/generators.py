@@ -34,11 +34,20 @@ class Stream:
 class Draw:
     """One draw of noise, or of a batch."""
 
-    __slots__ = ("before", "count", "stream")
+    __slots__ = ("before", "count", "known", "stream")
 
     def __init__(self, stream: Stream, before: Draw | None = None) -> None:
         self.stream, self.before = stream, before
+        self.known = False
+        """Whether the state after it was read, so that the program can go back to it."""
         self.count: int = 0 if before is None else before.count + 1
+
+    def again(self) -> bool:
+        """Take it for the next draw, where it was the last one and nobody can go back to the state between them."""
+        if self.known or self.stream.last is not self:
+            return False
+        self.count += 1
+        return True
 
     def repeats(self) -> bool:
         """Whether it shares random numbers with one that counted; this one counts from now on."""
@@ -143,7 +152,10 @@ def _put(generator: Any, draws: dict[str, Draw]) -> None:
 
 def _get_state(self: Any) -> Any:
     state = _METHODS["get_state"](self)
-    _READ.setdefault(_number(state), {use: one.at for use, one in _TRACKS.get(self, {}).items()})
+    draws = {use: one.at for use, one in _TRACKS.get(self, {}).items()}
+    for draw in draws.values():
+        draw.known = True
+    _READ.setdefault(_number(state), draws)
     if len(_READ) > _MOST_READ:
         del _READ[next(iter(_READ))]
     return state

@@ -12,6 +12,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from reticent.records.watch_faults import Fault
 from reticent.watching import optimisers
+from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.memory import Memory
 from reticent.watching.models import fingerprint
 from reticent.watching.noise import NoisyGradients
@@ -24,6 +25,12 @@ _LEFT: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()
 
 _MOST_WRITES = 4
 """Writes to one parameter that may belong to one update of a loop without an optimizer."""
+
+_FIRST, _AFTER_FORWARD = 16, 0.25
+"""Forward passes after which the weights are looked at for certain; and the share of the later ones.
+
+Weights that are others at the step are seen there. This look is for those that somebody exchanges for a forward pass.
+"""
 
 
 class Moves:
@@ -42,6 +49,7 @@ class Moves:
         self._usual: tuple[tuple[int, bool], ...] = ()
         self._steered: list[Any] = []
         self._memory = Memory()
+        self._forward = CloserLooks(_FIRST, _AFTER_FORWARD)
 
     def attach(self, model: Any) -> list[Callable[[], None]]:
         """Begin to follow; what is returned puts everything back."""
@@ -163,8 +171,8 @@ class Moves:
                     self._found(Fault.MIXES_RECORDS)
 
     def gave(self, model: Any) -> None:
-        """Gradients are taken at weights that must be those of the last step. They were just read: a look is cheap."""
-        if self._inner is not None and self._trains() and self._weights.others():
+        """Gradients are taken at weights that must be those of the last step."""
+        if self._forward.due() and self._inner is not None and self._trains() and self._weights.others():
             self._found(Fault.WEIGHTS_CHANGED)
 
     def _trains(self) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import random
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
@@ -11,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from reticent.records.watch_faults import Fault
 from reticent.watching import optimisers, seeds
+from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.draws import Fresh, Used
 from reticent.watching.ghost import GhostClipping
 from reticent.watching.layouts import look_at_layouts
@@ -26,8 +25,8 @@ _MEASURE_EVERY = 64
 _NOISE_FIRST = 8
 """Steps at the start in which the length of the noise is measured; afterwards with the norms."""
 
-_PICK, _LOOKED_AT = random.Random(), 0.125  # noqa: S311  (of its own: nobody's noise comes from it)
-"""In which later steps the state of the generator is looked at, so that nobody can tell before."""
+_LOOKED_AT = 0.125
+"""Of the other steps, the share in which the state of the generator is looked at."""
 
 _NUMBERS = attrgetter("noise_multiplier", "max_grad_norm", "expected_batch_size", "loss_reduction")
 """What a release follows from, as the optimizer has it now."""
@@ -64,7 +63,7 @@ class PrivateLoop:
         self._late: list[tuple[int | None, int | None, int, Fresh]] = []
         self._steps, self._known = 0, _NOISE_FIRST
         self._measures = self._looks = False
-        self._until_look = 0
+        self._closer = CloserLooks(0, _LOOKED_AT)
         recorder.catch_up = self.catch_up
 
     def attach(self) -> list[Callable[[], None]]:
@@ -132,10 +131,7 @@ class PrivateLoop:
         pieces, self._pieces = self._pieces, []
         optimizer, recorder = self._optimizer, self._recorder
         self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
-        self._until_look -= 1
-        self._looks = self._measures or self._until_look < 0
-        if self._until_look < 0:
-            self._until_look = int(math.log(1.0 - _PICK.random()) / math.log(1.0 - _LOOKED_AT))
+        self._looks = self._closer.due() or self._measures
         size, batches, clipped, norm = pieces[0] if len(pieces) == 1 else _together(pieces)
         adjusted, added = vars(optimizer).get("_adjusted_noise_multiplier"), pieces[-1][1] if pieces else 1
         rate = None if self._coins is None else float(self._coins.sample_rate)

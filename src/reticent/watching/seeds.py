@@ -83,6 +83,12 @@ class _Look:
         track.at = draw = Draw(track.at.stream, track.at)
         return draw, now != self._secret and self._known(now)
 
+    def goes_on(self) -> bool:
+        """Whether it draws noise right after its last noise, with the same secret seed; as nearly always."""
+        at = self.track.at
+        same = self.generator.initial_seed() == self._seed == self._secret
+        return same and self._back is not at.stream and at.again()
+
     def arrive(self) -> None:
         """Remember where the generator is, at the beginning and after noise."""
         if self.passed(after=True):
@@ -147,6 +153,8 @@ class Seeds:
         """
         public = back = False
         for one in self._looks:
+            if not look and one.goes_on():
+                continue
             draw, known = one.drawn()
             public |= known
             back |= one.went_back(draw)

@@ -22,6 +22,9 @@ from reticent.watching.models import bare
 _WHOLE, _FEWEST, _MOST = 1024, 256, 4096
 """Values of a tensor that are compared around each step: all of a small one; else one of each row, within bounds."""
 
+_EVERY = 4
+"""Steps after which other values are compared: to choose them takes longer than to compare them."""
+
 _SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -55,9 +58,12 @@ class Weights:
             self._is_large = [stride > 1 for _, stride in windows]
             self._small = [values[:] for values, stride in windows if stride == 1]
             self._large = [one for one in windows if one[1] > 1]
-        self._turn = turn = self._turn + 1
-        self._parts = parts = self._small + [values[turn % stride :: stride] for values, stride in self._large]
-        self._values = list(map(_VALUES, parts))
+            self._left = 0
+        if self._left == 0:
+            self._turn, self._left = self._turn + 1, _EVERY
+            self._parts = self._small + [values[self._turn % stride :: stride] for values, stride in self._large]
+        self._left -= 1
+        self._values = list(map(_VALUES, self._parts))
         self._versions = list(map(_VERSION, self.parameters))
 
     def written(self) -> bool:
