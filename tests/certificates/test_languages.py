@@ -171,6 +171,23 @@ def test_numbers_are_written_as_the_language_writes_them(documents: dict[str, Ce
     assert f'<html lang="{code}">' in page
 
 
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("en", "2026-11-22; do not rely on it from 2030-01-01 on"),
+        ("de", "22.11.2026; ab dem 01.01.2030 nicht mehr darauf verlassen"),
+        ("fr", "22/11/2026\N{NO-BREAK SPACE}; ne plus s’y fier à partir du 01/01/2030"),
+    ],
+)
+def test_dates_are_written_as_the_language_writes_them(
+    documents: dict[str, Certificate], code: str, shown: str
+) -> None:
+    page = render_html(documents["run"], language_of(code))
+    assert shown in page
+    if code != "en":
+        assert "2026-11-22" not in " ".join(Visible(page).text)
+
+
 class Parts(HTMLParser):
     """Names of elements and attributes."""
 

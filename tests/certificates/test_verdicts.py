@@ -125,16 +125,37 @@ def test_tables_have_the_blind_guess_and_no_row_for_who_repeats_another() -> Non
     assert found["Right guess, by prior"].blind == ("0.9", "0.5")
     assert found["TPR, by FPR"].blind == ("0.001", "0.01", "0.1")
     assert found["TPR, by FPR"].columns == ("0.1%", "1%", "10%")
-    assert found["PPV, if 1 in 10 is in the data, by FPR"].blind == ("0.1",) * 3
+    assert found["PPV, at prior 1 in 10, by FPR"].blind == ("0.1",) * 3
     assert found["ε, by δ"].columns == ("0.000001", "0.00001")
     assert [name for name, _ in found["TPR, by FPR"].rows] == ["worst-case", "relaxed d=5", "mixed d=5"]
 
 
+def test_columns_mean_what_the_question_asks(judged: Certificate) -> None:
+    """Which of two versions of a record was used: then nobody is accused of being in the data."""
+    page = render_html(judged)
+    body = page.partition("<tbody>")[2].partition("</table>")[0]
+    used, versions = body.split("(replace)")
+    assert "if 1 in 10 is in the data" in used
+    assert "share of insiders found" in used
+    assert "Here, read “has the diagnosis” for “is in the data”." in used.rpartition("<tr")[2]
+    assert "if 1 in 10 has the diagnosis" in versions
+    assert "share of those with it who are found" in versions
+    assert "in the data" not in versions
+    assert "Coin flip" not in page
+    assert "Right guess<small>both answers equally likely; without the model 50%" in page
+
+
+def test_a_page_about_two_versions_alone_needs_no_other_reading() -> None:
+    page = render_html(certify(RUN, DECLARED, adversaries=(WorstCase(),), neighbouring=Neighbouring.REPLACE))
+    assert "Here, read" not in page
+    assert "if 1 in 10 has the diagnosis" in page.partition("<thead>")[2].partition("</thead>")[0]
+
+
 def test_words_are_explained_where_they_occur() -> None:
     plain = dict(glossary(certify(Gaussian(2.0), DECLARED, adversaries=(WorstCase(),))))
-    assert not {"estimate", "clip norm", "dpsgd", "poisson", "add-remove, replace"} & set(plain)
+    assert not {"estimate", "dpsgd", "poisson", "add-remove, replace"} & set(plain)
     trained = dict(glossary(certify(RUN, DECLARED, adversaries=BOTH)))
-    assert {"clip norm", "dpsgd", "poisson", "add-remove, replace"} <= set(trained)
+    assert {"clip norm, noise multiplier", "dpsgd", "poisson", "add-remove, replace"} <= set(trained)
     clients = glossary(certify(DPSGD(2.0, 0.25, 8, unit=Unit.CLIENT), DECLARED, adversaries=(WorstCase(),)))
     assert [word for word, _ in clients if word in ("client", "record")] == ["client"]
 

@@ -24,6 +24,10 @@ _OF_THE_GAME = (
     "If it is not, another one stands in its place: this is replacement. No limit of its own is proven; that of "
     "{name}, who knows more, holds"
 )
+INSTEAD = "Here, read “has the diagnosis” for “is in the data”. Insiders are those who have it."
+"""How to read the head of the table where the attacker knows two versions of a record."""
+_SAID = (("is in the data", "share of insiders found"), ("has the diagnosis", "share of those with it who are found"))
+"""Who can be accused and who can be found: of people, and of versions of a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +56,16 @@ class Group:
     Attributes:
         question: what every attacker here wants to know.
         relation: its name.
+        instead: what the columns mean here, where that is not what the head of the table says; else empty.
+        columns: heading and explanation of each column, for this question.
         rows: the worst case first, each with an answer of its own.
         apart: those who repeat another, or lie between two rows: they go to the appendix.
     """
 
     question: str
     relation: str
+    instead: str
+    columns: tuple[tuple[str, str], ...]
     rows: tuple[Row, ...]
     apart: tuple[Row, ...]
 
@@ -67,18 +75,17 @@ def place(share: float) -> float:
     return round(_INDENT + SCALE * (2.0 * share - 1.0), 1)
 
 
-def columns(certificate: Certificate) -> list[tuple[str, str]]:
-    """Heading and explanation of each column of the answer."""
+def columns(certificate: Certificate, relation: str) -> tuple[tuple[str, str], ...]:
+    """Heading and explanation of each column of the answer to the question of a relation."""
     q = certificate.questions
-    found = [("Coin flip", f"both answers equally likely; without the model {percent(0.5)}")]
+    there, insiders = _SAID[relation == Neighbouring.REPLACE]
+    found = [("Right guess", f"both answers equally likely; without the model {percent(0.5)}")]
     for prior, fpr in _accusations(q):
-        meaning = f"accusations that are right, if {one_in(prior)} is in the data and nobody is known to be likelier"
+        meaning = f"accusations that are right, if {one_in(prior)} {there} and nobody is known to be likelier"
         found.append((f"Accused, {100.0 * fpr:g}% false alarms", f"{meaning}; without the model {percent(prior)}"))
     for fpr in (f for f in q.fprs if f == 0.01):
-        found.append(
-            (f"Found, {percent(fpr)} false alarms", f"share of insiders found; without the model {percent(fpr)}")
-        )
-    return found
+        found.append((f"Found, {percent(fpr)} false alarms", f"{insiders}; without the model {percent(fpr)}"))
+    return tuple(found)
 
 
 def _accusations(q: QuestionRecord) -> list[tuple[float, float]]:
@@ -94,14 +101,15 @@ def groups(certificate: Certificate) -> list[Group]:
     for record in certificate.assessments:
         found.setdefault(record.neighbouring, []).append(record)
     return [
-        _group(words.relation(Neighbouring(name), records), name, [_row(certificate, one, same) for one in same])
-        for name, same in found.items()
+        _group(certificate, words.relation(Neighbouring(name), records), name, same) for name, same in found.items()
     ]
 
 
-def _group(question: str, relation: str, rows: Sequence[Row]) -> Group:
+def _group(certificate: Certificate, question: str, relation: str, same: Sequence[CertifiedAssessment]) -> Group:
+    rows = [_row(certificate, one, same) for one in same]
     own, apart = (tuple(row for row in rows if (row.like is None) is wanted) for wanted in (True, False))
-    return Group(question, relation, own, apart)
+    own_columns, head = (columns(certificate, one) for one in (relation, certificate.assessments[0].neighbouring))
+    return Group(question, relation, "" if own_columns == head else INSTEAD, own_columns, own, apart)
 
 
 def _row(certificate: Certificate, record: CertifiedAssessment, same: Sequence[CertifiedAssessment]) -> Row:

@@ -26,6 +26,8 @@ _LETTERS = re.compile(r"[^\W\d_]{2}")
 _CLIENT = re.compile(r"\b([Cc])lient(s?)\b")
 _CLIENT_FORMS = ("client", "record")
 """Context and message under which a catalogue lists the forms of its word for a record, each with that of a client."""
+DAY = ("date", "{year}-{month}-{day}")
+"""Context and message under which a catalogue says how its language writes a date."""
 
 
 class English:
@@ -46,6 +48,10 @@ class English:
     def tried(self, value: str) -> str:
         """A value that may be a sentence, a number or a name: what is no sentence of the catalogue stays as it is."""
         return value
+
+    def date(self, moment: str) -> str:
+        """The day of a date or time as the language writes it."""
+        return moment[:10]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +95,10 @@ class Translation(English):
 
     def tried(self, value: str) -> str:
         return self._found(value) or value
+
+    def date(self, moment: str) -> str:
+        year, month, day = moment[:10].split("-")
+        return filled(self._exact[DAY].translations[0], {"year": year, "month": month, "day": day})
 
     def _found(self, sentence: str, context: str = "") -> str | None:
         known = self._exact.get((context, sentence)) or self._exact.get(("", sentence))
@@ -146,7 +156,7 @@ class Translation(English):
         found = []
         for one in self.words.messages:
             for form in (one.english, one.plural):
-                if one.translations and PLACEHOLDER.search(form):
+                if one.translations and one.context != DAY[0] and PLACEHOLDER.search(form):
                     found.append((_pattern(form), max(PLACEHOLDER.split(form)[::2], key=len), one))
         return sorted(found, key=lambda entry: -len(PLACEHOLDER.sub("", entry[2].english)))
 

@@ -17,9 +17,10 @@ from jinja2 import Environment
 from jinja2.ext import extract_from_ast
 
 from reticent.adversaries import ADVERSARIES
-from reticent.certificates import facts, numbers, verdicts, words
+from reticent.certificates import answers, facts, numbers, verdicts, words
 from reticent.certificates.catalogue import Message, written
 from reticent.certificates.derive import NOT_ASKED, PRIVATE
+from reticent.certificates.language import DAY
 from reticent.certificates.sentences import HIDDEN_DRAWS, Protected, about, asked_about, known, wanted
 from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.mechanisms.gradients import Obstacle
@@ -41,13 +42,17 @@ ANSWERS = (
 STRENGTHS = ("at most {share}", "about {share}", "measured {share}")
 _ROWS = (
     "(as measured) {share}",
-    "Coin flip",
+    "Right guess",
     "both answers equally likely; without the model {share}",
     "Accused, {share} false alarms",
     "accusations that are right, if 1 in {n} is in the data and nobody is known to be likelier; without the model "
     "{share}",
+    "accusations that are right, if 1 in {n} has the diagnosis and nobody is known to be likelier; without the model "
+    "{share}",
     "Found, {share} false alarms",
     "share of insiders found; without the model {share}",
+    "share of those with it who are found; without the model {share}",
+    answers.INSTEAD,
     "Has the same numbers as {name}",
     "If it is not, another one stands in its place: this is replacement. No limit of its own is proven; that of "
     "{name}, who knows more, holds",
@@ -264,6 +269,7 @@ def messages() -> list[Message]:
     found += [Message(one, (), plural=several) for one, several in _COUNTED]
     found += [Message(text, (), context="requirement") for text in _POLICY]
     found.append(Message("record", (), context="client"))
+    found.append(Message(DAY[1], (), context=DAY[0]))
     counted = {form for pair in _COUNTED for form in pair}
     unique = {(one.context, one.english): one for one in found if one.plural or one.english not in counted}
     return [one for one in unique.values() if one.english]

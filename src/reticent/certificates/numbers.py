@@ -47,7 +47,7 @@ def plain(x: float) -> str:
 
 WHOLE = "Of the whole curve"
 """Title of the table of numbers that need no place."""
-_ACCUSATIONS = "PPV, if {prior} is in the data, by FPR"
+_ACCUSATIONS = "PPV, at prior {prior}, by FPR"
 _KINDS: dict[str, _Kind] = {
     "success": _Kind("Right guess, by prior", percent, lambda prior: max(prior, 1.0 - prior)),
     "tpr": _Kind("TPR, by FPR", percent, lambda fpr: fpr),

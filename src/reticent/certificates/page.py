@@ -65,7 +65,7 @@ def _content(certificate: Certificate) -> dict[str, Any]:
         "limited": limited(worst),
         "first_limited": limited(worst[:1]),
         "groups": answers.groups(certificate),
-        "columns": answers.columns(certificate),
+        "columns": answers.columns(certificate, usual),
         "place": answers.place,
         "left_out": words.left_out(certificate),
         "verdicts": verdicts.verdicts(certificate),
@@ -106,7 +106,8 @@ def _spoken(certificate: Certificate, language: English) -> dict[str, Any]:
     def say(sentence: str, context: str = "") -> Markup:
         return _markup(language.said(sentence, context))
 
-    dates = {"date": escape(declared.created[:10]), "expires": escape((declared.expires or "")[:10])}
+    moments = {"date": declared.created, "expires": declared.expires}
+    dates = {name: escape(language.date(moment)) for name, moment in moments.items() if moment is not None}
     return {
         "language": language.code,
         "_": language.text,

@@ -41,9 +41,9 @@ MARKS = {
 GLOSSARY = (
     ("record", "One row of the training data."),
     (
-        "worst case",
-        "An attacker who knows this record and all others, and lacks only the answer, the noise and the draws. Nobody "
-        "who knows no more than that can do better.",
+        "attacker, worst case",
+        "An attacker is anybody who has the model and guesses about a person. The worst case knows this record and all "
+        "others, and lacks only the answer, the noise and the draws. Nobody who knows no more than that can do better.",
     ),
     ("blind guess", "The best guess without the model: where 1 in 10 is in the data, always “no” is right in 90%."),
     (
@@ -51,35 +51,54 @@ GLOSSARY = (
         "A bound: no attacker of this kind does better, if the training is as stated here and what the numbers rest on "
         "holds.",
     ),
-    ("advantage", "How far the attacker beats a coin flip: 0 is nothing, 1 is certainty. 1 minus Bayes security."),
     (
-        "false alarm",
-        "The attacker says that a person was in the data, and is wrong. FPR is the share of outsiders accused, TPR the "
-        "share of insiders found, PPV the share of accusations that are right. Shares of many people need that, "
-        "without the model, all are equally likely to be in the data.",
+        "advantage, Bayes security",
+        "How far the attacker beats a blind guess between two equally likely answers: 0 is nothing, 1 is certainty. "
+        "Bayes security is 1 minus that.",
+    ),
+    (
+        "false alarm, FPR, TPR, PPV",
+        "A false alarm: the attacker says that a person was in the data, and is wrong. FPR, the false-positive rate, "
+        "is the share of outsiders accused; TPR, the true-positive rate, that of insiders found; PPV, the positive "
+        "predictive value, that of accusations that are right. Shares of many people need that, without the model, "
+        "all are equally likely to be in the data.",
     ),
     (
         "epsilon, delta, mu",
-        "Numbers of differential privacy. A smaller epsilon at the same delta is safer. mu sums up the most extreme "
+        "Numbers of differential privacy; smaller is safer. Whichever answer is true, every result is at most "
+        "e^epsilon times as likely as if the other were, plus delta (e is 2.718). mu sums up the most extreme "
         "accusations only: do not rank certificates by it.",
     ),
     (
-        "step, batch, draw",
-        "Training goes in steps. Each step uses a batch of the records; which ones, is drawn by chance.",
+        "step, batch, draw, sample rate",
+        "Training goes in steps. Each step uses a batch of the records; which ones, is drawn by chance. The sample "
+        "rate is the share of the records in a batch, on average.",
     ),
-    ("direction", "Which way a record moves the model in a step: that of its gradient."),
-    ("prior", "The share of the people asked about who were in the data."),
+    ("gradient, direction", "How far, and which way, a record moves the model in a step."),
+    ("prior", "The share of the people asked about who were in the data, or of two versions the share of the second."),
     ("fingerprint", "A number computed from a file (SHA-256). A file that differs has another one."),
     ("commitment", "A sealed number: the issuer can open it later, and show which data were meant."),
 )
 _OCCASIONAL = (
     ("estimate", "An approximation. The truth can be higher or lower."),
     (
-        "clip norm",
-        "The most by which one record may move a step. The noise multiplier is the noise on their sum, measured in it.",
+        "clip norm, noise multiplier",
+        "The clip norm is the most by which one record may move the sum of a step. The noise multiplier is the size of "
+        "the noise on that sum, in clip norms: more noise hides more.",
     ),
     ("dpsgd", "Training in steps, with a clip norm and added random numbers, the noise."),
+    ("gaussian", "A result is released with noise from the bell curve."),
+    ("laplace", "A result is released with noise from the Laplace distribution, which has longer tails."),
     ("poisson", "Each record is drawn by chance, independently of all others."),
+    (
+        "truncated-poisson",
+        "Each record is drawn by chance; of a batch that is too large, a part is left out by chance.",
+    ),
+    ("fixed-size", "Each batch has the same number of records, drawn by chance."),
+    ("random-allocation", "In each pass over the data, chance puts each record into a step."),
+    ("allocated-once", "Chance puts each record into a step, the same in each pass over the data."),
+    ("shuffled", "The data are put into a random order and cut into batches, anew in each pass."),
+    ("cyclic", "Each pass over the data has the same batches in the same order."),
     ("add-remove, replace", "The two questions: used or not; which of two versions."),
 )
 """Words that are explained where they occur."""
@@ -130,8 +149,8 @@ def _occurs(word: str, certificate: Certificate) -> bool:
         return any(not Claim(record.claim).proven for record in certificate.assessments)
     if word == "add-remove, replace":
         return {record.neighbouring for record in certificate.assessments} == {"add-remove", "replace"}
-    if word == "clip norm":
-        return any("max_grad_norm" in part for part in parts)
+    if word.startswith("clip norm"):
+        return any("noise_multiplier" in part for part in parts)
     return any(word in (part.get("kind"), part.get("sampler")) for part in parts)
 
 
