@@ -64,6 +64,21 @@ def test_a_plan_carries_a_band_and_nobody_vouches(judged: Certificate) -> None:
     assert "Nobody: the document is not signed" in page
 
 
+def test_two_certificates_of_one_model_show_it_and_what_then_holds() -> None:
+    """The fingerprint is under the title; one release is not counted twice, and one training has one description."""
+    named = Declaration(subject="s", created="2026-01-01", weights_sha256="ab" * 32)
+    page = render_html(certify(Gaussian(2.0), named, adversaries=(WorstCase(),)))
+    assert f"<dt>Model</dt><dd>fingerprint <code>{'ab' * 8}…</code></dd>" in page.partition("</header>")[0]
+    assert "is of the same model: risks do not add up" in page
+    assert (
+        "the lower holds, if what it rests on holds. If they describe the training differently, one is wrong." in page
+    )
+    nameless = render_html(certify(Gaussian(2.0), DECLARED, adversaries=(WorstCase(),)))
+    assert "<dt>Model</dt><dd>not named</dd>" in nameless
+    assert "with this fingerprint" not in nameless
+    assert "Other certificates of the same model may exist" in nameless
+
+
 def test_a_person_with_unknown_rows_is_a_stop_sign_before_the_table(judged: Certificate) -> None:
     page = render_html(judged)
     assert page.index("Stop: can one person have several records?") < page.index("<table")
