@@ -50,7 +50,7 @@ TOO_WIDE = """() => [...document.querySelectorAll('body *')]
   .filter(e => getComputedStyle(e).clipPath === 'none' && !e.closest('thead'))
   .map(e => e.tagName + ': ' + e.textContent.slice(0, 60))"""
 
-TEXTS = """() => [...document.querySelectorAll('body *:not(title):not(desc)')].filter(e => !e.closest('nav'))
+TEXTS = """() => [...document.querySelectorAll('body *:not(title):not(desc)')].filter(e => !e.closest('nav, details'))
   .flatMap(e => [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent))"""
 
 
@@ -163,6 +163,24 @@ def test_it_prints_on_two_sheets_with_a_foot_and_nothing_cut(opened: Any, tmp_pa
     words = " ".join(page.evaluate(TEXTS)).split()
     assert len(words) > 800
     assert [word for word in words if normalize("NFKC", word) not in printed] == []
+
+
+def test_a_telephone_shows_the_appendix_when_asked_and_paper_always(opened: Any) -> None:
+    shown = "e => e.checkVisibility()"
+    wide, phone = opened("public"), opened("public", 360)
+    for name in ("curves", "who", "numbers", "grounds", "glossary"):
+        rest = f"#{name} ~ :not(.fold)"
+        assert wide.locator(rest).first.evaluate(shown)
+        assert not wide.locator(f"#show-{name}").evaluate(shown)
+        assert not any(one.evaluate(shown) for one in phone.locator(rest).all())
+        phone.locator(f"#show-{name}").click()
+        assert all(one.evaluate(shown) for one in phone.locator(rest).all())
+        phone.locator(f"#show-{name}").click()
+    phone.goto(f"{phone.url}#glossary")
+    assert phone.locator("#glossary ~ dl").evaluate(shown)
+    assert not phone.locator("#who ~ dl").evaluate(shown)
+    phone.emulate_media(media="print")
+    assert all(one.evaluate(shown) for one in phone.locator("section > h2 ~ :not(.fold)").all())
 
 
 def test_hostile_text_stays_text(opened: Any) -> None:

@@ -124,6 +124,12 @@ def test_a_page_that_was_changed_is_found(checked: Any, written: Path, tmp_path:
     assert checked(tmp_path / "page.html", written / "key.pub")[0].startswith("Do not rely on it")
 
 
+def _in_a_fold(page: str) -> str:
+    box = re.search(r'<p class="note" id="size-treated-as-public">.*?</p>\n', page, re.DOTALL)
+    assert box is not None
+    return page.replace(box[0], "", 1).replace("</dl></section>\n</main>", f"</dl>{box[0]}</section>\n</main>")
+
+
 ROW = re.compile(r'<tr><th scope="row">.*?</tr>\n', re.DOTALL)
 OTHER_TEXT = ".answer { font-size: 0; } .answer::after { content: 'Nothing can be learnt'; font-size: 1.4rem; }"
 
@@ -134,6 +140,16 @@ OTHER_TEXT = ".answer { font-size: 0; } .answer::after { content: 'Nothing can b
     {
         "script in an attribute": lambda page: page.replace("<body>", "<body onload=\"document.title = 'x'\">"),
         "script in an element of its own": lambda page: page.replace("<main>", "<main><details ontoggle='f()' open>"),
+        "a warning that a telephone folds away": _in_a_fold,
+        "a fold before the warnings": lambda page: page.replace(
+            '<p class="note"',
+            '<h2 id="who"></h2><details class="fold"><summary>x</summary></details><p class="note"',
+            1,
+        ),
+        "a fold that holds something": lambda page: page.replace("</summary>", "</summary><p>x</p>", 1),
+        "a fold of what is not covered": lambda page: page.replace(
+            "<ul><li>other", '<details class="fold"><summary>x</summary></details><ul><li>other'
+        ),
         "script in a link": lambda page: page.replace('href="#who"', 'href="javascript:f()"'),
         "link to elsewhere": lambda page: page.replace('href="#who"', 'href="https://example.org"'),
         "another page": lambda page: page.replace(
