@@ -188,6 +188,19 @@ def test_dates_are_written_as_the_language_writes_them(
         assert "2026-11-22" not in " ".join(Visible(page).text)
 
 
+@pytest.mark.parametrize(("code", "told"), [("de", "Die Namen der Beweise"), ("fr", "Les noms des preuves")])
+def test_theorems_stay_in_english_are_marked_so_and_the_page_says_it(
+    documents: dict[str, Certificate], code: str, told: str
+) -> None:
+    page = render_html(documents["run"], language_of(code))
+    grounds = page.partition('id="grounds"')[2].partition("</ul>")[0]
+    assert told in grounds
+    for key, one in documents["run"].theorems.items():
+        assert f'<code lang="en">{key}</code>: <span lang="en">' in grounds
+        assert one.says.split("'")[0].split('"')[0] in grounds
+    assert told not in render_html(documents["run"])
+
+
 class Parts(HTMLParser):
     """Names of elements and attributes."""
 
