@@ -17,6 +17,7 @@ import reticent as rt
 from reticent.api import Table
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
 from reticent.text import digits
+from tests.certificates.ledgers import poisson
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
@@ -315,11 +316,18 @@ def test_a_wrong_argument_is_answered_with_the_nearest(call, meant):
     [
         (lambda: rt.assess(PLAIN, delta="1e-5"), "delta must be a finite number, got '1e-5'"),
         (lambda: rt.assess(PLAIN, fpr=["x"]), "fpr must be a finite number, got 'x'"),
-        (lambda: rt.certify(PLAIN, subject=3), "subject: Input should be a valid string, got 3"),
+        (lambda: rt.certify(PLAIN, subject=3), "subject: must be a valid string, got 3"),
+        (lambda: rt.certify(PLAIN, issuer=3), "issuer: must be a valid string, got 3"),
+        (lambda: rt.certify(poisson(), issuer=3), "issuer: must be a valid string, got 3"),
         (lambda: rt.verify(3), "certificate must be a certificate, or the path of its file or page, got 'int'"),
         (lambda: rt.watch("model", None, "x"), "loader must be a loader of batches, got 'x'"),
         (lambda: rt.certify(PLAIN).save("x", overwrite="yes"), "overwrite must be True or False, got 'yes'"),
         (lambda: rt.Ledger((PLAIN, "x")), "parts must be mechanisms, got 'x'"),
+        (lambda: rt.Ledger(PLAIN, PLAIN), r"parts must be in one tuple: Ledger\(\(one, other\)\), got '2 arguments'"),
+        (
+            lambda: rt.audit([1.0, 2.0], [0.0, 1.0], rule="rank"),
+            "rule must be a rule of reticent.auditing, .* got 'rank'",
+        ),
         (lambda: rt.assess(PLAIN).plot("x"), "axes must be"),
         (lambda: rt.assess(PLAIN).plot(panels=[]), "panels must be"),
         (lambda: rt.watch("model"), "model must be a torch module, bare or wrapped by Opacus, got 'str'"),

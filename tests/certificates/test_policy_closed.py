@@ -217,6 +217,14 @@ LIMITS = {
     "a delta of 0": ("{measure: epsilon, at: 0, at_most: 0.5}", "delta"),
     "both ends": ("{measure: advantage, at_most: 0.5, at_least: 0.1}", "takes at_most only"),
     "nobody": ("{measure: advantage, at_most: 0.5, adversary: worstcase}", "did you mean worst-case"),
+    "a measure that is nearly one": (
+        "{measure: advantages, at_most: 0.5}",
+        "(did you mean advantage?), got 'advantages'",
+    ),
+    "a relation that is nearly one": (
+        "{measure: advantage, at_most: 0.5, neighbouring: add_remov}",
+        "mean add-remove?",
+    ),
     "no claim": ("{measure: advantage, at_most: 0.5, claim: bounds}", "claim"),
     "twice": ("{measure: advantage, at_most: 0.5, at_most: 1}", "is repeated"),
     "no parameter": ("{measure: advantage, at_most: 0.5, parameters: {dimension: 3}}", "parameter of worst-case"),

@@ -64,7 +64,7 @@ def test_trace_options(config, tmp_path, capsys):
     ("text", "message"),
     [
         (CONFIG + "epochz: 3\n", "unknown key 'epochz'"),
-        (CONFIG.replace("2.0", "-2.0"), "noise_multiplier: Input should be greater than or equal to 0, got -2.0"),
+        (CONFIG.replace("2.0", "-2.0"), "noise_multiplier: must be greater than or equal to 0, got -2.0"),
         (CONFIG.replace("digits", "digitz"), "bad.yaml: data.name: must be one of adult, breast-cancer"),
         (CONFIG.replace("logistic", "convnet"), "bad.yaml: model.kind must be logistic or mlp"),
         (CONFIG.replace("batch_size: 20", "batch_size: 2000"), "bad.yaml: batch_size must be at most the 200"),

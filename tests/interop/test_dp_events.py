@@ -239,3 +239,8 @@ def test_repeat_and_select(shape: float) -> None:
     assert len(twice.parts) == 2
     with pytest.raises(UnsupportedError, match="fixed number"):
         to_dp_event(Selection(Gaussian(1.0), Fixed(3)))
+
+
+def test_a_file_is_no_mechanism() -> None:
+    with pytest.raises(ParameterError, match=r"mechanism must be a mechanism, .* read files, got 'a.json'"):
+        to_dp_event("a.json")  # type: ignore[arg-type]

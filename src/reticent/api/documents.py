@@ -414,7 +414,8 @@ def _of_run(
 ) -> Certificate:
     ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
     if isinstance(ledger, WatchedRun):
-        return certify_watched(ledger, **asked, **said)
+        with _declaring():
+            return certify_watched(ledger, **asked, **said)
     if not isinstance(ledger, RunLedger):
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     more: dict[str, str | None] = {} if source is ledger else {"weights_sha256": _weights_of(source)}

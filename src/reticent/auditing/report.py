@@ -15,7 +15,7 @@ from reticent.auditing.statistics import STATISTICS, Asked
 from reticent.auditing.thresholds import ThresholdRule
 from reticent.auditing.verdict import Verdict, audit_claim, audit_claim_one_run
 from reticent.curves import TradeOff
-from reticent.errors import UnsupportedError
+from reticent.errors import ParameterError, UnsupportedError
 
 SCHEMA = "reticent.audit/1"
 DEFAULT_FPRS = (0.001, 0.01, 0.1)
@@ -96,6 +96,9 @@ def audit(
     Raises:
         ParameterError: an argument is outside its domain.
     """
+    if not isinstance(rule, ThresholdRule | None):
+        known = "a rule of reticent.auditing, such as Ranks() or Bonferroni()"
+        raise ParameterError("rule", rule, known)
     one_run = scores.design is Design.ONE_RUN
     claims, done = claims or {}, 0
     made = guesses

@@ -16,7 +16,7 @@ from dp_accounting import NeighboringRelation, dp_event
 
 from reticent import _check
 from reticent.curves._binomial import log_masses
-from reticent.errors import UnsupportedError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import (
     DPSGD,
     Gaussian,
@@ -73,7 +73,11 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
 
     Raises:
         UnsupportedError: a fixed-size run does not state its data size and batch size.
+        ParameterError: it is no mechanism.
     """
+    if not isinstance(mechanism, Mechanism):
+        wanted = "a mechanism, such as rt.dpsgd(...); rt.assess and rt.certify read files"
+        raise ParameterError("mechanism", mechanism, wanted)
     match mechanism:
         case Ledger(parts=parts):
             return dp_event.ComposedDpEvent([to_dp_event(part) for part in parts])

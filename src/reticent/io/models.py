@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -66,7 +67,9 @@ def first_problem(error: ValidationError, kind: type[BaseModel] | None = None) -
         return f"unknown key {key!r}{_near(str(problem['loc'][-1]), kind)}"
     if problem["type"] == "missing":
         return f"{key} is missing"
-    reason = problem["msg"].removeprefix("Value error, ")
+    reason = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    if problem["type"] in ("literal_error", "enum"):
+        reason += did_you_mean(problem["input"], re.findall("'([^']*)'", problem["ctx"]["expected"]))
     if isinstance(problem["input"], (str, int, float, bool, type(None))):
         return f"{key}: {reason}, got {_short(problem['input'])}"
     return f"{key}: {reason}"

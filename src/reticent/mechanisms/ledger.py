@@ -37,6 +37,12 @@ class Ledger(Mechanism):
 
     name: ClassVar[str] = "ledger"
 
+    def __init__(self, parts: tuple[Mechanism, ...], *more: Mechanism) -> None:
+        if more:
+            raise ParameterError("parts", f"{len(more) + 1} arguments", "in one tuple: Ledger((one, other))")
+        object.__setattr__(self, "parts", parts)
+        self.__post_init__()
+
     def __post_init__(self) -> None:
         if isinstance(self.parts, Mechanism):
             raise ParameterError("parts", type(self.parts).__name__, "several mechanisms: Ledger((one, other))")
