@@ -45,6 +45,7 @@ def kinds() -> dict[str, Certificate]:
         "several": certify(Ledger((Gaussian(2.0), Laplace(3.0))), DECLARED, adversaries=who[:1]),
         "selection": certify(Selection(Gaussian(3.0), Geometric(5)), DECLARED, adversaries=who[:1]),
         "final": certify(DPSGD(3.0, 1.0, 8), DECLARED, adversaries=(WorstCase(), FinalModel(0.9))),
+        "a question without an answer": certify(Laplace(3.0, sample_rate=0.5), DECLARED),
         "shuffled": certify(DPSGD(3.0, 0.25, 8, sampler=Sampler.SHUFFLED), DECLARED, adversaries=who[:1]),
         "matrix": certify(MatrixMechanism(3.0, 4), DECLARED, adversaries=who[:1]),
         "nothing hidden": certify(Gaussian(0.01), DECLARED, adversaries=who[:1]),

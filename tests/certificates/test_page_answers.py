@@ -14,7 +14,7 @@ from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import verify
-from reticent.mechanisms import DPSGD, Gaussian
+from reticent.mechanisms import DPSGD, Gaussian, Laplace
 
 DECLARED = Declaration(subject="s", created="2026-01-01")
 DECLARED_OF_A_PLAN = ["public-divisor", "poisson-draws", "clipped", "planned-steps"]
@@ -62,6 +62,25 @@ def test_a_plan_carries_a_band_and_nobody_vouches(judged: Certificate) -> None:
     page = render_html(judged)
     assert "Plan: nobody saw a run." in page
     assert "Nobody: the document is not signed" in page
+
+
+def test_a_question_that_nobody_can_answer_is_on_the_page_with_the_reason() -> None:
+    sampled = certify(Laplace(3.0, sample_rate=0.5), DECLARED)
+    assert {one.neighbouring for one in sampled.assessments} == {"add-remove"}
+    reason = "no dominating pair is proven for sampled Laplace releases under replace"
+    assert sampled.skipped["worst-case (replace)"] == reason
+    page = " ".join(render_html(sampled).split())
+    asked = "Which of two possible records was used, say with and without a diagnosis?"
+    assert f"<strong>Not answered: {asked}</strong> {reason}." in page
+    assert verify(sampled).accepted
+    assert verify(public(sampled)).accepted
+    without = {name: why for name, why in sampled.skipped.items() if name != "worst-case (replace)"}
+    for skipped in (without, sampled.skipped | {"worst-case (replace)": "nobody asked"}):
+        forged = verify(sampled.model_copy(update={"skipped": skipped}))
+        assert "skipped.worst-case (replace)" in [one.leaf for one in forged.differences]
+    answered = certify(Laplace(3.0), DECLARED)
+    assert "worst-case (replace)" not in answered.skipped
+    assert "Not answered:" not in render_html(answered)
 
 
 def test_two_certificates_of_one_model_show_it_and_what_then_holds() -> None:

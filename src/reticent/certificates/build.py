@@ -76,7 +76,7 @@ def certify(
             asked.append((adversary, relation))
     if not asked:
         raise UnsupportedError("; ".join(f"{name}: {reason}" for name, reason in skipped.items()))
-    for relation in dropped:  # the question stays, answered by the worst case alone
+    for relation in dropped:  # the question stays, answered by the worst case alone, or named as not answered
         if relation not in {other for _, other in asked}:
             with suppress(UnsupportedError, ParameterError):
                 found.append(assessed(WorstCase(), mechanism, relation, ledger))

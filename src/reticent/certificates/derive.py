@@ -6,7 +6,7 @@ compares every leaf.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,7 @@ from reticent.certificates.schema import (
 )
 from reticent.certificates.sentences import Protected, headline, persons, sentence
 from reticent.curves import TradeOff
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.io.strict import canonical, portable
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
@@ -219,7 +220,25 @@ def _left_out(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> dict[st
     shown = {record.adversary for record in records}
     unasked = {name: kind.unmeasured or NOT_ASKED for name, kind in everybody().items()}
     refused = {name: reason for name, reason in inputs.skipped.items() if name in unasked or reason != NOT_ASKED}
-    return {name: reason for name, reason in {**unasked, **refused}.items() if name not in shown}
+    found = {name: reason for name, reason in {**unasked, **refused}.items() if name not in shown}
+    return {**found, **{question(one): reason for one, reason in _unanswered(inputs, records)}}
+
+
+def question(relation: Neighbouring) -> str:
+    """How ``skipped`` names the question of a relation that not even the worst case can answer."""
+    return f"{WorstCase.name} ({relation.value})"
+
+
+def _unanswered(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Iterator[tuple[Neighbouring, str]]:
+    """The relations of attackers that were refused, where nobody answers: nothing is proven for the release."""
+    kinds = ((everybody().get(name), reason) for name, reason in inputs.skipped.items())
+    refused = (kind for kind, reason in kinds if kind and reason not in (NOT_ASKED, PRIVATE, kind.unmeasured))
+    for relation in dict.fromkeys(kind.relation for kind in refused):
+        if relation not in {record.neighbouring for record in records}:
+            try:
+                inputs.mechanism.parts_under(relation)
+            except (UnsupportedError, ParameterError) as error:
+                yield relation, str(error)
 
 
 def _theorems(records: Sequence[CertifiedAssessment]) -> dict[str, TheoremRecord]:

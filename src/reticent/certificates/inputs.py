@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from reticent.adversaries import Adversary
 from reticent.adversaries.codec import adversary_of, kind_of
-from reticent.certificates.derive import NOT_ASKED, PRIVATE, Inputs, assessed
+from reticent.certificates.derive import NOT_ASKED, PRIVATE, Inputs, assessed, question
 from reticent.certificates.schema import Certificate, Edition
 from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
 from reticent.io.models import first_problem
@@ -37,9 +37,8 @@ def inputs_of(certificate: Certificate) -> Inputs:
         questions = Questions(**{name: tuple(asked) for name, asked in q.model_dump().items()})
     except ReticentError as error:
         raise ArtifactError(f"questions: {error}") from None
-    skipped = {
-        name: reason for name, reason in certificate.skipped.items() if _may_be_skipped(certificate, mechanism, name)
-    }
+    attackers = [name for name in certificate.skipped if name not in map(question, Neighbouring)]
+    skipped = {name: certificate.skipped[name] for name in attackers if _may_be_skipped(certificate, mechanism, name)}
     return Inputs(
         certificate.declared, mechanism, asked, questions, skipped, certificate.edition, ledger, certificate.policy
     )

@@ -165,6 +165,7 @@ _POLICY = (
     "there is no finite value",
 )
 _REASONS = (
+    "no dominating pair is proven for sampled Laplace releases under replace.",
     f"{NOT_ASKED}.",
     f"{PRIVATE}.",
     "the membership game is known for one record per person only.",

@@ -68,6 +68,7 @@ def _content(certificate: Certificate) -> dict[str, Any]:
         "columns": answers.columns(certificate, usual),
         "place": answers.place,
         "left_out": words.left_out(certificate),
+        "unanswered": words.unanswered(certificate),
         "verdicts": verdicts.verdicts(certificate),
         "unchecked": verdicts.unchecked(certificate),
         "unjudged": verdicts.unjudged(certificate),

@@ -183,7 +183,8 @@ class Certificate(Brief, Record):
         declared: what the issuer says; it cannot be derived.
         headline: the answer in one sentence, from the worst case.
         assessments: by relation, the worst case first.
-        skipped: attackers that are left out, each with the reason.
+        skipped: attackers that are left out, each with the reason; and as ``worst-case (replace)`` a question that not
+            even the worst case answers.
         do_not_publish: paths inside this document that depend on private data; empty in the public edition.
         policy: what the issuer chose as acceptable, if anything.
         requirements: what became of each requirement of the policy that the document alone can answer.

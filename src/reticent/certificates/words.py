@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from reticent.adversaries import ADVERSARIES, Attribute, FinalModel, WorstCase
-from reticent.certificates.derive import PRIVATE
+from reticent.certificates.derive import PRIVATE, question
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import Protected, about, even_guess, parts_in, percent, persons
 from reticent.mechanisms import Neighbouring
@@ -213,6 +213,13 @@ def left_out(certificate: Certificate) -> list[tuple[str, str, list[str]]]:
         if reason is not None:
             found.append((name, kind.title, _reasons(reason, kind.unmeasured, _of_a_field(certificate, name))))
     return found
+
+
+def unanswered(certificate: Certificate) -> list[tuple[str, str]]:
+    """Questions that somebody asked and nobody can answer, each with the reason."""
+    records = persons(certificate.mechanism)
+    known = ((relation(one, records), certificate.skipped.get(question(one))) for one in Neighbouring)
+    return [(asked, f"{reason.rstrip('.')}.") for asked, reason in known if reason is not None]
 
 
 def _of_a_field(certificate: Certificate, name: str) -> str:
