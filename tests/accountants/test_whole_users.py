@@ -57,6 +57,29 @@ def test_one_step_by_quadrature(antipodal: bool) -> None:
         assert one.delta(EPSILONS) == pytest.approx(expected, rel=1e-7, abs=1e-12)
 
 
+@pytest.mark.parametrize("case", [(1.0, 0.01, 2), (3.0, 1e-4, 2), (0.4, 0.3, 7), (10.0, 0.02, 60)], ids=str)
+def test_thresholds_of_replacement_are_found_in_a_few_rounds(
+    case: tuple[float, float, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounding in a flat likelihood ratio kept bisecting: 40 rounds for all thresholds, where a few are enough."""
+    pair, asked = WholeUserGaussianPair(*case, True), []
+    lines = WholeUserGaussianPair._lines
+
+    def counted(self: WholeUserGaussianPair, z: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
+        asked.append(len(z))
+        return lines(self, z, first)
+
+    sizes = np.geomspace(1e-12, 100.0, 2000)
+    ratio = np.concatenate([-sizes[::-1], [0.0], sizes])
+    assert pair._table  # once for all that is asked
+    monkeypatch.setattr(WholeUserGaussianPair, "_lines", counted)
+    z = pair._antipodal_threshold(ratio)
+    assert sum(asked) <= 2 * 5 * len(ratio)
+    again = lines(pair, z, 0)[0] - lines(pair, -z, 0)[0]
+    assert again == pytest.approx(ratio, rel=4e-14, abs=4e-15)
+    assert np.all(np.diff(z) >= 0.0)
+
+
 def test_two_steps_by_quadrature() -> None:
     x = np.linspace(-8.0, 11.0, 1001)
     absent, present = norm.pdf(x), masses(1.0, 0.3, 3, x)

@@ -13,6 +13,7 @@ _SPACING, _POINTS = 0.01, 1 << 16  # of the lattice
 _FINEST = 100.0  # its points per standard deviation of the loss
 _STEERED_REACH = 8.0
 _LARGEST = 40.0  # threshold
+_CERTAIN = 1.0 - 1e-15  # probability of taking part, at most
 _LATTICE_NODES = 1000.0, 20_000.0
 
 
@@ -22,11 +23,11 @@ def on_a_lattice(pair: GaussianMixture, steps: float, largest: float) -> Callabl
     Each node's mass goes onto three points that keep its mean and its variance (some masses are slightly negative).
     """
     s = pair.noise_multiplier
-    span = 1.0 + 2.0 * _STEERED_REACH * s + (1.0 if pair.antipodal else 0.0)
+    span = 2.0 * _STEERED_REACH * s + pair.shifts[-1] * (2.0 if pair.antipodal else 1.0)
     count = min(max(span / (0.5 * _SPACING * s * s), _LATTICE_NODES[0]), _LATTICE_NODES[1])
     nodes = pair.around(_STEERED_REACH, span / count)
     # Without the target the loss is next to an atom: the lattice starts there.
-    start = 0.0 if pair.antipodal else float(np.log1p(-pair.weights[0]))
+    start = 0.0 if pair.antipodal else float(np.log1p(-np.minimum(sum(pair.weights), _CERTAIN)))
     cap = min(largest, _LARGEST) + 20.0
     loss = np.clip(nodes.loss - start, -cap, cap)
     spread = math.sqrt(steps * float(nodes.tilted(0.5) @ nodes.loss**2))

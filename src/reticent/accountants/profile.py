@@ -55,6 +55,8 @@ class WorstCaseProfile:
     Args:
         steps: any real number: searches ask between whole ones.
         largest: the largest epsilon that will be asked for; None follows the run.
+        precision: how far and how fine.
+        records: of the person, each drawn by itself, all of them protected together.
 
     Attributes:
         largest: the same, at most 20 standard deviations of the loss, more if it is far from normal.
@@ -73,11 +75,12 @@ class WorstCaseProfile:
         neighbouring: Neighbouring,
         largest: float | None = None,
         precision: Precision = FINE,
+        records: int = 1,
     ) -> None:
         if largest is None:
-            largest = 3.0 + 6.0 * min(float(closed_forms.clt_mu(noise, rate, steps, neighbouring)), 6.0)
+            largest = 3.0 + 6.0 * min(float(closed_forms.clt_mu(noise / records, rate, steps, neighbouring)), 6.0)
         self.symmetric = neighbouring is Neighbouring.REPLACE
-        self._pair, self._steps = GaussianMixture(noise, (rate,), antipodal=self.symmetric), steps
+        self._pair, self._steps = GaussianMixture.of_person(noise, rate, records, self.symmetric), steps
         self._law = StepLosses.of(self._pair, steps, precision)
         self.spread, self.kurtosis = float(self._law.spread), float(self._law.kurtosis)
         peaked = max(self.kurtosis, 0.0)
@@ -134,10 +137,12 @@ class WorstCaseProfile:
         return min(max(1.0 + 2.0 * self._images - float(np.add.reduce(self._kernel.real)), 0.0), 1.0)
 
     @classmethod
-    def of_advantage(cls, noise: float, rate: float, steps: float, neighbouring: Neighbouring) -> WorstCaseProfile:
+    def of_advantage(
+        cls, noise: float, rate: float, steps: float, neighbouring: Neighbouring, records: int = 1
+    ) -> WorstCaseProfile:
         """The one to ask for an advantage: quick where that is reliable."""
-        quick = cls(noise, rate, steps, neighbouring, 0.0, QUICK)
-        return quick if quick.reliable else cls(noise, rate, steps, neighbouring, 0.0)
+        quick = cls(noise, rate, steps, neighbouring, 0.0, QUICK, records)
+        return quick if quick.reliable else cls(noise, rate, steps, neighbouring, 0.0, records=records)
 
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
         """Larger of both directions at ``epsilon`` >= 0, shape (n,); 0 beyond ``largest``."""

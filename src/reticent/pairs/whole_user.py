@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import log_ndtr
 
 from reticent import _check
 from reticent.curves import LogErrors, TradeOff
@@ -19,7 +19,8 @@ from reticent.stopping import checkpoint
 
 _ROUNDS = 200
 _CHUNK = 400_000  # thresholds times records
-_SETTLED = 4e-15
+_SETTLED = 4e-15  # relative, of a threshold or of the loss there
+_PLACES, _BEYOND = 4096, 10.0  # at most, of the table that Newton starts from; deviations past the last bend of the loss
 
 
 @dataclass(frozen=True)
@@ -111,17 +112,18 @@ class WholeUserGaussianPair(Pair, TradeOff):
         """log of the mean of Phi(z + sign k / s) over k."""
         if sign == 0.0:
             return log_ndtr(z)
-        return np.minimum(logsumexp(self._log_weights + log_ndtr(np.add.outer(z, sign * self._shifts)), axis=-1), 0.0)
+        each = self._log_weights[:, None] + log_ndtr(np.add.outer(sign * self._shifts, z))
+        return np.minimum(np.logaddexp.reduce(each, axis=0), 0.0)
 
     def _lines(self, z: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
         """log sum_k w_k e^(k z / s - k^2 / (2 s^2)) over k >= ``first``, and its derivative: convex, increasing."""
         shifts = self._shifts[first:]
         with np.errstate(over="ignore", invalid="ignore"):
-            terms = self._log_weights[first:] + np.multiply.outer(z, shifts) - 0.5 * shifts**2
-        top = terms.max(axis=-1, keepdims=True)
+            terms = np.multiply.outer(shifts, z) + (self._log_weights[first:] - 0.5 * shifts**2)[:, None]
+        top = terms.max(axis=0)
         grown = np.exp(terms - top)
-        total = grown.sum(axis=-1)
-        return top[..., 0] + np.log(total), grown @ shifts / total
+        total = grown.sum(axis=0)
+        return top + np.log(total), shifts @ grown / total
 
     def _threshold(self, ratio: np.ndarray) -> np.ndarray:
         """z = x / s at which the log likelihood ratio is ``ratio``; -inf at or below that of a step without the user.
@@ -131,13 +133,15 @@ class WholeUserGaussianPair(Pair, TradeOff):
         z = np.full(ratio.shape, -np.inf)
         wanted = log_sub(ratio, np.full(ratio.shape, self._log_weights[0]))
         found = np.isfinite(wanted)
-        goal, shifts = wanted[found], self._shifts[1:]
-        at = np.min((goal[:, None] - self._log_weights[1:] + 0.5 * shifts**2) / shifts, axis=-1)
+        goal, shifts = wanted[found], self._shifts[1:, None]
+        at = np.min((goal - self._log_weights[1:, None] + 0.5 * shifts**2) / shifts, axis=0)
+        open_ = np.arange(len(goal))
         for _ in range(_ROUNDS):
-            value, slope = self._lines(at, 1)
-            move = (value - goal) / slope
-            at = at - move
-            if np.all(np.abs(move) <= _SETTLED * (1.0 + np.abs(at))):
+            value, slope = self._lines(at[open_], 1)
+            miss = value - goal[open_]
+            at[open_] -= miss / slope
+            open_ = open_[_unsettled(miss, slope, at[open_], goal[open_])]
+            if len(open_) == 0:
                 break
         z[found] = at
         return z
@@ -148,15 +152,41 @@ class WholeUserGaussianPair(Pair, TradeOff):
         last = self._shifts[-1]
         low = np.zeros(goal.shape)
         high = (goal - self._log_weights[-1] + 0.5 * last**2) / last
-        at = 0.5 * high
+        at = np.clip(self._near(goal), low, high)
+        open_ = np.arange(len(goal))
         for _ in range(_ROUNDS):
-            (up, rise), (down, fall) = self._lines(at, 0), self._lines(-at, 0)
-            miss = up - down - goal
-            low, high = np.where(miss < 0.0, at, low), np.where(miss < 0.0, high, at)
-            trial = at - miss / (rise + fall)
-            trial = np.where((trial > low) & (trial < high), trial, 0.5 * (low + high))
-            settled = np.abs(trial - at) <= _SETTLED * (1.0 + at)
-            at = trial
-            if np.all(settled):
+            here = at[open_]
+            (up, rise), (down, fall) = self._lines(here, 0), self._lines(-here, 0)
+            miss, slope = up - down - goal[open_], rise + fall
+            low[open_], high[open_] = np.where(miss < 0.0, here, low[open_]), np.where(miss < 0.0, high[open_], here)
+            trial, middle = here - miss / slope, 0.5 * (low[open_] + high[open_])
+            unsettled = _unsettled(miss, slope, here, goal[open_])
+            inside = (trial > low[open_]) & (trial < high[open_])
+            at[open_] = np.where(inside | ~unsettled, trial, middle)
+            open_ = open_[unsettled]
+            if len(open_) == 0:
                 break
         return np.sign(ratio) * at
+
+    def _near(self, goal: np.ndarray) -> np.ndarray:
+        """Where the log likelihood ratio of both mixtures is about ``goal`` >= 0, from a table; past it, its line."""
+        table, losses = self._table
+        last = self._shifts[-1]
+        beyond = (goal - self._log_weights[-1] + self._log_weights[0] + 0.5 * last**2) / last
+        return np.where(goal < losses[-1], np.interp(goal, losses, table), beyond)
+
+    @cached_property
+    def _table(self) -> tuple[np.ndarray, np.ndarray]:
+        """Places z up to where all records together outweigh all else, and the log likelihood ratio there."""
+        bends = (self._log_weights[:-1] - self._log_weights[1:]) / self._step + 0.5 * (
+            self._shifts[:-1] + self._shifts[1:]
+        )
+        end = max(float(bends.max()), 0.0) + _BEYOND * self.noise_multiplier
+        table = np.linspace(0.0, end, max(min(_PLACES, _CHUNK // self.records), 2))
+        return table, self._lines(table, 0)[0] - self._lines(-table, 0)[0]
+
+
+def _unsettled(miss: np.ndarray, slope: np.ndarray, at: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    """Where a step of Newton's method still moved the threshold, and the loss there was off by more than rounding."""
+    moved = np.abs(miss) > _SETTLED * slope * (1.0 + np.abs(at))
+    return np.asarray(moved & (np.abs(miss) > _SETTLED * (1.0 + np.abs(goal))))

@@ -36,6 +36,7 @@ _OVERSIZE, _FITTINGS = 1.3, 12  # times the points aimed at, at most, and how of
 _COARSEST = 50.0  # distance of two points, in nats: losses are a small part of that, and e^700 is not a number
 _ROOM, _LOW_ROOM = 1.02, 1.01  # around the window that Chernoff bounds ask for; of its lower end
 _MARGIN, _WALK = 8, 6.0  # cells around it; and standard deviations of the walk to lattice points
+_FURTHEST_APART, _OF_CELLS = 0.25, 0.04  # variance of one step of that walk, at most; and of a cell of y to its ends
 _CELL = 0.4  # of a lattice cell: what a cell of y may cover, in the mean
 _MOST_SLACK = 1e-3  # rounding and wrap-around of a composition that is of use
 Kinds = Sequence[tuple[SignNoise, int]]
@@ -257,14 +258,12 @@ def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
     lengths = [_ROOM * (max(high[0], 0.0) + max(low[0], 0.0)) for high, low in ends]
     if not np.all(np.isfinite(lengths)):
         raise NumericalError("sign lattice: no Chernoff bound")
-    # Moving to lattice points spreads either sum by the root of the number of steps, in cells.
-    margin = _MARGIN + int(_WALK * np.sqrt(sum(steps for _, steps in kinds)))
     # log LR = B + log cosh A moves by tanh A per unit of A; tails matter, hence twice the deviation of A.
     deviation = np.sqrt(sum(k.steps * float(np.exp(k.log_mass) @ k.a**2) for k in sketches))
-    pitches, sizes = _pitches(lengths, min(2.0 * deviation, 1.0), margin, points)
+    pitches, sizes, margins = _pitches(lengths, min(2.0 * deviation, 1.0), sketches, points)
     windows = [
-        _Window(h, -int(_LOW_ROOM * max(low[0], 0.0) / h) - margin, size, high[1], low[1])
-        for h, size, (high, low) in zip(pitches, sizes, ends, strict=True)
+        _Window(h, -int(_LOW_ROOM * max(low[0], 0.0) / h) - int(margin), size, high[1], low[1])
+        for h, size, margin, (high, low) in zip(pitches, sizes, margins, ends, strict=True)
     ]
     planned = [_Kind(k.noise, k.steps, k.centre, k.cell(pitches)) for k in sketches]
     return _PlaneLattice(tuple(planned), windows[0], windows[1])
@@ -294,31 +293,48 @@ class _Sketch:
         slope_a, slope_b = (float(np.sqrt(both @ np.gradient(x, y) ** 2 / both.sum())) for x in (a, b))
         return cls(noise, steps, centre, log_mass, a, b, (slope_a, slope_b))
 
+    def walk(self, pitches: tuple[float, float]) -> np.ndarray:
+        """Variances, in cells, of what all steps of this kind are moved by to reach lattice points of a and of b.
+
+        A loss less than a pitch from a lattice point moves to it or to the next one with a variance of that share.
+        """
+        laws = np.exp(self.log_mass), np.exp(self.log_mass + self.centre + self.b + self.a)
+        shares = [np.minimum(np.abs(x) / h, _FURTHEST_APART) for x, h in zip((self.a, self.b), pitches, strict=True)]
+        return np.array([self.steps * (max(float(law @ share) for law in laws) + _OF_CELLS) for share in shares])
+
     def cell(self, pitches: tuple[float, float]) -> float:
         """Narrow enough for quadrature, and for cells that are smaller than those of the lattice."""
         return min(self.noise.finest, *(_CELL * h / max(x, TINY) for h, x in zip(pitches, self.slopes, strict=True)))
 
 
 def _pitches(
-    lengths: list[float], ratio: float, margin: int, points: int
-) -> tuple[tuple[float, float], tuple[int, int]]:
-    """Pitches of a and of b, ``ratio`` times as wide, and sizes of windows whose product is about ``points``."""
+    lengths: list[float], ratio: float, sketches: Sequence[_Sketch], points: int
+) -> tuple[tuple[float, float], tuple[int, int], tuple[float, float]]:
+    """Pitches of a and of b, ``ratio`` times as wide; sizes of windows whose product is about ``points``; margins."""
     from scipy.fft import next_fast_len  # costly to import, and only this asks for it
 
     pitch = np.sqrt(lengths[0] * lengths[1] / (points * ratio))
     for _ in range(_FITTINGS):
         pitches = pitch, pitch * ratio
-        if not all(x / h <= _LONGEST for x, h in zip(lengths, pitches, strict=True)):  # no transform is that long
+        margins = _margins(sketches, pitches)
+        sizes = [x / h + 2.0 * margin for x, h, margin in zip(lengths, pitches, margins, strict=True)]
+        if not max(sizes) <= _LONGEST:  # no transform is that long
             raise NumericalError("sign lattice: its window needs too many points")
-        rows, columns = (
-            next_fast_len(int(x / h) + 2 * margin, real=True) for x, h in zip(lengths, pitches, strict=True)
-        )
+        rows, columns = (next_fast_len(int(size), real=True) for size in sizes)
         pitch *= np.sqrt(rows * columns / points)
     if rows * columns > _OVERSIZE * points:
         raise NumericalError(f"sign lattice: {rows} x {columns} points would be needed")
     if not max(pitches) < _COARSEST:
         raise NumericalError(f"sign lattice: its points would be {max(pitches):.1e} nats apart")
-    return pitches, (rows, columns)
+    return pitches, (rows, columns), margins
+
+
+def _margins(sketches: Sequence[_Sketch], pitches: tuple[float, float]) -> tuple[float, float]:
+    """Cells around the window for the walk to lattice points. Each step of a, on average, takes something from b."""
+    walked = np.sum([sketch.walk(pitches) for sketch in sketches], axis=0)
+    taken = 0.5 * walked[0] * pitches[0] ** 2 / pitches[1]
+    across, along = _MARGIN + np.floor(_WALK * np.sqrt(walked))
+    return float(across), float(along + np.floor(taken))
 
 
 def _end(sketches: Sequence[_Sketch], losses: Sequence[np.ndarray], tilt: float) -> tuple[float, float]:

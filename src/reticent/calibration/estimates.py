@@ -1,0 +1,153 @@
+"""Cheap estimates of what attackers reach: they steer a search, and nothing is claimed by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from reticent.accountants import WorstCaseProfile, closed_forms
+from reticent.accountants.tangents import power_of
+from reticent.adversaries import Mixed, Relaxed
+from reticent.adversaries.relaxed.dimension import relaxed_estimate
+from reticent.adversaries.relaxed.sign import common_sign_estimate
+from reticent.calibration._gaussian import clipped, mu_at
+from reticent.calibration.scale import log_clt_mu
+from reticent.calibration.targets import Target
+from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
+
+_LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
+_LEAST_DELTA = 1e-15  # whose logarithm is taken
+_NEAREST, _PER_MU, _LARGEST_MU = 3.0, 6.0, 10.0  # the largest threshold looked at: 3 + 6 mu, with mu at most 10
+_SPLITS = np.linspace(0.0, 1.0, 9)  # shares of the first of two thresholds, under replacement
+
+Delta = Callable[[np.ndarray], np.ndarray]
+"""From epsilon >= 0 to delta."""
+
+
+class Tried(NamedTuple):
+    """A Poisson-sampled run at one value of the unknown.
+
+    Attributes:
+        noise, rate: as of ``DPSGD``.
+        steps: any real number: searches ask between whole ones.
+        records: of the person, each drawn by itself.
+    """
+
+    noise: float
+    rate: float
+    steps: float
+    records: int = 1
+
+    @property
+    def run(self) -> DPSGD:
+        """With a whole number of steps."""
+        noise, steps = max(self.noise, _LEAST_NOISE), max(1, round(self.steps))
+        return DPSGD(noise, self.rate, steps, records_per_user=self.records if self.records > 1 else None)
+
+
+def worst_log_mu(target: Target, tried: Tried, neighbouring: Neighbouring) -> float:
+    """log of the mu at which a Gaussian curve would agree with the worst case on what the target asks.
+
+    Args:
+        target: what has to be reached.
+        tried: the run.
+        neighbouring: between which data sets.
+    """
+    noise, rate, steps, records = tried
+    if rate >= 1.0:
+        return math.log(clipped(float(closed_forms.rho_form_mu(noise / records, rate, steps, neighbouring))))
+    with np.errstate(all="ignore"):
+        if target.threshold == 0.0:
+            profile = WorstCaseProfile.of_advantage(max(noise, _LEAST_NOISE), rate, steps, neighbouring, records)
+            return _log_mu_at(0.0, profile.advantage())
+        profile = _worst(target, tried, neighbouring)
+        return _agreeing(target, profile.delta, profile.largest)
+
+
+def averaged_log_mu(target: Target, who: Relaxed | Mixed, tried: Tried, neighbouring: Neighbouring) -> float:
+    """The same of an attacker who lacks a direction, in all runs or in some.
+
+    Args:
+        target, tried, neighbouring: as for ``worst_log_mu``.
+        who: gradients do not react, and no law of directions is given.
+    """
+    relaxed = _unknown_direction(target, who.dimension, tried, neighbouring) if tried.rate < 1.0 else None
+    if relaxed is None:
+        return worst_log_mu(target, tried, neighbouring)
+    with np.errstate(all="ignore"):
+        if neighbouring is not Neighbouring.REPLACE and isinstance(who, Relaxed):
+            return _agreeing(target, relaxed, _furthest(tried.rate * math.sqrt(tried.steps) / tried.noise))
+        worst = _worst(target, tried, neighbouring)
+        both, share = _least(relaxed, worst.delta), who.relaxed_probability if isinstance(who, Mixed) else 1.0
+        return _agreeing(target, lambda x: share * both(x) + (1.0 - share) * worst.delta(x), worst.largest)
+
+
+def schedule_log_mu(target: Target, runs: Mechanism, neighbouring: Neighbouring) -> float:
+    """The same for one unknown sign in several runs of DP-SGD; the central limit theorem where there is no estimate.
+
+    Args:
+        target, neighbouring: as for ``worst_log_mu``.
+        runs: a ledger of them.
+    """
+    near = log_clt_mu(runs, neighbouring)
+    delta = common_sign_estimate(runs) if isinstance(runs, Ledger) else None
+    return near if delta is None else _agreeing(target, delta, _furthest(math.exp(near)))
+
+
+def _worst(target: Target, tried: Tried, neighbouring: Neighbouring) -> WorstCaseProfile:
+    noise, rate, steps, records = tried
+    return WorstCaseProfile(
+        max(noise, _LEAST_NOISE), rate, steps, neighbouring, target.threshold, records=records
+    )
+
+
+def _unknown_direction(
+    target: Target, dimension: int | None, tried: Tried, neighbouring: Neighbouring
+) -> Delta | None:
+    """delta of the attacker who lacks the direction; None where there is no estimate, or nothing beyond the worst."""
+    replaced = neighbouring is Neighbouring.REPLACE
+    if replaced and dimension is None:
+        return None
+    if (dimension or 1) > 1:
+        curve = relaxed_estimate(tried.run, dimension or 1, None if replaced else target.threshold, target.at_fpr)
+        delta: Delta | None = curve.delta
+    else:
+        delta = common_sign_estimate(tried.run)
+    return _chained(delta) if delta is not None and replaced else delta
+
+
+def _chained(delta: Delta) -> Delta:
+    """Two steps, each of which has at most ``delta``."""
+
+    def both(epsilon: np.ndarray) -> np.ndarray:
+        first = np.multiply.outer(_SPLITS, epsilon)
+        ways = [delta(one) + np.exp(one) * delta(epsilon - one) for one in first]
+        return np.minimum(np.min(ways, axis=0), 1.0)
+
+    return both
+
+
+def _least(one: Delta, other: Delta) -> Delta:
+    return lambda epsilon: np.minimum(one(epsilon), other(epsilon))
+
+
+def _furthest(mu: float) -> float:
+    """The largest threshold at which the tangents of a power are looked for."""
+    return _NEAREST + _PER_MU * min(mu, _LARGEST_MU)
+
+
+def _agreeing(target: Target, delta: Delta, largest: float) -> float:
+    """log mu of the Gaussian curve that agrees with ``delta`` on the target."""
+    epsilon = target.threshold
+    if epsilon is None:
+        power = float(power_of(delta, np.array([target.at_fpr]), largest)[0][0])
+        return math.log(target.equivalent_mu(target.of_power(power)))
+    return _log_mu_at(epsilon, float(delta(np.array([epsilon]))[0]))
+
+
+def _log_mu_at(epsilon: float, delta: float) -> float:
+    """log mu of the Gaussian curve that passes through this point."""
+    return math.log(mu_at(epsilon, math.log(max(delta, _LEAST_DELTA))))
