@@ -121,7 +121,7 @@ def test_where_one_number_is_not_enough_the_curve_answers_and_says_why(run, reas
 def test_a_relaxed_risk_composes_the_worst_case_once(monkeypatch) -> None:
     """The attacker's own upper end and the worst case beside it are one composition."""
     run, calls = DPSGD(1.37, 0.013, 211), []
-    names = one_direction.__globals__
+    names = one_direction.__wrapped__.__globals__
     enclosed = names["enclose"]
     monkeypatch.setitem(names, "enclose", lambda *a: calls.append(a) or enclosed(*a))
     for found in assess(run, [Relaxed()]):

@@ -181,7 +181,7 @@ MUTANTS = (
     Mutant("contour: truncation", "reticent/accountants/contour.py", "error + tail * self.beyond / np.pi", "error", ENCLOSURE),
     Mutant("sign lattice: reach", "reticent/adversaries/relaxed/sign/lattice.py", "steps * noise.lost", "0.0", SIGNS),
     Mutant("sign lattice: rounding of delta", "reticent/adversaries/relaxed/sign/lattice.py", "rounding * (q + grown * p)", "0.0", SIGNS),
-    Mutant("sign lattice: rounding of tests", "reticent/adversaries/relaxed/sign/lattice.py", "_tests(plan, thresholds, lost + rounding)", "_tests(plan, thresholds, lost)", SIGNS),
+    Mutant("sign lattice: rounding of tests", "reticent/adversaries/relaxed/sign/lattice.py", "clip(delta, TINY, 1.0), lost + rounding)", "clip(delta, TINY, 1.0), lost)", SIGNS),
     Mutant("sign lattice: powers, delta", "reticent/adversaries/relaxed/sign/lattice.py", "+ slack_present + grown * slack_absent", "", SIGNS),
     Mutant("sign lattice: powers, tests", "reticent/adversaries/relaxed/sign/lattice.py", "+ slack_absent + lost", "+ lost", SIGNS),
     Mutant("sign lattice: reach of one kind of step", "reticent/adversaries/relaxed/sign/lattice.py", "sum(steps * noise.lost for noise, steps in kinds)", "kinds[0][1] * kinds[0][0].lost", SCHEDULES),

@@ -203,6 +203,12 @@ class Composed:
         return None
 
     @property
+    def known_advantage(self) -> Ends | None:
+        """``certified`` where it is so close that the curve would not narrow it."""
+        ends = self.certified
+        return ends if ends is not None and ends[1] - ends[0] <= _KNOWN * min(ends[1], 1.0 - ends[1]) else None
+
+    @property
     def transformed(self) -> bool:
         """Whether characteristic functions answer for single thresholds."""
         return self._spectral is not None and bool(self._spectral.steps)
@@ -262,8 +268,7 @@ def worst_case(release: Release, neighbouring: Neighbouring) -> Enclosure:
         UnsupportedError: as for ``compose``.
     """
     composed = Composed(release, neighbouring)
-    ends = composed.certified
-    if ends is not None and ends[1] - ends[0] <= _KNOWN * min(ends[1], 1.0 - ends[1]):
+    if (ends := composed.known_advantage) is not None:
         return _ComposedWhenRead(composed, ends)
     found, reasons = composed.bracket, tuple(dict.fromkeys(composed.refused))
     if composed.transformed and isinstance(found.pessimistic, Polygon):

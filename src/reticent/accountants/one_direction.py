@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import NO_RISK, Polygon, hull
 
 
+@lru_cache(maxsize=8)  # the worst case, and whoever lacks a sign far out
 def one_direction(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enclosure:
     """The curve of these steps, and of noiseless ones that show nothing with log probability ``unseen``.
 

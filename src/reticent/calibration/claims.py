@@ -16,6 +16,7 @@ import numpy as np
 from reticent.accountants import Composed, WorstCaseProfile, closed_forms, mu_limits
 from reticent.adversaries import Adversary, Interval, Membership, Method, Mixed, Relaxed, WorstCase
 from reticent.adversaries.membership import MU_FORMS
+from reticent.adversaries.relaxed.sign import sign_at_most
 from reticent.calibration.targets import Advantage, Mu, Target, mapped
 from reticent.curves import from_advantage
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
@@ -70,6 +71,20 @@ class Attack:
         if release.noise_multiplier < _LEAST_NOISE or release.sample_rate == 1.0:
             return None
         return target.at(Points(release, self.neighbouring))
+
+    def at_most(self, release: Mechanism, target: Target) -> float | None:
+        """A risk that the attacker's whole curve never exceeds, in less time; None where there is none.
+
+        Args:
+            release: at the value that is tried.
+            target: what has to be reached.
+        """
+        who = self.adversary
+        fixed = isinstance(who, Relaxed) and who.directions is None and not who.reacts and who.dimension in (None, 1)
+        if not (fixed and isinstance(release, DPSGD)) or self.neighbouring is Neighbouring.REPLACE:
+            return None
+        curve = sign_at_most(release)
+        return None if curve is None else target.measure(curve)
 
     def formula(self, release: Mechanism) -> Callable[[float, float, float], float] | None:
         """From (noise, rate, steps) to mu of the Gaussian curve of ``Membership``; None where it has none.
@@ -134,6 +149,8 @@ class Points:
         Args:
             epsilon: in nats.
         """
+        if epsilon == 0.0 and (known := self.composed.known_advantage) is not None:
+            return Interval(known[0], known[1], known[1])  # what the whole curve says, too
         if epsilon < 0.0:
             grown = math.exp(epsilon)
             return mapped(self.delta(-epsilon), lambda delta: 1.0 - grown + grown * delta)

@@ -12,15 +12,17 @@ from reticent.accountants import WorstCaseProfile, closed_forms
 from reticent.accountants.tangents import power_of
 from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.relaxed.dimension import relaxed_estimate
-from reticent.adversaries.relaxed.sign import common_sign_estimate
+from reticent.adversaries.relaxed.sign import quick_sign_estimate
 from reticent.calibration._gaussian import clipped, mu_at
 from reticent.calibration.scale import log_clt_mu
-from reticent.calibration.targets import Target
+from reticent.calibration.targets import EpsilonAtDelta, Target
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
 _LEAST_DELTA = 1e-15  # whose logarithm is taken
 _NEAREST, _PER_MU, _LARGEST_MU = 3.0, 6.0, 10.0  # the largest threshold looked at: 3 + 6 mu, with mu at most 10
+_AROUND, _PLACES, _ZOOMS = np.array([0.25, 3.0]), 25, 2  # of an epsilon: shares of the target, and a grid between
+_UNDERFLOW = 1e-300
 _SPLITS = np.linspace(0.0, 1.0, 9)  # shares of the first of two thresholds, under replacement
 
 Delta = Callable[[np.ndarray], np.ndarray]
@@ -63,7 +65,7 @@ def worst_log_mu(target: Target, tried: Tried, neighbouring: Neighbouring) -> fl
         if target.threshold == 0.0:
             profile = WorstCaseProfile.of_advantage(max(noise, _LEAST_NOISE), rate, steps, neighbouring, records)
             return _log_mu_at(0.0, profile.advantage())
-        profile = _worst(target, tried, neighbouring)
+        profile = _worst(tried, neighbouring, target.threshold)
         return _agreeing(target, profile.delta, profile.largest)
 
 
@@ -79,10 +81,10 @@ def averaged_log_mu(target: Target, who: Relaxed | Mixed, tried: Tried, neighbou
         return worst_log_mu(target, tried, neighbouring)
     with np.errstate(all="ignore"):
         if neighbouring is not Neighbouring.REPLACE and isinstance(who, Relaxed):
-            return _agreeing(target, relaxed, _furthest(tried.rate * math.sqrt(tried.steps) / tried.noise))
-        worst = _worst(target, tried, neighbouring)
+            return _claimed(target, relaxed, _furthest(tried.rate * math.sqrt(tried.steps) / tried.noise))
+        worst = _worst(tried, neighbouring, None if target.threshold is None else _AROUND[1] * target.threshold)
         both, share = _least(relaxed, worst.delta), who.relaxed_probability if isinstance(who, Mixed) else 1.0
-        return _agreeing(target, lambda x: share * both(x) + (1.0 - share) * worst.delta(x), worst.largest)
+        return _claimed(target, lambda x: share * both(x) + (1.0 - share) * worst.delta(x), worst.largest)
 
 
 def schedule_log_mu(target: Target, runs: Mechanism, neighbouring: Neighbouring) -> float:
@@ -93,20 +95,16 @@ def schedule_log_mu(target: Target, runs: Mechanism, neighbouring: Neighbouring)
         runs: a ledger of them.
     """
     near = log_clt_mu(runs, neighbouring)
-    delta = common_sign_estimate(runs) if isinstance(runs, Ledger) else None
-    return near if delta is None else _agreeing(target, delta, _furthest(math.exp(near)))
+    delta = quick_sign_estimate(runs) if isinstance(runs, Ledger) else None
+    return near if delta is None else _claimed(target, delta, _furthest(math.exp(near)))
 
 
-def _worst(target: Target, tried: Tried, neighbouring: Neighbouring) -> WorstCaseProfile:
+def _worst(tried: Tried, neighbouring: Neighbouring, largest: float | None) -> WorstCaseProfile:
     noise, rate, steps, records = tried
-    return WorstCaseProfile(
-        max(noise, _LEAST_NOISE), rate, steps, neighbouring, target.threshold, records=records
-    )
+    return WorstCaseProfile(max(noise, _LEAST_NOISE), rate, steps, neighbouring, largest, records=records)
 
 
-def _unknown_direction(
-    target: Target, dimension: int | None, tried: Tried, neighbouring: Neighbouring
-) -> Delta | None:
+def _unknown_direction(target: Target, dimension: int | None, tried: Tried, neighbouring: Neighbouring) -> Delta | None:
     """delta of the attacker who lacks the direction; None where there is no estimate, or nothing beyond the worst."""
     replaced = neighbouring is Neighbouring.REPLACE
     if replaced and dimension is None:
@@ -115,7 +113,7 @@ def _unknown_direction(
         curve = relaxed_estimate(tried.run, dimension or 1, None if replaced else target.threshold, target.at_fpr)
         delta: Delta | None = curve.delta
     else:
-        delta = common_sign_estimate(tried.run)
+        delta = quick_sign_estimate(tried.run)
     return _chained(delta) if delta is not None and replaced else delta
 
 
@@ -139,6 +137,13 @@ def _furthest(mu: float) -> float:
     return _NEAREST + _PER_MU * min(mu, _LARGEST_MU)
 
 
+def _claimed(target: Target, delta: Delta, largest: float) -> float:
+    """As ``_agreeing``; of an epsilon as it is claimed, which moves otherwise than delta where these are no Gaussian's."""
+    if isinstance(target, EpsilonAtDelta) and (found := _epsilon(delta, target)) is not None:
+        return math.log(target.equivalent_mu(found))
+    return _agreeing(target, delta, largest)
+
+
 def _agreeing(target: Target, delta: Delta, largest: float) -> float:
     """log mu of the Gaussian curve that agrees with ``delta`` on the target."""
     epsilon = target.threshold
@@ -146,6 +151,19 @@ def _agreeing(target: Target, delta: Delta, largest: float) -> float:
         power = float(power_of(delta, np.array([target.at_fpr]), largest)[0][0])
         return math.log(target.equivalent_mu(target.of_power(power)))
     return _log_mu_at(epsilon, float(delta(np.array([epsilon]))[0]))
+
+
+def _epsilon(delta: Delta, target: EpsilonAtDelta) -> float | None:
+    """Where ``delta`` is what the target allows: what is claimed moves as this does; None if that is far away."""
+    low, high = _AROUND * target.value
+    for _ in range(_ZOOMS):
+        grid = np.linspace(low, high, _PLACES)
+        logs = np.log(np.maximum(delta(grid), _UNDERFLOW))
+        place = int(np.searchsorted(-logs, -math.log(target.delta)))
+        if not 0 < place < len(grid):
+            return None
+        low, high = float(grid[place - 1]), float(grid[place])
+    return float(np.interp(-math.log(target.delta), -logs[place - 1 : place + 1], [low, high]))
 
 
 def _log_mu_at(epsilon: float, delta: float) -> float:

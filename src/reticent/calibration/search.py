@@ -25,6 +25,7 @@ class Edge:
         tolerance: aimed distance to the root in u.
         safe, unsafe: (u, gap) next to the edge on either side, once seen.
         evaluations, seen: how many, and all (u, gap).
+        root: where ``find`` expects it, if it did not look there.
     """
 
     gap: Callable[[float], float]
@@ -35,6 +36,7 @@ class Edge:
     unsafe: tuple[float, float] | None = None
     evaluations: int = 0
     seen: list[tuple[float, float]] = field(default_factory=list)
+    root: float | None = None
 
     def probe(self, u: float) -> float:
         """Evaluate at ``u`` and update the bracket."""
@@ -51,16 +53,20 @@ class Edge:
     def find(self, start: float, slope: float) -> None:
         """Close in on the root from ``start`` with the guess ``slope`` of the gap.
 
-        Afterwards ``safe`` and ``unsafe`` are within the tolerance of the root, as far as their gaps tell,
-        or one of them is None because an end of the range was reached.
+        Afterwards ``root`` is known, or ``safe`` and ``unsafe`` are within the tolerance of it, as far as their gaps
+        tell, or one of them is None because an end of the range was reached.
         """
         u, step = min(max(start, self.low), self.high), _FIRST_STEP
         for _ in range(_MAX_EVALUATIONS):
             value = self.probe(u)
             if abs(value) <= self.tolerance * slope or self.width <= self.tolerance:
                 return
-            slope = self.last_slope(slope)
+            before, slope = slope, self.last_slope(slope)
             following = u - value / slope
+            # A step is wrong by less than its slope has changed: then its end need not be looked at.
+            if slope != before and abs(following - u) * abs(slope / before - 1.0) <= self.tolerance:
+                self.root = self.guarded(following)
+                return
             if not math.isfinite(following):
                 following = u - math.copysign(step, value)
             if abs(following - u) > step and (self.safe is None or self.unsafe is None):

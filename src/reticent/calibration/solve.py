@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reticent.adversaries import Adversary, Assessment, Interval, Method, WorstCase
 from reticent.adversaries.base import refuse_secrets
@@ -19,6 +19,8 @@ from reticent.proofs import Status, condition
 from reticent.text import Brief, digits
 
 _OFFSET = 0.2  # of the slack: how far on the safe side of an estimated root the claim is tried
+_FAR_OFF = 0.02  # of how far what is claimed lies from the estimate: no answer need be closer to the edge
+_UNSURE, _MOST_OFFSET = 0.02, 0.6  # of a step: by how much more it is made safer; and of the slack, the most of both
 _STEERING = 2e-6
 _MAX_CLAIMS = 30
 _HURRIED = 4  # claims after which a search that did not settle halves
@@ -131,6 +133,7 @@ def calibrate(
     attack = Attack(adversary, neighbouring or adversary.relation, method)
     search = _Search(mechanism, unknown, target, attack, progress)
     value, achieved, slack = search.whole() if unknown.whole else search.real()
+    achieved = search.enclosed(unknown.put(mechanism, value), achieved)
     return Calibration(
         unknown=unknown,
         target=target,
@@ -164,6 +167,7 @@ class _Search:
         self.slack, self.offset = unknown.slack, _OFFSET * unknown.slack
         self.evaluations = 0
         self.claims: dict[float, Interval] = {}
+        self.bounded: set[Mechanism] = set()  # releases of which only a bound on the curve was taken
         self.low, self.high = sorted(self.sign * math.log(x) for x in unknown.ends(mechanism))
 
     def value(self, u: float) -> float:
@@ -187,9 +191,24 @@ class _Search:
         claimed = self.attack.claim(release, self.target)
         if claimed is not None:
             return claimed
+        bound = self.attack.at_most(release, self.target)
+        if bound is not None:
+            self.bounded.add(release)
+            return Interval(bound, bound, bound)
+        return self.assessed(release)
+
+    def assessed(self, release: Mechanism) -> Interval:
+        """Read off the curve of ``assess``."""
         assessment = self.attack.adversary.assess(release, self.attack.neighbouring, self.attack.method)
         self.evaluated = assessment.method
         return self.target.of(assessment)
+
+    def enclosed(self, release: Mechanism, claimed: Interval) -> Interval:
+        """What was claimed of the answer; where only a bound on the curve was, the curve itself, which says no more."""
+        if release not in self.bounded:
+            return claimed
+        found = self.assessed(release)
+        return found if self.target.met_by(found.value) else replace(found, value=claimed.value)
 
     def gap(self, u: float) -> float:
         """log(equivalent mu) of the claim over that of the target; its sign follows the claim itself."""
@@ -210,6 +229,9 @@ class _Search:
         edge = Edge(lambda v: estimate(math.exp(self.sign * v)) - self.wanted, self.low, self.high, _STEERING)
         edge.find(u, slope)
         self.evaluations += edge.evaluations
+        if edge.root is not None:
+            self.steered_well = True
+            return edge.root - self.offset, edge.last_slope(slope)
         root, gap = min((end for end in (edge.safe, edge.unsafe) if end is not None), key=lambda end: abs(end[1]))
         # A gap that is left is a step between two estimates: its slope says nothing.
         self.steered_well = abs(gap) < _STEERED
@@ -229,7 +251,11 @@ class _Search:
                 self._unreachable(self.value(self.low))
             if edge.width <= self.slack:
                 break
-            u = edge.guarded(u - value / slope - self.offset) if len(edge.seen) > 1 else u - value / slope - self.offset
+            step = value / slope
+            if turn == 0 and self.steered_well:
+                self.slack = max(self.slack, _FAR_OFF * abs(step))
+            u -= step + min(self.offset + _UNSURE * abs(step), _MOST_OFFSET * self.slack)
+            u = edge.guarded(u) if len(edge.seen) > 1 else u
             if turn >= _HURRIED:
                 u = self._unhurried(edge, turn, u)
         step = self.slack

@@ -20,7 +20,10 @@ from reticent.stopping import checkpoint
 _ROUNDS = 200
 _CHUNK = 400_000  # thresholds times records
 _SETTLED = 4e-15  # relative, of a threshold or of the loss there
-_PLACES, _BEYOND = 4096, 10.0  # at most, of the table that Newton starts from; deviations past the last bend of the loss
+_PLACES, _BEYOND = (
+    4096,
+    10.0,
+)  # at most, of the table that Newton starts from; deviations past the last bend of the loss
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.sign import common_sign, join, lattice, transform
+from reticent.adversaries.relaxed.sign import common_sign, join, lattice, relaxed_dpsgd, sign_at_most, transform
 from reticent.adversaries.relaxed.sign.noise import GaussianSign
+from reticent.adversaries.relaxed.sign.rough import rough_delta
 from reticent.curves import RelaxedGaussianTradeOff, Subsampled
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD
@@ -94,6 +95,30 @@ def test_monte_carlo_agrees_and_the_bracket_is_narrow(run: DPSGD) -> None:
     lower, upper = float(bracket.optimistic.delta(epsilon)), float(bracket.pessimistic.delta(epsilon))
     assert lower - 5 * error <= mean <= upper + 5 * error
     assert upper / lower - 1.0 <= 5e-3
+
+
+def test_many_rare_steps_fit_a_lattice_with_room_for_their_own_walk() -> None:
+    """A step that moves by a small share of a cell needs less room than one that may move by half of it."""
+    kinds = [(GaussianSign(3e-4, 1.0 / 0.4072), 10_000)]
+    sides = join.latticed(kinds, 2**18)
+    assert float(sides.above.delta(0.0) / sides.below.delta(0.0)) <= 1.7  # none before
+    assert lattice._margins([lattice._Sketch.of(*kinds[0])], (0.05, 0.02))[0] <= 200  # 6 roots of 10,000 before
+
+
+@pytest.mark.parametrize("run", FEW[:1], ids=str)
+def test_the_claim_of_a_search_is_no_less_than_the_whole_curve(run: DPSGD) -> None:
+    """And the rough estimate that steers it lies near both ends."""
+    bound, whole = sign_at_most(run), relaxed_dpsgd(run)
+    assert bound is not None
+    assert np.all(bound.delta(EPSILONS) >= whole.pessimistic.delta(EPSILONS) * (1.0 - 1e-12))
+    assert bound.delta(EPSILONS) == pytest.approx(whole.pessimistic.delta(EPSILONS), rel=1e-6, abs=0)
+    rough = rough_delta([(GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier), run.steps)])
+    assert rough(EPSILONS) == pytest.approx(common_sign(run).optimistic.delta(EPSILONS), rel=2e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize("run", [DPSGD(1.0, 0.3, 1), DPSGD(1.0, 1.0, 3)], ids=["one step", "all data"])
+def test_a_search_reads_the_curve_where_that_is_a_formula(run: DPSGD) -> None:
+    assert sign_at_most(run) is None
 
 
 def test_a_forgotten_count_is_caught() -> None:

@@ -5,7 +5,21 @@ every threshold and falls back on the worst case. docs/theory/relaxed/sign.md de
 """
 
 from reticent.adversaries.relaxed.sign.direction import noncentrality
-from reticent.adversaries.relaxed.sign.join import common_sign, common_sign_estimate, relaxed_dpsgd
+from reticent.adversaries.relaxed.sign.join import (
+    common_sign,
+    common_sign_estimate,
+    quick_sign_estimate,
+    relaxed_dpsgd,
+    sign_at_most,
+)
 from reticent.adversaries.relaxed.sign.laplace import laplace_sign
 
-__all__ = ["common_sign", "common_sign_estimate", "laplace_sign", "noncentrality", "relaxed_dpsgd"]
+__all__ = [
+    "common_sign",
+    "common_sign_estimate",
+    "laplace_sign",
+    "noncentrality",
+    "quick_sign_estimate",
+    "relaxed_dpsgd",
+    "sign_at_most",
+]

@@ -13,7 +13,7 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeVar
 
 import numpy as np
@@ -21,11 +21,12 @@ import numpy as np
 from reticent.accountants.bounds import CheapBounds, loudest_step
 from reticent.accountants.compose import compose
 from reticent.accountants.enclose import CURVE
-from reticent.accountants.lattice import Lattice
-from reticent.accountants.steps import Step
+from reticent.accountants.one_direction import one_direction
+from reticent.accountants.steps import Step, steps_of
 from reticent.adversaries.relaxed.sign import lattice, transform
-from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds
-from reticent.adversaries.relaxed.sign.step import FoldedNodes
+from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, SignNoise
+from reticent.adversaries.relaxed.sign.rough import rough_delta
+from reticent.adversaries.relaxed.sign.step import CertifiedRates, FoldedNodes
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, subsampled, symmetrised
 from reticent.curves._logs import LOG_2, log1mexp
 from reticent.curves.enclosure import Enclosure
@@ -39,8 +40,8 @@ from reticent.stopping import checkpoint
 Answer = TypeVar("Answer")
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
 _LEAST_NOISE = 0.1  # noise multiplier below which no transform decays in time
-_COARSE_POINTS = 2**18  # of the lattice with the sign known
 _ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
+_OFTEN, _QUICK_FREQUENCIES = 3.0, 400_000  # expected uses from which on, and up to how many, frequencies are quick
 _FEW = 30  # steps: the transform of so few does not decay
 _MOST_KINDS = 12  # of steps: each costs as much as a run of its own
 UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
@@ -76,6 +77,27 @@ def relaxed_dpsgd(mechanism: DPSGD | Ledger) -> Enclosure:
     return Enclosure(above, both_directions(add.optimistic, hull), add.notes)
 
 
+def sign_at_most(run: DPSGD) -> TradeOff | None:
+    """A curve above that of ``relaxed_dpsgd``, without the worst case and all that is below: a claim for a search.
+
+    Args:
+        run: with noise.
+
+    Returns:
+        Both directions, symmetrised; None where it is no quicker.
+    """
+    if run.sampler is not Sampler.POISSON or run.sample_rate == 1.0 or run.steps == 1 or run.noise_multiplier == 0.0:
+        return None
+    kinds, _ = _kinds([run])
+    try:
+        bounds = _by_fourier(tuple(kinds)) if run.records == 1 else None
+        with np.errstate(all="ignore"):
+            above = _lattice_above(tuple(kinds), lattice.POINTS).curve if bounds is None else bounds.sides().above
+    except NumericalError:
+        return None
+    return both_directions(above, safest)
+
+
 def common_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.ndarray] | None:
     """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had.
 
@@ -91,6 +113,24 @@ def common_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np
     with contextlib.suppress(NumericalError):
         above, below = latticed(kinds, _ROUGH_POINTS)
         return lambda epsilon: np.sqrt(above.delta(epsilon) * below.delta(epsilon))
+    return None
+
+
+def quick_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.ndarray] | None:
+    """As ``common_sign_estimate``, in some 50 ms: by few frequencies, or from a coarse lattice of its own.
+
+    Args:
+        mechanism: one run, or several of one model.
+    """
+    runs = _runs(mechanism)
+    if any(run.sampler is not Sampler.POISSON or run.noise_multiplier == 0.0 for run in runs):
+        return None
+    kinds, squared = _kinds(runs)
+    often = all(kind.rate * steps >= _OFTEN and kind.records == 1 for kind, steps in kinds) and squared == 0.0
+    if often and (found := _fourier(kinds, partial(transform.estimate, most=_QUICK_FREQUENCIES))):
+        return found
+    with contextlib.suppress(NumericalError):
+        return rough_delta([*kinds, *_unsampled(squared)])
     return None
 
 
@@ -125,13 +165,13 @@ def common_sign(mechanism: DPSGD | Ledger) -> Enclosure:
     if len(drawn) == 1 and squared == 0.0 and drawn[0][1] == drawn[0][0].records == 1:
         only = drawn[0][0]
         return Enclosure.exact(subsampled(RelaxedGaussianTradeOff(only.slope**2, 1), only.rate))
-    kinds = [*drawn, *([(GaussianSign(1.0, math.sqrt(squared)), 1)] if squared > 0.0 else [])]
-    known = _sign_known(kinds)
+    kinds = [*drawn, *_unsampled(squared)]
+    known = steps_of(mechanism, Neighbouring.ADD_REMOVE)[0]  # for an attacker who knows the sign
     cheap = two_sided(CheapBounds(known).below())
     if float(cheap.delta(0.0)) > CURVE.disclosed:
         return Enclosure(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
     try:
-        return _enclosure(kinds)
+        return _enclosure(kinds, known)
     except NumericalError as error:
         worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
         return Enclosure(worst, two_sided(loudest_step(known)), (UNRESOLVED.format(error),))
@@ -160,26 +200,31 @@ def _kinds(runs: Sequence[DPSGD]) -> tuple[list[tuple[GaussianSign, int]], float
     return sorted(counts.items(), key=repr), squared
 
 
-def _sign_known(kinds: Kinds) -> list[Step]:
-    """The steps for an attacker who knows the sign."""
-    return [Step(kind.sign_known, steps) for kind, steps in kinds]
+def _unsampled(squared: float) -> list[tuple[GaussianSign, int]]:
+    """All releases of all data, as one."""
+    return [(GaussianSign(1.0, math.sqrt(squared)), 1)] if squared > 0.0 else []
 
 
-def _enclosure(kinds: Kinds) -> Enclosure:
+def _enclosure(kinds: Kinds, known: tuple[Step, ...]) -> Enclosure:
     """By Fourier sums; where these do not fit on the lattice; far out, and where neither fits, from the worst case."""
     if len(kinds) > _MOST_KINDS:
         raise NumericalError(f"{len(kinds)} kinds of steps, at most {_MOST_KINDS} are followed")
     if any(kind.records > 1 for kind, _ in kinds):
         return Enclosure(*latticed(kinds))
-    bounds = _fourier(kinds, transform.enclose)
+    bounds = _by_fourier(tuple(kinds))
     try:
         fine = latticed(kinds) if bounds is None else bounds.sides()
     except NumericalError as error:
-        return Enclosure(*_coarse(kinds), (UNRESOLVED.format(error),))
+        return Enclosure(*_coarse(kinds, known), (UNRESOLVED.format(error),))
     if fine.above.reaches(_DEEP):
         return Enclosure(*fine)
-    coarse = _coarse(kinds)
+    coarse = _coarse(kinds, known)
     return Enclosure(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
+
+
+@lru_cache(maxsize=2)
+def _by_fourier(kinds: tuple[tuple[GaussianSign, int], ...]) -> CertifiedRates | None:
+    return _fourier(kinds, transform.enclose)
 
 
 def _fourier(kinds: Kinds, route: Callable[[Kinds, float], Answer]) -> Answer | None:
@@ -202,14 +247,19 @@ def latticed(kinds: lattice.Kinds, points: int = lattice.POINTS) -> Sides:
         NumericalError: it cannot follow the losses.
     """
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        return lattice.enclose(kinds, points=points).sides()
+        return lattice.enclose(kinds, points=points, known=_lattice_above(tuple(kinds), points)).sides()
 
 
-def _coarse(kinds: Kinds) -> Sides:
+@lru_cache(maxsize=2)  # a search asks for this half first, and for all of it at the answer
+def _lattice_above(kinds: tuple[tuple[SignNoise, int], ...], points: int) -> lattice.Upper:
+    return lattice.bounds_above(kinds, points=points)
+
+
+def _coarse(kinds: Kinds, known: tuple[Step, ...]) -> Sides:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
     with np.errstate(invalid="ignore"):
-        above, below = Lattice(points=_COARSE_POINTS).answer(_sign_known(kinds)).sides
-    return Sides(_halved(above, kinds), two_sided(below))
+        worst = one_direction(known, 0.0, either_shows=False)
+    return Sides(_halved(worst.pessimistic, kinds), two_sided(worst.optimistic))
 
 
 def two_sided(one_sided: Polygon) -> Polygon:

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
 from reticent.adversaries.relaxed.sign.noise import SignNoise, odd_and_even
 from reticent.adversaries.relaxed.sign.step import CertifiedRates
 from reticent.curves._logs import EPS, LOG_2, TINY
+from reticent.curves.polygon import Polygon, polygon_above
 from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
@@ -42,7 +42,7 @@ _MOST_SLACK = 1e-3  # rounding and wrap-around of a composition that is of use
 Kinds = Sequence[tuple[SignNoise, int]]
 """One step of each kind, and how often it runs."""
 _Composed = tuple[np.ndarray, float]  # masses of the sum, and a bound on the sum of their errors
-_CHERNOFF = np.geomspace(1e-3, 1e6, 181)  # exponents
+_CHERNOFF = np.geomspace(1e-3, 1e6, 91)  # exponents
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +85,48 @@ class _PlaneLaw:
     present: np.ndarray
 
 
-def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> CertifiedRates:
+@dataclass(frozen=True, slots=True)
+class Upper:
+    """Upper bounds, and what tests on the same lattice start from.
+
+    Attributes:
+        plan: the lattice.
+        thresholds, delta: as of ``CertifiedRates``.
+        lost: mass that is out of reach, or rounded, in all steps.
+    """
+
+    plan: _PlaneLattice
+    thresholds: np.ndarray
+    delta: np.ndarray
+    lost: float
+
+    @property
+    def curve(self) -> Polygon:
+        """The one that obeys all of them."""
+        return polygon_above(self.thresholds, np.log(self.delta))
+
+
+def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS, known: Upper | None = None) -> CertifiedRates:
     """Certified bounds at about ``count`` thresholds from a lattice of about ``points`` points.
 
     Every error is a sum over kinds: mass beyond the nodes, rounding of one step's masses, rounding of powers.
 
     Raises:
         NumericalError: the lattice cannot follow the losses.
+    """
+    upper = known or bounds_above(kinds, count, points)
+    fpr, fnr = _tests(upper.plan, upper.thresholds, upper.lost)
+    return CertifiedRates(upper.thresholds, upper.delta, fpr, fnr)
+
+
+def bounds_above(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Upper:
+    """The first half of ``enclose``: what it is ``known`` to start from.
+
+    Args:
+        kinds, count, points: as there.
+
+    Raises:
+        NumericalError: as there.
     """
     plan = _plan(kinds, points)
     ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, [_connected(plan, k) for k in plan.kinds])
@@ -105,8 +140,7 @@ def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Certifie
     q, p = present.sum() - q, absent.sum() - p
     remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
     delta = np.where(thresholds >= 0.0, add, remove) + lost
-    fpr, fnr = _tests(plan, thresholds, lost + rounding)
-    return CertifiedRates(thresholds, np.clip(delta, TINY, 1.0), fpr, fnr)
+    return Upper(plan, thresholds, np.clip(delta, TINY, 1.0), lost + rounding)
 
 
 def _tests(plan: _PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
@@ -319,7 +353,7 @@ def _pitches(
         margins = _margins(sketches, pitches)
         sizes = [x / h + 2.0 * margin for x, h, margin in zip(lengths, pitches, margins, strict=True)]
         if not max(sizes) <= _LONGEST:  # no transform is that long
-            raise NumericalError("sign lattice: its window needs too many points")
+            raise NumericalError(f"sign lattice: {sizes[0]:.3g} x {sizes[1]:.3g} points would be needed")
         rows, columns = (next_fast_len(int(size), real=True) for size in sizes)
         pitch *= np.sqrt(rows * columns / points)
     if rows * columns > _OVERSIZE * points:
@@ -342,5 +376,7 @@ def _end(sketches: Sequence[_Sketch], losses: Sequence[np.ndarray], tilt: float)
     logs = np.zeros(len(_CHERNOFF))
     for kind, loss in zip(sketches, losses, strict=True):
         law = kind.log_mass + tilt * (kind.centre + kind.b + kind.a)
-        logs += kind.steps * logsumexp(law + np.multiply.outer(_CHERNOFF, loss), axis=1)
+        terms = np.multiply.outer(_CHERNOFF, loss) + law
+        top = terms.max(axis=1)
+        logs += kind.steps * (top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
     return window_end(logs, _CHERNOFF, _TAIL)

@@ -56,7 +56,7 @@ _BESIDE = 36.0  # exponent that makes A beyond half the width negligible
 _NORMAL = np.linspace(-8.0, 8.0, 161)  # in standard deviations: grid for a variance
 _BOXES = 6  # that are tried
 _LOOKED = 0.03, 1.0  # shares of the blur's reach in which the decay is looked for, one after the other
-_NEAREST, _PLACES = 2e-3, 160  # the first place there, as a share, and how many
+_NEAREST, _PLACES, _BETWEEN = 2e-3, 24, 8  # the first place there, as a share; how many; and between two of these
 _GUESSED = 0.1  # of _OUTSIDE, for a guess
 _FINEST_SPACING, _WIDEST_SPACING, _STRIP_SPACING = 1e-4, 0.25, 0.04  # of nodes in y; of places on the strip's edge
 _THIN, _THICK, _STRIPS = 0.01, 6.0, 16  # half widths of strips that are tried, and how many
@@ -150,17 +150,20 @@ def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> CertifiedRates:
     )
 
 
-def estimate(kinds: Kinds, blur: float) -> Callable[[np.ndarray], np.ndarray]:
+def estimate(kinds: Kinds, blur: float, most: int = _MOST_FREQUENCIES) -> Callable[[np.ndarray], np.ndarray]:
     """delta(epsilon >= 0) of the add direction without any certificate: for steering, never for claims.
 
     Args:
         kinds: sampled steps.
         blur: as for ``enclose``.
+        most: frequencies.
 
     Raises:
         NumericalError: the frequencies needed do not fit the budget.
     """
     plan = _plan(kinds, blur, prove=False)
+    if plan.taus * plan.omegas > most:
+        raise NumericalError(f"common-sign estimate: more than {most} frequencies")
     absent, _, _ = _transforms(plan)
     s = plan.points()
     weights = absent / (s * (s - 1.0)) * (plan.dtau / math.pi)
@@ -275,20 +278,30 @@ def _decay(plan: _FourierPlan) -> tuple[float, float]:
         if (needed := sum(len(each.weight) for each in nodes)) > _MOST_COARSE_NODES:
             raise NumericalError(f"common-sign composition: {needed} nodes would be needed")
         for lift in (0.0, 1.0):
-            t, w = (np.geomspace(_NEAREST * end, end, _PLACES) for end in reach)
-            logs = np.zeros((2, len(t)))
-            for each, (_, steps) in zip(nodes, plan.kinds, strict=True):
-                law = TiltedLaw.of(each, plan.line, lift)
-                moduli = law.moduli(t, np.zeros(1))[0, :, 0], law.moduli(np.zeros(1), w)[0, 0]
-                logs += steps * np.log(np.maximum(moduli, TINY))
-            for axis, log_modulus in zip((t, w), logs, strict=True):
-                above = np.flatnonzero(log_modulus > math.log(_GUESSED * _OUTSIDE))
-                last = int(above[-1]) if len(above) else 0
-                inside &= last < len(axis) - 1
-                found.append(float(axis[min(last + 1, len(axis) - 1)]))
+            laws = [(TiltedLaw.of(each, plan.line, lift), n) for each, (_, n) in zip(nodes, plan.kinds, strict=True)]
+            places = [np.geomspace(_NEAREST * end, end, _PLACES) for end in reach]
+            for _ in range(2):
+                lasts = [_last_above(logs) for logs in _on_axes(laws, *places)]
+                ends = [axis[last : last + 2] for axis, last in zip(places, lasts, strict=True)]
+                inside &= all(len(between) > 1 for between in ends)
+                places = [np.geomspace(between[0], between[-1], _BETWEEN + 1) for between in ends]
+            found += [float(between[-1]) for between in ends]
         if inside:
             break
     return max(found[0], found[2]), max(found[1], found[3])
+
+
+def _on_axes(laws: Sequence[tuple[TiltedLaw, int]], t: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """log |phi^T| at frequencies of B alone, and of A alone; two rows."""
+    alone = np.zeros(1)
+    moduli = ((law.moduli(t, alone)[0, :, 0], law.moduli(alone, w)[0, 0], steps) for law, steps in laws)
+    return np.sum([steps * np.log(np.maximum([b, a], TINY)) for b, a, steps in moduli], axis=0)
+
+
+def _last_above(logs: np.ndarray) -> int:
+    """The last place at which something is left; the first where nothing is anywhere."""
+    above = np.flatnonzero(logs > math.log(_GUESSED * _OUTSIDE))
+    return int(above[-1]) if len(above) else 0
 
 
 def _coarse_nodes(plan: _FourierPlan, frequencies: tuple[float, float]) -> list[FoldedNodes]:

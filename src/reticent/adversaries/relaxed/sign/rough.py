@@ -1,0 +1,105 @@
+"""The common sign on a coarse lattice: an estimate that steers a search in milliseconds and states no error.
+
+Each node of a step goes onto nine points that keep its means, its variances and its covariance in (a, b); some of these
+masses are slightly negative, so nothing is dominated. In the notation of ``step``, addition only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import logsumexp
+
+from reticent.adversaries.relaxed.sign.noise import Kinds
+from reticent.curves._logs import LOG_2
+from reticent.errors import NumericalError
+
+_ROWS, _COLUMNS = 256, 2048  # of the lattice, in a and in b: the ratio e^b cosh a moves by tanh a only as a does
+_TAIL = np.log(1e-9)  # of the probability that a sum may leave it by
+_EXPONENTS = np.geomspace(1e-2, 1e3, 26)  # of Chernoff bounds, over the deviation of the sum
+_EVERY = 4  # one in so many of the observations on which lattices are planned
+_LARGEST_LOSS = 300.0  # of one step
+_ROOM = 1.05  # around the window
+
+
+def rough_delta(kinds: Kinds) -> Callable[[np.ndarray], np.ndarray]:
+    """delta(epsilon) at epsilon >= 0, roughly.
+
+    Args:
+        kinds: one step of each kind, and how often it runs.
+
+    Raises:
+        NumericalError: the losses are too large.
+    """
+    with np.errstate(all="ignore"):
+        ratio, present = _sum(kinds)
+    seen = ratio >= 0.0
+    ratio, present = ratio[seen], present[seen]
+    shrunk = present * np.exp(-ratio)
+
+    def delta(epsilon: np.ndarray) -> np.ndarray:
+        order = np.argsort(epsilon)
+        cells = np.searchsorted(epsilon[order], ratio)
+        more, less = (np.bincount(cells, mass, len(epsilon) + 1)[::-1].cumsum()[-2::-1] for mass in (present, shrunk))
+        found = np.empty(len(epsilon))
+        found[order] = more - np.exp(epsilon[order]) * less
+        return np.clip(found, 0.0, 1.0)
+
+    return delta
+
+
+def _sum(kinds: Kinds) -> tuple[np.ndarray, np.ndarray]:
+    """log LR at the points of the lattice, and their masses under "present with +" after all steps."""
+    laws, centre = [], 0.0
+    for noise, steps in kinds:
+        y, log_mass = (x[::_EVERY] for x in noise.planned())
+        up, down = noise.loss(y), noise.loss(-y)
+        if not float(up[-1]) < _LARGEST_LOSS:
+            raise NumericalError("rough sign lattice: the losses are too large")
+        middle = float(up[len(y) // 2])
+        mass = np.exp(log_mass + up)
+        laws.append((0.5 * (up - down), 0.5 * (up + down) - middle, mass / mass.sum(), steps))
+        centre += steps * middle
+    windows = [_window([(law[k], law[2], law[3]) for law in laws], size) for k, size in ((0, _ROWS), (1, _COLUMNS))]
+    image = np.ones((_ROWS, _COLUMNS // 2 + 1), dtype=complex)
+    for a, b, mass, steps in laws:
+        image *= np.fft.rfft2(_spread(a / windows[0][1], b / windows[1][1], mass)) ** steps
+    total = np.fft.irfft2(image, (_ROWS, _COLUMNS))
+    a, b = (pitch * (first + np.arange(size)) for (first, pitch), size in zip(windows, total.shape, strict=True))
+    total = np.roll(total, [-first for first, _ in windows], axis=(0, 1))
+    size = np.abs(a)[:, None]
+    return (b + centre + size + np.log1p(np.exp(-2.0 * size)) - LOG_2).ravel(), total.ravel()
+
+
+def _window(laws: list[tuple[np.ndarray, np.ndarray, int]], size: int) -> tuple[int, float]:
+    """(first index, pitch) of an axis of ``size`` points that holds the sum under "present with +" and "with -"."""
+    variance = sum(steps * float(mass @ loss**2) for loss, mass, steps in laws)
+    exponents, ends = _EXPONENTS / np.sqrt(max(variance, 1e-300)), []
+    for sign in (1.0, -1.0):
+        logs = sum(
+            steps * logsumexp(sign * np.multiply.outer(exponents, loss), axis=1, b=mass) for loss, mass, steps in laws
+        )
+        ends.append(max(float(np.nanmin((logs - _TAIL) / exponents)), 0.0))
+    pitch = _ROOM * (ends[0] + ends[1]) / (size - 6)
+    if not 0.0 < pitch < np.inf:
+        raise NumericalError("rough sign lattice: no window")
+    return -int(_ROOM * ends[1] / pitch) - 3, pitch
+
+
+def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """The law of one step; ``a`` and ``b`` in cells."""
+    law = np.zeros(_ROWS * _COLUMNS)
+    rows, columns = (_around(x) for x in (a, b))
+    for i, share in rows:
+        for j, other in columns:
+            law += np.bincount((i % _ROWS) * _COLUMNS + j % _COLUMNS, mass * share * other, len(law))
+    return law.reshape(_ROWS, _COLUMNS)
+
+
+def _around(x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Three points around each place, with shares that keep it and its square."""
+    middle = np.rint(x).astype(np.int64)
+    off = x - middle
+    shares = 0.5 * off * (off - 1.0), 1.0 - off * off, 0.5 * off * (off + 1.0)
+    return [(middle + step, share) for step, share in zip((-1, 0, 1), shares, strict=True)]

@@ -1,0 +1,104 @@
+"""What steers a search: few certified answers are computed, and each answer is one of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from reticent.adversaries import Adversary, Mixed, Relaxed, WorstCase
+from reticent.adversaries.relaxed.sign import sign_at_most
+from reticent.calibration import Advantage, EpsilonAtDelta, NoiseMultiplier, Target, TprAtFpr, calibrate
+from reticent.calibration.estimates import _chained, _epsilon
+from reticent.calibration.search import Edge
+from reticent.calibration.solve import _Search
+from reticent.curves import GaussianTradeOff
+from reticent.mechanisms import DPSGD, Neighbouring
+
+ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
+TWO = DPSGD(1.0, 0.01, 300, records_per_user=2)
+OFTEN = DPSGD(1.0, 0.2, 100)
+
+
+@pytest.fixture
+def certified(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The releases of which something was claimed while searching."""
+    asked: list[object] = []
+    measured = _Search._measured
+
+    def counted(self: _Search, release):
+        asked.append(release)
+        return measured(self, release)
+
+    monkeypatch.setattr(_Search, "_measured", counted)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("run", "who", "relation", "target", "most"),
+    [
+        (TWO, WorstCase(), REPLACE, Advantage(0.1), 1),
+        pytest.param(TWO, WorstCase(), REPLACE, TprAtFpr(0.2, 0.01), 1, marks=pytest.mark.slow),
+        pytest.param(TWO, WorstCase(), ADD, EpsilonAtDelta(1.0, 1e-5), 1, marks=pytest.mark.slow),
+        pytest.param(OFTEN, Relaxed(), ADD, Advantage(0.1), 2, marks=pytest.mark.slow),
+        pytest.param(OFTEN, Mixed(0.5), ADD, Advantage(0.1), 2, marks=pytest.mark.slow),
+        pytest.param(OFTEN, Relaxed(dimension=1), REPLACE, Advantage(0.1), 2, marks=pytest.mark.slow),
+        pytest.param(DPSGD(1.0, 1e-3, 1000), Relaxed(), ADD, EpsilonAtDelta(1.0, 1e-5), 3, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_few_answers_are_certified(
+    run: DPSGD, who: Adversary, relation: Neighbouring, target: Target, most: int, certified: list[object]
+) -> None:
+    answer = calibrate(run, NoiseMultiplier(), target, who, relation)
+    assert len(certified) <= most
+    assert answer.mechanism in certified
+    again = target.of(who.assess(answer.mechanism, relation, answer.method))
+    assert target.met_by(again.value)
+    assert (answer.achieved.lower, answer.achieved.upper) == pytest.approx((again.lower, again.upper), rel=1e-4, abs=0)
+    assert answer.slack <= 5e-4
+    if isinstance(who, WorstCase):
+        louder = NoiseMultiplier().put(run, answer.value * (1.0 - 1e-4))
+        assert not target.met_by(target.of(who.assess(louder, relation)).value)
+
+
+def test_an_answer_by_a_bound_is_read_off_the_curve_at_last() -> None:
+    """While searching only the upper end is known; the answer has both."""
+    answer = calibrate(OFTEN, NoiseMultiplier(), Advantage(0.1), Relaxed())
+    assert sign_at_most(answer.mechanism) is not None
+    assert answer.achieved.lower < answer.achieved.upper <= 0.1
+    assert answer.achieved.upper == pytest.approx(0.1, rel=1e-4, abs=0)
+
+
+@pytest.mark.parametrize("gap", [lambda u: math.expm1(u - 0.3), lambda u: 2.0 * (u - 0.3) + 1.5 * (u - 0.3) ** 2])
+def test_the_last_step_to_a_root_is_not_looked_at(gap: Callable[[float], float]) -> None:
+    edge = Edge(gap, -10.0, 10.0, 2e-6)
+    edge.find(0.31, 1.5)
+    assert edge.root == pytest.approx(0.3, rel=0, abs=2e-6)
+    assert edge.evaluations <= 3
+
+
+def test_a_step_is_no_root() -> None:
+    """Where the slope is only guessed, nothing follows from its not having changed."""
+    edge = Edge(lambda u: -1.0 if u < 0.3 else 1.0, -10.0, 10.0, 2e-6)
+    edge.find(0.0, 1.0)
+    assert edge.root is None
+    assert edge.safe is not None
+    assert edge.safe[0] == pytest.approx(0.3, rel=0, abs=4e-6)
+
+
+def test_an_epsilon_is_found_where_the_estimate_has_the_delta() -> None:
+    curve, target = GaussianTradeOff(0.4), EpsilonAtDelta(1.1, 1e-3)
+    found = _epsilon(curve.delta, target)
+    assert found is not None
+    assert float(curve.delta(found)) == pytest.approx(1e-3, rel=1e-3, abs=0)
+    assert _epsilon(curve.delta, EpsilonAtDelta(40.0, 1e-3)) is None
+
+
+def test_two_steps_of_an_estimate_are_a_chain() -> None:
+    delta = GaussianTradeOff(0.5).delta
+    both = _chained(delta)(np.array([0.0, 1.0]))
+    assert both[0] == pytest.approx(2.0 * float(delta(0.0)), rel=1e-12, abs=0)
+    assert both[1] == pytest.approx(float(GaussianTradeOff(1.0).delta(1.0)), rel=1e-9, abs=0)
