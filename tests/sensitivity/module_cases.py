@@ -114,6 +114,11 @@ CASES: dict[str, Case] = {
         lambda: image(nn.Unflatten(1, (1, 1)), nn.Conv3d(1, 2, (1, 3, 3)), width=32), LAYERED, IMAGE
     ),
     "max pooling": Case(lambda: image(nn.Conv2d(1, 2, 3), nn.MaxPool2d(2), width=8), LAYERED, IMAGE),
+    "image viewed as rows by the model's own code": Case(
+        lambda: Net(lambda m, x: m.out(m.conv(x).view(len(x), -1)), conv=nn.Conv2d(1, 2, 3), out=head(32)),
+        LAYERED,
+        IMAGE,
+    ),
     "bilinear": Case(lambda: inside(lambda m, h: m.pair(h, h), pair=nn.Bilinear(5, 5, 5)), LAYERED),
     "bare parameters and einsum": Case(
         lambda: inside(lambda m, h: torch.einsum("bi,ij->bj", h, m.w), w=nn.Parameter(torch.randn(5, 5))), LAYERED

@@ -327,3 +327,17 @@ def test_pruning_is_exact(kind, steps, precision):
             pruned = meter.largest(x[:records], y[:records])
             assert pruned == pytest.approx(full, rel=2e-6, abs=0)
     assert meter.largest(x[:0], y[:0]) == 0.0
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 6])
+def test_what_reaches_furthest_need_not_hold_the_largest_distance(seed):
+    draw = torch.Generator().manual_seed(seed)
+    model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 2))
+    for p in model.parameters():
+        p.data.copy_(torch.randn(p.shape, generator=draw))
+    x, y = torch.randn(48, 6, generator=draw), torch.randint(0, 2, (48,), generator=draw)
+    meter = GradientSensitivity(model, SensitiveAttribute((2,), np.linspace(-2.0, 2.0, 9)[:, None]))
+    full = meter.diameters(x, y)
+    reach = meter._engine._reach(meter._engine._prepare(x, y, 1.0)).detach()
+    assert int((reach > reach[full.argmax()]).sum()) >= 3  # it is not among the first that are measured
+    assert meter.largest(x, y) == pytest.approx(float(full.max()), rel=1e-9, abs=0)

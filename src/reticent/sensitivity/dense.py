@@ -34,8 +34,11 @@ from reticent.sensitivity.gram import (
 _FEW_COLUMNS = 4
 """Columns of the attribute up to which products of pairs are taken as a product of thin matrices."""
 
-_WORTH_PRUNING = 0.4
-"""Share of open records above which distances to the reference cost more than they save."""
+_FIRST = 1.0 / 16.0
+"""Share of the first block that is measured before the others are closed."""
+
+_WORTH_PRUNING = 0.7
+"""Share of open records above which copies of them, and distances to the reference, cost more than they save."""
 
 
 @dataclass(frozen=True)
@@ -126,22 +129,22 @@ class DenseEngine:
     ) -> tuple[float, bool]:
         """(largest squared distance within the block, or ``least`` if none is larger; whether to prune the next).
 
-        Exact. With ``prune``, products of pairs are taken only for records that ``_reach`` leaves open. The
-        first block, ``least`` 0, is measured in full and tells whether enough records are closed to pay.
+        Exact. With ``prune``, products of pairs are taken only for records that ``_reach`` leaves open. In the first
+        block, ``least`` 0, the few that reach furthest come first.
         """
         block = self._prepare(features, labels, clip)
         if not prune or len(self._values) == 2:
             return max(least, float(self._squared(block).amax())), False
         reach = self._reach(block)
         if least == 0.0:
-            least = float(self._squared(block).amax())
-            return least, float((reach > least).double().mean()) < _WORTH_PRUNING
+            first = reach.topk(math.ceil(len(reach) * _FIRST)).indices
+            least = float(self._squared(block.only(first, self._work)).amax())
+            reach[first] = 0.0
         open_ = torch.nonzero(reach > least).squeeze(1)
-        if len(open_) == 0:
-            return least, True
-        # A copy of most records costs more than it saves.
-        chosen = block if 2 * len(open_) > len(reach) else block.only(open_, self._work)
-        return max(least, float(self._squared(chosen).amax())), True
+        if len(open_):
+            chosen = block.only(open_, self._work) if len(open_) < _WORTH_PRUNING * len(reach) else block
+            least = max(least, float(self._squared(chosen).amax()))
+        return least, float((reach > least).double().mean()) < _WORTH_PRUNING
 
     def _prepare(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> _Block:
         flat = features.reshape(len(features), -1)

@@ -140,7 +140,7 @@ class GradientSensitivity:
         """Largest distance over all records, R_t of CHERUBIN2024 over the clip norm; 0 for no records.
 
         Exact either way. With ``prune``, fully connected networks skip records that the triangle inequality
-        excludes, if that pays; without it every pair of every record is compared.
+        excludes, while that pays; without it every pair of every record is compared.
 
         Raises:
             ParameterError, NumericalError, UnsupportedError: as ``blocks``.
