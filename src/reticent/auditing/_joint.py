@@ -10,6 +10,7 @@ interval (Berger and Boos 1994), which costs a tenth of the significance.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import bdtr, ndtri
@@ -53,12 +54,7 @@ class JointTest:
     ) -> None:
         self._members = members
         self._level = (1.0 - _SPENT) * significance
-        half = 0.5 * _SPENT * significance
-        low, high = (float(f(false_positives, non_members, half)) for f in (lower_proportion, upper_proportion))
-        rates = np.sin(np.linspace(np.arcsin(low**0.5), np.arcsin(high**0.5), _CELLS + 1)) ** 2
-        self._upper = rates[1:]
-        starts, mass = _binomial.shared_blocks(rates[:-1], non_members, _BLOCKS)
-        alpha = upper_proportion(np.append(starts, false_positives), non_members, 0.5 * significance)
+        self._upper, starts, mass, alpha = _seen(false_positives, non_members, significance)
 
         def telling(misses: np.ndarray) -> np.ndarray:
             return ordering(alpha[: len(misses)], upper_proportion(misses, members, 0.5 * significance))
@@ -75,6 +71,19 @@ class JointTest:
         telling = self._mass * bdtr(self._misses, self._members, beta[self._cell])
         chance = np.bincount(self._cell, telling, minlength=_CELLS) + _BLOCKS * _NEGLECTED
         return bool(np.max(chance) <= self._level)
+
+
+@lru_cache(maxsize=64)  # the bounds of one audit ask for the same counts again, at the same significances
+def _seen(
+    false_positives: int, non_members: int, significance: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What one side gives, whatever tells more: (upper ends of its rates, blocks, their masses, ends of intervals)."""
+    half = 0.5 * _SPENT * significance
+    low, high = (float(f(false_positives, non_members, half)) for f in (lower_proportion, upper_proportion))
+    rates = np.sin(np.linspace(np.arcsin(low**0.5), np.arcsin(high**0.5), _CELLS + 1)) ** 2
+    starts, mass = _binomial.shared_blocks(rates[:-1], non_members, _BLOCKS)
+    ends = upper_proportion(np.append(starts, false_positives), non_members, 0.5 * significance)
+    return rates[1:], starts, mass, ends
 
 
 def probits(alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:

@@ -84,6 +84,7 @@ def normal_scores_power(claim: Tested, truth: Tested, non_members: int, members:
     return float(lower_proportion(found, _DRAWS, 1e-3))
 
 
+@lru_cache(maxsize=64)  # the bounds of one audit, and what perfect leakage would give, ask for the same claims
 def _statistics(claim: Tested, seed: int, non_members: int, members: int) -> np.ndarray:
     """Drawn statistics of an attack whose rates are exactly those of ``claim``."""
     false_positives, quantiles = _drawn(seed, non_members, members)

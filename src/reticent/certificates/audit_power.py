@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from reticent.auditing import Design, NormalScores, Ranks, Scores
 from reticent.auditing._claims import TangentTable
@@ -49,13 +50,20 @@ def detectable(scores: Scores, confidence: float, rule: object = None) -> Detect
     """
     if scores.design is Design.ONE_RUN:
         return None
+    by_order = rule is None or isinstance(rule, NormalScores)
     levels = rule.levels if isinstance(rule, Ranks) else Ranks().levels
-    members, others = len(scores.member), len(scores.non_member)
+    return _detectable(len(scores.member), len(scores.non_member), confidence, levels, by_order)
+
+
+@lru_cache(maxsize=16)  # the page of an audit in each language asks for the same sizes
+def _detectable(
+    members: int, others: int, confidence: float, levels: tuple[float, ...], by_order: bool
+) -> Detectable | None:
     guessing, share = TangentTable(GaussianTradeOff(0.0)), (1.0 - confidence) / len(levels)
 
     def power(mu: float) -> float:
         truth = TangentTable(GaussianTradeOff(mu))
-        if rule is None or isinstance(rule, NormalScores):
+        if by_order:
             significance = NormalScores().shares[0] * (1.0 - confidence)
             return normal_scores_power(guessing, truth, others, members, significance)
         return max(rank_power(guessing, truth, members, others, level, share) for level in levels)

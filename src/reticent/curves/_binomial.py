@@ -103,10 +103,12 @@ def shared_blocks(rates: np.ndarray, trials: int, most: int) -> tuple[np.ndarray
     low, high = max(0, int(middle[0] - reach[0])), min(trials, int(middle[1] + reach[1]))
     starts = np.union1d([0], np.linspace(low, high, most).astype(int)).astype(float)
     last = np.append(starts[1:] - 1.0, float(trials))
-    up_to = np.where(last >= trials, 1.0, bdtr(np.minimum(last, trials - 1.0), trials, rates[:, None]))
-    beyond = bdtrc(np.maximum(starts - 1.0, 0.0), trials, rates[:, None])
+    falls = starts > trials * rates[:, None]  # each tail where it does not cancel: the other one is not computed
+    up_to, beyond = np.ones(falls.shape), np.zeros(falls.shape)
+    bdtr(last, trials, rates[:, None], out=up_to, where=~falls & (last < trials))
+    bdtrc(np.maximum(starts - 1.0, 0.0), trials, rates[:, None], out=beyond, where=falls)
     rising, falling = np.diff(up_to, axis=1, prepend=0.0), -np.diff(beyond, axis=1, append=0.0)
-    return starts, np.where(starts > trials * rates[:, None], falling, rising)  # each tail where it does not cancel
+    return starts, np.where(falls, falling, rising)
 
 
 def _inside(low: np.ndarray, high: np.ndarray, count: int, rate: float) -> np.ndarray | None:

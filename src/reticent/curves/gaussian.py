@@ -105,8 +105,11 @@ def _mills_drop(a: np.ndarray, mu: float) -> np.ndarray:
 
 def _one_minus_x_mills(x: np.ndarray) -> np.ndarray:
     """1 - x M(x); for x > 2 by the continued fraction K/(x + K), which does not cancel."""
-    fraction = np.zeros_like(x)
-    positive = np.where(x > 2.0, x, 2.0)
-    for n in range(_FRACTIONS, 0, -1):
-        fraction = n / (positive + fraction)
-    return np.where(x > 2.0, fraction / (positive + fraction), 1.0 - x * mills_ratio(x))
+    result, far = 1.0 - x * mills_ratio(x), x > 2.0
+    if np.any(far):
+        positive = x[far]
+        fraction = np.zeros_like(positive)
+        for n in range(_FRACTIONS, 0, -1):
+            np.divide(n, np.add(positive, fraction, out=fraction), out=fraction)
+        result[far] = fraction / (positive + fraction)
+    return result
