@@ -256,17 +256,20 @@ class _Cells:
         can gain, given the cell that v1 has reached, is known from behind; each end of a cell may use its own place.
         """
         count = len(self.mass_absent)
-        rest, best = np.zeros((len(slopes), count)), np.zeros(len(slopes))  # rest: v1 in this cell or below
+        rest, best = np.zeros((count, len(slopes))), np.zeros(len(slopes))  # rest: v1 in this cell or below
+        space = np.empty((2, count + 1, len(slopes)))
         for cell in range(count - 1, -1, -1):
-            after = np.append(rest[:, : cell + 1], rest[:, cell : cell + 1], axis=1)
-            total = np.zeros((len(slopes), cell + 1))
+            total, value, last = np.zeros((cell + 1, len(slopes))), space[0, : cell + 2], space[1, : cell + 1]
             for gain, loss in self._planes(runs, cell):
-                value = np.maximum(gain - np.multiply.outer(slopes, loss), 0.0) + after
-                reached = np.maximum.accumulate(value, axis=1)
-                last = value[:, 1:] - after[:, 1:] + rest[:, : cell + 1]  # at the upper end of the cell that v1 is in
-                total += 0.5 * np.maximum(reached[:, :-1], last)
+                np.subtract(gain[:, None], np.multiply.outer(loss, slopes, out=value), out=value)
+                np.maximum(value, 0.0, out=value)
+                np.add(value[1:], rest[: cell + 1], out=last)  # at the upper end of the cell that v1 is in
+                value[:-1] += rest[: cell + 1]
+                value[-1] += rest[cell]
+                reached = np.maximum.accumulate(value, axis=0, out=value)
+                total += 0.5 * np.maximum(reached[:-1], last, out=last)
             rest = total
-            best = np.maximum(best, total[:, -1])
+            best = np.maximum(best, total[-1])
             checkpoint()
         return best
 
