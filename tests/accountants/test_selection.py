@@ -99,6 +99,7 @@ def test_no_order_of_outcomes_shows_more(runs: Runs) -> None:
     assert np.all(worst <= upper)
 
 
+@pytest.mark.usefixtures("fine_selection")
 @pytest.mark.parametrize("runs", [Fixed(3), Geometric(4)], ids=repr)
 def test_some_order_shows_nearly_as_much(runs: Runs) -> None:
     """Three outcomes, each split in three by a coin: 1,680 orders."""
@@ -138,6 +139,7 @@ def test_generating_functions(runs: Runs) -> None:
     assert np.mean(np.equal(drawn, 1)) == pytest.approx(law[1], abs=0.03)
 
 
+@pytest.mark.usefixtures("fine_selection")
 def test_the_price_of_tuning() -> None:
     """mu = 1/2 at delta 1e-6, where one run has 2.2541: published bounds are 3.3825 and 4.4107."""
     for mean, published, exact in ((10, 3.3825, 3.256), (100, 4.4107, 4.215)):
@@ -147,6 +149,7 @@ def test_the_price_of_tuning() -> None:
         assert exact - 1e-3 <= upper < 1.003 * exact < published
 
 
+@pytest.mark.usefixtures("fine_selection")
 def test_a_fixed_number_of_runs_costs_less_than_all_of_them_together() -> None:
     best = float(epsilon_at_delta(compose(Selection(Gaussian(2.0), Fixed(10)), ADD).pessimistic, 1e-6))
     assert 6.99 < best < 7.12 < float(epsilon_at_delta(compose(Gaussian(2.0, 10), ADD).pessimistic, 1e-6))
@@ -247,6 +250,7 @@ def test_no_lower_end_exceeds_all_runs_together(noise: float, delta: float, rela
     assert best.lower <= epsilon_at_delta(compose(Gaussian(noise, 2), relation).pessimistic, delta) * (1.0 + 1e-9)
 
 
+@pytest.mark.usefixtures("fine_selection")
 def test_a_threshold_beside_zero_is_none() -> None:
     """A threshold of 1e-16 made a slope of the rounding of two deltas: delta(.5) of this run was at most .991."""
     flip = 1.0 / (1.0 + math.exp(1.9615028243111856))
