@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
+from reticent.curves._logs import OVERFLOW
 from reticent.pairs.gaussian_mixture import GaussianMixture
 
 _SPACING, _POINTS = 0.01, 1 << 16  # of the lattice
@@ -38,15 +40,29 @@ def on_a_lattice(pair: GaussianMixture, steps: float, largest: float) -> Callabl
     present = _composed(loss / spacing, nodes.tilted(1.0), steps)
     absent = present if pair.antipodal else _composed(loss / spacing, nodes.weight, steps)
 
-    def delta(epsilon: np.ndarray) -> np.ndarray:
-        values = []
-        for e in epsilon.tolist():
-            add = float(-np.expm1(np.minimum(e - points, 0.0)) @ present)
-            remove = add if pair.antipodal else float(-np.expm1(np.minimum(e + points, 0.0)) @ absent)
-            values.append(max(add, remove))
-        return np.clip(np.array(values), 0.0, 1.0)
+    add = _Excess.of(points, present)
+    remove = add if pair.antipodal else _Excess.of(-points[::-1], absent[::-1])
+    return lambda epsilon: np.clip(np.maximum(add.above(epsilon), remove.above(epsilon)), 0.0, 1.0)
 
-    return delta
+
+class _Excess(NamedTuple):
+    """Sums from each loss above 0 on, then 0: of the masses, and of the masses times e^-loss."""
+
+    losses: np.ndarray
+    masses: np.ndarray
+    shrunk: np.ndarray
+
+    @classmethod
+    def of(cls, losses: np.ndarray, masses: np.ndarray) -> _Excess:
+        first = int(np.searchsorted(losses, 0.0))
+        losses, masses = losses[first:], masses[first:]
+        sums = (np.append(np.cumsum(each[::-1])[::-1], 0.0) for each in (masses, masses * np.exp(-losses)))
+        return cls(losses, *sums)
+
+    def above(self, epsilon: np.ndarray) -> np.ndarray:
+        """The sum of mass (1 - e^(epsilon - loss)) over larger losses, for each epsilon >= 0."""
+        place = np.searchsorted(self.losses, epsilon)
+        return self.masses[place] - np.exp(np.minimum(epsilon, OVERFLOW)) * self.shrunk[place]
 
 
 def _furthest(loss: np.ndarray, mass: np.ndarray, steps: float) -> float:

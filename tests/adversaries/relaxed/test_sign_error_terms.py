@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.sign import copies, lattice, noise, transform
+from reticent.adversaries.relaxed.sign import copies, kernel, lattice, noise, transform
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ class TestTransform:
 
     @pytest.mark.parametrize(("part", "wider_tau", "wider_w"), [("beside", 1, 3), ("above", 6, 1), ("below", 20, 1)])
     def test_copies_are_paid_for(self, plan, thresholds, truth, part, wider_tau, wider_w):
-        dtau, dw = transform._commensurate(wider_tau * plan.dtau, wider_w * plan.dw)
+        dtau, dw = kernel.commensurate(wider_tau * plan.dtau, wider_w * plan.dw)
         taus, omegas = (math.ceil(end / step) + 1 for end, step in zip(plan.box, (dtau, dw), strict=True))
         coarse = replace(plan, dtau=dtau, dw=dw, taus=taus, omegas=omegas)
         found, size = sums(coarse, thresholds)

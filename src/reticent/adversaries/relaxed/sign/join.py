@@ -13,8 +13,7 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from typing import TypeVar
+from functools import lru_cache
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from reticent.accountants.enclose import CURVE
 from reticent.accountants.one_direction import one_direction
 from reticent.accountants.steps import Step, steps_of
 from reticent.adversaries.relaxed.sign import lattice, transform
+from reticent.adversaries.relaxed.sign.estimate import estimate
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, SignNoise
 from reticent.adversaries.relaxed.sign.rough import rough_delta
 from reticent.adversaries.relaxed.sign.step import CertifiedRates, FoldedNodes
@@ -37,11 +37,11 @@ from reticent.mechanisms.dpsgd import accountable
 from reticent.mechanisms.ledger import parts_of
 from reticent.stopping import checkpoint
 
-Answer = TypeVar("Answer")
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
+_ESTIMATED = (*((blur, 400_000) for blur in _BLURS), (_BLURS[-1], 3_000_000))  # the same of an estimate, and its most
 _LEAST_NOISE = 0.1  # noise multiplier below which no transform decays in time
-_ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
-_OFTEN, _QUICK_FREQUENCIES = 3.0, 400_000  # expected uses from which on, and up to how many, frequencies are quick
+_ROUGH_POINTS, _ROUGH_WIDTH = 2**17, 1e-3  # of the lattice where only an estimate is asked; and its widest
+_OFTEN = 3.0  # expected uses from which on frequencies are quick
 _FEW = 30  # steps: the transform of so few does not decay
 _MOST_KINDS = 12  # of steps: each costs as much as a run of its own
 UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
@@ -108,11 +108,13 @@ def common_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np
     if any(run.sampler is not Sampler.POISSON or run.sample_rate == 1.0 or run.records > 1 for run in runs):
         return None
     kinds, _ = _kinds(runs)
-    if found := _fourier(kinds, transform.estimate):
-        return found
+    for blur, most in _ESTIMATED if _decays(kinds) else ():
+        with contextlib.suppress(NumericalError):
+            return estimate(kinds, blur, most)
     with contextlib.suppress(NumericalError):
-        above, below = latticed(kinds, _ROUGH_POINTS)
-        return lambda epsilon: np.sqrt(above.delta(epsilon) * below.delta(epsilon))
+        sides = latticed(kinds, _ROUGH_POINTS)
+        if sides.width < _ROUGH_WIDTH:
+            return lambda epsilon: np.sqrt(sides.above.delta(epsilon) * sides.below.delta(epsilon))
     return None
 
 
@@ -127,8 +129,9 @@ def quick_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.
         return None
     kinds, squared = _kinds(runs)
     often = all(kind.rate * steps >= _OFTEN and kind.records == 1 for kind, steps in kinds) and squared == 0.0
-    if often and (found := _fourier(kinds, partial(transform.estimate, most=_QUICK_FREQUENCIES))):
-        return found
+    for blur, most in _ESTIMATED[:-1] if often and _decays(kinds) else ():
+        with contextlib.suppress(NumericalError):
+            return estimate(kinds, blur, most)
     with contextlib.suppress(NumericalError):
         return rough_delta([*kinds, *_unsampled(squared)])
     return None
@@ -224,16 +227,16 @@ def _enclosure(kinds: Kinds, known: tuple[Step, ...]) -> Enclosure:
 
 @lru_cache(maxsize=2)
 def _by_fourier(kinds: tuple[tuple[GaussianSign, int], ...]) -> CertifiedRates | None:
-    return _fourier(kinds, transform.enclose)
-
-
-def _fourier(kinds: Kinds, route: Callable[[Kinds, float], Answer]) -> Answer | None:
-    """``route`` with the least blur that fits; None where a transform does not decay: few steps, or little noise."""
-    decays = all(kind.rate < 1.0 and 1.0 / kind.slope >= _LEAST_NOISE and steps > _FEW for kind, steps in kinds)
-    for blur in _BLURS if decays else ():
+    """With the least blur that fits; None where none does."""
+    for blur in _BLURS if _decays(kinds) else ():
         with contextlib.suppress(NumericalError):
-            return route(kinds, blur)
+            return transform.enclose(kinds, blur)
     return None
+
+
+def _decays(kinds: Kinds) -> bool:
+    """Whether the transform may decay: not of few steps, or with little noise."""
+    return all(kind.rate < 1.0 and 1.0 / kind.slope >= _LEAST_NOISE and steps > _FEW for kind, steps in kinds)
 
 
 def latticed(kinds: lattice.Kinds, points: int = lattice.POINTS) -> Sides:

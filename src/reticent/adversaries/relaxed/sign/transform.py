@@ -20,6 +20,7 @@ import numpy as np
 from scipy.special import erfc, loggamma
 
 from reticent.adversaries.relaxed.sign.copies import LESS, Copies
+from reticent.adversaries.relaxed.sign.kernel import GammaTable, commensurate, log_cosh_variance
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, odd_and_even
 from reticent.adversaries.relaxed.sign.step import (
     REACH,
@@ -53,7 +54,6 @@ _CHERNOFF = np.geomspace(1e-3, 1e3, 61)  # exponents that plan the grids, over t
 _FURTHEST_LINE, _HALVINGS = 1e4, 60  # the line that is looked for, in the same units, and the search for it
 _MORE = 4.0  # multiple of the line at which the copies down in B are planned
 _BESIDE = 36.0  # exponent that makes A beyond half the width negligible
-_NORMAL = np.linspace(-8.0, 8.0, 161)  # in standard deviations: grid for a variance
 _BOXES = 6  # that are tried
 _LOOKED = 0.03, 1.0  # shares of the blur's reach in which the decay is looked for, one after the other
 _NEAREST, _PLACES, _BETWEEN = 2e-3, 24, 8  # the first place there, as a share; how many; and between two of these
@@ -150,31 +150,6 @@ def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> CertifiedRates:
     )
 
 
-def estimate(kinds: Kinds, blur: float, most: int = _MOST_FREQUENCIES) -> Callable[[np.ndarray], np.ndarray]:
-    """delta(epsilon >= 0) of the add direction without any certificate: for steering, never for claims.
-
-    Args:
-        kinds: sampled steps.
-        blur: as for ``enclose``.
-        most: frequencies.
-
-    Raises:
-        NumericalError: the frequencies needed do not fit the budget.
-    """
-    plan = _plan(kinds, blur, prove=False)
-    if plan.taus * plan.omegas > most:
-        raise NumericalError(f"common-sign estimate: more than {most} frequencies")
-    absent, _, _ = _transforms(plan)
-    s = plan.points()
-    weights = absent / (s * (s - 1.0)) * (plan.dtau / math.pi)
-    weights[0] *= 0.5
-
-    def delta(epsilon: np.ndarray) -> np.ndarray:
-        return 1.0 - np.exp(epsilon) + np.exp(epsilon) * (np.exp(-np.outer(epsilon, s)) @ weights).real
-
-    return delta
-
-
 def _even_thresholds(ratio: np.ndarray, put: np.ndarray, count: int) -> np.ndarray:
     """Thresholds between which log delta moves by equal amounts, down to where the error takes over."""
     zero = int(np.searchsorted(ratio, 0.0))
@@ -208,11 +183,11 @@ def _invert(
     )
 
 
-def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _FourierPlan:
+def _plan(kinds: Kinds, blur: float) -> _FourierPlan:
     plan = _FourierPlan(kinds, [FoldedNodes.of(step, _ROUGH_SPACING) for step, _ in kinds], 0.0, 0.0)
     scale = math.sqrt(plan.total(FoldedNodes.square))
     spread = plan.total(lambda nodes: float(nodes.weight @ (nodes.b - nodes.weight @ nodes.b) ** 2))
-    plan = replace(plan, blur_a=blur * scale, blur_b=blur * math.sqrt(spread + _log_cosh_variance(scale)))
+    plan = replace(plan, blur_a=blur * scale, blur_b=blur * math.sqrt(spread + log_cosh_variance(scale)))
     cumulant, grid = plan.cumulant, _CHERNOFF / scale
     high = min((cumulant(1.0 + t, 1.0 + t) - _LOG_TINY) / t for t in grid)
     low = min((cumulant(-t, 0.0) - _LOG_TINY) / t for t in grid)
@@ -224,27 +199,11 @@ def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _FourierPlan:
     period = max(period, (_ALIAS + line * high) / ((1.0 - LESS) * line))
     width = 2.0 * min((cumulant(0.0, t) + _BESIDE) / t for t in grid)
     width = max(width, 2.0 * (high + low + math.log(2.0)) + width)
-    dtau, dw = _commensurate(2.0 * math.pi / period, 2.0 * math.pi / width)
-    return _boxed(replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw)), prove)
+    dtau, dw = commensurate(2.0 * math.pi / period, 2.0 * math.pi / width)
+    return _boxed(replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw)))
 
 
-def _log_cosh_variance(scale: float) -> float:
-    """Variance of log cosh of a centred normal."""
-    x = scale * _NORMAL
-    weight = np.exp(-0.5 * (x / scale) ** 2)
-    value = np.abs(x) + np.log1p(np.exp(-2.0 * np.abs(x)))
-    mean = weight @ value / weight.sum()
-    return float(weight @ (value - mean) ** 2 / weight.sum())
-
-
-def _commensurate(dtau: float, dw: float) -> tuple[float, float]:
-    """Shrunk so that one is a whole multiple of the other: the Gamma functions become one table."""
-    if dw >= dtau:
-        return dtau, dtau * math.floor(dw / dtau)
-    return dw * math.floor(dtau / dw), dw
-
-
-def _boxed(plan: _FourierPlan, prove: bool) -> _FourierPlan:
+def _boxed(plan: _FourierPlan) -> _FourierPlan:
     """A box of frequencies outside of which the transform is proven negligible; the guess comes from its axes."""
     tau, omega = _decay(plan)
     bounds: list[OutsideBound | None] = []
@@ -256,7 +215,7 @@ def _boxed(plan: _FourierPlan, prove: bool) -> _FourierPlan:
             break
         boxed = replace(plan, taus=taus, omegas=omegas)
         whole = boxed.box[0] > plan.ends[0] and boxed.box[1] > plan.ends[1]
-        if whole or not prove:
+        if whole:
             return boxed
         bounds = bounds or _outside(plan)
         outside = max(1.0 if bound is None else bound.largest(boxed.box) for bound in bounds)
@@ -339,7 +298,7 @@ def _transforms(plan: _FourierPlan) -> tuple[np.ndarray, np.ndarray, float]:
     tau, w = plan.dtau * np.arange(plan.taus), plan.dw * np.arange(plan.omegas)
     nodes = [FoldedNodes.of(step, _node_spacing(plan, step, plan.box, _FINE)) for step, _ in plan.kinds]
     tables = [TransformTable.of(each, steps, w) for each, (_, steps) in zip(nodes, plan.kinds, strict=True)]
-    gamma = _GammaTable(plan)
+    gamma = GammaTable(plan.points(), plan.dtau, plan.dw, plan.omegas)
     absent, present = np.empty(plan.taus, dtype=complex), np.empty(plan.taus, dtype=complex)
     total = 0.0
     block = max(1, _BLOCK // plan.omegas)
@@ -376,27 +335,6 @@ def _doubt(tables: Sequence[TransformTable], s: np.ndarray, plan: _FourierPlan) 
 def _sum_over(terms: np.ndarray, plan: _FourierPlan) -> np.ndarray:
     """Trapezoid in w over the whole axis, from w >= 0."""
     return (weighted(terms, np.ones(terms.shape[1])) - 0.5 * terms[:, 0]) * (plan.dw / math.pi)
-
-
-class _GammaTable:
-    """log of K_s(w) = 2^{-s-1} Gamma((iw-s)/2) Gamma((-iw-s)/2) / Gamma(-s) on a commensurate grid."""
-
-    def __init__(self, plan: _FourierPlan) -> None:
-        base = min(plan.dtau, plan.dw)
-        self._per_tau, per_w = round(plan.dtau / base), round(plan.dw / base)
-        self._w = per_w * np.arange(plan.omegas)
-        last = self._per_tau * (plan.taus - 1) + per_w * (plan.omegas - 1)
-        self._table = loggamma(0.5 * (-plan.line + 1j * base * np.arange(last + 1)))
-        self._points = plan.points()
-
-    def log_kernel(self, part: slice) -> np.ndarray:
-        """At the points s_j of ``part`` (rows) and all w_k."""
-        tau, s = self._per_tau * np.arange(part.start, part.stop)[:, None], self._points[part]
-        return self._at(self._w - tau) + self._at(-self._w - tau) - (loggamma(-s) + (s + 1.0) * math.log(2.0))[:, None]
-
-    def _at(self, index: np.ndarray) -> np.ndarray:
-        value = self._table[np.abs(index)]
-        return np.where(index < 0, value.conj(), value)
 
 
 def _error(plan: _FourierPlan, size: float, thresholds: np.ndarray) -> np.ndarray:
