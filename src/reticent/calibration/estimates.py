@@ -138,7 +138,7 @@ def _furthest(mu: float) -> float:
 
 
 def _claimed(target: Target, delta: Delta, largest: float) -> float:
-    """As ``_agreeing``; of an epsilon as it is claimed, which moves otherwise than delta where these are no Gaussian's."""
+    """As ``_agreeing``; of an epsilon as it is claimed: beside a Gaussian curve it moves otherwise than delta does."""
     if isinstance(target, EpsilonAtDelta) and (found := _epsilon(delta, target)) is not None:
         return math.log(target.equivalent_mu(found))
     return _agreeing(target, delta, largest)

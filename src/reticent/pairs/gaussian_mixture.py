@@ -96,8 +96,9 @@ class GaussianMixture:
 
     @classmethod
     def of_person(cls, noise: float, rate: float, records: int, antipodal: bool) -> GaussianMixture:
-        """One step of all records of a person, each drawn with probability ``rate``; counts as good as impossible are
-        left out, which is no bound.
+        """One step of all records of a person, each drawn with probability ``rate``: for estimates.
+
+        Counts that are as good as impossible are left out, so it is no bound.
 
         Args:
             noise: s, in clip norms.

@@ -262,6 +262,8 @@ def _coarse(kinds: Kinds, known: tuple[Step, ...]) -> Sides:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
     with np.errstate(invalid="ignore"):
         worst = one_direction(known, 0.0, either_shows=False)
+    if not (isinstance(worst.pessimistic, Polygon) and isinstance(worst.optimistic, Polygon)):
+        raise NumericalError("common sign: a single step has no bounds of its own")
     return Sides(_halved(worst.pessimistic, kinds), two_sided(worst.optimistic))
 
 

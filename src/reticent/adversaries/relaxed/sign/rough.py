@@ -51,7 +51,8 @@ def rough_delta(kinds: Kinds) -> Callable[[np.ndarray], np.ndarray]:
 
 def _sum(kinds: Kinds) -> tuple[np.ndarray, np.ndarray]:
     """log LR at the points of the lattice, and their masses under "present with +" after all steps."""
-    laws, centre = [], 0.0
+    laws: list[tuple[np.ndarray, np.ndarray, np.ndarray, int]] = []
+    centre = 0.0
     for noise, steps in kinds:
         y, log_mass = (x[::_EVERY] for x in noise.planned())
         up, down = noise.loss(y), noise.loss(-y)
@@ -61,7 +62,10 @@ def _sum(kinds: Kinds) -> tuple[np.ndarray, np.ndarray]:
         mass = np.exp(log_mass + up)
         laws.append((0.5 * (up - down), 0.5 * (up + down) - middle, mass / mass.sum(), steps))
         centre += steps * middle
-    windows = [_window([(law[k], law[2], law[3]) for law in laws], size) for k, size in ((0, _ROWS), (1, _COLUMNS))]
+    windows = [
+        _window([(a, mass, steps) for a, _, mass, steps in laws], _ROWS),
+        _window([(b, mass, steps) for _, b, mass, steps in laws], _COLUMNS),
+    ]
     image = np.ones((_ROWS, _COLUMNS // 2 + 1), dtype=complex)
     for a, b, mass, steps in laws:
         image *= np.fft.rfft2(_spread(a / windows[0][1], b / windows[1][1], mass)) ** steps
