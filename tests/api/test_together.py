@@ -10,6 +10,7 @@ from reticent.certificates.build import public
 from reticent.certificates.facts import facts
 from reticent.certificates.page import render_html
 from reticent.errors import ArtifactError
+from reticent.mechanisms import MatrixMechanism
 from reticent.training import parse_config, train
 
 CONFIG = {
@@ -109,3 +110,19 @@ def test_together_they_rest_on_no_less_than_each_alone(tmp_path) -> None:
     alone, both = ({one.key for one in found.conditions if one.known.open} for found in shown)
     assert "start-weights" in alone
     assert alone <= both
+
+
+@pytest.mark.parametrize(
+    ("what", "begins"),
+    [
+        (rt.dpsgd(noise_multiplier=4.0, sample_rate=0.1, steps=3), True),
+        (MatrixMechanism(4.0, 3), True),
+        (rt.Ledger((rt.dpsgd(noise_multiplier=4.0, sample_rate=0.1, steps=3), rt.Gaussian(2.0))), True),
+        (rt.Gaussian(2.0), False),
+    ],
+)
+def test_a_plan_with_steps_rests_on_where_it_begins(what, begins: bool) -> None:
+    """One training as much as several: weights that were trained on the same records show these records."""
+    (record,) = rt.certify(what, adversary="worst-case").certificate.assessments
+    found = [one.status for one in record.conditions if one.key == "start-weights"]
+    assert found == (["assumed"] if begins else [])

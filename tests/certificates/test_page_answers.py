@@ -17,7 +17,7 @@ from reticent.certificates.verify import verify
 from reticent.mechanisms import DPSGD, Gaussian, Laplace
 
 DECLARED = Declaration(subject="s", created="2026-01-01")
-DECLARED_OF_A_PLAN = ["public-divisor", "poisson-draws", "clipped", "planned-steps"]
+DECLARED_OF_A_PLAN = ["public-divisor", "poisson-draws", "clipped", "planned-steps", "start-weights"]
 POLICY = Policy.model_validate(
     {
         "schema": "reticent.policy/1",

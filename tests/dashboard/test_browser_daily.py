@@ -19,7 +19,7 @@ pytestmark = [
 ]
 POLICY = """schema: reticent.policy/1
 limits: [{measure: advantage, at_most: 0.1, neighbouring: add-remove}]
-accept_conditions: [clipped, public-divisor, planned-steps]
+accept_conditions: [clipped, public-divisor, planned-steps, start-weights]
 """
 
 

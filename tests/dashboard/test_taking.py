@@ -35,7 +35,7 @@ schema: reticent.policy/1
 limits:
   - {measure: advantage, at_most: 0.2, neighbouring: add-remove}
   - {measure: epsilon, at: 1e-6, at_most: 1, neighbouring: add-remove}
-accept_conditions: [public-divisor, clipped, planned-steps, poisson-draws]
+accept_conditions: [public-divisor, clipped, planned-steps, poisson-draws, start-weights]
 """
 
 

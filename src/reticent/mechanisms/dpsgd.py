@@ -239,7 +239,7 @@ class DPSGD(Mechanism):
 
     def _unseen(self) -> tuple[str, ...]:
         public = self.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC)
-        return () if self._whole or public else ("hidden-draws",)
+        return ("start-weights",) if self._whole or public else ("hidden-draws", "start-weights")
 
     @property
     def _whole(self) -> bool:

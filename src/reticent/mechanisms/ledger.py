@@ -77,15 +77,9 @@ class Ledger(Mechanism):
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Those of all parts, each once, and that nobody chose the parts by looking at results.
-
-        Where parts have steps, also that none begins at weights that depend on these records but through another part.
-        """
+        """Those of all parts, each once, and that nobody chose the parts by looking at results."""
         each = tuple(dict.fromkeys(one for part in self.parts for one in part.conditions))
-        if len(self.parts) == 1:
-            return each
-        starts = (condition("start-weights"),) if any(one.key == "planned-steps" for one in each) else ()
-        return (*each, condition("fixed-plan"), *starts)
+        return each if len(self.parts) == 1 else (*each, condition("fixed-plan"))
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:

@@ -187,7 +187,7 @@ class MatrixMechanism(Mechanism):
         return ("clipped", drawn, "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
-        return ("hidden-draws",) if self.sample_rate < 1.0 else ()
+        return ("hidden-draws", "start-weights") if self.sample_rate < 1.0 else ("start-weights",)
 
 
 def read_strategy(path: Path) -> str:
