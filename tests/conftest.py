@@ -61,7 +61,7 @@ def selection_as_users_get_it(fine: bool) -> None:
     from reticent.accountants import selection
 
     accuracy = selection.Accuracy() if fine else selection.Accuracy(**_COARSE)
-    if selection._ACCURACY != accuracy:
+    if accuracy != selection._ACCURACY:
         forget()
         selection._ACCURACY = accuracy
 

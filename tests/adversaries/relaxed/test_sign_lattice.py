@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.sign import common_sign, join, lattice, relaxed_dpsgd, sign_at_most, transform
+from reticent.adversaries.relaxed.sign import common_sign, join, lattice, relaxed_dpsgd, sign_at_most
 from reticent.adversaries.relaxed.sign.noise import GaussianSign
 from reticent.adversaries.relaxed.sign.rough import rough_delta
 from reticent.curves import RelaxedGaussianTradeOff, Subsampled
