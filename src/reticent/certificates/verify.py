@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from reticent import __version__
+from reticent.certificates.changed_fact import changed_fact
 from reticent.certificates.changed_numbers import VERSIONS, explanation
 from reticent.certificates.derive import derive
 from reticent.certificates.inputs import inputs_of
@@ -50,6 +51,7 @@ class Difference:
         why: an explanation, or nothing.
         riskier: the derived number shows more risk than the stated one.
         accepted: the named tolerance allows it.
+        rule: whether ``found`` is no value but says what is wrong there.
     """
 
     leaf: str
@@ -59,6 +61,7 @@ class Difference:
     why: str = ""
     riskier: bool = False
     accepted: bool = False
+    rule: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,10 @@ def verify(
         comparison.add(("signatures",), "signatures", problem)
     if inputs.ledger is not None:
         for leaf, problem in contradictions(inputs.ledger, inputs.declared, inputs.edition):
-            comparison.add(("ledger", leaf), stated.get(("ledger", leaf), "the ledger"), problem)
+            comparison.breaks(leaf, problem)
+            known = changed_fact(inputs.ledger, stated) if leaf == "digest" else None
+            if known is not None:
+                comparison.breaks(known[0], f"was {known[1]!r} when the ledger was sealed: its digest agrees with that")
     facts = ("declared", "policy", "mechanism" if inputs.ledger is None else "ledger")
     return Verification(
         equal=comparison.equal,
@@ -201,6 +207,11 @@ class _Comparison:
         riskier = number and shows_more_risk(path[2:], found, stated)
         state = State.TAMPERED if why is None else State.CHANGED
         self.differences.append(Difference(leaf, state, _shown(stated), _shown(found), why or "", riskier))
+
+    def breaks(self, leaf: str, problem: str) -> None:
+        """A fact of the ledger that contradicts others."""
+        stated = self._stated.get(("ledger", *leaf.split(".")), "the ledger")
+        self.differences.append(Difference(f"ledger.{leaf}", State.TAMPERED, _shown(stated), problem, rule=True))
 
     def _adversary(self, path: Path) -> str | None:
         if path[0] != "assessments" or len(path) < 2:

@@ -93,8 +93,11 @@ def _reasons(found: Checked) -> Iterator[str]:
     yield from (f"refused: {problem}" for problem in found.problems)
     refused = [difference for difference in outcome.differences if outcome.refuses(difference)]
     rounded = [difference for difference in refused if difference.state is State.ROUNDED]
-    for difference in [d for d in refused if d not in rounded][:_MOST_LINES]:
+    causes_first = sorted((d for d in refused if d not in rounded), key=lambda d: not d.rule)
+    for difference in causes_first[:_MOST_LINES]:
         line = f"{difference.leaf} is {difference.stated}, derived {difference.found}"
+        if difference.rule:
+            line = f"{difference.leaf} is {difference.stated}; it {difference.found}"
         if difference.leaf == "signatures":  # nothing is derived
             line = difference.found.strip("'\"")
         yield f"{difference.state.value}: {line}{f' ({difference.why})' if difference.why else ''}"

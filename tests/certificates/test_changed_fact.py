@@ -1,0 +1,55 @@
+"""A fact of a ledger that was changed after it was sealed is named, where the document says what it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reticent.certificates.build import public
+from reticent.certificates.changed_fact import changed_fact
+from reticent.certificates.schema import Certificate
+from reticent.certificates.verify import verify
+from reticent.cli import main
+from reticent.records.run_warnings import Randomness
+from tests.certificates.conftest import make_ledger
+
+
+def edited(certificate: Certificate, **facts: Any) -> Certificate:
+    document = public(certificate)
+    return document.model_copy(update={"ledger": {**(document.ledger or {}), **facts}})
+
+
+@pytest.mark.parametrize(
+    ("fact", "now", "before"),
+    [("noise_multiplier", 5.0, "3"), ("max_grad_norm", 2.0, "1"), ("optimiser", "adam", "'sgd'")],
+)
+def test_a_changed_fact_is_named_with_what_it_was(certificate: Certificate, fact: str, now: Any, before: str) -> None:
+    found = {one.leaf: one.found for one in verify(edited(certificate, **{fact: now})).differences if one.rule}
+    assert found[f"ledger.{fact}"] == f"was {before} when the ledger was sealed: its digest agrees with that"
+
+
+def test_a_word_of_a_short_list_is_found_by_trying() -> None:
+    ledger = make_ledger()
+    changed = ledger.model_copy(update={"randomness": Randomness.REPRODUCIBLE})
+    assert changed_fact(changed, {}) == ("randomness", "fresh")
+    assert changed_fact(ledger.model_copy(update={"device": "cuda"}), {}) is None
+
+
+def test_what_cannot_be_known_is_not_guessed(certificate: Certificate) -> None:
+    found = [one.leaf for one in verify(edited(certificate, device="cuda")).differences if one.rule]
+    assert found == ["ledger.digest"]
+    two = verify(edited(certificate, noise_multiplier=5.0, device="cuda"))
+    assert not any("was 3" in one.found for one in two.differences)
+
+
+def test_the_command_says_it_first(
+    certificate: Certificate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "c.json").write_text(edited(certificate, noise_multiplier=5.0).to_json())
+    with pytest.raises(SystemExit, match="1"):
+        main(["verify", str(tmp_path / "c.json")])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "ledger.noise_multiplier is 5; it was 3 when the ledger was sealed" in said
+    assert said.index("ledger.noise_multiplier is") < said.index("headline is")
