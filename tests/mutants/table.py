@@ -227,6 +227,8 @@ MUTANTS = (
     Mutant("recorder: slack under a budget", "reticent/sensitivity/recorder.py", "            slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)))", "            slack = 0.0", RECORDER + "::test_a_budget_pays_the_slack_of_each_step_beforehand"),
     Mutant("sensitivity: clip norm", "reticent/sensitivity/meter.py", "self._engine.measure(features, labels, self._clip)", "self._engine.measure(features, labels, 1.0)", TRUST + "::test_equal_to_brute_force"),
     Mutant("sensitivity: reach of the triangle inequality", "reticent/sensitivity/dense.py", "radii.topk(2, dim=1).values.sum(1)", "radii.topk(1, dim=1).values.sum(1)", SENSITIVITY + "::test_pruning_is_exact"),
+    Mutant("sensitivity: records after the first", "reticent/sensitivity/dense.py", "reach[first] = 0.0", "reach.zero_()", SENSITIVITY + "::test_what_reaches_furthest_need_not_hold_the_largest_distance"),
+    Mutant("sensitivity: a model that views rows", "reticent/sensitivity/layered.py", "self._lay_out(torch.contiguous_format)", "raise", TRUST + "::test_equal_to_brute_force"),
     Mutant("whole users: replacement by nobody", "reticent/pairs/whole_user.py", "absent = -1.0 if self.antipodal else 0.0", "absent = 0.0", WHOLE_USERS + "::test_one_step_by_quadrature"),
     Mutant("revealed mask: counts left out", "reticent/adversaries/relaxed/dimension/revealed_mask.py", "lost = np.exp(law.log_above) + np.exp(law.log_below)", "lost = 0.0", DIMENSIONS + "::test_told_mask_is_an_upper_bound_and_tight"),
     Mutant("rank p-value: lower edge of a cell", "reticent/auditing/thresholds.py", "claim.beta(edges), 0.0, 1.0)", "claim.beta(np.append(0.0, edges[:-1])), 0.0, 1.0)", STATISTICS + "::test_rank_p_value_is_the_integral_from_above"),
