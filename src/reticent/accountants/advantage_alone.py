@@ -21,7 +21,8 @@ from reticent.pairs.transforms import Decay, turned
 
 _EPS = 2.0**-52
 _SHARES = np.linspace(0.0, 1.0, 161)  # ends of the cells of the decay bound
-_FURTHER = np.array([1.0, 1.06, 1.12, 1.2, 1.3, 1.45, 1.7, 2.0])  # of the frequencies that were planned
+_FURTHER = np.array([1.0, 1.06, 1.12]), np.array([1.2, 1.3, 1.45, 1.7, 2.0])
+"""What is tried of the frequencies that were planned; of a long composition the first few suffice."""
 _LEAST_NOISE = 0.05
 _LOUDEST = 60.0  # standard deviation of the composed loss
 
@@ -144,12 +145,13 @@ def _last(
     """(number of frequencies, log of the bound on the transform past them), from about ``last`` on."""
     count = int(last / spacing) + 2
     while count <= accuracy.most_frequencies and count * nodes <= accuracy.most_work:
-        counts = (count * _FURTHER).astype(int)
-        beyond = steps * decay.log_bound((counts - 0.5) * spacing)
-        enough = beyond < -accuracy.digits
-        if enough[-1]:
-            found = int(enough.argmax())
-            return int(counts[found]), float(beyond[found])
+        for further in _FURTHER:
+            counts = (count * further).astype(int)
+            beyond = steps * decay.log_bound((counts - 0.5) * spacing)
+            enough = beyond < -accuracy.digits
+            if enough[-1]:
+                found = int(enough.argmax())
+                return int(counts[found]), float(beyond[found])
         count = 2 * count + 1
     raise NumericalError("certified advantage: the loss law is too close to atomic")
 

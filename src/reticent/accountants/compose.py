@@ -120,7 +120,7 @@ class Composed:
     def _spectral(self) -> SpectralComposition | None:
         return transform_of(self._steps) if self._steps else None
 
-    @property
+    @cached_property
     def _one_law(self) -> GaussianMixture | None:
         """The law of one step, where all steps are equal and sampled."""
         only = self._steps[0].pair if len(self._steps) == 1 else None

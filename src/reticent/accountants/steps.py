@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -111,7 +110,7 @@ def steps_of(release: Release, neighbouring: Neighbouring, *, attained: bool = F
         neighbouring: between which data sets.
         attained: see above.
     """
-    counts: Counter[Pair] = Counter()
+    counts: dict[Pair, int] = {}
     squared, unseen = 0.0, 0.0
     for part in release.parts_under(neighbouring, attained=attained):
         pair = part.pair
@@ -120,8 +119,8 @@ def steps_of(release: Release, neighbouring: Neighbouring, *, attained: bool = F
         elif pair.mu is not None:
             squared += part.count * pair.mu**2
         else:
-            counts[pair] += part.count
+            counts[pair] = counts.get(pair, 0) + part.count
     steps = [Step(pair, count) for pair, count in counts.items()]
     if squared > 0.0:
         steps.append(Step(GaussianPair(1.0, 1.0, math.sqrt(squared)), 1))
-    return tuple(sorted(steps, key=repr)), unseen
+    return (tuple(sorted(steps, key=repr)) if len(steps) > 1 else tuple(steps)), unseen
