@@ -23,6 +23,7 @@ class Tested(Protocol):
     """A convex, non-increasing curve that may be evaluated from below (the safe side) only."""
 
     def beta(self, alpha: np.ndarray) -> np.ndarray: ...
+    def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
