@@ -39,9 +39,9 @@ def lattice_for_one_sign(points: int) -> None:
     """How many points the lattice for one unknown sign has from here on; what was composed on another is forgotten."""
     from reticent.adversaries.relaxed.sign import join
 
-    if join.latticed.__defaults__ != (points,):
+    if points != join._POINTS:
         forget()
-        join.latticed.__defaults__ = (points,)
+        join._POINTS = points
 
 
 _COARSE_POINTS = 2**18

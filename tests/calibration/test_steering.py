@@ -68,7 +68,7 @@ def test_an_answer_by_a_bound_is_read_off_the_curve_at_last() -> None:
     """While searching only the upper end is known; the answer has both."""
     answer = calibrate(OFTEN, NoiseMultiplier(), Advantage(0.1), Relaxed())
     assert sign_at_most(answer.mechanism) is not None
-    assert answer.achieved.lower < answer.achieved.upper <= 0.1
+    assert answer.achieved.lower < answer.achieved.upper == answer.achieved.value <= 0.1
     assert answer.achieved.upper == pytest.approx(0.1, rel=1e-4, abs=0)
 
 

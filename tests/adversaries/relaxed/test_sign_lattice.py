@@ -73,7 +73,7 @@ def test_two_steps_by_brute_force(run: DPSGD) -> None:
 def test_both_routes_agree() -> None:
     """A hundred steps are within reach of both; they share no code."""
     kinds = [(GaussianSign(0.2, 1.0 / 6.0), 100)]
-    bounds = join._fourier(kinds)
+    bounds = join._by_fourier(tuple(kinds))
     assert bounds is not None
     fourier, latticed = bounds.sides(), join.latticed(kinds)
     for one, other in ((fourier, latticed), (latticed, fourier)):

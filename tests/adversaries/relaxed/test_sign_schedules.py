@@ -92,7 +92,7 @@ def test_two_segments_of_equal_steps_are_one_segment() -> None:
 
 def test_both_routes_agree() -> None:
     kinds = [(GaussianSign(0.2, 1.0 / 6.0), 60), (GaussianSign(0.1, 1.0 / 4.0), 50)]
-    bounds = join._fourier(kinds)
+    bounds = join._by_fourier(tuple(kinds))
     assert bounds is not None
     close(bounds.sides(), join.latticed(kinds, 2**19), 2e-2)
 

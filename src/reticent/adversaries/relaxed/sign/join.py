@@ -40,6 +40,7 @@ from reticent.stopping import checkpoint
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
 _ESTIMATED = (*((blur, 400_000) for blur in _BLURS), (_BLURS[-1], 3_000_000))  # the same of an estimate, and its most
 _LEAST_NOISE = 0.1  # noise multiplier below which no transform decays in time
+_POINTS = lattice.POINTS  # of the lattice, for claims while searching and at the answer alike
 _ROUGH_POINTS, _ROUGH_WIDTH = 2**17, 1e-3  # of the lattice where only an estimate is asked; and its widest
 _OFTEN = 3.0  # expected uses from which on frequencies are quick
 _FEW = 30  # steps: the transform of so few does not decay
@@ -92,7 +93,7 @@ def sign_at_most(run: DPSGD) -> TradeOff | None:
     try:
         bounds = _by_fourier(tuple(kinds)) if run.records == 1 else None
         with np.errstate(all="ignore"):
-            above = _lattice_above(tuple(kinds), lattice.POINTS).curve if bounds is None else bounds.sides().above
+            above = _lattice_above(tuple(kinds), _POINTS).curve if bounds is None else bounds.sides().above
     except NumericalError:
         return None
     return both_directions(above, safest)
@@ -239,17 +240,18 @@ def _decays(kinds: Kinds) -> bool:
     return all(kind.rate < 1.0 and 1.0 / kind.slope >= _LEAST_NOISE and steps > _FEW for kind, steps in kinds)
 
 
-def latticed(kinds: lattice.Kinds, points: int = lattice.POINTS) -> Sides:
+def latticed(kinds: lattice.Kinds, points: int | None = None) -> Sides:
     """From the lattice of both losses.
 
     Args:
         kinds: one step of each kind, and how often it runs.
-        points: of the lattice, about.
+        points: of the lattice, about; None means as many as users get.
 
     Raises:
         NumericalError: it cannot follow the losses.
     """
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
+        points = points or _POINTS
         return lattice.enclose(kinds, points=points, known=_lattice_above(tuple(kinds), points)).sides()
 
 
