@@ -26,15 +26,11 @@ epochs: 40
 records_per_user: 1
 learning_rate: 0.5
 """
+ISSUER = "Clinic North, data office"
 COMMANDS = (
     ("keygen", "issuer"),
     ("train", "tumours.yaml", "--out", "run"),
-    (
-        *"certify run --sign issuer --out page --subject".split(),
-        "Tumour model 3",
-        "--issuer",
-        "Clinic North, data office",
-    ),
+    ("certify", "run", "--sign", "issuer", "--out", "page", "--subject", "Tumour model 3", "--issuer", ISSUER),
 )
 
 
@@ -45,7 +41,7 @@ def main() -> None:
         for command in COMMANDS:
             subprocess.run([sys.executable, "-m", "reticent", *command], cwd=folder, check=True)
         browser = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS, chromium_sandbox=False)
-        shown = browser.new_page(viewport={"width": 1024, "height": 922}, device_scale_factor=1.25)
+        shown = browser.new_page(viewport={"width": 1024, "height": 950}, device_scale_factor=1.25)
         shown.goto(Path(folder, "page", "certificate.html").as_uri())
         shown.screenshot(path=PICTURE)
         browser.close()
