@@ -11,7 +11,7 @@ import pytest
 from reticent.adversaries import Adversary, Claim, Mixed, Relaxed, WorstCase
 from reticent.dashboard.comparing import _ticks
 from reticent.dashboard.exploring import explore
-from reticent.dashboard.readings import FPRS
+from reticent.dashboard.readings import FPRS, answer, assessed, is_known
 from reticent.dashboard.screen import ACCURACY, ROUGH, screen_assessment
 from reticent.dashboard.state import DEFAULTS
 from reticent.dashboard.turns import Turns
@@ -126,6 +126,18 @@ def test_it_is_an_estimate_until_the_proven_curve_replaces_it() -> None:
     known = asked(turns, "first", 2, **changes)
     assert known["parts"]["accuracy"].startswith("Certificate accuracy"), "what is proven already is shown at once"
     assert known["next"] is None
+
+
+def test_a_proof_that_was_given_up_is_not_known() -> None:
+    """The worst case is composed when it is read: the first picture must not wait for that."""
+    release, who = DPSGD(2.7181, 0.01, 77), WorstCase()
+    assessed(who, release, who.relation)
+    assert not is_known(who, release, None)
+    changes = {"noise_multiplier": "2.7181", "steps": "77", "attackers": ""}
+    assert asked(Turns(), "first", **changes)["next"] == "proof"
+    answer((who,), release, None)
+    assert is_known(who, release, None)
+    assert asked(Turns(), "first", **changes)["next"] is None
 
 
 def test_an_older_question_is_not_answered() -> None:

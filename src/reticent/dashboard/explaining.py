@@ -83,6 +83,7 @@ def place_of_name(name: str) -> str:
     return place_of(found) if inner else f"{module.replace('.', '/')}.py"
 
 
+@lru_cache(maxsize=256)
 def place_of(thing: Any) -> str:
     """File and line of a function or a class, and its name."""
     bare: Any = inspect.unwrap(getattr(thing, "fget", thing))

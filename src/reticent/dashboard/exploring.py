@@ -19,7 +19,7 @@ from reticent.dashboard.explaining import explanation
 from reticent.dashboard.figures import empty, risk_figure
 from reticent.dashboard.judging import judge, policy_of
 from reticent.dashboard.naming import remarks
-from reticent.dashboard.readings import Answer, answer, assessed, is_known
+from reticent.dashboard.readings import Answer, answer, composed, is_known
 from reticent.dashboard.screen import screen_assessment
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
 from reticent.dashboard.takeaway import risk_command, risk_python
@@ -94,7 +94,7 @@ def _at_once(settings: State, who: Adversary) -> Assessment | None:
     """The proven curve where it is known already; else an estimate where that is enough for now; else None."""
     release, relation = mechanism_of(settings), relation_of(settings)
     if is_known(who, release, relation):
-        return assessed(who, release, relation or who.relation)
+        return composed(who, release, relation or who.relation)
     return screen_assessment(who, release, relation or who.relation) if settings["view"] in _ON_SCREEN else None
 
 

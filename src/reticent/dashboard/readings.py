@@ -50,6 +50,7 @@ class Answer:
 
 _Case = tuple[Adversary, Mechanism, Neighbouring]
 _assessed: OrderedDict[_Case, Assessment] = OrderedDict()
+_composed: set[_Case] = set()
 _mutex = threading.Lock()
 
 
@@ -69,13 +70,27 @@ def assessed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring)
     with _mutex:
         _assessed[case] = result
         while len(_assessed) > _KEPT:
-            _assessed.popitem(last=False)
+            _composed.discard(_assessed.popitem(last=False)[0])
+    return result
+
+
+def composed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring) -> Assessment:
+    """``assessed``, and its curve: some are composed only when they are read, which may be given up half way.
+
+    Raises:
+        UnsupportedError, ParameterError: as ``assessed``.
+    """
+    result, case = assessed(adversary, mechanism, relation), (adversary, mechanism, relation)
+    if case not in _composed:
+        _ = result.notes  # known once the curve is composed
+        with _mutex:
+            _composed.update({case} & _assessed.keys())
     return result
 
 
 def is_known(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring | None) -> bool:
-    """Whether ``assessed`` would answer without computing anything."""
-    return (adversary, mechanism, relation or adversary.relation) in _assessed
+    """Whether ``composed`` would answer without computing anything."""
+    return (adversary, mechanism, relation or adversary.relation) in _composed
 
 
 def answer(
@@ -94,8 +109,8 @@ def answer(
     for adversary in adversaries:
         between()
         try:
-            result = assessed(adversary, mechanism, relation or adversary.relation)
-            worst = assessed(WorstCase(), mechanism, result.neighbouring)
+            result = composed(adversary, mechanism, relation or adversary.relation)
+            worst = composed(WorstCase(), mechanism, result.neighbouring)
         except (UnsupportedError, ParameterError) as error:
             if isinstance(adversary, WorstCase):
                 raise
