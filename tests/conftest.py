@@ -6,7 +6,9 @@ import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from dataclasses import replace
+from functools import cache, lru_cache
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -35,53 +37,77 @@ FINE = ("docs", "relaxed")
 """Folders whose tests print the digits that users get, or measure widths."""
 
 
-def lattice_for_one_sign(points: int) -> None:
-    """How many points the lattice for one unknown sign has from here on; what was composed on another is forgotten."""
-    from reticent.adversaries.relaxed.sign import join
+DOORS = (
+    "api",
+    "attacks",
+    "certificates",
+    "cli",
+    "dashboard",
+    "interop",
+    "records",
+    "sensitivity",
+    "training",
+    "watching",
+)
+"""Folders whose tests ask what is said about a number, not how narrow it is."""
 
-    if points != join._POINTS:
+_COARSE_SELECTION = {"thresholds": 101, "factor": 0.24, "levels": 70, "epsilons": 41, "coarse": 11, "paths": 15}
+_COARSE_CURVE = {"width": 1e-4, "relative": 1e-2, "deepest": -16.0, "aimed": 5e-6, "split_points": 2**14}
+_COARSE_CURVE |= {"first_points": 2**14, "cheap_points": 2**15, "most_points": 2**16}
+
+
+def as_users_get_it(signs: bool = False, selection: bool = False, curve: bool = False) -> None:
+    """What is as narrow from here on as users get it; the rest is coarse: as valid, wider, a fifth of the time.
+
+    What was composed otherwise is forgotten.
+
+    Args:
+        signs: the lattice for one unknown sign.
+        selection: the best of several runs.
+        curve: every worst case, and the grid on which a mu is looked for.
+    """
+    users = _of_users()
+    coarse = (2**18, replace(users[1], **_COARSE_SELECTION), replace(users[2], **_COARSE_CURVE), (101, 9, 9, 9))
+    wanted = tuple(
+        one if fine else other for one, other, fine in zip(users, coarse, (signs, selection, curve, curve), strict=True)
+    )
+    if wanted != settled():
         forget()
-        join._POINTS = points
+        join, best, portfolio, measures = _settings()
+        join._POINTS, best._ACCURACY = wanted[:2]
+        portfolio.enclose.__kwdefaults__["accuracy"], measures._ZOOMS = wanted[2:]
 
 
-_COARSE_POINTS = 2**18
+def settled() -> tuple[Any, ...]:
+    """How narrow each is now."""
+    join, best, portfolio, measures = _settings()
+    return join._POINTS, best._ACCURACY, portfolio.enclose.__kwdefaults__["accuracy"], measures._ZOOMS
 
 
-def coarse_lattice() -> None:
-    """An eighth of the points: as valid, eight times as wide, a fifth of the time."""
-    lattice_for_one_sign(_COARSE_POINTS)
+@cache
+def _of_users() -> tuple[Any, ...]:
+    """How narrow each is before anybody changed it."""
+    return settled()
 
 
-_COARSE = {"thresholds": 101, "factor": 0.24, "levels": 70, "epsilons": 41, "coarse": 11, "paths": 15}
-"""Of the best of several runs: a third of the places, as valid, a tenth of the time."""
-
-
-def selection_as_users_get_it(fine: bool) -> None:
-    """How exactly the best of several runs is taken from here on; what was composed otherwise is forgotten."""
-    from reticent.accountants import selection
-
-    accuracy = selection.Accuracy() if fine else selection.Accuracy(**_COARSE)
-    if accuracy != selection._ACCURACY:
-        forget()
-        selection._ACCURACY = accuracy
+def _settings() -> list[Any]:
+    names = ("adversaries.relaxed.sign.join", "accountants.selection", "accountants.enclose", "risk.measures")
+    return [import_module(f"reticent.{name}") for name in names]
 
 
 @pytest.fixture
 def fine_selection() -> Iterator[None]:
     """For tests of how near the two ends of a selection are."""
-    selection_as_users_get_it(True)
+    as_users_get_it(selection=True, curve=True)
     yield
-    selection_as_users_get_it(False)
+    as_users_get_it(curve=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _width(request: pytest.FixtureRequest) -> None:
     """Coarse where the width of an enclosure is not the point."""
-    from reticent.adversaries.relaxed.sign.lattice import POINTS
-
-    fine = request.path.parent.name in FINE
-    selection_as_users_get_it(fine)
-    lattice_for_one_sign(POINTS if fine else _COARSE_POINTS)
+    folder = request.path.parent.name
+    as_users_get_it(signs=folder in FINE, selection=folder in FINE, curve=folder not in DOORS)
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +125,7 @@ _KNOWN: dict[object, object] = {}
 def derived_once() -> Iterator[None]:
     """Computes each curve and reads it once in a test session: both are pure functions of what they are given.
 
-    For tests with the coarse lattice only: what is kept belongs to it.
+    What is kept belongs to how narrow enclosures are at the time.
     """
     from reticent.certificates import derive as deriving
 
@@ -109,7 +135,7 @@ def derived_once() -> Iterator[None]:
             real = getattr(deriving, name)
 
             def known(*arguments):
-                found = (name, key(*arguments))
+                found = (name, settled(), key(*arguments))
                 if found not in _KNOWN:
                     _KNOWN[found] = (arguments, real(*arguments))  # the arguments are kept: ids stay theirs
                 return _KNOWN[found][1]
@@ -130,12 +156,13 @@ def quick_documents(coarse_signs: None) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def coarse_signs(_width: None) -> None:
+def coarse_signs(request: pytest.FixtureRequest, _width: None) -> None:
     """For modules of the other folders in which the width is not the point either."""
-    coarse_lattice()
+    as_users_get_it(curve=request.path.parent.name not in DOORS)
 
 
 def pytest_collection_finish() -> None:
     """What was imported and collected stays: looking for garbage in it again and again costs a tenth of the suite."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)

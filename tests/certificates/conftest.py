@@ -11,7 +11,7 @@ from reticent.mechanisms import Sampler
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_parts import DataRecord, Diagnostics, ParameterRecord, Seeds, Utility
 from reticent.records.run_warnings import Randomness, RunWarning
-from tests.conftest import coarse_lattice, derived_once
+from tests.conftest import as_users_get_it, derived_once
 
 
 def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = Sampler.POISSON) -> RunLedger:
@@ -92,7 +92,7 @@ def certificate() -> Certificate:
         expires="2030-01-01",
         weights_sha256="cd" * 32,
     )
-    coarse_lattice()  # before the fixtures of a module
+    as_users_get_it()  # nothing is: before the fixtures of a module
     with derived_once():
         return certify_run(make_ledger(), make_sensitivity(), declared)
 

@@ -115,6 +115,7 @@ FILES: dict[str, Any] = {
 }
 FILES["both.json"] = {"kind": "ledger", "parts": [FILES["first.json"], FILES["second.json"]]}
 each = pytest.mark.parametrize("name", ASKED)
+pytestmark = pytest.mark.usefixtures("quick_documents")
 
 
 @pytest.fixture(autouse=True)
