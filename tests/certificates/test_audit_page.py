@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from reticent.auditing import Design, Scores, audit, audit_claim, save_scores
+from reticent.auditing import AuditReport, Design, Scores, audit, audit_claim, save_scores
 from reticent.certificates.audit_page import headline, render_audit, write_audit_page
 from reticent.certificates.audit_power import detectable
 from reticent.cli import main
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ArtifactError
 
+CLAIMS = {"claim": GaussianTradeOff(1.0)}
 HOSTILE = "<script>alert(1)</script>$\\frac{1}{0}$\u202e"
 
 
 def scores(mu: float, count: int, design: Design = Design.INDEPENDENT) -> Scores:
     rng = np.random.default_rng(4)
     return Scores(rng.normal(mu, 1, count), rng.normal(0, 1, count), {"attack": HOSTILE, "seed": 4}, design)
+
+
+@cache
+def judged() -> AuditReport:
+    """The audit of a small attack, for tests of where its page lies and how it is drawn."""
+    return audit(scores(1.0, 60), CLAIMS)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +77,7 @@ def test_more_scores_find_weaker_attackers_and_few_find_none() -> None:
 
 
 def test_single_records_are_shown_only_on_request() -> None:
-    report = audit(scores(1.0, 50))
+    report = judged()
     assert "Scores of the records" not in render_audit(report, {})
     private = render_audit(report, {}, private=True)
     assert "Scores of the records" in private
@@ -77,8 +85,7 @@ def test_single_records_are_shown_only_on_request() -> None:
 
 
 def test_pictures_on_the_page_follow_light_and_dark_and_files_do_not(tmp_path: Path) -> None:
-    claims = {"claim": GaussianTradeOff(1.0)}
-    report = audit(scores(1.0, 60), claims)
+    report, claims = judged(), CLAIMS
     page = render_audit(report, claims, private=True)
     drawn = "".join(re.findall(r"<svg.*?</svg>", page, re.S))
     assert not re.findall(r'style="[^"]*#[0-9a-f]{6}', drawn)
@@ -108,8 +115,7 @@ class TestOverwriting:
     """The pages and pictures of an audit replace older ones of their own, and nothing else."""
 
     def write(self, page: Path) -> None:
-        claims = {"c": GaussianTradeOff(1.0)}
-        write_audit_page(page, audit(scores(1.0, 50), claims), claims)
+        write_audit_page(page, judged(), CLAIMS)
 
     @pytest.mark.parametrize("name", ["report.html", "report.svg", "report.png"])
     def test_a_foreign_file_stays(self, tmp_path: Path, name: str) -> None:

@@ -290,25 +290,30 @@ def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
 
 def _pooled(first: np.ndarray, run: np.ndarray, rise: np.ndarray, bends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(first point, slope) of what remains when few bends are left: each is pooled with its neighbours alone."""
-    before, after = np.arange(-1, len(run) - 1).tolist(), np.arange(1, len(run) + 1).tolist()
-    runs, rises, gone = run.tolist(), rise.tolist(), np.zeros(len(run), dtype=bool)
-    for bend in bends.tolist():
-        block = before[bend] if gone[bend] else bend
+    before, after = np.arange(-1, len(run) - 1), np.arange(1, len(run) + 1)
+    runs, rises, gone = run.copy(), rise.copy(), np.zeros(len(run), dtype=bool)
+
+    def slope_of(block: int) -> float:
+        return float(rises[block]) - float(runs[block])
+
+    for bend in bends.tolist():  # few of many: no list is made of the others
+        block = int(before[bend]) if gone[bend] else bend
         while gone[block]:
-            block = before[block]
+            block = int(before[block])
         while True:
-            slope, left, right = rises[block] - runs[block], before[block], after[block]
-            if left >= 0 and slope >= rises[left] - runs[left]:
+            slope, left, right = slope_of(block), int(before[block]), int(after[block])
+            if left >= 0 and slope >= slope_of(left):
                 block, right = left, block
-            elif not (right < len(runs) and rises[right] - runs[right] >= slope):
+            elif not (right < len(runs) and slope_of(right) >= slope):
                 break
-            runs[block], rises[block] = _log_sum(runs[block], runs[right]), _log_sum(rises[block], rises[right])
+            for logs in (runs, rises):
+                logs[block] = _log_sum(float(logs[block]), float(logs[right]))
             gone[right], after[block] = True, after[right]
             before[right] = block
             if after[block] < len(runs):
                 before[after[block]] = block
     kept = np.flatnonzero(~gone)
-    return first[kept], np.array(rises)[kept] - np.array(runs)[kept]
+    return first[kept], rises[kept] - runs[kept]
 
 
 def _log_sum(a: float, b: float) -> float:
