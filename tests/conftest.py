@@ -113,9 +113,12 @@ def _width(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(autouse=True)
 def seed_of_the_system() -> Iterator[None]:
     """No test is watched under the seed that another test gave to torch."""
+    torch = sys.modules.get("torch")
+    before = None if torch is None else torch.initial_seed()
     yield
-    if "torch" in sys.modules:
-        sys.modules["torch"].seed()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.initial_seed() != before:
+        torch.seed()
 
 
 _KNOWN: dict[object, object] = {}
