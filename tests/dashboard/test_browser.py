@@ -59,6 +59,12 @@ TOO_WIDE = """() => [...document.querySelectorAll('body *')]
   .filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
   .filter(e => !e.closest('.scroll, svg, .js-plotly-plot') && getComputedStyle(e).clipPath === 'none')
   .map(e => e.tagName + ': ' + e.className + ' ' + e.textContent.slice(0, 60))"""
+CUT = """() => [...document.querySelectorAll('input[type=text]')].filter(e => e.offsetParent)
+  .filter(e => getComputedStyle(e.parentElement).overflowY !== 'visible')
+  .filter(e => e.getBoundingClientRect().height > e.parentElement.getBoundingClientRect().height).map(e => e.id)"""
+BROKEN = """() => [...document.querySelectorAll('td button')].filter(e => {
+  const text = document.createRange(); text.selectNodeContents(e); return text.getClientRects().length > 1;
+}).map(e => e.textContent)"""
 DRAWN = "() => document.querySelectorAll('#figure .scatterlayer .trace').length"
 
 
@@ -129,6 +135,8 @@ def test_every_panel_fits_and_reads(opened: Callable[..., Any], width: int, sche
         keep(page, f"{name}-{width}-{scheme}")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         assert page.evaluate(TOO_WIDE) == [], name
+        assert page.evaluate(CUT) == [], name
+        assert page.evaluate(BROKEN) == [], name
         if name in ("explore", "calibrate", "compare", "open", "table", "policy", "matrix"):
             found = axe.Axe().run(page).response["violations"]
             bad = {v["id"]: v["nodes"][0]["html"][:200] for v in found if v["impact"] in ("serious", "critical")}

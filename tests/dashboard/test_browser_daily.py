@@ -115,8 +115,12 @@ def test_every_panel_is_printed_whole(opened: Callable[..., Any], tmp_path: Path
     page.emulate_media(media="print")
     page.wait_for_timeout(400)
     keep(page, f"printed-{panel}")
-    wide = page.evaluate("[...document.querySelectorAll('.main-svg')].map(e => e.getBoundingClientRect().width)")
-    assert all(width <= 660 for width in wide)
+    boxes = page.evaluate("[...document.querySelectorAll('.main-svg')].map(e => e.getBoundingClientRect())")
+    assert all(box["right"] <= 700 for box in boxes), "a sheet has room for one picture beside none"
+    shown = "[...document.querySelectorAll('button, input')].filter(e => e.offsetParent).map(e => e.outerHTML)"
+    assert page.evaluate(shown) == [], "nobody types on paper"
+    swatches = "[...document.querySelectorAll('.swatch')].map(e => getComputedStyle(e).printColorAdjust)"
+    assert set(page.evaluate(swatches)) == {"exact"}, "a sample of a line is printed too"
     path = tmp_path / "printed.pdf"
     page.pdf(path=path, format="A4")
     text = "".join(sheet.extract_text() for sheet in reader.PdfReader(path).pages)

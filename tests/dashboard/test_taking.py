@@ -153,6 +153,8 @@ class TestTheBudget:
         figure = budget_figure(RUN, budget, target, None, "light")
         line, ends = figure["data"][0], budget.most / budget.per_epoch
         assert said in line["hovertemplate"]
+        (note,) = (note for note in figure["layout"]["annotations"] if note["text"] == line["name"])
+        assert note["bgcolor"], "it may lie on the upright line of what is allowed"
         assert all((y <= target.value * 1.01) == (x <= ends * 1.01) for x, y in zip(line["x"], line["y"], strict=True))
 
     def test_what_has_no_epochs_is_said(self) -> None:

@@ -111,7 +111,7 @@ def budget_figure(
         "annotations": [
             _note(budget.planned / per, ends, f"planned: {digits(budget.planned / per)}", ground.ink, 0.13),
             _note(budget.most / per, ends, f"allowed: {digits(budget.most / per, up=False)}", ground.accent, 0.02),
-            _named(*_third(line), line["name"], line["line"]["color"], -14),
+            _named(*_third(line), line["name"], line["line"]["color"], -14) | {"bgcolor": f"{ground.label}bb"},
             _named(0.0, target.value, "target", ground.accent, 10),
         ],
     }
