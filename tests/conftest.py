@@ -20,8 +20,9 @@ settings.load_profile("any machine")
 
 def forget() -> None:
     """Empty every cache of what was composed and read."""
+    rooms = tuple(f"reticent.{room}" for room in ("accountants", "adversaries", "dashboard", "pairs", "risk"))
     for name, module in list(sys.modules.items()):
-        if name.startswith(("reticent.accountants", "reticent.adversaries", "reticent.risk", "reticent.dashboard")):
+        if name.startswith(rooms):
             for value in list(vars(module).values()):
                 if isinstance(value, type(lru_cache(len))):
                     value.cache_clear()

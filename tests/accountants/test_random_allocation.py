@@ -25,6 +25,7 @@ from reticent.pairs import AllocatedGaussianPair, GaussianPair
 from reticent.pairs.allocated_sum import COARSE, Effort, first_window, log_normal, sum_of
 from reticent.pairs.random_allocation import random_allocation
 from reticent.risk import advantage, epsilon_at_delta
+from tests.conftest import forget
 
 ADD, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT
 
@@ -255,9 +256,9 @@ class TestEpochs:
         """Composed, each side stays on its side of what a finer grid has."""
         fine = _composed((Step(AllocatedGaussianPair(1.5, 12), 5),), 0.0, False)
         monkeypatch.setattr("reticent.pairs.random_allocation.MEDIUM", Effort(8.0, 150, 1.4, 20, 10))
-        random_allocation.cache_clear()
+        forget()
         coarse = _composed((Step(AllocatedGaussianPair(1.5, 12), 5),), 0.0, False)
-        random_allocation.cache_clear()
+        forget()
         for epsilon in (0.0, 1.0, 2.0):
             bounds = [float(curve.delta(epsilon)) for curve in (coarse.optimistic, fine.optimistic)]
             bounds += [float(curve.delta(epsilon)) for curve in (fine.pessimistic, coarse.pessimistic)]
