@@ -275,7 +275,7 @@ MUTANTS = (
     Mutant("watch: methods replaced on the object", "reticent/watching/optimisers.py", 'return kind if same and not _replaced(optimizer) else "unknown"', 'return kind if same else "unknown"', FALSE_UPDATES + "::TestReplaced"),
     Mutant("watch: secure mode without a generator", "reticent/watching/optimisers.py", "secure_mode = getattr(optimizer, \"secure_mode\", False) and optimizer.generator is not None", "secure_mode = getattr(optimizer, \"secure_mode\", False)", FALSE_NOISE),
     Mutant("watch: a seed of 2^31", "reticent/watching/seeds.py", "seed < _SMALL or seed % _SMALL < _TINY", "seed < _SMALL // 2 or seed % _SMALL < _TINY", BUGS + "::test_seeds_that_can_be_guessed"),
-    Mutant("watch: two batches in one backward pass", "reticent/watching/moves.py", "if getattr(p, \"_forward_counter\", 0):", "if False:", FALSE_UPDATES + "::TestBuffersAndMixing"),
+    Mutant("watch: two batches in one backward pass", "reticent/watching/moves.py", "if getattr(p, \"_forward_counter\", 0) and", "if False and", FALSE_UPDATES + "::TestBuffersAndMixing"),
     Mutant("watch: a seed whose lower half is 0", "reticent/watching/seeds.py", "seed < _SMALL or seed % _SMALL < _TINY", "seed < _SMALL", BUGS + "::test_seeds_that_can_be_guessed"),
     Mutant("watch: the seed of a new generator", "reticent/watching/seeds.py", "< _TINY or seed == _OF_A_NEW_ONE", "< _TINY", BUGS + "::test_seeds_that_can_be_guessed"),
     Mutant("watch: a state that was read where no look falls", "reticent/watching/generators.py", "if self.known or self.stream.last is not self:", "if self.stream.last is not self:", FALSE_NOISE),

@@ -165,10 +165,9 @@ class Moves:
         Opacus counts the forward passes that wait for their backward pass. Where two wait, it adds the gradients of
         two records and clips the pair.
         """
-        if self._inner is not None and self._trains():
-            for p in self._ends:
-                if getattr(p, "_forward_counter", 0):
-                    self._found(Fault.MIXES_RECORDS)
+        for p in self._ends:
+            if getattr(p, "_forward_counter", 0) and self._inner is not None and self._trains():
+                self._found(Fault.MIXES_RECORDS)
 
     def gave(self, model: Any) -> None:
         """Gradients are taken at weights that must be those of the last step."""
