@@ -106,9 +106,17 @@ def fine_selection() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _width(request: pytest.FixtureRequest) -> None:
-    """Coarse where the width of an enclosure is not the point."""
-    folder = request.path.parent.name
-    as_users_get_it(signs=folder in FINE, selection=folder in FINE, curve=folder not in DOORS)
+    """Coarse where the width of an enclosure is not the point; slow tests have all but the signs as users get it."""
+    fine, slow = request.path.parent.name in FINE, _are_slow(request)
+    as_users_get_it(signs=fine, selection=fine or slow, curve=_is_narrow(request))
+
+
+def _are_slow(request: pytest.FixtureRequest) -> bool:
+    return "not slow" not in request.config.option.markexpr
+
+
+def _is_narrow(request: pytest.FixtureRequest) -> bool:
+    return request.path.parent.name not in DOORS or _are_slow(request)
 
 
 @pytest.fixture(autouse=True)
@@ -162,7 +170,7 @@ def quick_documents(coarse_signs: None) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def coarse_signs(request: pytest.FixtureRequest, _width: None) -> None:
     """For modules of the other folders in which the width is not the point either."""
-    as_users_get_it(curve=request.path.parent.name not in DOORS)
+    as_users_get_it(selection=_are_slow(request), curve=_is_narrow(request))
 
 
 def pytest_collection_finish() -> None:

@@ -31,16 +31,17 @@ def log_expm1(x: np.ndarray) -> np.ndarray:
 
 
 def log1mexp(x: np.ndarray) -> np.ndarray:
-    """log(1 - e^x) for x <= 0, accurate at both ends (Maechler's switch at -log 2); each entry is computed one way."""
+    """log(1 - e^x) for x <= 0, accurate at both ends (Maechler's switch at -log 2)."""
     x = np.asarray(x, dtype=float)
-    near = x > LOG_HALF
-    far, result = ~near, np.empty_like(x)
+    near, result = x > LOG_HALF, np.empty_like(x)
+    count = np.count_nonzero(near)
     with np.errstate(divide="ignore"):
-        np.expm1(x, out=result, where=near)
-        np.exp(x, out=result, where=far)
-        np.negative(result, out=result)
-        np.log(result, out=result, where=near)
-        np.log1p(result, out=result, where=far)
+        if count == x.size:
+            return np.log(np.negative(np.expm1(x, out=result), out=result), out=result)
+        np.log1p(np.negative(np.exp(x, out=result), out=result), out=result)
+        if count:  # whole arrays and few entries are faster than masks
+            some = x[near]
+            result[near] = np.log(np.negative(np.expm1(some, out=some), out=some), out=some)
     return result
 
 
