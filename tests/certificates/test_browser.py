@@ -19,7 +19,7 @@ import pytest
 from reticent.adversaries import WorstCase
 from reticent.auditing import Scores, audit
 from reticent.certificates.audit_page import render_audit
-from reticent.certificates.build import certify, public
+from reticent.certificates.build import certify, certify_run, public
 from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
@@ -28,7 +28,9 @@ from reticent.certificates.schema import Certificate, Declaration, RequirementRe
 from reticent.certificates.signature import signed, write_key_pair
 from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Gaussian
+from reticent.records.run_ledger import RunLedger
 from reticent.signing.keys import load_private_key
+from tests.certificates.conftest import make_ledger
 
 CHROMIUM = os.environ.get("RETICENT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [
@@ -78,6 +80,7 @@ def pages(certificate: Certificate, tmp_path_factory: pytest.TempPathFactory) ->
         "german": render_html(public(certificate), language_of("de")),
         "french": render_html(public(certificate), language_of("fr")),
         "plan": render_html(public(planned())),
+        "persons": render_html(public(certify_run(of_persons(), None, declared_by_a_clinic()))),
         "judged": render_html(judged_and_signed(public(certificate), tmp_path_factory.mktemp("keys"))),
     }
 
@@ -86,6 +89,23 @@ def planned() -> Certificate:
     """A plan, with all that people can ask of one."""
     run = DPSGD(1.1, 0.01, 1000, batch_size=64, dataset_size=6400)
     return certify(run, Declaration(subject="parameters that are declared", created="2026-11-22"))
+
+
+def of_persons() -> RunLedger:
+    """A run with one record of each person."""
+    run = make_ledger()
+    run = run.model_copy(update={"config": {**run.config, "records_per_user": 1}, "records_per_user": 1})
+    return run.sealed()
+
+
+def declared_by_a_clinic() -> Declaration:
+    return Declaration(
+        subject="Tumour model 3",
+        created="2026-11-22",
+        issuer="Clinic North, data office",
+        purpose="triage of tumours",
+        expires="2027-11-01",
+    )
 
 
 def judged_and_signed(certificate: Certificate, folder: Path) -> Certificate:
@@ -147,7 +167,7 @@ def test_axe_finds_nothing_serious(opened: Any, name: str, width: int, scheme: s
     assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
 
 
-@pytest.mark.parametrize("name", ["public", "plan", "judged"])
+@pytest.mark.parametrize("name", ["public", "plan", "persons", "judged"])
 def test_it_prints_on_two_sheets_with_a_foot_and_nothing_cut(opened: Any, tmp_path: Path, name: str) -> None:
     reader = pytest.importorskip("pypdf", reason="needs pypdf: pip install 'reticent[browser]'")
     page = opened(name)
