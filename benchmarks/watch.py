@@ -1,12 +1,12 @@
 """What ``rt.watch`` costs, in CPU seconds of training steps of Opacus: ``python -m benchmarks.watch``.
 
 Two rows for each model and mode. The first is the time inside the calls of the watch during 512 steps, over that of
-the same steps without those calls. It is taken by the wall clock, which is read without a call of the system: twelve
-of those in a step would slow down what they measure. So it wants an idle machine. The second is the whole cost, in CPU
-time: two loops that are alike, one of them watched, take turns of ``BLOCK`` steps, so that a machine that slows down
-slows both, and few steps find the caches full of the other loop. Where their tensors lie makes one of them faster by
-some percent, so each is watched as often as the other, and a number is of both together. Entering, leaving and the
-look at a copy of the model in the first step happen once and are not counted.
+the same steps without those calls. It is taken by the wall clock, which is read without a call of the system: twelve of
+those in a step would slow down what they measure. So it wants an idle machine. The second is the whole cost, in CPU
+time: two loops that are alike, one of them watched, take turns step by step, so that a machine that slows down slows
+both. Where their tensors lie makes one of them faster by some percent, so each is watched as often as the other, and
+a number is of both together. Entering, leaving and the look at a copy of the model in the first step happen once
+and are not counted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from itertools import islice, product
+from itertools import product
 from typing import Any
 
 import torch
@@ -32,9 +32,9 @@ from reticent.watching.moves import Moves
 from reticent.watching.noise import NoisyGradients
 from reticent.watching.private_loop import PrivateLoop
 
-GOAL, STEPS, PASSES, REPEATS, TURNS, BATCH, BLOCK = 0.03, 64, 8, 3, 3, 128, 16
+GOAL, STEPS, PASSES, REPEATS, TURNS, BATCH = 0.03, 64, 8, 3, 3, 128
 """Share of a step that watching may cost; steps of one pass (one of them has its clipped records counted); passes
-in one watch, of which the first eight steps cost more; repeats; and steps of a turn."""
+in one watch, of which the first eight steps cost more; repeats."""
 
 CALLS: dict[type, tuple[str, ...]] = {
     PrivateLoop: ("on_clip", "on_noise", "after_noise"),
@@ -144,7 +144,7 @@ def both_ways(one: tuple[Any, Any, Any, Any], other: tuple[Any, Any, Any, Any]) 
 
 
 def turns(bare: tuple[Any, Any, Any, Any], watched: tuple[Any, Any, Any, Any]) -> float:
-    """CPU time of as many passes of a watched loop over that of a bare one, minus 1; they take turns.
+    """CPU time of as many passes of a watched loop over that of a bare one, minus 1; their steps take turns.
 
     The first step is left out: a copy of the model is looked at there, once.
     """
@@ -154,9 +154,9 @@ def turns(bare: tuple[Any, Any, Any, Any], watched: tuple[Any, Any, Any, Any]) -
         for loop in loops:
             next(loop)
         spent = [0.0, 0.0]
-        for block in range(PASSES * STEPS // BLOCK):
-            for which in (0, 1) if block % 2 else (1, 0):
-                spent[which] += sum(islice(loops[which], BLOCK))
+        for step in range(PASSES * STEPS):
+            for which in (0, 1) if step % 2 else (1, 0):
+                spent[which] += next(loops[which])
         for loop in loops:
             loop.close()  # type: ignore[attr-defined]
     return spent[1] / spent[0] - 1.0
