@@ -57,12 +57,12 @@ def about(text: str, records: Protected) -> str:
     if isinstance(records, Unit):
         return _A_RECORD.sub(_as_client, text)
     if records == 1:
-        return text.replace("this record", "this person's record").replace("this one", "this person's")
+        return text.replace("this record", "this person's record").replace("this one", "this person's data")
     plural = text.replace("this record was", "this person's records were").replace(
         "this record is", "this person's records are"
     )
     plural = plural.replace("this record moves", "this person's records move")
-    return plural.replace("this record", "this person's records").replace("this one", "this person's")
+    return plural.replace("this record", "this person's records").replace("this one", "this person's data")
 
 
 def _as_client(found: re.Match[str]) -> str:
