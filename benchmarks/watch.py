@@ -4,7 +4,7 @@ Two rows for each model and mode. The first is the time inside the calls of the 
 the same steps without those calls. It is taken by the wall clock, which is read without a call of the system: twelve of
 those in a step would slow down what they measure. So it wants an idle machine. The second is the whole cost, in CPU
 time: two loops that are alike, one of them watched, take turns step by step, so that a machine that slows down slows
-both. Where their tensors lie makes one of them faster by some percent, so each is watched as often as the other, and
+both. One of them can be faster by some percent all the time, so each is watched as often as the other, and
 a number is of both together. Entering, leaving and the look at a copy of the model in the first step happen once
 and are not counted.
 """

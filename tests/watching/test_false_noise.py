@@ -57,14 +57,15 @@ class TestSeeds:
         assert Fault.REPEATED_NOISE in seen.ledger.faults
         assert void(seen)
 
-    def test_a_state_between_two_looks_is_known_too(self):
-        """So much is drawn around it that no look falls near it."""
-        made = wide()
-        states = []
+    @pytest.mark.parametrize("read", [1, 9])
+    def test_a_state_between_two_looks_is_known_too(self, read, monkeypatch):
+        """So much is drawn around it that no look falls near it; and at step 9 none is taken at all."""
+        monkeypatch.setattr(CloserLooks, "due", lambda self: False)
+        made, states = wide(), []
 
         def after(count):
             torch.randn(2000)
-            if count == 1:
+            if count == read:
                 states.append(torch.get_rng_state())
                 torch.randn(1000)
             if count == 11:
@@ -73,21 +74,6 @@ class TestSeeds:
         seen = watched(*made, how={"after": after})
         assert Fault.REPEATED_NOISE in seen.ledger.faults
         assert void(seen)
-
-    def test_a_state_that_was_read_where_steps_are_not_looked_at(self, monkeypatch):
-        monkeypatch.setattr(CloserLooks, "due", lambda self: False)
-        made, states = wide(), []
-
-        def after(count):
-            torch.randn(2000)
-            if count == 9:
-                states.append(torch.get_rng_state())
-                torch.randn(1000)
-            if count == 11:
-                torch.set_rng_state(states[0])
-
-        seen = watched(*made, how={"after": after})
-        assert Fault.REPEATED_NOISE in seen.ledger.faults
 
     def test_a_state_of_the_generator_itself_right_after_noise(self):
         """Put back by a method that the program took before the watch: a look is taken there."""

@@ -20,10 +20,8 @@ from reticent.stopping import checkpoint
 _ROUNDS = 200
 _CHUNK = 400_000  # thresholds times records
 _SETTLED = 4e-15  # relative, of a threshold or of the loss there
-_PLACES, _BEYOND = (
-    4096,
-    10.0,
-)  # at most, of the table that Newton starts from; deviations past the last bend of the loss
+_PLACES = 4096  # of the table from which Newton's method starts, at most
+_BEYOND = 10.0  # deviations of that table past the last bend of the loss
 
 
 @dataclass(frozen=True)
