@@ -19,19 +19,19 @@ from reticent.watching.recorder import Recorder
 from reticent.watching.sensitive import SensitiveWatch
 from reticent.watching.steps import SeenStep
 
-_MEASURE_EVERY = 64
+_MEASURE_EVERY = 128
 """Norms of single records are computed once in so many steps: they cost a pass over all their gradients."""
 
-_NOISE_FIRST = 8
+_NOISE_FIRST = 4
 """Steps at the start in which the length of the noise is measured; afterwards with the norms."""
 
-_LOOKED_AT = 0.125
-"""Of the other steps, the share in which the state of the generator is looked at."""
+_FIRST, _LOOKED_AT = 8, 0.0625
+"""Steps at the start in which the state of the generator is looked at; and the share of the later ones."""
 
 _NUMBERS = attrgetter("noise_multiplier", "max_grad_norm", "expected_batch_size", "loss_reduction")
 """What a release follows from, as the optimizer has it now."""
 
-_AT_ONCE = 16
+_AT_ONCE = 64
 """Steps that wait at most until they are written down."""
 
 _Piece = tuple[int | None, int, int | None, float]
@@ -63,12 +63,12 @@ class PrivateLoop:
         self._late: list[tuple[int | None, int | None, int, Fresh]] = []
         self._steps, self._known = 0, _NOISE_FIRST
         self._measures = self._looks = False
-        self._closer = CloserLooks(0, _LOOKED_AT)
         recorder.catch_up = self.catch_up
 
     def attach(self) -> list[Callable[[], None]]:
         """Begin to look; what is returned puts everything back."""
         self._known = self._steps + _NOISE_FIRST  # other code may have replaced the noise since
+        self._closer = CloserLooks(_FIRST, _LOOKED_AT)
         self._draws, self._coins = self._recorder.draws, self._recorder.coins
         waits = optimisers.is_pending(self._optimizer)
         self._pieces = _WAITING.pop(self._optimizer, []) if waits else []
@@ -131,7 +131,7 @@ class PrivateLoop:
         pieces, self._pieces = self._pieces, []
         optimizer, recorder = self._optimizer, self._recorder
         self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
-        self._looks = self._closer.due() or self._measures
+        self._looks = self._closer.due()
         size, batches, clipped, norm = pieces[0] if len(pieces) == 1 else _together(pieces)
         adjusted, added = vars(optimizer).get("_adjusted_noise_multiplier"), pieces[-1][1] if pieces else 1
         rate = None if self._coins is None else float(self._coins.sample_rate)
