@@ -7,6 +7,7 @@ import os
 
 import pytest
 import torch
+from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent.errors import ParameterError, UnsupportedError
@@ -15,11 +16,14 @@ from reticent.proofs import Status
 from reticent.records.watch_faults import Fault
 from reticent.watching.closer_looks import CloserLooks
 from tests.watching.loops import (
+    BATCH,
     NOISE,
     RATE,
     RECORDS,
     network,
+    plain_step,
     private,
+    records,
     void,
     watched,
     wide,
@@ -74,6 +78,27 @@ class TestSeeds:
         seen = watched(*made, how={"after": after})
         assert Fault.REPEATED_NOISE in seen.ledger.faults
         assert void(seen)
+
+    @pytest.mark.parametrize("noise_again", [True, False])
+    def test_a_state_that_is_restored_between_steps_of_a_loop_of_ones_own(self, noise_again):
+        """Found by the fuzzer: only seeds were looked at there. What is drawn and put back between two steps is none."""
+        model, loader, steps = network(), DataLoader(records(), batch_size=BATCH), 0
+        optimizer, states = torch.optim.SGD(model.parameters(), lr=0.1), []
+        with rt.watch(model, optimizer, loader) as seen:
+            for features, labels in loader:
+                if noise_again and steps == 3:
+                    torch.set_rng_state(states[1])
+                if not noise_again:
+                    state = torch.get_rng_state()
+                    torch.randn(10)
+                    torch.set_rng_state(state)
+                states.append(torch.get_rng_state())
+                plain_step(model, features, labels, NOISE, 1.0)
+                optimizer.step()
+                seen.step(noise_multiplier=NOISE, max_grad_norm=1.0, batch_size=len(labels))
+                steps += 1
+        assert void(seen) == noise_again
+        assert (Fault.REPEATED_NOISE in seen.ledger.faults) == noise_again
 
     def test_a_state_of_the_generator_itself_right_after_noise(self):
         """Put back by a method that the program took before the watch: a look is taken there."""

@@ -255,8 +255,11 @@ class Watch(Brief):
         used = recorder.used(size)
         if self._optimizer is None:
             self._moves.update_by_hand(recorder.draws.skipped > skipped)
-        if self._noise_seeds.public():
+        public, back = self._noise_seeds.drawn(look=False)  # since the step before
+        if public:
             recorder.found(Fault.PUBLIC_SEED)
+        if back:
+            recorder.found(Fault.REPEATED_NOISE)
         recorder.add(SeenStep(noise, norm, part, recorder.rate(rate), size, clipped, 1, used))
         if self._optimizer is None:
             self._live.before_step()  # nobody can be asked before the next one
