@@ -81,7 +81,7 @@ class TestSeeds:
 
     @pytest.mark.parametrize("noise_again", [True, False])
     def test_a_state_that_is_restored_between_steps_of_a_loop_of_ones_own(self, noise_again):
-        """Found by the fuzzer: only seeds were looked at there. What is drawn and put back between two steps is none."""
+        """Found by the fuzzer: only seeds were looked at there. A draw that is put back at once is none."""
         model, loader, steps = network(), DataLoader(records(), batch_size=BATCH), 0
         optimizer, states = torch.optim.SGD(model.parameters(), lr=0.1), []
         with rt.watch(model, optimizer, loader) as seen:
