@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from reticent.errors import ParameterError
-from reticent.text import one_of
+from reticent.text import nearest, one_of
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -115,6 +115,20 @@ def member(kind: type[Choice], **kwargs: Any) -> Choice:
         return kind(value)
     except ValueError:
         raise ParameterError(name, value, one_of(value, kind)) from None
+
+
+def strict_member(kind: type[Choice], **kwargs: Any) -> Choice:
+    """A member of the enumeration ``kind`` itself; for a text that spells one, the message has what to write."""
+    name, value = _one(kwargs)
+    if isinstance(value, kind):
+        return value
+    meant = nearest(value, kind)
+    if meant is not None:
+        home = f"{kind.__module__}.{kind.__name__}"
+        allowed = f"a member of {home}: write {name}={kind.__name__}.{kind(meant).name}"
+    else:
+        allowed = f"one of {', '.join(f'{kind.__name__}.{known.name}' for known in kind)}"
+    raise ParameterError(name, value, allowed)
 
 
 def probabilities(**kwargs: Any) -> np.ndarray:

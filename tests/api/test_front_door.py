@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 import reticent as rt
 from reticent.api import Table
+from reticent.auditing import Scores
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
 from reticent.text import digits
 from tests.certificates.ledgers import poisson
@@ -23,6 +25,8 @@ pytestmark = pytest.mark.usefixtures("quick_documents")
 
 RUN = rt.dpsgd(noise_multiplier=2.0, batch_size=10, dataset_size=1000, epochs=1)
 PLAIN = rt.Gaussian(2.0, 3)  # where what is tested does not depend on the release: no composition
+PLAN = partial(rt.DPSGD, noise_multiplier=1.0, sample_rate=0.1, steps=10)
+SCORES = partial(Scores, [1.0, 2.0], [0.0, 1.0])
 
 
 def test_every_name_is_there_and_listed():
@@ -119,6 +123,23 @@ def test_a_wrong_name_is_answered_with_the_nearest(typed, nearest):
         rt.assess(RUN, typed)
     with pytest.raises(ParameterError, match=r"rt.Relaxed\(\)"):
         rt.assess(RUN, rt.Relaxed)
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong", "meant"),
+    [
+        (PLAN, {"sampler": "fixed-size"}, "write sampler=Sampler.FIXED_SIZE, got 'fixed-size'"),
+        (PLAN, {"sampler": "fixed"}, "write sampler=Sampler.FIXED_SIZE, got 'fixed'"),
+        (PLAN, {"sampler": "dice"}, "one of Sampler.POISSON, Sampler.TRUNCATED_POISSON, .*Sampler.CYCLIC, got 'dice'"),
+        (PLAN, {"unit": "client"}, "reticent.mechanisms.units.Unit: write unit=Unit.CLIENT, got"),
+        (rt.Relaxed, {"gradients": "linear-head"}, "write gradients=Gradients.LINEAR_HEAD, got"),
+        (SCORES, {"design": "poplation"}, "write design=Design.POPULATION, got"),
+    ],
+)
+def test_a_text_where_a_member_is_needed_is_answered_with_what_to_write(make, wrong, meant):
+    (name,) = wrong
+    with pytest.raises(ParameterError, match=f"^{name} must be .*{meant}"):
+        make(**wrong)
 
 
 def test_all_lists_who_cannot_be_answered():

@@ -11,8 +11,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
+from reticent import _check
 from reticent.errors import ParameterError
-from reticent.text import one_of
 
 MetaValue = str | int | float | bool | None
 
@@ -56,8 +56,7 @@ class Scores:
         lowest = min(member.min(), non_member.min())
         if lowest == max(member.max(), non_member.max()):
             raise ParameterError("scores", f"the constant {lowest:g}", "at least two different values")
-        if not isinstance(self.design, Design):
-            raise ParameterError("design", self.design, one_of(self.design, Design))
+        _check.strict_member(Design, design=self.design)
         object.__setattr__(self, "member", member)
         object.__setattr__(self, "non_member", non_member)
         object.__setattr__(self, "meta", MappingProxyType(_plain(self.meta)))

@@ -23,7 +23,6 @@ from reticent.mechanisms.sampling import (
 from reticent.mechanisms.units import CLIENT_NOTE, Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described
-from reticent.text import one_of
 
 DRAWS = {
     Sampler.POISSON: "poisson-draws",
@@ -109,10 +108,8 @@ class DPSGD(Mechanism):
         ):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
-        if not isinstance(self.sampler, Sampler):
-            raise ParameterError("sampler", self.sampler, one_of(self.sampler, Sampler))
-        if not isinstance(self.unit, Unit):
-            raise ParameterError("unit", self.unit, one_of(self.unit, Unit))
+        _check.strict_member(Sampler, sampler=self.sampler)
+        _check.strict_member(Unit, unit=self.unit)
         if self.unit is Unit.CLIENT and self.records_per_user is not None:
             hint = "left out with unit client: a client is protected with all its records"
             raise ParameterError("records_per_user", self.records_per_user, hint, shown=False)

@@ -73,8 +73,8 @@ def check_reaction(gradients: Gradients | None, known_share: float) -> None:
     Raises:
         ParameterError: a value is outside its domain, or a share is given for gradients that need none.
     """
-    if gradients is not None and not isinstance(gradients, Gradients):
-        raise ParameterError("gradients", gradients, f"one of {', '.join(Gradients)}")
+    if gradients is not None:
+        _check.strict_member(Gradients, gradients=gradients)
     if _check.fraction(known_share=known_share) > 0.0 and gradients not in FORMS:
         raise ParameterError(
             "known_share", known_share, "left out unless gradients is one-direction or linear-head", shown=False
