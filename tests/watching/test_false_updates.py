@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
+from reticent.watching import closer_looks
 from tests.conftest import some
 from tests.watching.loops import (
     BATCH,
@@ -77,6 +79,22 @@ class TestHiddenWrites:
             write(made[0])
         assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
         assert void(seen)
+
+    def test_a_pass_at_other_weights_after_the_watch_was_entered_again(self, monkeypatch):
+        """The first passes are looked at for certain each time, whatever the dice say of later ones."""
+        monkeypatch.setattr(closer_looks, "_PICK", SimpleNamespace(random=lambda: 1.0 - 1e-9))
+        made = model, *_ = private()
+        watch = rt.watch(*made[:3])
+        with watch:
+            run(*made, epochs=4)
+        assert not void(watch)
+        own = next(model.parameters())
+        kept = own.data
+        with watch:
+            own.data = kept + 0.5
+            model(records().tensors[0])
+            own.data = kept
+        assert Fault.WEIGHTS_CHANGED in watch.ledger.faults
 
     def test_a_head_from_least_squares(self):
         """The last layer overwritten by the best fit to raw records."""

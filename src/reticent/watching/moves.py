@@ -49,11 +49,11 @@ class Moves:
         self._usual: tuple[tuple[int, bool], ...] = ()
         self._steered: list[Any] = []
         self._memory = Memory()
-        self._forward = CloserLooks(_FIRST, _AFTER_FORWARD)
 
     def attach(self, model: Any) -> list[Callable[[], None]]:
         """Begin to follow; what is returned puts everything back."""
         self._weights = Weights(model)
+        self._forward = CloserLooks(_FIRST, _AFTER_FORWARD)
         self._own = {id(p) for p in self._weights.parameters}
         trained = [p for p in self._weights.parameters if p.requires_grad]
         self._ends = trained[:1] + trained[-1:]
