@@ -19,7 +19,7 @@ from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Laplace, Neighbouring
 from reticent.pairs import CurvePair
 from reticent.pairs.gaussian_mixture import GaussianMixture, log_mixture
-from reticent.risk import delta_at_epsilon
+from reticent.risk import delta_at_epsilon, epsilon_at_delta
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
@@ -37,6 +37,15 @@ def test_every_route_is_told_with_its_width():
     assert "too close to atomic" in nearly_atomic[1].failure
     assert nearly_atomic[1].width == math.inf
     assert "lattice of 65536 points" in [route.name for route in nearly_atomic]
+
+
+@pytest.mark.parametrize(
+    ("run", "delta", "width"), [(DPSGD(8.6, 0.047, 10), 1e-9, 3e-4), (DPSGD(2.5, 0.009, 11), 1e-10, 1e-2)], ids=str
+)
+def test_epsilon_has_digits_at_a_small_delta(run, delta, width):
+    """The advantage of both is known from one transform to 1e-9, and its curve ends above such a delta."""
+    found = WorstCase().assess(run, ADD).measure(epsilon_at_delta, delta)
+    assert found.lower <= found.upper <= found.lower * (1.0 + width)
 
 
 def test_a_route_that_fails_says_why(monkeypatch):

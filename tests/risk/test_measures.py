@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtri
 from scipy.stats import norm
 
+from reticent.adversaries import WorstCase
 from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
 from reticent.errors import ParameterError
+from reticent.mechanisms import Laplace
 from reticent.risk import (
     advantage,
     auc,
@@ -75,6 +78,14 @@ def test_epsilon_against_mpmath() -> None:
 
     expected = float(mpmath.findroot(lambda e: delta(e) - mpmath.mpf("1e-5"), 4))
     assert epsilon_at_delta(GaussianTradeOff(1.0), 1e-5) == pytest.approx(expected, rel=1e-10, abs=0)
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
+def test_mu_above_of_laplace_noise_is_where_both_errors_are_alike(scale: float) -> None:
+    """Their product is ``e^(-1/scale) / 4`` wherever both are small, and the shift is largest in the middle."""
+    exact = -2.0 * float(ndtri(0.5 * math.exp(-0.5 / scale)))
+    found = WorstCase().assess(Laplace(scale)).measure(mu_above)
+    assert found.upper == pytest.approx(exact, rel=1e-9, abs=0)
 
 
 def test_mu_above_of_a_subsampled_curve_is_the_largest_shift_on_a_fine_grid() -> None:

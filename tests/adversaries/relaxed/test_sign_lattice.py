@@ -116,6 +116,13 @@ def test_the_claim_of_a_search_is_no_less_than_the_whole_curve(run: DPSGD) -> No
     assert rough(EPSILONS) == pytest.approx(common_sign(run).optimistic.delta(EPSILONS), rel=2e-3, abs=1e-9)
 
 
+def test_the_claim_of_a_search_is_no_less_where_one_direction_ends_and_the_other_leads() -> None:
+    run = DPSGD(2.0, 0.1, 100)
+    bound, whole, epsilons = sign_at_most(run), relaxed_dpsgd(run), np.linspace(0.0, 4.0, 2001)
+    assert bound is not None
+    assert np.all(bound.delta(epsilons) >= whole.pessimistic.delta(epsilons) * (1.0 - 1e-12))
+
+
 @pytest.mark.parametrize("run", [DPSGD(1.0, 0.3, 1), DPSGD(1.0, 1.0, 3)], ids=["one step", "all data"])
 def test_a_search_reads_the_curve_where_that_is_a_formula(run: DPSGD) -> None:
     assert sign_at_most(run) is None
