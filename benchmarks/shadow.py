@@ -1,8 +1,9 @@
 """64 shadow models on Adult at once against one after the other: the same batches, the same weights at the end.
 
 Adult's 32,561 training records with 108 columns, one hidden layer of 128, batches of 64, plain SGD without clipping or
-noise (the peer has none). Work is the same in every epoch, so the interleaved ratio is taken over a part of an epoch;
-the whole of ten epochs is run once, through tasks and run directory, for its time and memory.
+noise (the peer has none). Work is the same in every epoch, so the interleaved ratio is taken over the steps of a part
+of an epoch; models and optimisers, which a run makes once, are made before the clock starts, on both sides. The whole
+of ten epochs is run once, through tasks and run directory, for its time and memory.
 """
 
 from __future__ import annotations
@@ -57,36 +58,39 @@ def modules() -> list[nn.Module]:
     return [build_model(CONFIG.model, (108,), 2, seed) for seed in range(MODELS)]
 
 
-def one_after_the_other(features: torch.Tensor, labels: torch.Tensor, batches: torch.Tensor) -> list[nn.Module]:
-    """The peer: a plain torch loop."""
-    trained = modules()
-    for module, order in zip(trained, batches, strict=True):
-        optimiser = torch.optim.SGD(module.parameters(), lr=LEARNING_RATE)
-        for batch in order:
-            optimiser.zero_grad()
-            nn.functional.cross_entropy(module(features[batch]), labels[batch]).backward()
-            optimiser.step()
-    return trained
+class Training:
+    """Both sides on the same batches, from the same weights."""
 
+    def __init__(self, make: Callable[[list[nn.Module]], Stacked]) -> None:
+        x, y = records()
+        rng = np.random.default_rng(0)
+        self._make, self.features, self._labels = make, torch.from_numpy(x), torch.from_numpy(y)
+        self.batches = torch.from_numpy(rng.integers(0, len(x), size=(STEPS, MODELS, BATCH)))
+        self.renew()
 
-def at_once(
-    make: Callable[[list[nn.Module]], Stacked], features: torch.Tensor, labels: torch.Tensor, batches: torch.Tensor
-) -> list[Stacked]:
-    """Ours, in the blocks in which shadow models are trained."""
-    trained = []
-    everything = modules()
-    ones, buffers = torch.ones(BLOCK, BATCH), Buffers()
-    for start in range(0, MODELS, BLOCK):
-        block = make(everything[start : start + BLOCK])
-        optimiser = torch.optim.SGD(block.parameters, lr=LEARNING_RATE)
-        for step in range(batches.shape[1]):
-            batch = batches[start : start + BLOCK, step]
-            block.add_gradients(buffers.rows("x", features, batch), buffers.rows("y", labels, batch), ones, None)
-            for parameter in block.parameters:
-                parameter.grad.div_(BATCH)
-            optimiser.step()
-        trained.append(block)
-    return trained
+    def renew(self) -> None:
+        """New models and optimisers with the first weights; not timed."""
+        self.alone = modules()
+        self.blocks = [self._make(self.alone[start : start + BLOCK]) for start in range(0, MODELS, BLOCK)]
+        self._singly = [torch.optim.SGD(module.parameters(), lr=LEARNING_RATE) for module in self.alone]
+        self._jointly = [torch.optim.SGD(block.parameters, lr=LEARNING_RATE) for block in self.blocks]
+
+    def one_after_the_other(self) -> None:
+        """The peer: a plain torch loop."""
+        for number, (module, optimiser) in enumerate(zip(self.alone, self._singly, strict=True)):
+            for batch in self.batches[:, number]:
+                optimiser.zero_grad()
+                nn.functional.cross_entropy(module(self.features[batch]), self._labels[batch]).backward()
+                optimiser.step()
+
+    def at_once(self) -> None:
+        """Ours, in the blocks in which shadow models are trained."""
+        weights, buffers = torch.full((BLOCK, BATCH), 1.0 / BATCH), Buffers()
+        for number, (block, optimiser) in enumerate(zip(self.blocks, self._jointly, strict=True)):
+            for batch in self.batches[:, BLOCK * number : BLOCK * (number + 1)]:
+                x, y = buffers.rows("x", self.features, batch), buffers.rows("y", self._labels, batch)
+                block.add_gradients(x, y, weights, None)
+                optimiser.step()
 
 
 def difference(blocks: list[Stacked], alone: list[nn.Module]) -> float:
@@ -105,8 +109,8 @@ def arithmetic(features: torch.Tensor, batches: torch.Tensor) -> None:
     into, out = torch.randn(BLOCK, features.shape[1], hidden), torch.randn(BLOCK, hidden, classes)
     upper, last = torch.randn(BLOCK, BATCH, hidden), torch.randn(BLOCK, BATCH, classes)
     for start in range(0, MODELS, BLOCK):
-        for step in range(batches.shape[1]):
-            rows = features[batches[start : start + BLOCK, step]]
+        for batch in batches[:, start : start + BLOCK]:
+            rows = features[batch]
             torch.bmm(rows, into)
             torch.bmm(upper, out)
             torch.bmm(upper.mT, last)
@@ -119,24 +123,21 @@ def ratio_row(
 ) -> Row:
     """Interleaved times on the same batches."""
     torch.set_num_threads(threads)
-    x, y = records()
-    features, labels = torch.from_numpy(x), torch.from_numpy(y)
-    rng = np.random.default_rng(0)
-    batches = torch.from_numpy(rng.integers(0, len(x), size=(MODELS, STEPS, BATCH)))
-    ratios = interleave(
-        lambda: at_once(make, features, labels, batches),
-        lambda: one_after_the_other(features, labels, batches),
-        REPEATS,
-    )
-    error = difference(at_once(make, features, labels, batches), one_after_the_other(features, labels, batches))
+    training = Training(make)
+    ratios = interleave(training.at_once, training.one_after_the_other, REPEATS, before=training.renew)
+    training.renew()
+    training.at_once()
+    training.one_after_the_other()
+    error = difference(training.blocks, training.alone)
     spreads = spread(ratios)
     met = spreads["median"] >= goal and error <= 1e-4
     floor = limit(
         "the batched products",
-        lambda: arithmetic(features, batches),
-        lambda: at_once(make, features, labels, batches),
+        lambda: arithmetic(training.features, training.batches),
+        training.at_once,
         spreads["median"],
         REPEATS,
+        before=training.renew,
     )
     return Row(
         work=f"64 MLPs on Adult, {name}, {threads} thread{'s' * (threads > 1)}",

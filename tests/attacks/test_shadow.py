@@ -109,12 +109,17 @@ class _WithSpare(nn.Sequential):
         self.spare = nn.Parameter(torch.ones(2))
 
 
+def _plain():
+    return nn.Sequential(nn.Flatten(), nn.Linear(16, 3), nn.ReLU(), nn.Linear(3, 2))
+
+
 @pytest.mark.parametrize("clip", [0.5, None])
-def test_any_module_can_be_stacked(clip):
+@pytest.mark.parametrize(("make", "kind"), [(_WithSpare, StackedModules), (_plain, StackedMLP)])
+def test_any_module_can_be_stacked(make, kind, clip):
     torch.manual_seed(0)
-    modules = [_WithSpare() for _ in range(2)]
+    modules = [make() for _ in range(2)]
     models = stack(modules)
-    assert isinstance(models, StackedModules)
+    assert isinstance(models, kind)
     x, y, weights = torch.randn(2, 6, 1, 4, 4), torch.randint(0, 2, (2, 6)), torch.ones(2, 6)
     weights[1, 0] = 0.0  # left out
     models.add_gradients(x, y, weights, clip)

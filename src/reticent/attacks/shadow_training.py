@@ -176,7 +176,8 @@ def train_stacked(
     for mean in averages:
         mean.begin(models.parameters, steps)
     for step in range(steps):
-        index, weights = _pad([chosen[next(stream)] for chosen, stream in zip(members, streams, strict=True)])
+        batches = [chosen[next(stream)] for chosen, stream in zip(members, streams, strict=True)]
+        index, weights = _pad(batches, 1.0 / settings.divisor)
         where = torch.from_numpy(index).to(features.device)
         models.add_gradients(
             buffers.rows("x", features, where),
@@ -184,9 +185,7 @@ def train_stacked(
             torch.from_numpy(weights).to(features.device),
             config.max_grad_norm,
         )
-        _add_noise(models.parameters, noise, settings.noise_multiplier * settings.max_grad_norm)
-        for gradient in _gradients(models.parameters):
-            gradient.div_(settings.divisor)
+        _add_noise(models.parameters, noise, settings.noise_multiplier * settings.max_grad_norm / settings.divisor)
         optimiser.step()
         for mean in averages:
             mean.add(step)
@@ -210,14 +209,14 @@ def _averages(config: TrainConfig) -> list[WeightAverage]:
     return [] if config.average_last is None else [WeightAverage(config.average_last)]
 
 
-def _pad(batches: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Batches of different sizes as a rectangle, and weights that blank what was added."""
+def _pad(batches: list[np.ndarray], weight: float) -> tuple[np.ndarray, np.ndarray]:
+    """Batches of different sizes as a rectangle, and each record's ``weight``, 0 for what was added."""
     longest = max(1, *(len(batch) for batch in batches))
     index = np.zeros((len(batches), longest), dtype=np.int64)
     weights = np.zeros((len(batches), longest), dtype=np.float32)
     for row, batch in enumerate(batches):
         index[row, : len(batch)] = batch
-        weights[row, : len(batch)] = 1.0
+        weights[row, : len(batch)] = weight
     return index, weights
 
 
