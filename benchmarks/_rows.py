@@ -33,8 +33,8 @@ class Row:
         peer: what it is compared with, on the same work.
         ratio: peer's time over ours: ``min``, ``median``, ``max`` over the repeats.
         error: our error against the reference, in the unit that ``goal`` names.
-        goal: what is to be reached, in words.
-        met: whether it is.
+        goal: what is to be reached, in words; of a row without a goal, what a reader must know instead.
+        met: whether it is; None where there is no goal.
         notes: what a reader must know.
         limit: what no code for this work can save, and the ratio if ours took nothing else; None where nobody asked.
         moonshot: the ratio that this project dreams of.
@@ -45,7 +45,7 @@ class Row:
     ratio: dict[str, float]
     error: float | None
     goal: str
-    met: bool
+    met: bool | None
     notes: dict[str, object] = field(default_factory=dict)
     limit: Limit | None = None
     moonshot: float | None = None
@@ -131,7 +131,7 @@ def row_as_text(row: dict[str, object]) -> str:
     """Work, ratios, error, and whether the goal is met."""
     ratio = row["ratio"]
     assert isinstance(ratio, dict)
-    mark = "met" if row["met"] else "NOT MET"
+    mark = "no goal" if row["met"] is None else "met" if row["met"] else "NOT MET"
     numbers = f"{ratio['min']:9.3g} {ratio['median']:9.3g} {ratio['max']:9.3g}"
     error = "" if row["error"] is None else f"{row['error']:.3g}"
     return f"{row['work']:52s} {numbers}  error {error:9s} {mark:8s} {row['goal']}"

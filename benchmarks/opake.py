@@ -1,10 +1,11 @@
 """All default numbers through the public path beside ``opake-accounting`` (Rust): ``python -m benchmarks.opake``.
 
 Both sides give the advantage, epsilon at 1e-5 and powers at 1e-4 to 1e-1 of the runs c1 to c5, in turn and in one
-process, in CPU seconds on one thread. Ours is ``rt.assess`` with every number of its report. opake is asked at its own
-spacing of 1e-4, at 1e-5 and at 3e-6; none that ends within minutes has our errors. Its extension does not load on
-Python 3.11: where the Python that runs this lacks it, ``OPAKE_PYTHON`` names one that has both (on 3.13,
-``pip install -e ".[dev]" opake-accounting``). Without that there is no row.
+process, in CPU seconds on one thread. Ours is ``rt.assess`` with every number of its report. Errors are equal at no
+spacing of opake. So each run is asked at the spacing where its advantage is closest, and there is the goal; rows of
+coarser ones say what less costs, and have none. Its extension does not load on Python 3.11: where the Python that runs
+this lacks it, ``OPAKE_PYTHON`` names one that has both (on 3.13, ``pip install -e ".[dev]" opake-accounting``).
+Without that there is no row.
 """
 
 from __future__ import annotations
@@ -24,37 +25,35 @@ from benchmarks._rows import Row, forget, main, spread
 
 ROOT = Path(__file__).parents[1]
 DELTA, ALPHAS = 1e-5, (1e-4, 1e-3, 1e-2, 1e-1)
-SPACINGS = (1e-4, 1e-5, 3e-6)
+COARSE = (1e-4, 1e-5)
+CLOSEST = {"c1": 3e-6, "c2": 3e-6, "c3": 3e-6, "c4": 3e-6, "c5": 1e-6}
+"""Of 1e-4, 1e-5, 3e-6, 1e-6 and 3e-7: finer ones move away from the truth, or are refused (c3)."""
 REPEATS = 2
 GOAL = 20.0
 
 
 def rows() -> Iterator[Row]:
-    """One for each run and spacing, and the geometric mean of each spacing."""
+    """One for each run and spacing, and the geometric mean of those with the goal."""
     try:
         core = importlib.import_module("opake.api.accounting.core.opake_accounting")
     except ImportError:
         yield from _elsewhere()
         return
     cases = json.loads((ROOT / "tests" / "golden" / "composition.json").read_text())["reference"]
-    for spacing in SPACINGS:
-        found = [_row(core, spacing, case) for case in cases]
-        yield from found
-        medians = [row.ratio["median"] for row in found]
-        mean = statistics.geometric_mean(medians)
-        total = {"min": min(medians), "median": mean, "max": max(medians)}
-        yield Row(
-            work="all default numbers, geometric mean",
-            peer=_peer(spacing),
-            ratio=total,
-            error=None,
-            goal=f"{GOAL:g}x geometric mean (in the column of medians)",
-            met=mean >= GOAL,
-        )
-
-
-def _peer(spacing: float) -> str:
-    return f"opake-accounting, spacing {spacing:g}"
+    for spacing in COARSE:
+        yield from (_row(core, spacing, case) for case in cases)
+    found = [_row(core, CLOSEST[case["name"]], case, goal=GOAL) for case in cases]
+    yield from found
+    medians = [row.ratio["median"] for row in found]
+    mean = statistics.geometric_mean(medians)
+    yield Row(
+        work="all default numbers, geometric mean",
+        peer="opake-accounting, where its advantage is closest",
+        ratio={"min": min(medians), "median": mean, "max": max(medians)},
+        error=None,
+        goal=f"{GOAL:g}x geometric mean (in the column of medians)",
+        met=mean >= GOAL,
+    )
 
 
 def _elsewhere() -> Iterator[Row]:
@@ -71,7 +70,7 @@ def _elsewhere() -> Iterator[Row]:
         yield Row(**row)
 
 
-def _row(core: Any, spacing: float, case: dict[str, Any]) -> Row:
+def _row(core: Any, spacing: float, case: dict[str, Any], goal: float | None = None) -> Row:
     run = case["noise_multiplier"], case["sample_rate"], case["steps"]
     ratios, ours, theirs = [], 0.0, 0.0
     _ours(run)
@@ -80,14 +79,14 @@ def _row(core: Any, spacing: float, case: dict[str, Any]) -> Row:
         spent, ours = _timed(lambda: _ours(run))
         peer, theirs = _timed(lambda: _theirs(core, spacing, run))
         ratios.append(peer / spent)
-    exact = case["advantage"]
+    exact, wanted = case["advantage"], f"{goal:g}x; " if goal else ""
     return Row(
         work=f"all default numbers, {case['name']}",
-        peer=_peer(spacing),
+        peer=f"opake-accounting, spacing {spacing:g}",
         ratio=spread(ratios),
         error=ours - exact,
-        goal=f"{GOAL:g}x; error of the advantage {abs(ours - exact):.0e}, theirs {theirs - exact:.0e}",
-        met=statistics.median(ratios) >= GOAL,
+        goal=wanted + f"error of the advantage {abs(ours - exact):.0e}, theirs {theirs - exact:.0e}",
+        met=statistics.median(ratios) >= goal if goal else None,
     )
 
 

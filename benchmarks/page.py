@@ -67,7 +67,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         row["peer"],
         *(_number(ratio[key]) for key in ("min", "median", "max")),
         row["goal"],
-        "yes" if row["met"] else "**no**",
+        "no goal" if row["met"] is None else "yes" if row["met"] else "**no**",
         _number(floor["ratio"]) if floor else "",
         "" if moonshot is None else _number(moonshot) if ratio["median"] >= moonshot else f"**{_number(moonshot)}**",
     ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from benchmarks import page
-from benchmarks._rows import forget
+from benchmarks._rows import forget, row_as_text
 from reticent.accountants import compose, worst_case
 from reticent.adversaries.relaxed.dimension import relaxed_in
 from reticent.adversaries.relaxed.sign import common_sign
 from reticent.mechanisms import DPSGD, Neighbouring
 
 
-def row(median: float, *, met: bool) -> dict[str, object]:
+def row(median: float, *, met: bool | None) -> dict[str, object]:
     ratio = {"min": median / 2.0, "median": median, "max": 2.0 * median}
     return {"work": "a map", "peer": "theirs", "ratio": ratio, "error": None, "goal": "10 times", "met": met}
 
@@ -31,6 +31,12 @@ def test_a_table_is_replaced_and_others_stay() -> None:
     assert "| a map | theirs | 617 | 1,234 | 2,469 | 10 times | **no** |" in after
     assert "old" not in after
     assert after.endswith("b\n" + other)
+
+
+def test_a_row_without_a_goal_is_neither_met_nor_missed() -> None:
+    text = page.table({"measured": "2026-01-01", "load": [0.1, 1.0], "rows": [row(8.0, met=None)]})
+    assert "| 10 times | no goal |" in text
+    assert "no goal" in row_as_text(row(8.0, met=None))
 
 
 def test_limit_and_moonshot_stand_beside_what_was_reached() -> None:
