@@ -20,6 +20,7 @@ from reticent.adversaries import WorstCase
 from reticent.auditing import Scores, audit
 from reticent.certificates.audit_page import render_audit
 from reticent.certificates.build import certify, certify_run, public
+from reticent.certificates.catalogue import languages
 from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
@@ -72,6 +73,10 @@ def pages(certificate: Certificate, tmp_path_factory: pytest.TempPathFactory) ->
     rng = np.random.default_rng(1)
     claims = {"mu 1": GaussianTradeOff(1.0), TURNED: GaussianTradeOff(2.0)}
     scores = Scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300), {"attack": TURNED, "seed": 1})
+    longest = {
+        "persons": public(certify_run(of_persons(), None, declared_by_a_clinic())),
+        "judged": judged_and_signed(public(certificate), tmp_path_factory.mktemp("keys")),
+    }
     return {
         "audit": render_audit(audit(scores, claims), claims, private=True),
         "public": render_html(public(certificate)),
@@ -80,8 +85,11 @@ def pages(certificate: Certificate, tmp_path_factory: pytest.TempPathFactory) ->
         "german": render_html(public(certificate), language_of("de")),
         "french": render_html(public(certificate), language_of("fr")),
         "plan": render_html(public(planned())),
-        "persons": render_html(public(certify_run(of_persons(), None, declared_by_a_clinic()))),
-        "judged": render_html(judged_and_signed(public(certificate), tmp_path_factory.mktemp("keys"))),
+        **{
+            f"{kind}-{code}": render_html(document, language_of(code))
+            for kind, document in longest.items()
+            for code in languages()
+        },
     }
 
 
@@ -167,18 +175,22 @@ def test_axe_finds_nothing_serious(opened: Any, name: str, width: int, scheme: s
     assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
 
 
-@pytest.mark.parametrize("name", ["public", "plan", "persons", "judged"])
+@pytest.mark.parametrize(
+    "name", ["public", "plan", *(f"{kind}-{code}" for kind in ("persons", "judged") for code in languages())]
+)
 def test_it_prints_on_two_sheets_with_a_foot_and_nothing_cut(opened: Any, tmp_path: Path, name: str) -> None:
     reader = pytest.importorskip("pypdf", reason="needs pypdf: pip install 'reticent[browser]'")
     page = opened(name)
     path = Path(os.environ.get("RETICENT_SCREENSHOTS", tmp_path)) / f"{name}.pdf"
     page.pdf(path=path, prefer_css_page_size=True)
+    language = language_of(page.get_attribute("html", "lang"))
+    model = "".join(language.text("fingerprint of the model").split())
     sheets = reader.PdfReader(path).pages
     assert len(sheets) == 2
     for number, sheet in enumerate(sheets, 1):
         foot = normalize("NFKC", "".join(sheet.extract_text().split()))
         assert f"{number}/2" in foot
-        assert "·fingerprintofthemodel" in foot
+        assert f"·{model}" in foot
     printed = normalize("NFKC", "".join("".join(sheet.extract_text() for sheet in sheets).split()))
     words = " ".join(page.evaluate(TEXTS)).split()
     assert len(words) > 800

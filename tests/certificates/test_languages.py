@@ -22,7 +22,18 @@ from reticent.certificates.page import embedded, first_difference, page_language
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Sampler, Selection
+from reticent.mechanisms import (
+    DPSGD,
+    FilteredGaussian,
+    Gaussian,
+    Guarantee,
+    Laplace,
+    Ledger,
+    MatrixMechanism,
+    RandomisedResponse,
+    Sampler,
+    Selection,
+)
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Geometric
 from reticent.risk.report import Questions
@@ -31,6 +42,7 @@ from tests.certificates.test_page_answers import POLICY
 
 TRANSLATED = [code for code in languages() if code != "en"]
 DECLARED = Declaration(subject="s", created="2026-01-01")
+NOTHING_ACCEPTED = POLICY.model_copy(update={"accept_conditions": ()})
 SECRET = Questions(fprs=(0.01,), priors=(0.5, 0.1), secret_bits=(13.29,), guesses=(10,))
 
 
@@ -48,8 +60,13 @@ def kinds() -> dict[str, Certificate]:
         "a question without an answer": certify(Laplace(3.0, sample_rate=0.5), DECLARED),
         "shuffled": certify(DPSGD(3.0, 0.25, 8, sampler=Sampler.SHUFFLED), DECLARED, adversaries=who[:1]),
         "matrix": certify(MatrixMechanism(3.0, 4), DECLARED, adversaries=who[:1]),
+        "guarantee": certify(Guarantee(1.0), DECLARED, adversaries=who[:1]),
+        "randomised response": certify(RandomisedResponse(0.3), DECLARED, adversaries=who[:1]),
+        "filtered": certify(FilteredGaussian(0.1), DECLARED, adversaries=who[:1]),
+        "low enough, not checked": certify(person, DECLARED, adversaries=who[:1], policy=NOTHING_ACCEPTED),
         "nothing hidden": certify(Gaussian(0.01), DECLARED, adversaries=who[:1]),
         "watched": reticent.certify(poisson(), subject="s").certificate,
+        "watched, secure": reticent.certify(poisson(randomness="secure generator"), subject="s").certificate,
         "watched, shuffled": reticent.certify(shuffled(), subject="s").certificate,
     }
 

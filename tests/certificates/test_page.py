@@ -12,14 +12,15 @@ from html.parser import HTMLParser
 import pytest
 
 import reticent as rt
-from reticent.adversaries import WorstCase, everybody
+from reticent.adversaries import MembershipGame, WorstCase, everybody
 from reticent.certificates.build import certify, public
 from reticent.certificates.page import embedded, first_difference, is_page, render_html
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.schema import Certificate, CertifiedAssessment, Declaration
 from reticent.certificates.sentences import _above
 from reticent.certificates.words import GLOSSARY
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Gaussian
+from reticent.risk.report import Questions
 from reticent.text import printable
 
 HOSTILE = "<script>alert(1)</script></title></template>\"'&{{ 7*7 }}"
@@ -168,6 +169,31 @@ def test_the_answer_says_what_an_accusation_is_worth() -> None:
         "the model 10%" in shown
     )
     assert "90.0" not in shown.partition("<h2")[2].partition("</table>")[0]
+
+
+def test_beside_the_headline_is_how_sure_somebody_can_be_who_accuses_few() -> None:
+    """At even odds, tpr / (tpr + fpr) of the accusations are right."""
+    demo = rt.dpsgd(noise_multiplier=4.0, batch_size=64, dataset_size=455, epochs=40)
+    both, declared = (WorstCase(), MembershipGame()), Declaration(subject="the demo", created="2026-01-01")
+    document = certify(demo, declared, adversaries=both)
+    used, versions = (
+        one.tpr_at_fpr["0.001"].value / (one.tpr_at_fpr["0.001"].value + 0.001) for one in worst(document)
+    )
+    top = render_html(document).partition("<table")[0]
+    said = re.search(
+        r"can be surer: with 0\.1% false alarms, at most ([\d.]+)% of the accusations are right, if both", top
+    )
+    other = re.search(r"Asked which of two possible records was used: at most ([\d.]+)%\.", top)
+    for found, share in ((said, used), (other, versions)):
+        assert found is not None
+        assert 0 <= float(found[1]) - 100 * share < 0.11
+    assert 0.5 < used < versions < 1
+    for asked in (Questions(fprs=(0.1,)), Questions(priors=(0.1,))):
+        assert "can be surer" not in render_html(certify(demo, declared, adversaries=both[:1], questions=asked))
+
+
+def worst(document: Certificate) -> list[CertifiedAssessment]:
+    return [one for one in document.assessments if one.adversary == "worst-case"]
 
 
 def test_a_secret_is_on_the_page_where_it_was_asked_for_with_what_it_needs() -> None:

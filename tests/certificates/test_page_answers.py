@@ -54,7 +54,7 @@ def test_a_verdict_that_was_turned_or_a_limit_that_was_moved_is_found(judged: Ce
 
 def test_without_a_policy_nobody_is_said_to_have_decided() -> None:
     page = render_html(certify(Gaussian(2.0), DECLARED, adversaries=(WorstCase(),)))
-    assert "No threshold was set" in page
+    assert "No policy is part of this certificate" in page
     assert "policy says" not in page
 
 
@@ -89,9 +89,7 @@ def test_two_certificates_of_one_model_show_it_and_what_then_holds() -> None:
     page = render_html(certify(Gaussian(2.0), named, adversaries=(WorstCase(),)))
     assert f"<dt>Model</dt><dd>fingerprint <code>{'ab' * 8}…</code></dd>" in page.partition("</header>")[0]
     assert "is of the same model: risks do not add up" in page
-    assert (
-        "the lower holds, if what it rests on holds. If they describe the training differently, one is wrong." in page
-    )
+    assert "go by the higher one until you know why. The lower one holds too, if what it rests on holds." in page
     nameless = render_html(certify(Gaussian(2.0), DECLARED, adversaries=(WorstCase(),)))
     assert "<dt>Model</dt><dd>not named</dd>" in nameless
     assert "with this fingerprint" not in nameless

@@ -26,7 +26,8 @@ def sampled() -> Certificate:
 
 def test_the_headline_answers_both_questions_and_says_what_must_stay_hidden(sampled) -> None:
     assert re.match(
-        r"Asked whether a given record was used, an attacker is right at most [\d.]+% of the time\. Without the ",
+        r"Asked whether a given record was used, an attacker is right at most [\d.]+% of the time, "
+        r"if both answers are equally likely beforehand\. Without the ",
         sampled.headline,
     )
     second = "Asked which of two possible records was used, an attacker is right at most "

@@ -35,7 +35,7 @@ EVERYWHERE = (
 )
 OWN = {
     "plan": (
-        "No threshold was set",
+        "No policy is part of this certificate",
         "Nobody: the document is not signed",
         "Stop: can one person have several records?",
         "Plan: nobody saw a run.",
@@ -55,11 +55,11 @@ OWN = {
         "people who contributed more than 1 record",
         "The issuer declares: each person contributed",
     ),
-    "clients": ("No threshold was set", "people with several clients", "Plan: nobody saw a run."),
+    "clients": ("No policy is part of this certificate", "people with several clients", "Plan: nobody saw a run."),
 }
 NEVER = {
     "plan": ("policy says", "Checked in the run", "Recorded by", "do not rely on it from"),
-    "run with a policy": ("Plan:", "policy says: yes", "No threshold"),
+    "run with a policy": ("Plan:", "policy says: yes", "No policy is part"),
     "signed, one record each": ("Stop:", "Nobody: the document", "policy says: no"),
     "clients": ("Stop:", "policy says"),
 }

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+import html
 import re
+from pathlib import Path
 
 import pytest
 
+import reticent
 from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed, WorstCase
 from reticent.certificates import words
-from reticent.certificates.build import certify, public
+from reticent.certificates.build import certify, certify_run, public
 from reticent.certificates.derive import PRIVATE
 from reticent.certificates.numbers import tables
 from reticent.certificates.page import _css, render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.sentences import even_guess, percent
+from reticent.certificates.signature import signed, write_key_pair
 from reticent.certificates.verdicts import unchecked, unjudged, verdicts
 from reticent.certificates.words import glossary
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
+from reticent.mechanisms import (
+    DPSGD,
+    MECHANISMS,
+    FilteredGaussian,
+    Gaussian,
+    Guarantee,
+    Ledger,
+    MatrixMechanism,
+    Neighbouring,
+    RandomisedResponse,
+    Selection,
+)
 from reticent.mechanisms.units import Unit
+from reticent.pairs import Geometric
+from reticent.signing.keys import load_private_key
 from tests.certificates.conftest import make_ledger
+from tests.certificates.ledgers import poisson
 
 DECLARED = Declaration(subject="s", created="2026-01-01")
 ACCEPTED = ["public-divisor", "poisson-draws", "clipped", "planned-steps", "start-weights"]
@@ -48,10 +66,22 @@ def test_a_number_that_is_low_enough_but_rests_on_what_nobody_checked_says_both(
     assert re.fullmatch(r"Reached: [\d.]+%, low enough", said[1][1])
     assert said[2][0] == "Epsilon at most 0.01 at delta 0.00001 (used or not)"
     assert said[2][1].endswith(", too high")
-    assert said[1][-1] == "But it counts only if what is named below is checked"
+    assert said[1][-1] == "So this number is met. Not met: what is named below must be checked"
     assert len(said[2]) == 2  # too high, checked or not
     assert [one.met for one in verdicts(judged)] == [True, False, False]
     assert unchecked(judged) == [("No person contributed more records than is stated.", "the issuer only says so")]
+
+
+def test_a_number_that_is_low_enough_but_claimed_too_weakly_says_both() -> None:
+    limit = {**RIGHT, "adversary": "relaxed", "at_most": 0.99, "parameters": {"dimension": 5}}
+    weak = certify(RUN, DECLARED, adversaries=(WorstCase(), Relaxed(5)), policy=of(limit))
+    records = [
+        one.model_copy(update={"claim": "estimate", "conditions": []}) if one.adversary == "relaxed" else one
+        for one in weak.assessments
+    ]
+    (said,) = [one.says for one in verdicts(weak.model_copy(update={"assessments": records})) if len(one.says) == 3]
+    assert said[1].endswith("low enough")
+    assert said[2] == "So this number is met. Not met: the claim is estimate, the policy wants bound"
 
 
 def test_what_no_limit_judges_is_named_with_its_number(judged: Certificate) -> None:
@@ -156,8 +186,34 @@ def test_words_are_explained_where_they_occur() -> None:
     assert not {"estimate", "dpsgd", "poisson", "add-remove, replace"} & set(plain)
     trained = dict(glossary(certify(RUN, DECLARED, adversaries=BOTH)))
     assert {"clip norm, noise multiplier", "dpsgd", "poisson", "add-remove, replace"} <= set(trained)
+    kinds = {"guarantee", "matrix", "randomised-response", "filtered-gaussian", "selection"}
+    assert not kinds & (set(plain) | set(trained))
+    for release in (Guarantee(1.0), MatrixMechanism(3.0, 4), RandomisedResponse(0.3), FilteredGaussian(0.1)):
+        of_this_kind = dict(glossary(certify(release, DECLARED, adversaries=(WorstCase(),))))
+        assert kinds & set(of_this_kind) == {release.name}
+    best = Selection(Gaussian(3.0), Geometric(5))
+    for release in (best, Ledger((Gaussian(2.0), best))):
+        assert "selection" in dict(glossary(certify(release, DECLARED, adversaries=(WorstCase(),))))
     clients = glossary(certify(DPSGD(2.0, 0.25, 8, unit=Unit.CLIENT), DECLARED, adversaries=(WorstCase(),)))
     assert [word for word, _ in clients if word in ("client", "record")] == ["client"]
+
+
+def test_every_kind_of_release_is_explained() -> None:
+    assert set(MECHANISMS) <= {word for word, _ in words._OCCASIONAL}
+
+
+def test_noise_that_was_checked_says_what_the_program_looked_at() -> None:
+    made = Declaration(subject="s", created="2026-11-22")
+    run = render_html(public(certify_run(make_ledger(), None, made)))
+    assert "The noise came from the secure generator of the operating system, and no seed of it was kept." in run
+    secure = render_html(reticent.certify(poisson(randomness="secure generator"), subject="s").certificate)
+    assert "When the loop ended, its optimizer took noise from a secure generator." in secure
+    for page in (run, secure):
+        line = page.partition("Nobody can predict or repeat the noise")[2]
+        assert line.startswith("; its seed would reveal it. Looked at: the source only.")
+    unseen = render_html(reticent.certify(poisson(), subject="s").certificate)
+    assert "Nobody can predict or repeat the noise" in unseen
+    assert "Looked at" not in unseen
 
 
 def test_sentences_for_an_assessment_are_there_only_where_something_is_proven() -> None:
@@ -185,7 +241,25 @@ def test_sentences_for_an_assessment_say_all_that_the_page_says(judged: Certific
     listed = {title.partition(":")[0]: len(lines) for title, lines in words.conditions(plan)}
     assert listed == {"Taken on trust": 7, "Declared": 5}
     assert "7 points on trust, 5 only declared by the issuer, 0 checked by the issuer’s own program." in said
-    assert "The issuer’s policy says: no." in sentences_in(render_html(judged))
+    said = sentences_in(render_html(judged))
+    ((question, share),) = unjudged(judged)
+    assert f"The issuer’s policy says: no. Not judged by this policy: {question} (at most {share})." in html.unescape(
+        said
+    )
+    assert "Date of the certificate: 2026-01-01; no date of expiry was set. Nobody signed it." in said
+
+
+def test_sentences_for_an_assessment_name_the_signature_and_the_expiry(judged: Certificate, tmp_path: Path) -> None:
+    write_key_pair(tmp_path / "key", tmp_path / "key.pub")
+    until = DECLARED.model_copy(update={"expires": "2027-01-01"})
+    whole = signed(judged.model_copy(update={"declared": until}), load_private_key(tmp_path / "key"))
+    page = render_html(whole)
+    said, key = sentences_in(page), whole.signatures[0].keyid[:16]
+    assert "Date of the certificate: 2026-01-01; do not rely on it from 2027-01-01 on. It claims to be signed" in said
+    assert said.endswith(f"check that with the key {key}… before you rely on it.”")
+    assert "Nobody signed it" not in said
+    assert "(the signature is not checked here)" in page.partition("</header>")[0]
+    assert "not checked here" not in render_html(judged)
 
 
 def test_a_point_that_must_be_checked_is_told_from_those_that_the_policy_accepts(judged: Certificate) -> None:

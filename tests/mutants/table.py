@@ -145,6 +145,7 @@ MUTANTS = (
     Mutant("a run that stopped counts what ran", "reticent/records/run_ledger.py", "planned = replace(self._equal_steps(), steps=max(self.steps, self.planned_steps))", "planned = self._equal_steps()", "tests/records/test_vouched.py"),
     Mutant("a run that stopped: the noise of its first step", "reticent/records/run_ledger.py", "return min(noises), max(rates), min(norms)", "return noises[0], max(rates), min(norms)", "tests/records/test_vouched.py"),
     Mutant("headline: draws may be seen", "reticent/certificates/sentences.py", 'return [about(HIDDEN_DRAWS, records)] if drawn and limited(worst) else []', "return []", "tests/certificates/test_sentences.py"),
+    Mutant("headline: accusations that are easy", "reticent/certificates/answers.py", "found, records = min(few), ", "found, records = max(few), ", "tests/certificates/test_page.py"),
     Mutant("sentence: without its condition", "reticent/certificates/sentences.py", "needs = [one.known.says for one in record.conditions if one.known.weakens]", "needs: list[str] = []", "tests/certificates/test_sentences.py"),
     Mutant("power: rounding", "reticent/accountants/_power.py", "np.roll(mass, (peak - first) % points), 0.0), float(rounding)", "np.roll(mass, (peak - first) % points), 0.0), 0.0", TERMS + "::test_power_bounds_its_rounding"),
     Mutant("power: mass outside", "reticent/accountants/_power.py", "    return float(np.exp(best))", "    return 0.0", TERMS + "::test_mass_outside_a_window_is_bounded"),

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
-from reticent.adversaries import ADVERSARIES, MembershipGame
+from reticent.adversaries import ADVERSARIES, MembershipGame, WorstCase
 from reticent.adversaries.mixed import Mixed
 from reticent.adversaries.relaxed.adversary import Relaxed
 from reticent.certificates import words
 from reticent.certificates.numbers import repeats
 from reticent.certificates.schema import Certificate, CertifiedAssessment, QuestionRecord
-from reticent.certificates.sentences import even_guess, found_at, one_in, percent, persons, worth
+from reticent.certificates.sentences import asked_about, even_guess, found_at, limited, one_in, percent, persons, worth
 from reticent.mechanisms import Neighbouring
 from reticent.proofs import Claim
 
@@ -86,6 +87,22 @@ def columns(certificate: Certificate, relation: str) -> tuple[tuple[str, str], .
     for fpr in (f for f in q.fprs if f == 0.01):
         found.append((f"Found, {percent(fpr)} false alarms", f"{insiders}; without the model {percent(fpr)}"))
     return tuple(found)
+
+
+def surest(certificate: Certificate) -> list[tuple[str, str, str]]:
+    """The worth of accusations at even odds where few are accused: the question, the false alarms, the right share.
+
+    One for each question up to the first that has no limit; none where the document does not state the number.
+    """
+    q, worst = certificate.questions, (one for one in certificate.assessments if one.adversary == WorstCase.name)
+    few = [fpr for fpr in q.fprs if 0.0 < fpr <= 0.01]
+    if not few or 0.5 not in q.priors:
+        return []
+    found, records = min(few), persons(certificate.mechanism)
+    return [
+        (asked_about(Neighbouring(one.neighbouring), records), f"{100.0 * found:g}%", worth(one, 0.5, found)[1])
+        for one in takewhile(lambda one: limited([one]), worst)
+    ]
 
 
 def _accusations(q: QuestionRecord) -> list[tuple[float, float]]:

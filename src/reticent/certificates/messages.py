@@ -33,7 +33,8 @@ from reticent.registry import parameters_of
 _PEOPLE: tuple[Protected, ...] = (None, 1, 2)
 
 ANSWERS = (
-    "Asked {question}, an attacker is right at most {share} of the time. Without the model: {blind}.",
+    "Asked {question}, an attacker is right at most {share} of the time, if both answers are equally likely "
+    "beforehand. Without the model: {blind}.",
     "An attacker can become all but certain {question}. This release hides next to nothing.",
     "Nothing is proven that keeps an attacker from being all but certain {question}.",
     HIDDEN_DRAWS,
@@ -143,7 +144,8 @@ _POLICY = (
     "Reached: {value}, too high",
     "Reached: {value}, high enough",
     "Reached: {value}, too low",
-    "But it counts only if what is named below is checked",
+    "So this number is met. Not met: what is named below must be checked",
+    "So this number is met. Not met: the claim is {claim}, the policy wants {wanted}",
     "no warning {name}",
     "{who}: {measure} at most {limit} ({relation})",
     "{who}: {measure} at least {limit} ({relation})",

@@ -153,18 +153,20 @@ def resting(worst: Sequence[AssessmentRecord], records: Protected = None) -> lis
     return [about(HIDDEN_DRAWS, records)] if drawn and limited(worst) else []
 
 
+_EVEN = "if both answers are equally likely beforehand"
 HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew."
 
 
 def _answer(worst: AssessmentRecord, records: Protected) -> str:
     question, right = asked_about(Neighbouring(worst.neighbouring), records), _right(worst)
     if not Claim(worst.claim).proven:
-        return f"Asked {question}, an attacker is right about {percent(even_guess(worst))} of the time."
+        return f"Asked {question}, an attacker is right about {percent(even_guess(worst))} of the time, {_EVEN}."
     if right == "100%" and _reached(worst):
         return f"An attacker can become all but certain {question}. This release hides next to nothing."
     if right == "100%":
         return f"Nothing is proven that keeps an attacker from being all but certain {question}."
-    return f"Asked {question}, an attacker is right at most {right} of the time. Without the model: {percent(0.5)}."
+    blind = f"Without the model: {percent(0.5)}."
+    return f"Asked {question}, an attacker is right at most {right} of the time, {_EVEN}. {blind}"
 
 
 def _right(worst: AssessmentRecord) -> str:

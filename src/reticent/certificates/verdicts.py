@@ -83,11 +83,10 @@ def _words(check: Check) -> tuple[str, ...]:
 
 def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring) -> list[str]:
     found = [_required(check, limit, relation), f"Reached: {_reached(limit, value)}, {_enough(limit, value)}"]
-    if check.unchecked and within(limit, value):
-        found.append("But it counts only if what is named below is checked")
-    elif not check.passed and within(limit, value):
-        found.append(check.detail)
-    return found
+    if check.passed or not within(limit, value):
+        return found
+    why = "what is named below must be checked" if check.unchecked else check.detail
+    return [*found, f"So this number is met. Not met: {why}"]
 
 
 def _required(check: Check, limit: Limit, relation: Neighbouring) -> str:

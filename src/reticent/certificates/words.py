@@ -12,7 +12,8 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import Protected, about, even_guess, parts_in, percent, persons
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
-from reticent.proofs import Claim, Condition, worst_first
+from reticent.proofs import Claim, Condition, Status, condition, worst_first
+from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord
 
 _RELATIONS = {
@@ -89,6 +90,15 @@ _OCCASIONAL = (
     ("dpsgd", "Training in steps, with a clip norm and added random numbers, the noise."),
     ("gaussian", "A result is released with noise from the bell curve."),
     ("laplace", "A result is released with noise from the Laplace distribution, which has longer tails."),
+    ("filtered-gaussian", "Results are released one by one, with noise from the bell curve, while a budget lasts."),
+    ("guarantee", "A release of which somebody states an epsilon and a delta. Nothing else is known of it."),
+    (
+        "matrix",
+        "The matrix mechanism: training in steps. The noise of a step depends on that of the steps before it, so that "
+        "a part of it can cancel.",
+    ),
+    ("randomised-response", "The answer is yes or no. It is turned round by chance, with a stated probability."),
+    ("selection", "Of several runs the best one is released, and nothing of the others."),
     ("poisson", "Each record is drawn by chance, independently of all others."),
     (
         "truncated-poisson",
@@ -151,6 +161,8 @@ def _occurs(word: str, certificate: Certificate) -> bool:
         return {record.neighbouring for record in certificate.assessments} == {"add-remove", "replace"}
     if word.startswith("clip norm"):
         return any("noise_multiplier" in part for part in parts)
+    if word == "selection":
+        return any("runs" in part for part in certificate.mechanism.get("parts", [certificate.mechanism]))
     return any(word in (part.get("kind"), part.get("sampler")) for part in parts)
 
 
@@ -246,6 +258,16 @@ _PRIVATE = "This page says nothing about that risk."
 _FIELD = "For one field with two equally likely values the limit is {share}; of any other, this page says nothing."
 
 
+_NOISE = condition("unpredictable-noise", Status.CHECKED)
+_LOOKED_AT = {
+    False: f"{_NOISE.says} Looked at: the source only. The noise came from the secure generator of the operating "
+    "system, and no seed of it was kept.",
+    True: f"{_NOISE.says} Looked at: the source only. When the loop ended, its optimizer took noise from a secure "
+    "generator.",
+}
+"""What a program looks at before it says that nobody can predict the noise: one that trained, and one that watched."""
+
+
 def sentences() -> Iterator[str]:
     """Everything that is listed here, for translators."""
     yield from CLAIMS.values()
@@ -257,7 +279,7 @@ def sentences() -> Iterator[str]:
     yield from _NOT_COVERED
     for name, meaning in POINTERS:
         yield from (name, meaning)
-    yield from (_STRONGER, _ALONE, _ASSESS, _PRIVATE, _FIELD)
+    yield from (_STRONGER, _ALONE, _ASSESS, _PRIVATE, _FIELD, *_LOOKED_AT.values())
 
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -279,6 +301,13 @@ def of_secrets(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]
     return _by_status(certificate, [(record, record.also_needed[field]) for record in stating])
 
 
+def _said(certificate: Certificate, known: Condition) -> str:
+    """A condition in words; of noise that was checked, what the program looked at."""
+    if known == _NOISE and certificate.ledger is not None:
+        return _LOOKED_AT[certificate.ledger.get("schema") == WATCH_SCHEMA]
+    return of_clients(certificate, known.says)
+
+
 def _by_status(
     certificate: Certificate, stated: Sequence[tuple[AssessmentRecord, Sequence[ConditionRecord]]]
 ) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -290,5 +319,5 @@ def _by_status(
     groups: dict[str, list[tuple[str, str]]] = {}
     for known in worst_first(needed):
         names = "" if len(needed[known]) == len(everybody) else ", ".join(needed[known])
-        groups.setdefault(STATUSES[known.status.value], []).append((of_clients(certificate, known.says), names))
+        groups.setdefault(STATUSES[known.status.value], []).append((_said(certificate, known), names))
     return list(groups.items())

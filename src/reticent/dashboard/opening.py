@@ -244,8 +244,8 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
 def _requirements(certificate: Certificate) -> list[Any]:
     """What the issuer's policy asked, and what became of it: what was not met first."""
     stated = certificate.requirements
-    if stated is None:
-        return [html.P("No threshold was set.", className="quiet")]
+    if not stated:
+        return [html.P("No policy is part of this certificate.", className="quiet")]
     rows = [
         html.Li(
             [
