@@ -41,7 +41,7 @@ def main() -> None:
         for command in COMMANDS:
             subprocess.run([sys.executable, "-m", "reticent", *command], cwd=folder, check=True)
         browser = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS, chromium_sandbox=False)
-        shown = browser.new_page(viewport={"width": 1024, "height": 950}, device_scale_factor=1.25)
+        shown = browser.new_page(viewport={"width": 1024, "height": 1180}, device_scale_factor=1.25)
         shown.goto(Path(folder, "page", "certificate.html").as_uri())
         shown.screenshot(path=PICTURE)
         browser.close()
