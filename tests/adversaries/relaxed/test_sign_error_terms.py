@@ -21,56 +21,106 @@ def thresholds(plan):
 
 
 @pytest.fixture(scope="module")
-def truth(plan, thresholds):
-    return sums(plan, thresholds)[0]
+def summed(plan):
+    return transform._frequencies(plan, 0.0)
 
 
-def sums(plan, thresholds):
-    """P(log LR > l) without any bound on errors, and the bound on the size of the terms."""
-    absent, _, size = transform._transforms(plan)
-    s = plan.points()
-    kernel = np.exp(-np.outer(thresholds, s)) * (plan.dtau / math.pi)
-    kernel[:, 0] *= 0.5
-    return 1.0 + (kernel @ (absent / s)).real, size
+@pytest.fixture(scope="module")
+def truth(summed, thresholds):
+    return sums(summed, thresholds)[0]
+
+
+def sums(summed, thresholds):
+    """P(log LR > l) without any bound on errors, and the transform that it is made of."""
+    mellin = transform._transform(summed)
+    return 1.0 + transform._inverted(mellin, thresholds, 0), mellin
 
 
 class TestTransform:
     """One plan with fewer frequencies, a shorter box or a far line, against the plan that is used."""
 
     @pytest.mark.parametrize(("part", "wider_tau", "wider_w"), [("beside", 1, 3), ("above", 6, 1), ("below", 20, 1)])
-    def test_copies_are_paid_for(self, plan, thresholds, truth, part, wider_tau, wider_w):
+    def test_copies_are_paid_for(self, plan, summed, thresholds, truth, part, wider_tau, wider_w):
         dtau, dw = kernel.commensurate(wider_tau * plan.dtau, wider_w * plan.dw)
-        taus, omegas = (math.ceil(end / step) + 1 for end, step in zip(plan.box, (dtau, dw), strict=True))
-        coarse = replace(plan, dtau=dtau, dw=dw, taus=taus, omegas=omegas)
-        found, size = sums(coarse, thresholds)
-        error, bounds = transform._error(coarse, size, thresholds), coarse.copies()
+        taus, omegas = (math.ceil(end / step) + 1 for end, step in zip(summed.box, (dtau, dw), strict=True))
+        coarse = replace(plan, dtau=dtau, dw=dw)
+        found, mellin = sums(transform._Frequencies(coarse, 0.0, np.full(taus, omegas), summed.rest), thresholds)
+        error, bounds = mellin.error(thresholds), coarse.copies()
         assert np.all(found + bounds.most(thresholds) + error >= truth - 1e-13)
         without = bounds._replace(**{part: [copies._Bound(0.0, 0.0, 0.0)]})
         assert np.any(found + without.most(thresholds) + error < truth - 1e-9)
 
-    def test_copies_are_in_the_false_positive_rates(self, plan, thresholds):
-        transforms, bounds = transform._transforms(plan), plan.copies()
-        before = transform._invert(plan, transforms, bounds, thresholds)[1]
-        more = bounds._replace(above=[copies._Bound(0.0, 0.0, 1e-3)])
-        after = transform._invert(plan, transforms, more, thresholds)[1]
+    def test_copies_are_in_the_false_positive_rates(self):
+        upper = transform.bounds_above([(noise.GaussianSign(0.2, 1.0 / 6.0), 100)], 0.05)
+        before = transform.enclose(upper).fpr
+        more = upper.copies._replace(above=[copies._Bound(0.0, 0.0, 1e-3)])
+        after = transform.enclose(replace(upper, copies=more)).fpr
         assert np.all(after >= np.minimum(before + 0.99e-3, 1.0))
 
     @pytest.mark.parametrize(("fewer_tau", "fewer_w"), [(4, 1), (1, 2)])
-    def test_frequencies_left_out_are_paid_for(self, plan, thresholds, truth, fewer_tau, fewer_w):
-        short = replace(plan, taus=plan.taus // fewer_tau, omegas=plan.omegas // fewer_w)
-        short = replace(short, outside=max(bound.largest(short.box) for bound in transform._outside(short)))
-        found, size = sums(short, thresholds)
+    def test_frequencies_left_out_are_paid_for(self, plan, summed, thresholds, truth, fewer_tau, fewer_w):
+        counts = -(-summed.counts[: len(summed.counts) // fewer_tau] // fewer_w)
+        short = summed._replace(counts=counts, rest=summed.rest + left_out(plan, summed.counts, counts))
+        found, mellin = sums(short, thresholds)
         off = np.abs(found - truth)
-        assert np.all(off <= transform._error(short, size, thresholds))
-        assert np.any(off > transform._error(replace(short, outside=0.0), size, thresholds))
+        assert np.all(off <= mellin.error(thresholds))
+        assert np.any(off > replace(mellin, summed=short._replace(rest=0.0)).error(thresholds))
 
-    def test_rounding_is_paid_for(self, plan, thresholds, truth):
-        """Five times as far from the axis the terms are much larger than their sum."""
-        far = replace(plan, line=5.0 * plan.line)
-        found, size = sums(far, thresholds)
+    def test_rounding_is_paid_for(self, plan, summed, thresholds, truth):
+        """Twelve times as far from the axis the terms are much larger than their sum."""
+        found, mellin = sums(summed._replace(plan=replace(plan, line=12.0 * plan.line)), thresholds)
         off = np.abs(found - truth)
-        assert np.all(off <= transform._error(far, size, thresholds))
-        assert np.any(off > transform._error(far, 0.0, thresholds))
+        assert np.all(off <= mellin.error(thresholds))
+        assert np.any(off > replace(mellin, rounding=0.0).error(thresholds))
+
+
+def left_out(plan, counts, fewer):
+    """The proven bounds at the frequencies that only the longer rows have, summed point by point."""
+    bound, total = transform._outside(plan, 0.0), 0.0
+    for j, count in enumerate(counts):
+        w = np.arange(fewer[j] if j < len(fewer) else 0, count) * plan.dw
+        row = bound.logs[np.searchsorted(bound.t, j * plan.dtau)]
+        total += np.exp(row[np.searchsorted(bound.w, w)]).sum()
+    return total * plan.dtau * plan.dw
+
+
+class TestOutsideBound:
+    """What is proven of frequencies, against direct quadrature at random ones."""
+
+    @pytest.mark.parametrize(
+        ("noise_multiplier", "rate", "steps"), [(6.0, 0.2, 100), (0.5, 1e-3, 10_000), (1, 0.3, 40)]
+    )
+    @pytest.mark.parametrize("lift", [0.0, 1.0])
+    def test_no_frequency_exceeds_its_cell(self, noise_multiplier, rate, steps, lift):
+        step = noise.GaussianSign(rate, 1.0 / noise_multiplier)
+        plan = transform._plan([(step, steps)], 0.01)
+        bound = transform._outside(plan, lift)
+        y = np.linspace(-12.0, 12.0 + 2.0 * step.slope, 40_001)
+        a, b = noise.odd_and_even(step, y)
+        law = np.exp(-0.5 * y * y + plan.line * b + lift * (a + b))
+        law /= law.sum()
+        rng, shares = np.random.default_rng(5), []
+        for _ in range(150):
+            t, w = (
+                min(end, last) * 10.0 ** rng.uniform(-5.0, 0.0)
+                for end, last in zip(plan.ends, (bound.t[-1], bound.w[-1]), strict=True)
+            )
+            log = bound.logs[np.searchsorted(bound.t, t), np.searchsorted(bound.w, w)]
+            size = steps * math.log(abs(law @ np.exp(1j * (t * b + rng.choice([-1, 1]) * w * a))) + 1e-12)
+            assert size <= log + 1e-6
+            if -40.0 < log < -3.0:
+                shares.append(log / size)
+        assert len(shares) > 5
+        assert np.median(shares) > 0.6  # where it matters it says most of what there is
+
+    def test_what_is_left_out_adds_up_to_no_more_than_is_said(self):
+        plan = transform._plan([(noise.GaussianSign(0.01, 1.0), 1000)], 0.05)
+        bound, found = transform._outside(plan, 0.0), transform._frequencies(plan, 0.0)
+        t, w = (np.arange(0.0, end, step) for end, step in zip(plan.ends, (plan.dtau, plan.dw), strict=True))
+        logs = bound.logs[np.searchsorted(bound.t, t)][:, np.searchsorted(bound.w, w)]
+        counts = np.append(found.counts, np.zeros(max(len(t) - len(found.counts), 0), dtype=int))[: len(t)]
+        skipped = np.arange(len(w)) >= counts[:, None]
+        assert np.exp(logs[skipped]).sum() * plan.dtau * plan.dw <= found.rest - plan.beyond
 
 
 def common_sign_delta(noise, rate, steps, epsilons):

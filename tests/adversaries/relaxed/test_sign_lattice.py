@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.sign import common_sign, join, lattice, relaxed_dpsgd, sign_at_most
+from reticent.adversaries.relaxed.sign import common_sign, join, lattice, relaxed_dpsgd, sign_at_most, transform
 from reticent.adversaries.relaxed.sign.noise import GaussianSign
 from reticent.adversaries.relaxed.sign.rough import rough_delta
 from reticent.curves import RelaxedGaussianTradeOff, Subsampled
@@ -73,7 +73,7 @@ def test_two_steps_by_brute_force(run: DPSGD) -> None:
 def test_both_routes_agree() -> None:
     """A hundred steps are within reach of both; they share no code."""
     kinds = [(GaussianSign(0.2, 1.0 / 6.0), 100)]
-    bounds = join._by_fourier(tuple(kinds))
+    bounds = transform.enclose(join._fourier_above(tuple(kinds)))
     assert bounds is not None
     fourier, latticed = bounds.sides(), join.latticed(kinds)
     for one, other in ((fourier, latticed), (latticed, fourier)):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-LESS = 0.25  # multiple of the line at which copies up in B are bounded
+LESS = 0.1  # multiple of the line at which copies up in B are bounded
 _BESIDE_EXPONENTS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of Chernoff bounds, over the deviation of A
 _BESIDE_TILTS = np.geomspace(0.1, 40.0, 30)  # of A in these bounds, in the same units
 _BELOW = np.array([1.5, 2.0, 3.0, 4.0, 6.0, 10.0])  # exponents of Chernoff bounds on copies down in B, over the line
@@ -74,7 +74,7 @@ def _beside(cumulant: _Cumulant, scale: float, width: float) -> list[_Bound]:
 
 
 def _above_in_b(cumulant: _Cumulant, line: float, period: float, width: float) -> list[_Bound]:
-    """Copies up in B, each smaller by e^{-line period}; Chernoff at a quarter of the line."""
+    """Copies up in B, each smaller by e^{-line period}; Chernoff at a small part of the line."""
     theta = LESS * line
     fence = _copies(theta, width) * _geometric((line - theta) * period)
     return [_Bound(theta, cumulant(-theta, 0.0), fence)]

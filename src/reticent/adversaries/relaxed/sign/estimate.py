@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.adversaries.relaxed.sign.kernel import GammaTable, commensurate, log_cosh_variance
+from reticent.adversaries.relaxed.sign.kernel import GammaTable, Turning, commensurate, log_cosh_variance
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds
 from reticent.adversaries.relaxed.sign.step import FoldedNodes
 from reticent.curves._logs import EPS, TINY, log_of
@@ -113,7 +113,7 @@ def estimate(kinds: Kinds, blur: float, most: int) -> Callable[[np.ndarray], np.
     if not taus * omegas <= most:
         raise NumericalError(f"common-sign estimate: {taus} x {omegas} frequencies would be needed")
     weights = _weights(sketch, plan)
-    turning = _Turning.of(plan.dtau, weights)
+    turning = Turning.of(plan.dtau, weights)
 
     def delta(epsilon: np.ndarray) -> np.ndarray:
         epsilon = np.minimum(epsilon, plan.high)  # beyond, nothing is known
@@ -226,24 +226,3 @@ def _log_transform(nodes: FoldedNodes, s: np.ndarray, w: np.ndarray) -> np.ndarr
     x, y = growth.real @ cosines - missing, growth.imag @ cosines
     log_size = 0.5 * np.log1p(np.maximum(x * (2.0 + x) + y * y, EPS - 1.0))
     return np.asarray(log_size + 1j * np.arctan2(y, 1.0 + x))
-
-
-class _Turning(NamedTuple):
-    """Sums of weight_j e^(-i j spacing l): j is a fine number plus a coarse one, so few exponentials are taken."""
-
-    numbers: tuple[np.ndarray, np.ndarray]
-    weights: np.ndarray
-
-    @classmethod
-    def of(cls, spacing: float, weights: np.ndarray) -> _Turning:
-        size = math.isqrt(len(weights) - 1) + 1
-        coarse = -(-len(weights) // size)
-        table = np.zeros(coarse * size, dtype=complex)
-        table[: len(weights)] = weights
-        fine = -1j * spacing * np.arange(size)
-        return cls((fine, -1j * spacing * size * np.arange(coarse)), table.reshape(coarse, size).T)
-
-    def sums(self, thresholds: np.ndarray) -> np.ndarray:
-        """Real parts, for each threshold l."""
-        fine, coarse = (np.exp(np.outer(thresholds, numbers)) for numbers in self.numbers)
-        return np.einsum("ij,ij->i", fine @ self.weights, coarse).real

@@ -26,7 +26,7 @@ from reticent.adversaries.relaxed.sign import lattice, transform
 from reticent.adversaries.relaxed.sign.estimate import estimate
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, SignNoise
 from reticent.adversaries.relaxed.sign.rough import rough_delta
-from reticent.adversaries.relaxed.sign.step import CertifiedRates, FoldedNodes
+from reticent.adversaries.relaxed.sign.step import FoldedNodes
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, subsampled, symmetrised
 from reticent.curves._logs import LOG_2, log1mexp
 from reticent.curves.enclosure import Enclosure
@@ -91,9 +91,9 @@ def sign_at_most(run: DPSGD) -> TradeOff | None:
         return None
     kinds, _ = _kinds([run])
     try:
-        bounds = _by_fourier(tuple(kinds)) if run.records == 1 else None
+        upper = _fourier_above(tuple(kinds)) if run.records == 1 else None
         with np.errstate(all="ignore"):
-            above = _lattice_above(tuple(kinds), _POINTS).curve if bounds is None else bounds.sides().above
+            above = _lattice_above(tuple(kinds), _POINTS).curve if upper is None else upper.curve
     except NumericalError:
         return None
     return both_directions(above, safest)
@@ -215,9 +215,9 @@ def _enclosure(kinds: Kinds, known: tuple[Step, ...]) -> Enclosure:
         raise NumericalError(f"{len(kinds)} kinds of steps, at most {_MOST_KINDS} are followed")
     if any(kind.records > 1 for kind, _ in kinds):
         return Enclosure(*latticed(kinds))
-    bounds = _by_fourier(tuple(kinds))
+    upper = _fourier_above(tuple(kinds))
     try:
-        fine = latticed(kinds) if bounds is None else bounds.sides()
+        fine = latticed(kinds) if upper is None else transform.enclose(upper).sides()
     except NumericalError as error:
         return Enclosure(*_coarse(kinds, known), (UNRESOLVED.format(error),))
     if fine.above.reaches(_DEEP):
@@ -226,12 +226,12 @@ def _enclosure(kinds: Kinds, known: tuple[Step, ...]) -> Enclosure:
     return Enclosure(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
 
 
-@lru_cache(maxsize=2)
-def _by_fourier(kinds: tuple[tuple[GaussianSign, int], ...]) -> CertifiedRates | None:
+@lru_cache(maxsize=2)  # a search asks for this half first, and for all of it at the answer
+def _fourier_above(kinds: tuple[tuple[GaussianSign, int], ...]) -> transform.Upper | None:
     """With the least blur that fits; None where none does."""
     for blur in _BLURS if _decays(kinds) else ():
         with contextlib.suppress(NumericalError):
-            return transform.enclose(kinds, blur)
+            return transform.bounds_above(kinds, blur)
     return None
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from scipy.special import loggamma
 
 _NORMAL = np.linspace(-8.0, 8.0, 161)  # in standard deviations: grid for a variance
+_PARTS = 4  # of the smaller spacing, in which the larger one is counted
 
 
 def log_cosh_variance(scale: float) -> float:
@@ -24,14 +27,13 @@ def log_cosh_variance(scale: float) -> float:
 
 
 def commensurate(dtau: float, dw: float) -> tuple[float, float]:
-    """Shrunk so that one is a whole multiple of the other: the Gamma functions become one table.
+    """The larger one shrunk to whole quarters of the smaller one: the Gamma functions become one table.
 
     Args:
         dtau, dw: spacings, > 0.
     """
-    if dw >= dtau:
-        return dtau, dtau * math.floor(dw / dtau)
-    return dw * math.floor(dtau / dw), dw
+    base = min(dtau, dw) / _PARTS
+    return (dtau, base * math.floor(dw / base)) if dw >= dtau else (base * math.floor(dtau / base), dw)
 
 
 class GammaTable:
@@ -45,18 +47,46 @@ class GammaTable:
             dtau, dw: spacings of the frequencies.
             omegas: how many w_k = k dw.
         """
-        base = min(dtau, dw)
-        self._per_tau, per_w = round(dtau / base), round(dw / base)
-        self._w = per_w * np.arange(omegas)
-        last = self._per_tau * (len(points) - 1) + per_w * (omegas - 1)
-        self._table = loggamma(0.5 * (-points[0].real + 1j * base * np.arange(last + 1)))
-        self._points = points
+        base = min(dtau, dw) / _PARTS
+        self._per_tau, self._per_w = round(dtau / base), round(dw / base)
+        self._last = self._per_tau * (len(points) - 1) + self._per_w * (omegas - 1)
+        half = loggamma(0.5 * (-points[0].real + 1j * base * np.arange(self._last + 1)))
+        self._table = np.concatenate([half[:0:-1].conj(), half])
+        self._points, self._omegas = points, omegas
 
-    def log_kernel(self, part: slice) -> np.ndarray:
-        """At the points s_j of ``part`` (rows) and all w_k."""
-        tau, s = self._per_tau * np.arange(part.start, part.stop)[:, None], self._points[part]
-        return self._at(self._w - tau) + self._at(-self._w - tau) - (loggamma(-s) + (s + 1.0) * math.log(2.0))[:, None]
+    def log_kernel(self, part: slice, count: int | None = None) -> np.ndarray:
+        """At the points s_j of ``part`` (rows) and all w_k, or the first ``count``."""
+        s, shape = self._points[part], (part.stop - part.start, self._omegas if count is None else count)
+        size, start = self._table.itemsize, self._per_tau * part.start
+        up, down = (
+            as_strided(self._table[self._last + way * start :], shape, (way * self._per_tau * size, self._per_w * size))
+            for way in (-1, 1)
+        )
+        return up + down.conj() - (loggamma(-s) + (s + 1.0) * math.log(2.0))[:, None]
 
-    def _at(self, index: np.ndarray) -> np.ndarray:
-        value = self._table[np.abs(index)]
-        return np.where(index < 0, value.conj(), value)
+
+class Turning(NamedTuple):
+    """Sums of weight_j e^(-i j spacing l): j is a fine number plus a coarse one, so few exponentials are taken."""
+
+    numbers: tuple[np.ndarray, np.ndarray]
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, spacing: float, weights: np.ndarray) -> Turning:
+        """A table of the weights.
+
+        Args:
+            spacing: of the frequencies.
+            weights: shape (n,), complex.
+        """
+        size = math.isqrt(len(weights) - 1) + 1
+        coarse = -(-len(weights) // size)
+        table = np.zeros(coarse * size, dtype=complex)
+        table[: len(weights)] = weights
+        fine = -1j * spacing * np.arange(size)
+        return cls((fine, -1j * spacing * size * np.arange(coarse)), table.reshape(coarse, size).T)
+
+    def sums(self, thresholds: np.ndarray) -> np.ndarray:
+        """Real parts, for each threshold l."""
+        fine, coarse = (np.exp(np.outer(thresholds, numbers)) for numbers in self.numbers)
+        return np.einsum("ij,ij->i", fine @ self.weights, coarse).real

@@ -9,7 +9,7 @@ sums over the steps the likelihood ratio of "one unknown sign" is e^B cosh A.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,19 +17,24 @@ import numpy as np
 
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, odd_and_even
 from reticent.curves import LogErrors
-from reticent.curves._logs import TINY, log_of
+from reticent.curves._logs import log_of
 from reticent.curves._sums import products, weighted
 from reticent.curves.polygon import Sides, polygon_above, polygon_through
 from reticent.errors import NumericalError
+from reticent.stopping import checkpoint
 
 REACH = 9.5  # standard deviations of y past twice the shift that quadrature nodes cover
 _MOST_NODES = 4_000_000  # of one quadrature
 _MOST_CELLS = 600_000  # of a net of frequencies
+_UP = 1.0 + 1e-9  # for the rounding of a sum of bounds
 _MOST_WORK = 2e8  # cells times nodes of one proof: about a fifth of a second
 _SLACK = 1e-5  # error of moduli on coarse nodes
 _LEAST_DEVIATION = 1e-150  # instead of 0
-_FIRST_CELL, _GROWTH = 0.02, 1.06  # of a net: times the mean absolute deviation; from one cell to the next
-_WIDEST, _WIDEST_MANY, _MANY = 12.0, 30.0, 1000  # cells over the first: of few steps, and from this many steps on
+_FIRST_CELL, _GROWTH = 0.4, 1.05  # of a net: over the deviation of all steps; from one cell to the next
+_WIDEST = 0.2  # cell, over the least deviation of one step
+_SHARES = 0.7, 0.2, 1e-2, 1e-4, 0.0  # of the observations that are left out as rare, one after the other
+_NOTHING = -55.0  # log of a bound that needs no better one
+_LEFT = 1e-60  # of a share of the observations after all steps, at most
 
 
 class FoldedNodes(NamedTuple):
@@ -81,20 +86,16 @@ class TiltedLaw(NamedTuple):
     """One step under a tilted probability. Pairs are in the order of the frequencies: of b, then of a.
 
     Attributes:
-        even, odd: masses on y >= 0 of both signs of y together, and their difference.
+        even, odd: masses on y >= 0 of both signs of y together, 1 in total, and their difference.
         a, b: the losses there.
-        variance, covariance: of b and of a, and between them.
-        fourth, absolute: central fourth moments; mean absolute deviations.
+        deviation: standard deviations of b and of a.
     """
 
     even: np.ndarray
     odd: np.ndarray
     a: np.ndarray
     b: np.ndarray
-    variance: tuple[float, float]
-    covariance: float
-    fourth: tuple[float, float]
-    absolute: tuple[float, float]
+    deviation: tuple[float, float]
 
     @classmethod
     def of(cls, nodes: FoldedNodes, line: float, lift: float) -> TiltedLaw:
@@ -106,41 +107,40 @@ class TiltedLaw(NamedTuple):
             lift: 0 for "absent", 1 for "present".
         """
         base = nodes.weight * np.exp((line + lift) * nodes.b)
-        even, odd = base * np.cosh(lift * nodes.a), base * np.sinh(lift * nodes.a)
+        return cls._of(base * np.cosh(lift * nodes.a), base * np.sinh(lift * nodes.a), nodes.a, nodes.b)
+
+    @classmethod
+    def _of(cls, even: np.ndarray, odd: np.ndarray, a: np.ndarray, b: np.ndarray) -> TiltedLaw:
         total = even.sum()
         even, odd = even / total, odd / total
-        mean_a, b = float(odd @ nodes.a), nodes.b - float(even @ nodes.b)
-        up, down = 0.5 * (even + odd), 0.5 * (even - odd)
-        x, y = nodes.a - mean_a, -nodes.a - mean_a
-        variance = float(even @ b**2), float(up @ x**2 + down @ y**2)
-        fourth = float(even @ b**4), float(up @ x**4 + down @ y**4)
-        absolute = float(even @ np.abs(b)), float(up @ np.abs(x) + down @ np.abs(y))
-        return cls(even, odd, nodes.a, b, variance, float((up * x + down * y) @ b), fourth, absolute)
+        spread = even @ (b - even @ b) ** 2, even @ a**2 - (odd @ a) ** 2
+        deviations = (max(math.sqrt(max(float(square), 0.0)), _LEAST_DEVIATION) for square in spread)
+        return cls(even, odd, a, b, (*deviations,))  # type: ignore[arg-type]
+
+    def near(self, share: float) -> tuple[float, TiltedLaw]:
+        """(mass of the observations next to 0, at least 1 - ``share``; the law given these)."""
+        last = int(np.searchsorted(np.cumsum(self.even), 1.0 - share)) + 1
+        even, odd, a, b = (x[:last] for x in (self.even, self.odd, self.a, self.b))
+        return min(float(even.sum()), 1.0), self._of(even, odd, a, b)
 
     @property
     def signs(self) -> tuple[float, ...]:
-        """Of w, in the order of ``largest_squares`` and ``moduli``; one where both show the same."""
+        """Of w, in the order of ``moduli``; one where both show the same."""
         return (1.0, -1.0) if np.any(self.odd) else (1.0,)
 
-    def largest_squares(self, t: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Upper bounds on |E e^{i(t b +- w a)}|^2 in each cell of the net ``t`` x ``w``, by sign; in [1e-300, 1]."""
-        t_low, t_high, w_low, w_high = t[:-1], t[1:], w[:-1], w[1:]
-        slack = 0.5 * ((t_high - t_low) * self.absolute[0])[:, None] + 0.5 * ((w_high - w_low) * self.absolute[1])
-        near = np.stack([self._near(t_low, t_high, w_low, w_high, sign) for sign in self.signs])
-        far = (self.moduli(0.5 * (t_low + t_high), 0.5 * (w_low + w_high)) + slack + _SLACK) ** 2
-        return np.asarray(np.clip(np.minimum(near, far), TINY, 1.0))
+    def largest(self, t: np.ndarray, w: np.ndarray, mass: float) -> np.ndarray:
+        """Upper bounds on |E e^{i(t b +- w a)}| for both signs in each cell of the net ``t`` x ``w``.
 
-    def _near(
-        self, t_low: np.ndarray, t_high: np.ndarray, w_low: np.ndarray, w_high: np.ndarray, sign: float
-    ) -> np.ndarray:
-        """1 - var + (2 mu_4 + 6 var^2)/24 over each cell: its low corner bounds var, its high one the rest."""
-        (var_b, var_a), cov = self.variance, sign * self.covariance
-        low = var_b * t_low[:, None] ** 2 + var_a * w_low[None, :] ** 2
-        low = low + 2.0 * (cov * t_low[:, None] * w_low[None, :] if cov > 0 else cov * np.outer(t_high, w_high))
-        high = (np.sqrt(var_b) * t_high[:, None] + np.sqrt(var_a) * w_high[None, :]) ** 2
-        # Minkowski in L4: E (t b + w a)^4 <= (t |b|_4 + w |a|_4)^4.
-        fourth = (self.fourth[0] ** 0.25 * t_high[:, None] + self.fourth[1] ** 0.25 * w_high[None, :]) ** 4
-        return 1.0 - low + (2.0 * fourth + 6.0 * high**2) / 24.0
+        This is the law of observations of ``mass``; the others may add all of theirs to the modulus.
+
+        With X the difference of two independent copies of the phase, D = sqrt(1 - |E e^{i..}|^2) is sqrt(2) times the
+        L2 norm of sin(X / 2), which moves by no more than that of X / 2 does, from the middle of a cell to its ends.
+        """
+        moduli = self.moduli(0.5 * (t[1:] + t[:-1]), 0.5 * (w[1:] + w[:-1])).max(axis=0)
+        moved = np.add.outer(0.5 * np.diff(t) * self.deviation[0], 0.5 * np.diff(w) * self.deviation[1])
+        apart = np.maximum(np.sqrt(np.maximum(1.0 - moduli**2, 0.0)) - moved, 0.0)
+        inside = np.minimum(np.sqrt(np.maximum(1.0 - apart**2, 0.0)), moduli + moved)
+        return np.asarray(1.0 - mass + mass * inside + _SLACK)
 
     def moduli(self, t: np.ndarray, w: np.ndarray) -> np.ndarray:
         """|E e^{i(t b +- w a)}| on the grid ``t`` x ``w``, of shape (signs, len(t), len(w))."""
@@ -152,6 +152,13 @@ class TiltedLaw(NamedTuple):
         sines = np.sin(angle)
         imag_odd, real_odd = ((wave * self.odd) @ sines for wave in waves)
         return np.stack([np.hypot(real - sign * real_odd, imag + sign * imag_odd) for sign in self.signs])
+
+
+class LogPower(NamedTuple):
+    """log of powers: of their moduli, and their phases."""
+
+    size: np.ndarray
+    phase: np.ndarray
 
 
 class TransformTable(NamedTuple):
@@ -187,14 +194,26 @@ class TransformTable(NamedTuple):
         missing = weighted(half.T, nodes.weight), weighted(half.T, nodes.weight * even)
         return cls(nodes, steps, even, odd, np.cos(angle), np.sin(angle), missing)
 
-    def log_powers(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """log phi^T under "absent", and under "present" with + and with -; rows ``s``, complex, columns w."""
-        weight = self.nodes.weight
-        growth = np.expm1(np.outer(s, self.nodes.b))
-        absent = products(growth * weight, self.cosines.T) - self.missing[0]
-        even = products(growth * (weight * self.even), self.cosines.T) - self.missing[1]
-        odd = 1j * products((1.0 + growth) * (weight * self.odd), self.sines.T)
-        return self.steps * _log1p(absent), self.steps * _log1p(even + odd), self.steps * _log1p(even - odd)
+    def absent(self, s: np.ndarray, count: int) -> LogPower:
+        """log phi^T under "absent"; rows ``s``, complex, columns the first ``count`` frequencies of a."""
+        growth = np.expm1(np.outer(s, self.nodes.b)) * self.nodes.weight
+        real, imag = _parts(growth, self.cosines[:, :count])
+        return _log_power(real - self.missing[0][:count], imag, self.steps)
+
+    def present(self, s: np.ndarray, count: int) -> tuple[LogPower, LogPower]:
+        """The same under "present" with + and with -."""
+        growth, weight = np.expm1(np.outer(s, self.nodes.b)), self.nodes.weight
+        real, imag = _parts(growth * (weight * self.even), self.cosines[:, :count])
+        imag_odd, real_odd = _parts((1.0 + growth) * (weight * self.odd), self.sines[:, :count])
+        real = real - self.missing[1][:count]
+        return (
+            _log_power(real - real_odd, imag + imag_odd, self.steps),
+            _log_power(real + real_odd, imag - imag_odd, self.steps),
+        )
+
+
+Laws = Callable[[tuple[float, float]], Sequence[TiltedLaw]]
+"""From frequencies of b and of a to one step of each kind, resolved up to them."""
 
 
 class OutsideBound(NamedTuple):
@@ -210,37 +229,67 @@ class OutsideBound(NamedTuple):
     logs: np.ndarray
 
     @classmethod
-    def of(cls, laws: Sequence[tuple[TiltedLaw, int]], ends: tuple[float, float]) -> OutsideBound | None:
-        """Over [0, ends]; None if the proof takes too long.
+    def of(cls, laws: Laws, counts: Sequence[int], ends: tuple[float, float]) -> OutsideBound | None:
+        """Over [0, ends]; None if there are too many cells.
 
-        Near the origin by |E e^{iX}|^2 <= 1 - var X + (2 mu_4 + 6 var^2)/24 (cos x <= 1 - x^2/2 + x^4/24 for the
-        symmetrised X); further out on a net of points, between which each modulus moves by at most the distance.
+        First by few observations, whose phases turn slowly; by more of them only where these do not suffice.
 
         Args:
-            laws: of one step of each kind, and how often it runs.
+            laws: of one step of each kind, on nodes that resolve phases up to the frequencies that it is given.
+            counts: how often each kind runs.
             ends: the frequencies of b and of a that matter.
         """
-        spread = max(_LEAST_DEVIATION, *(law.absolute[0] for law, _ in laws)), max(law.absolute[1] for law, _ in laws)
-        widest = _WIDEST if sum(steps for _, steps in laws) < _MANY else _WIDEST_MANY
-        t, w = (_net(end, _FIRST_CELL / size, widest) for end, size in zip(ends, spread, strict=True))
-        cells = len(t) * len(w)
-        if cells > _MOST_CELLS or cells * sum(len(law.a) for law, _ in laws) > _MOST_WORK:
+        shares = [share for share in _SHARES if share ** sum(counts) < _LEFT]
+        rough = laws((0.0, 0.0))
+        narrow = [law.near(shares[0])[1].deviation for law in rough]
+        first = [_FIRST_CELL / math.sqrt(sum(counts)) / max(law.deviation[k] for law in rough) for k in (0, 1)]
+        widest = [_WIDEST / min(each[k] for each in narrow) for k in (0, 1)]
+        t, w = (_net(*axis) for axis in zip(ends, first, widest, strict=True))
+        rows, columns = len(t) - 1, len(w) - 1
+        if rows * columns > _MOST_CELLS:
             return None
-        logs = sum(0.5 * steps * np.log(law.largest_squares(t, w)) for law, steps in laws)
-        return cls(t[1:], w[1:], np.max(logs, axis=0))
+        best = np.zeros((len(counts), rows, columns))
+        for share in shares:
+            checkpoint()
+            inner, fine = np.s_[:rows, :columns], laws((float(t[rows]), float(w[columns])))
+            near = [law.near(share) for law in fine]
+            if rows * columns * sum(len(law.a) for _, law in near) > _MOST_WORK:
+                continue
+            for known, (mass, law), count in zip(best, near, counts, strict=True):
+                found = count * np.log(law.largest(t[: rows + 1], w[: columns + 1], mass))
+                known[inner] = np.minimum(known[inner], found)
+            left = np.argwhere(best.sum(axis=0)[inner] > _NOTHING)
+            if not len(left):
+                break
+            rows, columns = (int(most) + 1 for most in left.max(axis=0))
+        return cls(t[1:], w[1:], best.sum(axis=0))
 
-    def largest(self, box: tuple[float, float]) -> float:
-        """Bound on the product outside ``box``: frequencies of b and of a that are summed."""
-        beyond = (self.t[:, None] > box[0]) | (self.w > box[1])
-        return math.exp(min(float(np.max(np.where(beyond, self.logs, -np.inf))), 0.0))
+    def summed(self, spacing: tuple[float, float], allowed: float) -> tuple[np.ndarray, float]:
+        """(of each cell in t, the frequency of a up to which to sum; bound on the rest, as a sum times ``spacing``).
+
+        The cells with the least bounds are left out, as many as ``allowed`` lets. A cell holds at most one point more
+        than its sides over the spacings.
+
+        Args:
+            spacing: of the frequencies of b and of a.
+            allowed: of the rest.
+        """
+        sides = np.diff(self.t, prepend=0.0) + spacing[0], np.diff(self.w, prepend=0.0) + spacing[1]
+        rest = np.exp(self.logs) * np.outer(*sides)
+        order = np.argsort(rest, axis=None)
+        left_out = np.cumsum(rest.ravel()[order])
+        kept = np.ones(rest.shape, dtype=bool)
+        kept.ravel()[order[: np.searchsorted(left_out, allowed)]] = False
+        last = np.where(kept.any(axis=1), kept.shape[1] - np.argmax(kept[:, ::-1], axis=1), 0)
+        return np.append(0.0, self.w)[last], float(rest[~kept].sum()) * _UP
 
 
 def _net(end: float, first: float, widest: float) -> np.ndarray:
-    """0 < ... < end with steps of ``first`` that grow up to ``widest`` times that."""
+    """0 < ... < end with steps of ``first`` that grow up to ``widest``."""
     points, width = [0.0], first
     while points[-1] < end and len(points) < _MOST_CELLS:
         points.append(points[-1] + width)
-        width = min(width * _GROWTH, widest * first)
+        width = max(min(width * _GROWTH, widest), first)
     return np.array(points)
 
 
@@ -267,7 +316,13 @@ class CertifiedRates:
         return Sides(above, polygon_through(rates.at(slice(None, None, -1))))
 
 
-def _log1p(z: np.ndarray) -> np.ndarray:
-    x, y = z.real, z.imag
+def _parts(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Real and imaginary part of complex rows times real columns."""
+    return products(np.stack([left.real, left.imag]), right.T)
+
+
+def _log_power(x: np.ndarray, y: np.ndarray, steps: int) -> LogPower:
+    """log (1 + x + i y)^steps."""
     with np.errstate(divide="ignore"):
-        return 0.5 * np.log1p(np.maximum(x * (2.0 + x) + y * y, -1.0)) + 1j * np.arctan2(y, 1.0 + x)
+        size = 0.5 * steps * np.log1p(np.maximum(x * (2.0 + x) + y * y, -1.0))
+    return LogPower(size, steps * np.arctan2(y, 1.0 + x))

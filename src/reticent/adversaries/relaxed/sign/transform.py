@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import erfc, loggamma
 
 from reticent.adversaries.relaxed.sign.copies import LESS, Copies
-from reticent.adversaries.relaxed.sign.kernel import GammaTable, commensurate, log_cosh_variance
+from reticent.adversaries.relaxed.sign.kernel import GammaTable, Turning, commensurate, log_cosh_variance
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, odd_and_even
 from reticent.adversaries.relaxed.sign.step import (
     REACH,
@@ -31,21 +32,20 @@ from reticent.adversaries.relaxed.sign.step import (
     TransformTable,
 )
 from reticent.curves._logs import EPS, TINY
-from reticent.curves._sums import products, roundings, weighted
-from reticent.curves.polygon import mirrored
+from reticent.curves._sums import roundings, weighted
+from reticent.curves.polygon import Polygon, mirrored, polygon_above
 from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
-_LOG_MAGNITUDE = 3.0  # log of the largest term over the result: what cancels
-_ALIAS = 37.0  # exponent that makes one period of the damped payoff negligible
+_LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
+_ALIAS = 30.0  # exponent that makes one period of the damped payoff negligible
 _CUT = 9.0  # standard deviations of the blur in frequency
 _LOG_TINY = math.log(1e-8)  # delta at the last threshold
-_MOST_FREQUENCIES = 6_000_000  # pairs of them, of one box
+_MOST_FREQUENCIES, _MOST_GUESSED = 3_000_000, 1.2e7  # pairs of them: that are summed, and in a box around the guess
 _MOST_COARSE_NODES = 20_000  # beyond which the frequencies cannot be summed in time either
-_OUTSIDE = 1e-17  # of |phi|^T relative to its value on the real line, outside the box
+_OUTSIDE = 1e-17  # of |phi|^T relative to its value on the real line: a guess of where it ends
 _FINE, _COARSE = 40.0, 14.0  # exponents of the strip bound
 _COARSE_REACH = 5.5  # deviations of y that coarse nodes cover: beyond lies less than 1e-7
-_WIDENED = 1.4  # by which a box of frequencies grows that was too small
 _ROUGH_SPACING = 0.02  # of nodes for real moments
 _ULPS = 1e-15  # relative rounding of sums that this file returns
 _COUNT, _COARSE_COUNT = 640, 48  # thresholds to either side of 0: those that are answered, those that place them
@@ -53,22 +53,21 @@ _RISE = 1e-3  # of -log delta from one coarse threshold to the next, at least
 _CHERNOFF = np.geomspace(1e-3, 1e3, 61)  # exponents that plan the grids, over the deviation of A
 _FURTHEST_LINE, _HALVINGS = 1e4, 60  # the line that is looked for, in the same units, and the search for it
 _MORE = 4.0  # multiple of the line at which the copies down in B are planned
-_BESIDE = 36.0  # exponent that makes A beyond half the width negligible
-_BOXES = 6  # that are tried
+_BESIDE = 30.0  # exponent that makes A beyond half the width negligible
 _LOOKED = 0.03, 1.0  # shares of the blur's reach in which the decay is looked for, one after the other
 _NEAREST, _PLACES, _BETWEEN = 2e-3, 24, 8  # the first place there, as a share; how many; and between two of these
 _GUESSED = 0.1  # of _OUTSIDE, for a guess
 _FINEST_SPACING, _WIDEST_SPACING, _STRIP_SPACING = 1e-4, 0.25, 0.04  # of nodes in y; of places on the strip's edge
 _THIN, _THICK, _STRIPS = 0.01, 6.0, 16  # half widths of strips that are tried, and how many
 _SINGULAR = 0.9  # of the way to the first singularity: no strip is wider
-_BLOCK = 400_000  # frequencies at once
+_BLOCK = 50_000  # frequencies at once
 _ROUNDED, _PER_EXPONENT = 40.0, 4.0  # eps of one term, and for each unit of its exponents
 _MISSING = 40.0  # what all steps are missing at a frequency at which anything is left
 
 
 @dataclass(frozen=True, slots=True)
 class _FourierPlan:
-    """Line, grids and blur. Frequencies are tau_j = j dtau (0 <= j < taus) of B and w_k = k dw (0 <= k < omegas) of A.
+    """Line, grids and blur. Frequencies are tau_j = j dtau of B and w_k = k dw of A, from 0 on.
 
     Attributes:
         kinds: the steps.
@@ -76,7 +75,6 @@ class _FourierPlan:
         line: c < 0.
         low, high: the thresholds of interest are in [-low, high].
         blur_a, blur_b: standard deviations.
-        outside: bound on |phi|^T outside the box, relative to its value on the real line.
     """
 
     kinds: Kinds
@@ -87,10 +85,7 @@ class _FourierPlan:
     low: float = 0.0
     high: float = 0.0
     dtau: float = 1.0
-    taus: int = 0
     dw: float = 1.0
-    omegas: int = 0
-    outside: float = 0.0
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -98,9 +93,10 @@ class _FourierPlan:
         return _CUT / self.blur_b, _CUT / self.blur_a
 
     @property
-    def box(self) -> tuple[float, float]:
-        """The frequencies of B and of A that are summed."""
-        return self.taus * self.dtau, self.omegas * self.dw
+    def beyond(self) -> float:
+        """Bound on what the blur leaves of all frequencies beyond its ends, as a sum times their spacings."""
+        edges = (1.0 + self.blur_b * self.dtau) * (1.0 + self.blur_a * self.dw)
+        return math.pi * float(erfc(_CUT / math.sqrt(2.0))) / (self.blur_a * self.blur_b) * edges
 
     @property
     def blur_mean(self) -> float:
@@ -121,33 +117,118 @@ class _FourierPlan:
         scale = math.sqrt(self.total(FoldedNodes.square) + self.blur_a**2)
         return Copies.of(self.cumulant, scale, -self.line, 2.0 * math.pi / self.dtau, 2.0 * math.pi / self.dw)
 
+
+class _Frequencies(NamedTuple):
+    """Which are summed of one law: at tau_j the first ``counts[j]`` of A.
+
+    Attributes:
+        plan: with their spacings.
+        lift: 0 for "absent", 1 for "present".
+        counts: shape (n,), whole numbers >= 1.
+        rest: bound on |phi^T| times the blur, relative to phi(c, 0)^T, summed over all others, times the spacings.
+    """
+
+    plan: _FourierPlan
+    lift: float
+    counts: np.ndarray
+    rest: float
+
+    @property
+    def box(self) -> tuple[float, float]:
+        """Around all that are summed."""
+        return len(self.counts) * self.plan.dtau, int(self.counts.max()) * self.plan.dw
+
     def points(self) -> np.ndarray:
         """s_j = c + i tau_j on the line."""
-        return self.line + 1j * self.dtau * np.arange(self.taus)
+        return self.plan.line + 1j * self.plan.dtau * np.arange(len(self.counts))
 
 
-def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> CertifiedRates:
-    """Certified bounds at ``count`` thresholds per direction.
+@dataclass(frozen=True, slots=True)
+class _Mellin:
+    """H(s_j) of one law, and what is summed.
+
+    Attributes:
+        summed: the frequencies.
+        values: at the points of ``summed``.
+        rounding: of a sum of them over |s|, in units of the machine epsilon.
+    """
+
+    summed: _Frequencies
+    values: np.ndarray
+    rounding: float
+
+    def error(self, thresholds: np.ndarray) -> np.ndarray:
+        """Absolute error of P(log LR <= l), or of Q(log LR <= l): frequencies left out, and rounding.
+
+        Times e^l that of "absent" bounds the error of the payoff as well, because |1/(s(s-1))| <= 1/|s| where Re s < 0.
+        """
+        plan = self.summed.plan
+        # log of int cosh^c, the largest modulus of K_s on the line
+        kernel = float(2.0 * loggamma(-0.5 * plan.line) - loggamma(-plan.line) - (plan.line + 1.0) * math.log(2.0))
+        level = math.exp(kernel + _log_size(plan, self.summed.lift)) / (2.0 * math.pi**2 * abs(plan.line))
+        return np.exp(-plan.line * thresholds) * (4.0 * self.summed.rest * level + EPS * self.rounding)
+
+
+@dataclass(frozen=True, slots=True)
+class Upper:
+    """Upper bounds, and what tests start from.
+
+    Attributes:
+        absent: the transform under "absent".
+        present: frequencies of the other one.
+        copies: what trapezoid sums add.
+        thresholds, delta: as of ``CertifiedRates``.
+    """
+
+    absent: _Mellin
+    present: _Frequencies
+    copies: Copies
+    thresholds: np.ndarray
+    delta: np.ndarray
+
+    @property
+    def curve(self) -> Polygon:
+        """The one that obeys all of them."""
+        return polygon_above(self.thresholds, np.log(self.delta))
+
+
+def bounds_above(kinds: Kinds, blur: float, count: int = _COUNT) -> Upper:
+    """Certified upper bounds at ``count`` thresholds per direction.
 
     Args:
         kinds: sampled steps, of each kind so many that its transform decays.
         blur: standard deviation of the blur relative to those of A and of the log likelihood ratio.
+        count: see above.
 
     Raises:
         NumericalError: the frequencies needed do not fit the budget; a larger ``blur`` needs fewer.
     """
     plan = _plan(kinds, blur)
-    transforms = _transforms(plan)
+    summed, present = (_frequencies(plan, lift) for lift in (0.0, 1.0))
+    absent, copies = _transform(summed), plan.copies()
     low, high = np.linspace(-plan.low, 0.0, _COARSE_COUNT), np.linspace(0.0, plan.high, _COARSE_COUNT)
-    coarse, copies = np.concatenate([low[:-1], high]), plan.copies()
-    thresholds = _even_thresholds(coarse, _invert(plan, transforms, copies, coarse)[0], count)
-    put, fpr, fnr = _invert(plan, transforms, copies, thresholds)
+    coarse = np.concatenate([low[:-1], high])
+    thresholds = _even_thresholds(coarse, _put(absent, coarse), count)
+    put = _put(absent, thresholds)
     # Put-call parity where l >= 0; the rounding of what is left is added.
     above, rounding = thresholds >= 0.0, _ULPS * np.exp(np.maximum(thresholds, 0.0))
     delta = np.where(above, -np.expm1(thresholds) + put, put * np.exp(-thresholds)) + rounding
-    return CertifiedRates(
-        thresholds, np.clip(delta, TINY, 1.0), np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0)
-    )
+    if not np.all(np.isfinite(delta)):
+        raise NumericalError("common-sign composition: the losses are too large")
+    return Upper(absent, present, copies, thresholds, np.clip(delta, TINY, 1.0))
+
+
+def enclose(upper: Upper) -> CertifiedRates:
+    """Certified bounds on both sides: those above, and the tests "LR > e^l".
+
+    Args:
+        upper: as from ``bounds_above``.
+    """
+    present, ratio = _transform(upper.present), upper.thresholds
+    alias = upper.copies.most(ratio)
+    fpr = np.clip(1.0 + _inverted(upper.absent, ratio, 0) + upper.absent.error(ratio) + alias, 0.0, 1.0)
+    fnr = np.clip(present.error(ratio) - _inverted(present, ratio, 0), 0.0, 1.0)
+    return CertifiedRates(ratio, upper.delta, np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0))
 
 
 def _even_thresholds(ratio: np.ndarray, put: np.ndarray, count: int) -> np.ndarray:
@@ -166,21 +247,17 @@ def _even_thresholds(ratio: np.ndarray, put: np.ndarray, count: int) -> np.ndarr
     return mirrored(-halves[1], halves[0])
 
 
-def _invert(
-    plan: _FourierPlan, transforms: tuple[np.ndarray, np.ndarray, float], copies: Copies, ratio: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """E_P (e^l - LR)_+ and both errors of the tests "LR > e^l" at ``ratio``, with every error on the safe side."""
-    absent, present, size = transforms
-    s = plan.points()
-    kernel = np.exp(-np.outer(ratio, s)) * (plan.dtau / math.pi)
-    kernel[:, 0] *= 0.5
-    sums = products(kernel, np.stack([absent / (s * (s - 1.0)), absent / s, present / s])).real
-    error, alias = _error(plan, size, ratio), copies.most(ratio)
-    return (
-        np.maximum(np.exp(ratio) * (sums[:, 0] + error), 0.0),
-        np.clip(1.0 + sums[:, 1] + error + alias, 0.0, 1.0),
-        np.clip(error - sums[:, 2], 0.0, 1.0),
-    )
+def _put(absent: _Mellin, ratio: np.ndarray) -> np.ndarray:
+    """E_P (e^l - LR)_+ at ``ratio``, with every error on the safe side."""
+    return np.maximum(np.exp(ratio) * (_inverted(absent, ratio, 1) + absent.error(ratio)), 0.0)
+
+
+def _inverted(mellin: _Mellin, ratio: np.ndarray, order: int) -> np.ndarray:
+    """The sum over s of e^(-l s) H(s) / s, or with ``order`` 1 / (s (s - 1)), at ``ratio``; its real part."""
+    s, spacing = mellin.summed.points(), mellin.summed.plan.dtau
+    weights = mellin.values / (s * (s - 1.0) if order else s) * (spacing / math.pi)
+    weights[0] *= 0.5
+    return np.exp(-s[0].real * ratio) * Turning.of(spacing, weights).sums(ratio)
 
 
 def _plan(kinds: Kinds, blur: float) -> _FourierPlan:
@@ -200,54 +277,45 @@ def _plan(kinds: Kinds, blur: float) -> _FourierPlan:
     width = 2.0 * min((cumulant(0.0, t) + _BESIDE) / t for t in grid)
     width = max(width, 2.0 * (high + low + math.log(2.0)) + width)
     dtau, dw = commensurate(2.0 * math.pi / period, 2.0 * math.pi / width)
-    return _boxed(replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw)))
+    return replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw))
 
 
-def _boxed(plan: _FourierPlan) -> _FourierPlan:
-    """A box of frequencies outside of which the transform is proven negligible; the guess comes from its axes."""
-    tau, omega = _decay(plan)
-    bounds: list[OutsideBound | None] = []
-    for _ in range(_BOXES):
-        checkpoint()
-        taus = math.ceil(min(plan.ends[0], tau) / plan.dtau) + 1
-        omegas = math.ceil(min(plan.ends[1], omega) / plan.dw) + 1
-        if taus * omegas > _MOST_FREQUENCIES:
-            break
-        boxed = replace(plan, taus=taus, omegas=omegas)
-        whole = boxed.box[0] > plan.ends[0] and boxed.box[1] > plan.ends[1]
-        if whole:
-            return boxed
-        bounds = bounds or _outside(plan)
-        outside = max(1.0 if bound is None else bound.largest(boxed.box) for bound in bounds)
-        if outside <= _OUTSIDE:
-            return replace(boxed, outside=outside)
-        tau, omega = _WIDENED * boxed.box[0], _WIDENED * boxed.box[1]
+def _frequencies(plan: _FourierPlan, lift: float) -> _Frequencies:
+    """Those outside of which the transform is proven negligible: no more than what lies beyond the blur's ends."""
+    guess = [min(end, found) for end, found in zip(plan.ends, _decay(plan, lift), strict=True)]
+    if guess[0] / plan.dtau * guess[1] / plan.dw <= _MOST_GUESSED:
+        bound = _outside(plan, lift)
+        w, rest = (np.full(2, plan.ends[1]), 0.0) if bound is None else bound.summed((plan.dtau, plan.dw), plan.beyond)
+        t = np.array([0.0, plan.ends[0]]) if bound is None else bound.t
+        last = float(t[np.flatnonzero(w)[-1]])
+        cells = np.searchsorted(t, plan.dtau * np.arange(math.ceil(last / plan.dtau) + 1))
+        counts = np.ceil(np.append(w, 0.0)[cells] / plan.dw).astype(np.int64) + 1
+        if counts.sum() <= _MOST_FREQUENCIES:
+            return _Frequencies(plan, lift, counts, rest + plan.beyond)
     which = " and ".join(
         f"noise_multiplier={1 / step.slope:g}, sample_rate={step.rate:g}, steps={steps}" for step, steps in plan.kinds
     )
     raise NumericalError(f"common-sign composition at {which} needs more than {_MOST_FREQUENCIES} frequencies")
 
 
-def _decay(plan: _FourierPlan) -> tuple[float, float]:
-    """Where |phi^T| falls below the tolerance for good along each axis, from samples: a guess, proven later."""
+def _decay(plan: _FourierPlan, lift: float) -> tuple[float, float]:
+    """Where |phi^T| falls below the tolerance for good along each axis, from samples: a guess."""
     for share in _LOOKED:
         checkpoint()
         reach = share * plan.ends[0], share * plan.ends[1]
-        nodes, found, inside = _coarse_nodes(plan, reach), [], True
+        nodes, inside = _coarse_nodes(plan, reach), True
         if (needed := sum(len(each.weight) for each in nodes)) > _MOST_COARSE_NODES:
             raise NumericalError(f"common-sign composition: {needed} nodes would be needed")
-        for lift in (0.0, 1.0):
-            laws = [(TiltedLaw.of(each, plan.line, lift), n) for each, (_, n) in zip(nodes, plan.kinds, strict=True)]
-            places = [np.geomspace(_NEAREST * end, end, _PLACES) for end in reach]
-            for _ in range(2):
-                lasts = [_last_above(logs) for logs in _on_axes(laws, *places)]
-                ends = [axis[last : last + 2] for axis, last in zip(places, lasts, strict=True)]
-                inside &= all(len(between) > 1 for between in ends)
-                places = [np.geomspace(between[0], between[-1], _BETWEEN + 1) for between in ends]
-            found += [float(between[-1]) for between in ends]
+        laws = [(TiltedLaw.of(each, plan.line, lift), n) for each, (_, n) in zip(nodes, plan.kinds, strict=True)]
+        places = [np.geomspace(_NEAREST * end, end, _PLACES) for end in reach]
+        for _ in range(2):
+            lasts = [_last_above(logs) for logs in _on_axes(laws, *places)]
+            ends = [axis[last : last + 2] for axis, last in zip(places, lasts, strict=True)]
+            inside &= all(len(between) > 1 for between in ends)
+            places = [np.geomspace(between[0], between[-1], _BETWEEN + 1) for between in ends]
         if inside:
             break
-    return max(found[0], found[2]), max(found[1], found[3])
+    return float(ends[0][-1]), float(ends[1][-1])
 
 
 def _on_axes(laws: Sequence[tuple[TiltedLaw, int]], t: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -271,11 +339,13 @@ def _coarse_nodes(plan: _FourierPlan, frequencies: tuple[float, float]) -> list[
     ]
 
 
-def _outside(plan: _FourierPlan) -> list[OutsideBound | None]:
-    """Bounds on |phi/phi(c, 0)|^T at all frequencies within the reach of the blur, for both laws."""
-    coarse, counts = _coarse_nodes(plan, plan.ends), [steps for _, steps in plan.kinds]
-    laws = ([TiltedLaw.of(nodes, plan.line, lift) for nodes in coarse] for lift in (0.0, 1.0))
-    return [OutsideBound.of(list(zip(law, counts, strict=True)), plan.ends) for law in laws]
+def _outside(plan: _FourierPlan, lift: float) -> OutsideBound | None:
+    """Bounds on |phi/phi(c, 0)|^T at all frequencies within the reach of the blur."""
+
+    def laws(ends: tuple[float, float]) -> list[TiltedLaw]:
+        return [TiltedLaw.of(nodes, plan.line, lift) for nodes in _coarse_nodes(plan, ends)]
+
+    return OutsideBound.of(laws, [steps for _, steps in plan.kinds], plan.ends)
 
 
 def _node_spacing(
@@ -293,64 +363,60 @@ def _node_spacing(
     return min(best, _WIDEST_SPACING)
 
 
-def _transforms(plan: _FourierPlan) -> tuple[np.ndarray, np.ndarray, float]:
-    """H(s_j) under P and under the mean of Q+ and Q-; and, in units of the machine epsilon, their rounding over |s|."""
-    tau, w = plan.dtau * np.arange(plan.taus), plan.dw * np.arange(plan.omegas)
-    nodes = [FoldedNodes.of(step, _node_spacing(plan, step, plan.box, _FINE)) for step, _ in plan.kinds]
+def _transform(summed: _Frequencies) -> _Mellin:
+    """H(s_j) under P (lift 0), or under the mean of Q+ and Q-."""
+    plan, s, counts = summed.plan, summed.points(), summed.counts
+    w = plan.dw * np.arange(int(counts.max()))
+    nodes = [
+        FoldedNodes.of(
+            step, _node_spacing(plan, step, summed.box, _FINE), REACH - (1.0 - summed.lift) * 2.0 * step.slope
+        )
+        for step, _ in plan.kinds  # under "absent", the further out the less e^(c b) there is
+    ]
     tables = [TransformTable.of(each, steps, w) for each, (_, steps) in zip(nodes, plan.kinds, strict=True)]
-    gamma = GammaTable(plan.points(), plan.dtau, plan.dw, plan.omegas)
-    absent, present = np.empty(plan.taus, dtype=complex), np.empty(plan.taus, dtype=complex)
-    total = 0.0
-    block = max(1, _BLOCK // plan.omegas)
-    for start in range(0, plan.taus, block):
+    gamma, doubt = GammaTable(s, plan.dtau, plan.dw, len(w)), _doubt(tables, summed)
+    blur_b, blur_a = 0.5 * plan.blur_b**2 * s * s + plan.blur_mean * s, 0.5 * (plan.blur_a * w) ** 2
+    values, total, start = np.empty(len(s), dtype=complex), 0.0, 0
+    while start < len(s):
         checkpoint()
-        part = slice(start, min(start + block, plan.taus))
-        s = plan.line + 1j * tau[part]
-        kernel = gamma.log_kernel(part) + (0.5 * plan.blur_b**2 * s * s + plan.blur_mean * s)[:, None]
-        kernel -= 0.5 * (plan.blur_a * w) ** 2
-        without, plus, minus = (sum(logs) for logs in zip(*(table.log_powers(s) for table in tables), strict=True))
-        doubt = _doubt(tables, s, plan)
-        terms = np.exp(kernel + without)
-        absent[part] = _sum_over(terms, plan)
-        total += float(doubt @ np.abs(terms).sum(axis=1))
-        terms = np.exp(kernel + plus) + np.exp(kernel + minus)
-        present[part] = _sum_over(0.5 * terms, plan)
-        total += float(doubt @ np.abs(terms).sum(axis=1))
-    return absent, present, total * plan.dw * plan.dtau / math.pi**2
+        part = slice(start, start + _rows(counts[start:]))
+        count = int(counts[part].max())
+        kernel = gamma.log_kernel(part, count) + blur_b[part, None] - blur_a[:count]
+        powers = [
+            (one.absent(s[part], count),) if summed.lift == 0.0 else one.present(s[part], count) for one in tables
+        ]
+        values[part] = 0.0
+        for logs in zip(*powers, strict=True):
+            size = np.exp(kernel.real + sum(log.size for log in logs)) / len(powers[0])
+            phase = kernel.imag + sum(log.phase for log in logs)
+            real, imag = (_sum_over(size * wave(phase), plan) for wave in (np.cos, np.sin))
+            values[part] += real + 1j * imag
+            total += float(doubt[part] @ size.sum(axis=1))
+        start = part.stop
+    return _Mellin(summed, values, total * plan.dw * plan.dtau / math.pi**2)
 
 
-def _doubt(tables: Sequence[TransformTable], s: np.ndarray, plan: _FourierPlan) -> np.ndarray:
+def _rows(counts: np.ndarray) -> int:
+    """How many rows make a block."""
+    return max(1, min(len(counts), _BLOCK // int(counts[0])))
+
+
+def _doubt(tables: Sequence[TransformTable], summed: _Frequencies) -> np.ndarray:
     """Relative rounding error of one term over the machine epsilon, divided by |s|: exponents, powers, sums.
 
     Terms of a transform are at most |s b|, |e^b sinh a| and what is missing at the frequency of A.
     """
-    powers = 0.0
+    s, powers = summed.points(), 0.0
     for steps, weight, b, odd in ((one.steps, one.nodes.weight, one.nodes.b, one.odd) for one in tables):
         size = steps * (np.abs(s) * float(weight @ np.abs(b)) + float(weight @ np.abs(odd)))
-        powers = powers + (_PER_EXPONENT + roundings(len(weight), parts=2)) * (size + _MISSING)
-    sums = 0.5 * roundings(plan.omegas) + roundings(plan.taus, parts=2)
+        powers = powers + (_PER_EXPONENT + roundings(len(weight))) * (size + _MISSING)
+    sums = 0.5 * roundings(int(summed.counts.max())) + 2 * roundings(len(s), parts=2)
     return (_ROUNDED * len(tables) + sums + _PER_EXPONENT * np.abs(loggamma(-s)) + powers) / np.abs(s)
 
 
 def _sum_over(terms: np.ndarray, plan: _FourierPlan) -> np.ndarray:
     """Trapezoid in w over the whole axis, from w >= 0."""
     return (weighted(terms, np.ones(terms.shape[1])) - 0.5 * terms[:, 0]) * (plan.dw / math.pi)
-
-
-def _error(plan: _FourierPlan, size: float, thresholds: np.ndarray) -> np.ndarray:
-    """Absolute error of P(log LR <= l) and Q(log LR <= l): frequencies left out, and rounding.
-
-    Times e^l it bounds that of the payoff as well, because |1/(s(s-1))| <= 1/|s| where Re s < 0.
-    """
-    far = 2.0 * erfc(_CUT / math.sqrt(2.0))
-    whole = 0.5 * math.pi / (plan.blur_a * plan.blur_b)
-    edges = (1.0 + plan.blur_b * plan.dtau) * (1.0 + plan.blur_a * plan.dw)
-    moment = max(_log_size(plan, 0.0), _log_size(plan, 1.0))
-    # log of int cosh^c, the largest modulus of K_s on the line
-    kernel = float(2.0 * loggamma(-0.5 * plan.line) - loggamma(-plan.line) - (plan.line + 1.0) * math.log(2.0))
-    level = math.exp(kernel + moment) / (2.0 * math.pi**2 * abs(plan.line))
-    truncation = 4.0 * whole * edges * (plan.outside + float(far)) * level
-    return np.exp(-plan.line * thresholds) * (truncation + EPS * size)
 
 
 def _log_size(plan: _FourierPlan, lift: float) -> float:
