@@ -146,8 +146,8 @@ def common_sign(mechanism: DPSGD | Ledger) -> Enclosure:
     double-precision rounding is bounded term by term, without interval arithmetic). delta down to 1e-6 is
     enclosed to a relative 3e-4 to 8e-3 for epsilon up to about 8 and steps from about 100 to 1e4 (addition; removal
     is up to thirty times wider near its largest epsilon, which the symmetrised curve does not use). Fewer
-    steps, and rare large losses, go to a lattice: relative 1e-4 to 5e-2. Where neither fits (1e5 rarely
-    sampled steps, many kinds of steps) the answer is the worst case above and the two-sided test of the worst case
+    steps, and rare large losses, go to a lattice: relative 1e-4 to 5e-2. Where neither fits (many kinds
+    of steps, very rarely sampled ones) the answer is the worst case above and the two-sided test of the worst case
     below, at most log 2 in epsilon apart, and ``notes`` say why.
 
     By RETICENT:common-sign.
