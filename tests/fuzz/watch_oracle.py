@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable
 from types import MethodType
 from typing import Any
 
@@ -31,11 +32,17 @@ class Oracle:
         self.releases: list[tuple[float, float | None, Counter[int]]] = []
         self.clipped_to: list[float] = []
         self.waiting: Counter[int] = Counter()
-        self.known_seed = self.secure = False
+        self.known_seed = self.known_draw = self.secure = False
         self.remembered = ""
         """What was put into the optimizer and moves the weights in the next step."""
         self.under: Counter[int] = Counter()
         """Releases by the seed that torch's generator had: a state that none of them came after repeats nothing."""
+
+    def used(self, records: Iterable[int]) -> None:
+        """A part of a batch goes through the model; its first part tells when the batch was drawn."""
+        if not self.waiting:
+            self.known_draw = self.known_seed
+        self.waiting.update(records)
 
     def dirty(self, why: str) -> None:
         self.bare.append(why)
@@ -51,7 +58,7 @@ class Oracle:
             self.remembered = ""
         if self.known_seed and not self.secure:
             self.dirty("noise with a known seed")
-        if self.known_seed and rate is not None:
+        if self.known_draw and rate is not None:
             rate = 1.0
         self.releases.append((noise, rate, self.waiting))
         self.under[torch.initial_seed()] += 1

@@ -58,7 +58,7 @@ def opacus_pass(toy: Toy, plan: dict[int, str], most: int | None, every: int, ph
             if index % every == 0:
                 toy.optimizer.zero_grad()
             toy.criterion(toy.wrapped(features), labels).backward()
-            toy.oracle.waiting.update(numbers.tolist())
+            toy.oracle.used(numbers.tolist())
             if (index + 1) % every == 0:
                 toy.optimizer.step()
                 count += 1
@@ -133,7 +133,7 @@ def plain_loop(rng: random.Random) -> tuple[Toy, Any]:
                                 p.sub_(0.05 * p.grad)
                 else:
                     optimizer.step()
-                toy.oracle.waiting.update(numbers.tolist())
+                toy.oracle.used(numbers.tolist())
                 toy.oracle.released(noise, None)
                 if rng.random() >= silent or count == 0:
                     seen.step(noise_multiplier=noise, batch_size=rng.choice([None, len(labels)]))
@@ -160,7 +160,7 @@ def lightning_loop(rng: random.Random) -> tuple[Toy, Any]:
             self.net = toy.wrapped
 
         def training_step(self, batch: Any, index: int) -> Any:
-            toy.oracle.waiting.update(batch[2].tolist())
+            toy.oracle.used(batch[2].tolist())
             return toy.criterion(self.net(batch[0]), batch[1])
 
         def configure_optimizers(self) -> Any:
@@ -210,7 +210,7 @@ def trainer_loop(rng: random.Random) -> tuple[Toy, Any]:
             return toy.loader
 
         def compute_loss(self, model: Any, inputs: Any, **_: Any) -> Any:
-            toy.oracle.waiting.update(inputs["numbers"].tolist())
+            toy.oracle.used(inputs["numbers"].tolist())
             return nn.functional.cross_entropy(model(inputs["features"]), inputs["labels"])
 
     class Planned(transformers.TrainerCallback):

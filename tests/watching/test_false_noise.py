@@ -14,6 +14,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
 from reticent.records.watch_faults import Fault
+from reticent.records.watch_source import Randomness
 from reticent.watching.closer_looks import CloserLooks
 from tests.watching.loops import (
     BATCH,
@@ -243,6 +244,13 @@ class TestSeeds:
         with rt.watch(model) as seen:
             seen.step(noise_multiplier=2.0)
         assert Fault.PUBLIC_SEED in seen.ledger.faults
+
+    def test_a_secure_source_for_the_last_step_alone_is_none_of_the_run(self):
+        """Found by somebody who read the page: the source was asked when the loop had ended."""
+        made = private()
+        seen = watched(*made, how={"after": lambda step: rt.secure_noise(made[1]) if step == 5 else None})
+        assert seen.ledger.randomness is Randomness.DEFAULT
+        assert Fault.INSECURE_GENERATOR in seen.ledger.faults
 
     @pytest.mark.parametrize("kind", [{}, {"mode": "ghost"}, {"clipping": "per_layer"}])
     def test_secure_noise_needs_no_seed(self, kind):

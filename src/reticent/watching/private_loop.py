@@ -132,6 +132,8 @@ class PrivateLoop:
         optimizer, recorder = self._optimizer, self._recorder
         self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
         self._looks = self._closer.due()
+        if self._measures:
+            recorder.noise_from()
         size, batches, clipped, norm = pieces[0] if len(pieces) == 1 else _together(pieces)
         adjusted, added = vars(optimizer).get("_adjusted_noise_multiplier"), pieces[-1][1] if pieces else 1
         rate = None if self._coins is None else float(self._coins.sample_rate)
@@ -184,6 +186,7 @@ class PrivateLoop:
     def _look_at_seeds(self) -> None:
         if self._optimizer.generator is not self._generator:
             self._generator = self._optimizer.generator
+            self._recorder.noise_from()
             self.noise_seeds.exchange(seeds.of_noise(self._optimizer))
         if self._release.noise_multiplier > 0.0:
             public, back = self.noise_seeds.drawn(look=self._looks)

@@ -36,6 +36,9 @@ from reticent.watching.starts import Start
 from reticent.watching.steps import SeenStep, Steps
 from reticent.watching.weights import Buffers
 
+_WEAKER = (Randomness.NOT_SEEN, Randomness.SECURE, Randomness.DEFAULT, Randomness.OF_PROGRAM)
+"""Where noise comes from; each is weaker than the ones before."""
+
 
 class Recorder:
     """The facts about one loop.
@@ -84,6 +87,7 @@ class Recorder:
         self._draws: Draws | None = None
         self.drawn_at = 0.0
         self._repeats = False
+        self._sources = set[Randomness]()
 
     def begin(self) -> None:
         """The loop begins: what is looked at once, before its first step."""
@@ -170,6 +174,13 @@ class Recorder:
         self.steps.again(size, clipped)
         self.live.after_step(self._kind)
 
+    def noise_from(self) -> None:
+        """Noise is about to be drawn, perhaps from another source than before: of all, the weakest is written down."""
+        self._sources.add(optimisers.randomness_of(self._optimizer))
+
+    def _weakest(self) -> Randomness:
+        return max(self._sources | {optimisers.randomness_of(self._optimizer)}, key=_WEAKER.index)
+
     @property
     def coins(self) -> Any:
         """What draws each record independently, at its ``sample_rate`` now; None where nothing does."""
@@ -210,7 +221,7 @@ class Recorder:
             start=None if self.start is None else self.start.record,
             optimiser=self._optimizer_names(),
             mixing_layers=self._mixes(),
-            randomness=optimisers.randomness_of(self._optimizer) if self._private else Randomness.NOT_SEEN,
+            randomness=self._weakest() if self._private else Randomness.NOT_SEEN,
             device=models.device_of(self._model),
             weights_sha256=models.fingerprint(self._model) if ended else None,
             versions=models.versions(),
