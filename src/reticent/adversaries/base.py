@@ -178,6 +178,18 @@ class Assessment(Brief):
         lower = max(low, risk.mu_above(self.truth.optimistic))
         return Interval(min(lower, upper), value, upper)  # where both are exact, rounding may exchange them
 
+    def mu_above(self, floor: float) -> Interval:
+        """``risk.mu_above`` at ``floor``; a mu that holds at every error rate holds there too.
+
+        Args:
+            floor: the smallest error rate that counts.
+        """
+        found, most = self.measure(risk.mu_above, floor), self.mu_limits[1]
+        if not most < found.upper:
+            return found
+        value = min(found.value, most) if self.claim.proven or not math.isfinite(found.value) else found.value
+        return Interval(min(found.lower, most), value, most)
+
 
 _HIDDEN = {"hidden-draws": "which records each step drew", "unpredictable-noise": "the noise"}
 STRENGTH = {

@@ -9,7 +9,7 @@ from reticent.adversaries.base import Assessment
 from reticent.adversaries.codec import parameters
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.codec import mechanism_record
-from reticent.risk import MU_FLOOR, mu_above
+from reticent.risk import MU_FLOOR
 from reticent.risk.report import (
     MEASURES,
     AssessmentRecord,
@@ -54,7 +54,7 @@ def assessment_record(
 
 def measures(assessment: Assessment, questions: Questions) -> dict[str, Any]:
     """Every risk number of the curve, by field of ``AssessmentRecord``."""
-    found: dict[str, Any] = {"mu_at_rates_above": {repr(MU_FLOOR): Number.of(assessment.measure(mu_above, MU_FLOOR))}}
+    found: dict[str, Any] = {"mu_at_rates_above": {repr(MU_FLOOR): Number.of(assessment.mu_above(MU_FLOOR))}}
     for name, one in MEASURES.items():
         if name == "mu":
             found[one.field] = Number.of(assessment.mu())
