@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 SIGNS = "tests/adversaries/relaxed/test_sign_error_terms.py"
 TERMS = "tests/accountants/test_error_terms.py"
+FEW_STEPS = "tests/accountants/test_few_steps.py"
 ENCLOSURE = "tests/accountants/test_enclosure.py"
 SPLIT = "tests/accountants/test_split.py"
 LAWS = "tests/accountants/test_laws.py"
@@ -156,6 +157,9 @@ MUTANTS = (
     Mutant("laws: nodes left out", "reticent/pairs/sampled_gaussian.py", "        return sum(math.exp(min(tail, 700.0)) for tail in tails)", "        return 0.0", TERMS + "::test_nodes_left_out_are_paid_for"),
     Mutant("laws: rule", "reticent/pairs/sampled_gaussian.py", "error = rule + steady.rest[0]", "error = 0.0 * rule + steady.rest[0]", LAWS),
     Mutant("laws: what a cut contour leaves", "reticent/pairs/sampled_gaussian.py", "np.cumsum(along[:, top:], axis=1) + side[:, top:] + np.cumsum(mass[top:][::-1])[::-1]", "np.cumsum(along[:, top:], axis=1)", LAWS + "::test_a_contour_that_is_cut_pays_for_what_it_leaves"),
+    Mutant("few steps: a line where the density grows", "reticent/pairs/sampled_gaussian.py", "growth = 0.5 * (angles * self.noise_multiplier) ** 2 + ", "growth = ", FEW_STEPS),
+    Mutant("few steps: the least argument of a cell", "reticent/pairs/sampled_gaussian.py", "if self.antipodal else turns[:, :-1]", "if self.antipodal else turns[:, 1:]", FEW_STEPS),
+    Mutant("few steps: the least argument of a piece", "reticent/pairs/line_decay.py", "np.minimum.reduceat(turns", "np.maximum.reduceat(turns", FEW_STEPS),
     Mutant("transform: a test asked less often", "reticent/accountants/readings.py", "np.log(delta * (1.0 - _SLACK)) - fpr.upper)", "np.log(delta * (1.0 - _SLACK)) - fpr.lower)", COMPOSE + "::test_a_test_that_is_asked_less_often_is_no_stronger"),
     Mutant("certified: rule", "reticent/accountants/advantage_alone.py", "off = law.rule(0.5, t) + real.rest[0]", "off = real.rest[0]"),
     Mutant("certified: nodes without sines", "reticent/accountants/advantage_alone.py", "law.turning(tilted) * t + left_out", "law.turning(tilted) * t", TERMS + "::test_nodes_without_sines_are_paid_for"),

@@ -25,6 +25,7 @@ from reticent.pairs.transforms import Law
 
 _EPS = 2.0**-52
 _MAX_FREQUENCIES = 2**13
+_FEW_STEPS, _FEW_FREQUENCIES = 1000, 2**10  # up to which a closer bound on the decay is asked
 _SCANS = (16, 12)  # frequencies asked at, twice, for the last one that is needed: within 5 %
 _FEW = 16  # thresholds that need not be evenly spaced
 _SHORT = 0.05  # window below which large parts of the sum cancel by hand
@@ -312,12 +313,7 @@ def build_contour(
     """
     log_scale = _log_scale(laws, c)
     spacing = 2.0 * np.pi / _window(moments, c, log_scale, low, high, digits)
-    decays = [(law.decay(c), count) for law, count in laws]
-
-    def decay(t: np.ndarray) -> np.ndarray:
-        return np.sum([count * part.log_bound(t) for part, count in decays], axis=0)
-
-    last = _last_frequency(decay, spacing, digits)
+    decay, last = _decay(laws, c, spacing, digits)
     frequencies = spacing * np.arange(last + 1)
     logs, relative, by_rule = np.zeros(last + 1, dtype=complex), np.zeros(last + 1), np.zeros(last + 1)
     for law, count in laws:
@@ -359,9 +355,28 @@ def _window(moments: Moments, c: float, log_scale: float, low: float, high: floa
     return float(max(upper, lower, high - low))
 
 
-def _last_frequency(decay: Callable[[np.ndarray], np.ndarray], spacing: float, target: float) -> int:
+def _decay(laws: Laws, c: float, spacing: float, digits: float) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
+    """(bound on log |M(c + it)| / M(c), last frequency); few steps ask for a closer bound where the cheap one fails."""
+
+    def bound(closely: bool) -> Callable[[np.ndarray], np.ndarray]:
+        decays = [(law.decay(c, closely=closely), count) for law, count in laws]
+        return lambda t: np.sum([count * part.log_bound(t) for part, count in decays], axis=0)
+
+    cheap = bound(False)
+    try:
+        return cheap, _last_frequency(cheap, spacing, digits)
+    except NumericalError:
+        if sum(count for _, count in laws) > _FEW_STEPS:
+            raise
+    closer = bound(True)
+    return closer, _last_frequency(closer, spacing, digits, _FEW_FREQUENCIES)
+
+
+def _last_frequency(
+    decay: Callable[[np.ndarray], np.ndarray], spacing: float, target: float, most: int = _MAX_FREQUENCIES
+) -> int:
     """The first frequency past which the certified decay exceeds e^-target."""
-    low, high = 4.0, float(_MAX_FREQUENCIES)
+    low, high = 4.0, float(most)
     for size in _SCANS:
         grid = np.geomspace(low, high, size)
         enough = decay((np.floor(grid) + 0.5) * spacing) <= -target

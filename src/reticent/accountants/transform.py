@@ -255,14 +255,18 @@ class SpectralComposition:
                 raise
             best, reach = build(need), need
         goal = effort.goal + effort.rounding * sum(step.count for step in self.steps)
+        factor = _REFINED
         for _ in range(_REFINEMENTS):
             if best.errors.sum() < goal or best.unresolved < _SETTLED * best.errors.sum():
                 break
-            reach *= _REFINED
             try:
-                finer = build(reach)
-            except NumericalError:
-                break
+                finer = build(factor * reach)
+            except NumericalError:  # too many nodes: as many as may be, if fewer were not asked for already
+                if factor < _REFINED:
+                    break
+                factor = math.sqrt(_REFINED)
+                continue
+            reach *= factor
             stuck, best = reach > _STUCK and finer.errors.sum() > _LITTLE * best.errors.sum(), finer
             if stuck:
                 break

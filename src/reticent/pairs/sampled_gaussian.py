@@ -17,6 +17,7 @@ import numpy as np
 from reticent.curves._sums import roundings, weighted
 from reticent.errors import NumericalError
 from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, GaussianMixture, Nodes
+from reticent.pairs.line_decay import Closer, LineDecay
 from reticent.pairs.loss_cells import LossCells, chunks
 from reticent.pairs.transforms import Decay, Transform, turned
 
@@ -24,8 +25,11 @@ _EPS = 2.0**-52
 _ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
 _FAR = (8.0, 30.0)  # where the right tail is cut, in standard deviations past the nodes
 _LAYER_CELLS = 160
+_LINES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])  # of the closer decay bound: shares of the largest angle
+_MOST_GROWTH = 9.0  # angle times s of these: the normal density grows by half its square
 _NO_MATTER = 0.1  # of what the rule's error was planned for: no further strip is tried below it
 _MARKS = np.sort(np.concatenate([np.geomspace(1e-4, 1.0, 9), np.linspace(0.0, 1.0, 13)]))  # where the rule is asked
+_NARROW = (4.0, 1.3)  # strips for fast oscillation, in units of the one whose rule leaves e^-digits at frequency 0
 _OVERFLOWN = 1e299
 _MAX_NODES = 10_000
 _FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
@@ -222,13 +226,13 @@ class SampledGaussian:
         |integrand| on the line Im x = angle s^2 is at most its modulus on the real line times
         e^((angle s)^2/2 + t arg); arg increases with x, so right ends of cells bound it. The bound grows
         with t, so it is evaluated at few frequencies and rounded up to the next. Contours that are cut are tried
-        where no strip was planned.
+        where no strip was planned, and last narrow strips: many nodes need no more, and see less oscillation there.
         """
         places = np.ceil((len(frequencies) - 1) * _MARKS).astype(int)
         marks = frequencies[places[np.concatenate([[True], places[1:] > places[:-1]])]]
         best, cells, open_from = np.full(len(marks), np.inf), self._cell_bounds(c), 0
         no_matter = _NO_MATTER * math.exp(-self.digits) / self.count
-        for angle in self.angles[:0:-1].tolist() if self.angle is None else (self.angle, float(self.angles[0])):
+        for angle in self._tried():
             growth = np.multiply.outer(marks[open_from:], self.arguments(angle)) + cells
             sums = _exp(growth + self.log_strip_factor(c, angle)).sum(axis=1)
             if self.angle is None and not sums[-1] < no_matter:
@@ -238,6 +242,14 @@ class SampledGaussian:
             if open_from == len(marks):
                 break
         return best[np.searchsorted(marks, frequencies)]
+
+    def _tried(self) -> tuple[float, ...]:
+        """The strips for the rule: the planned one and the narrowest, or from wide to as narrow as the nodes allow."""
+        narrowest = float(self.angles[0])
+        if self.angle is not None:
+            return self.angle, narrowest
+        finest = self.digits * self.nodes.dx / (2.0 * math.pi * self.noise_multiplier**2)
+        return *self.angles[:0:-1].tolist(), *(min(share * finest, narrowest) for share in _NARROW)
 
     def _cut_rule(self, c: float, angle: float, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """The same for a contour that returns to the real line in the middle of a cell, the best one at each frequency.
@@ -260,19 +272,20 @@ class SampledGaussian:
         """log of a bound on the integrals over both vertical sides in a cell, over the bound of that cell."""
         s, dx = self.noise_multiplier, self.nodes.dx
         height = angle * s**2
-        negative = min(c, 0.0) + (min(1.0 - c, 0.0) if self.antipodal else 0.0)
         grown = max(0.0, 0.5 * (angle * s) ** 2 - 2.0 * math.pi * height / dx)
-        return math.log(2.0 * height / dx) + grown + negative * math.log(math.cos(0.5 * angle))
+        return math.log(2.0 * height / dx) + grown + float(self._log_negative(c, angle))
 
     def log_strip_factor(self, c: float | np.ndarray, angle: float | np.ndarray) -> np.ndarray:
-        """log of the rule's error at frequency 0 over the sum of cell bounds: strip Im x = angle s^2; both broadcast.
-
-        A negative power of |1 - rate + rate e^(i angle) r| exceeds its value at angle 0 by cos(angle/2)^power at most.
-        """
+        """log of the rule's error at frequency 0 over the sum of cell bounds; both broadcast."""
         s = self.noise_multiplier
         decay = 2.0 * math.pi * s**2 / self.nodes.dx * angle
+        return 0.5 * (angle * s) ** 2 - decay + np.log(2.0 / -np.expm1(-decay)) + self._log_negative(c, angle)
+
+    def _log_negative(self, c: float | np.ndarray, angle: float | np.ndarray) -> np.ndarray:
+        """How far a negative power of |1 - rate + rate e^(i angle) r| exceeds its value at angle 0 at most, in logs."""
         negative = np.minimum(c, 0.0) + (np.minimum(1.0 - c, 0.0) if self.antipodal else 0.0)
-        return 0.5 * (angle * s) ** 2 - decay + np.log(2.0 / -np.expm1(-decay)) + negative * np.log(np.cos(0.5 * angle))
+        found: np.ndarray = negative * np.log(np.cos(0.5 * angle))
+        return found
 
     def _cell_bounds(self, c: float) -> np.ndarray:
         """log of bounds on the integral of |integrand| over the pieces of ``arguments``.
@@ -351,10 +364,25 @@ class SampledGaussian:
 
     # Decay.
 
-    def decay(self, c: float) -> Decay:
+    def decay(self, c: float, *, closely: bool = False) -> Decay:
         x, moment = self.nodes.x, self.real(np.array([c]))
         log_norm = float(np.log1p(moment.excess[0] + moment.error[0]))
-        return LossCells(self.pair, np.linspace(x[0], x[-1], _LAYER_CELLS + 1)).decay(c, log_norm)
+        layers = LossCells(self.pair, np.linspace(x[0], x[-1], _LAYER_CELLS + 1)).decay(c, log_norm)
+        if not (closely and moment.error[0] < 1.0 + moment.excess[0]):
+            return layers
+        least = math.log1p(float(moment.excess[0] - moment.error[0]))
+        return Closer(layers, self._on_lines(c, least))
+
+    def _on_lines(self, c: float, log_norm: float) -> LineDecay:
+        """``log_norm`` bounds log M(c) from below."""
+        angles = _LINES * min(math.pi, _MOST_GROWTH / self.noise_multiplier)
+        turns = argument(self._odds[: len(self.nodes.x)], angles[:, None])
+        turns = (
+            turns[:, :-1] + argument(self._mirrored_odds, angles[:, None])[:, 1:] if self.antipodal else turns[:, :-1]
+        )
+        growth = 0.5 * (angles * self.noise_multiplier) ** 2 + self._log_negative(c, angles)
+        outside = math.log(max(self.left_out(c), 1e-300))
+        return LineDecay.of(growth - log_norm, self._cells(np.array([c]))[0], turns, outside)
 
 
 def strips(noise_multiplier: float, digits: float) -> np.ndarray:

@@ -48,8 +48,8 @@ class Law(Protocol):
     def moments(self, c: float) -> tuple[float, float]:
         """Mean and variance of the loss under the law tilted by e^(cL): not certified, they only plan."""
 
-    def decay(self, c: float) -> Decay:
-        """Bounds on |M(c + it)| / M(c) beyond any frequency."""
+    def decay(self, c: float, *, closely: bool = False) -> Decay:
+        """Bounds on |M(c + it)| / M(c) beyond any frequency; ``closely`` costs more, and serves few steps."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class PlainGaussian:
     def moments(self, c: float) -> tuple[float, float]:
         return self.mu**2 * (c - 0.5), self.mu**2
 
-    def decay(self, c: float) -> Decay:
+    def decay(self, c: float, *, closely: bool = False) -> Decay:
         return _NormalDecay(self.mu)
 
 
