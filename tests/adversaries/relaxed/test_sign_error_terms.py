@@ -174,4 +174,19 @@ def test_a_bound_that_cannot_be_computed_bounds_nothing() -> None:
     """A Chernoff factor e^x was cut at e^600. Times what is less than any float it was 0; the truth may be anything."""
     bound = copies._Bound(1.0, 0.0, 0.0)
     np.testing.assert_array_equal(copies._least([bound], np.array([1.0, 599.0, 1e4])), [0.0, 0.0, np.inf])
-    assert copies._copies(2000.0, 1e-3) == np.inf
+
+
+@pytest.mark.parametrize(("theta", "width"), [(0.3, 0.5), (2.0, 3.0), (40.0, 0.2), (40.0, 1.5), (2000.0, 1e-3)])
+def test_copies_at_any_place_add_no_more_than_is_counted(theta, width):
+    places = np.linspace(0.0, width, 201)[:, None] + width * np.arange(-3000, 3001)
+    most = float(np.exp(-theta * (np.logaddexp(places, -places) - math.log(2.0))).sum(axis=1).max())
+    assert most <= copies._copies(theta, width) <= 2.5 * most + 1e-9
+
+
+@pytest.mark.parametrize(("noise_multiplier", "rate", "steps"), [(8.33, 6e-3, 308), (18.4, 4.4e-4, 11439)])
+def test_little_is_enclosed_from_below_as_well(noise_multiplier, rate, steps):
+    """Copies far down in B were counted 2^theta times: the lower end was 0."""
+    sides = transform.enclose(
+        transform.bounds_above(((noise.GaussianSign(rate, 1.0 / noise_multiplier), steps),), 0.004)
+    ).sides()
+    assert sides.below.delta(0.0) == pytest.approx(sides.above.delta(0.0), rel=1e-4, abs=0)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import gammaln
 
 LESS = 0.1  # multiple of the line at which copies up in B are bounded
 _BESIDE_EXPONENTS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of Chernoff bounds, over the deviation of A
@@ -97,8 +98,9 @@ def _least(bounds: Sequence[_Bound], thresholds: np.ndarray) -> np.ndarray:
 
 
 def _copies(theta: float, width: float) -> float:
-    """sup over x of sum over k of cosh^-theta(x + k width)."""
-    return _spread(theta) / -math.expm1(-theta * width)
+    """sup over x of sum over k of cosh^-theta(x + k width), by geometric sums, or by the peak and the integral."""
+    integral = math.sqrt(math.pi) * math.exp(gammaln(0.5 * theta) - gammaln(0.5 * theta + 0.5))
+    return min(_spread(theta) / -math.expm1(-theta * width), (1.0 + 1e-9) * (1.0 + integral / width))
 
 
 def _spread(theta: float) -> float:
