@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+gc.disable()  # what is imported and collected is no garbage
 settings.register_profile("any machine", deadline=None)  # a busy one is no failure
 settings.load_profile("any machine")
 
@@ -173,8 +174,14 @@ def coarse_signs(request: pytest.FixtureRequest, _width: None) -> None:
     as_users_get_it(selection=_are_slow(request), curve=_is_narrow(request))
 
 
+@pytest.fixture(scope="module")
+def coarse(request: pytest.FixtureRequest, _width: None) -> None:
+    """For modules of the other folders in which no width is the point, neither of signs nor of worst cases."""
+    as_users_get_it(selection=_are_slow(request), curve=_are_slow(request))
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected stays: looking for garbage in it again and again costs a tenth of the suite."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    gc.enable()

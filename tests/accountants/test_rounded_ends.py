@@ -16,6 +16,8 @@ from reticent.mechanisms import DPSGD, Ledger, Neighbouring
 from reticent.pairs import WholeUserGaussianPair
 from reticent.risk import advantage
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
 

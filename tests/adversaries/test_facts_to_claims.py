@@ -23,6 +23,8 @@ from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanis
 from reticent.risk import advantage, epsilon_at_delta, mu
 from tests.conftest import some
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 NOISE, RATE, STEPS = 1.5, 0.05, 20
 EPSILONS = np.array([0.0, 0.3, 1.0])

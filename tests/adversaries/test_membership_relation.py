@@ -18,6 +18,8 @@ from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
 from reticent.risk import advantage
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 CASE = DPSGD(0.42426, 1.0, 2, num_parameters=100, batch_size=1)
 COMMAND = "risk dpsgd --noise-multiplier 0.42426 --sample-rate 1 --steps 2 --batch-size 1 --dimension 100"

@@ -12,7 +12,7 @@ from reticent.proofs import CONDITIONS, Bearing
 from reticent.proofs.references import THEOREMS
 from tests.docs.follow import ROOT
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
+pytestmark = pytest.mark.usefixtures("coarse")
 
 PAGE = (ROOT / "docs" / "concepts" / "conditions.md").read_text(encoding="utf-8")
 ROWS = {

@@ -17,6 +17,8 @@ from reticent.errors import UnsupportedError
 from reticent.mechanisms import Laplace, Neighbouring
 from reticent.risk import advantage
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 SIMULATED = Laplace(1.0, 4, 0.4)  # one run in several tests: its enclosure is kept
 

@@ -24,7 +24,7 @@ from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.risk import advantage
 from tests.adversaries.relaxed.two_steps import exact_deltas
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
+pytestmark = pytest.mark.usefixtures("coarse")
 
 THRESHOLDS = np.array([0.0, 0.05, 0.3, 1.0])
 
