@@ -127,7 +127,7 @@ class Sampled:
 
 def test_bounds_reach_what_known_noise_would_give() -> None:
     rng, share = np.random.default_rng(5), []
-    for _ in range(12):
+    for _ in range(8):
         member, other = rng.normal(0.5, 1, 500), rng.normal(0, 1, 500)
         known = member.mean() - other.mean() - norm.ppf(0.95) * math.sqrt(2 / 500)
         scores = Scores(member, other, design=Design.INDEPENDENT)

@@ -93,9 +93,10 @@ def test_r7_neither_direction_dominates_for_subsampled_laplace(rate: float, cros
     one_segment = _single_segment(curve)
     alpha = np.linspace(0.001, 0.999, 999)
     assert np.max(one_segment(alpha) - both.beta(alpha)) > 1e-5
-    lines = _envelope(curve, alpha)
-    assert both.beta(alpha) == pytest.approx(lines, rel=0, abs=1e-6)
-    assert np.all(both.beta(alpha) >= lines - 1e-13)
+    few = alpha[::20]
+    lines = _envelope(curve, few)
+    assert both.beta(few) == pytest.approx(lines, rel=0, abs=1e-6)
+    assert np.all(both.beta(few) >= lines - 1e-13)
 
 
 def _single_segment(curve: TradeOff):
