@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.sensitivity import GradientSensitivity, Precision, SensitiveAttribute
+from reticent.sensitivity import GradientSensitivity, Precision, Route, SensitiveAttribute
 
 _LAST: dict = {}
 
@@ -122,6 +122,12 @@ def _signal():
     return _tag(_Signal(), "signal"), torch.randn(9, 2, 11), SensitiveAttribute.number(4, 0.0, 1.0, 3), 3
 
 
+def _linear():
+    """Two classes, and no activation between the layers."""
+    model = nn.Sequential(nn.Flatten(), nn.Linear(12, 9), nn.Linear(9, 2))
+    return _tag(model, "linear"), torch.randn(48, 12), SensitiveAttribute.number(3, -1.5, 2.0, 5), 2
+
+
 _MODELS = {
     "tanh": lambda: _table("tanh", nn.Tanh, 2),
     "relu": lambda: _table("relu", nn.ReLU, 5),
@@ -129,6 +135,7 @@ _MODELS = {
     "convnet": _convnet,
     "words": _words,
     "signal": _signal,
+    "linear": _linear,
 }
 
 
@@ -327,6 +334,14 @@ def test_pruning_is_exact(kind, steps, precision):
             pruned = meter.largest(x[:records], y[:records])
             assert pruned == pytest.approx(full, rel=2e-6, abs=0)
     assert meter.largest(x[:0], y[:0]) == 0.0
+
+
+def test_two_classes_without_an_activation_are_a_dense_network():
+    model, x, y, attribute = _case("linear", 20)
+    meter = GradientSensitivity(model, attribute)
+    expected, _ = _brute(model, x, y, attribute, 1.0)
+    assert meter.largest(x, y) == pytest.approx(float(expected.max()), rel=1e-9, abs=0)
+    assert meter.route is Route.DENSE
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3, 6])

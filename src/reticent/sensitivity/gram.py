@@ -75,21 +75,28 @@ def clip_factors(square: torch.Tensor, clip: float) -> tuple[torch.Tensor, torch
 
 
 def moves(x: torch.Tensor, factors: torch.Tensor | None, out: torch.Tensor, reference: int) -> torch.Tensor:
-    """f_i x_i - f_0 x_0, of the shape (records, n, width) of ``x``; ``factors`` are (records, n, 1), None for ones."""
+    """f_i x_i - f_0 x_0, of the shape (records, n, width) of ``x``; ``factors`` are (records, n, 1), None for ones.
+
+    ``out`` may be ``x`` itself.
+    """
     own = slice(reference, reference + 1)
     if factors is None:
-        return torch.sub(x, x[:, own], out=out)
+        return torch.sub(x, x[:, own].clone(), out=out)
     return torch.addcmul(x[:, own] * -factors[:, own], x, factors, out=out)
 
 
 def centred_products(
-    x: torch.Tensor, factors: torch.Tensor | None, work: Workspace, name: str, reference: int
+    x: torch.Tensor, factors: torch.Tensor | None, rows: torch.Tensor, gram: torch.Tensor, reference: int
 ) -> Products:
-    """Products of f_i x_i - f_0 x_0; see ``moves``. The large one lies in the buffer ``name``."""
-    rows = moves(x, factors, work.take("moves", *x.shape), reference)
+    """Products of f_i x_i - f_0 x_0; see ``moves``.
+
+    The large one lies in ``gram``, the moves in ``rows``, which may be ``x`` itself.
+    """
+    first = x[:, reference].clone() if factors is None else x[:, reference] * factors[:, reference]
+    moves(x, factors, rows, reference)
     # The row of the reference is 0, so the reference itself can be used: one product gives all three.
-    rows[:, reference] = x[:, reference] if factors is None else x[:, reference] * factors[:, reference]
-    gram = torch.bmm(rows, rows.transpose(1, 2), out=work.take(name, *_square_shape(x)))
+    rows[:, reference] = first
+    torch.bmm(rows, rows.transpose(1, 2), out=gram)
     cross = gram[:, :, reference : reference + 1].clone()
     power = cross[:, reference : reference + 1].clone()
     cross[:, reference] = 0.0
@@ -118,14 +125,17 @@ def linear_gram(
         reference: position of the reference completion.
     """
     if e.shape[2] == 1:
-        u = rank_one_moves(a, e, factors, work, reference)
+        u = rank_one_moves(a, e, factors, work.take("moves", *a.shape), reference)
         total = torch.bmm(u, u.transpose(1, 2), out=work.take("gram", *_square_shape(a)))
         if bias:
             s = moves(e, factors, torch.empty_like(e), reference)
             total.addcmul_(s, s.transpose(1, 2))
         return total
-    inputs, k, size = centred_products(a, None, work, "inputs", reference)
-    total, m, power = centred_products(e, factors, work, "gram", reference)
+    square = _square_shape(a)
+    rows, gram = work.take("moves", *a.shape), work.take("inputs", *square)
+    inputs, k, size = centred_products(a, None, rows, gram, reference)
+    rows, gram = work.take("moves", *e.shape), work.take("gram", *square)
+    total, m, power = centred_products(e, factors, rows, gram, reference)
     # <de_i, de_j> (<a_i, a_j> + bias) + (m_i + m_j + |e_0|^2) <da_i, da_j> + m_i k_j + k_i m_j
     side = torch.add(inputs, k, out=work.take("side", *inputs.shape))
     total *= side.add_(k.transpose(1, 2) + (size + float(bias)))
@@ -135,10 +145,10 @@ def linear_gram(
 
 
 def rank_one_moves(
-    a: torch.Tensor, e: torch.Tensor, factors: torch.Tensor | None, work: Workspace, reference: int
+    a: torch.Tensor, e: torch.Tensor, factors: torch.Tensor | None, out: torch.Tensor, reference: int
 ) -> torch.Tensor:
-    """u_i of the weights of a layer with one output, (records, n, width in): no larger than its factors."""
-    return moves(a, e if factors is None else e * factors, work.take("moves", *a.shape), reference)
+    """u_i of the weights of a layer with one output, of the shape of ``a``, which ``out`` may be: see ``moves``."""
+    return moves(a, e if factors is None else e * factors, out, reference)
 
 
 def dots_with(x: torch.Tensor, reference: int) -> torch.Tensor:
