@@ -136,11 +136,12 @@ def _arithmetic(
     if isinstance(model[0], nn.Linear):
         hidden, out = torch.randn(completions, model[0].out_features, dtype=x.dtype), model[-1].weight.detach()
         first = model[0].weight.detach()
+        upper = torch.empty_like(hidden)  # fresh memory of this size costs more in page faults than in work
 
         def units() -> torch.Tensor:
             torch.mm(x, first.T)
-            scores = torch.tanh(hidden) @ out.T
-            return (torch.softmax(scores, dim=1) @ out).norm(dim=1)
+            scores = torch.tanh(hidden, out=upper) @ out.T
+            return torch.mm(torch.softmax(scores, dim=1), out, out=upper).norm(dim=1)
 
         return "the first layer of each record, hidden units, output layer forward and back, norms", units
     every, labels = x.repeat_interleave(len(attribute.values), 0), y.repeat_interleave(len(attribute.values))
