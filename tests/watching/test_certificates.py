@@ -267,7 +267,7 @@ def test_what_a_notebook_shows_is_short_and_escaped(ledger, certified):
     assert repr(forged).splitlines()[-1] == 'complete certificate, declared to be of "<b>\\x1b[2J"'
     assert "of &quot;&lt;b&gt;\\x1b[2J&quot;" in forged._repr_html_()
     assert document.headline in " ".join(repr(document).split())
-    assert all(len(repr(shown)) < 700 for shown in (ledger, ledger.ledger, document))
+    assert all(len(repr(shown)) < 600 for shown in (ledger, ledger.ledger, document))
 
 
 def test_a_gradient_change_counts_against_the_smallest_clip_norm(tmp_path, capsys):

@@ -252,6 +252,18 @@ class TestSeeds:
         assert seen.ledger.randomness is Randomness.DEFAULT
         assert Fault.INSECURE_GENERATOR in seen.ledger.faults
 
+    def test_a_source_that_is_less_secure_for_some_steps_counts(self):
+        """Secure at the start and at the end, and not in between."""
+        made = private()
+        own = type(made[1])
+        secure = type(rt.secure_noise(made[1]))
+
+        def after(step):
+            made[1].__class__ = own if step in (4, 5) else secure
+
+        seen = watched(*made, how={"after": after, "epochs": 2})
+        assert seen.ledger.randomness is Randomness.DEFAULT
+
     @pytest.mark.parametrize("kind", [{}, {"mode": "ghost"}, {"clipping": "per_layer"}])
     def test_secure_noise_needs_no_seed(self, kind):
         made = private(**kind)

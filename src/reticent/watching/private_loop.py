@@ -132,15 +132,14 @@ class PrivateLoop:
         optimizer, recorder = self._optimizer, self._recorder
         self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
         self._looks = self._closer.due()
-        if self._measures:
-            recorder.noise_from()
         size, batches, clipped, norm = pieces[0] if len(pieces) == 1 else _together(pieces)
         adjusted, added = vars(optimizer).get("_adjusted_noise_multiplier"), pieces[-1][1] if pieces else 1
         rate = None if self._coins is None else float(self._coins.sample_rate)
-        facts = (_NUMBERS(optimizer), adjusted, norm, batches, added, rate)
+        facts = (_NUMBERS(optimizer), type(optimizer), adjusted, norm, batches, added, rate)
         usual = facts == self._facts and not adjusted and self.sensitive is None  # as nearly always
         if not usual:
             self.catch_up()
+            recorder.noise_from()  # a class of its own draws secure noise
             self._release = optimisers.release_of(optimizer, norm, size, added)
             self._facts, self._norm, self._batches = facts, norm, batches
             self._used = ()

@@ -36,8 +36,8 @@ from reticent.watching.starts import Start
 from reticent.watching.steps import SeenStep, Steps
 from reticent.watching.weights import Buffers
 
-_WEAKER = (Randomness.NOT_SEEN, Randomness.SECURE, Randomness.DEFAULT, Randomness.OF_PROGRAM)
-"""Where noise comes from; each is weaker than the ones before."""
+_WEAKER = (Randomness.SECURE, Randomness.DEFAULT, Randomness.OF_PROGRAM)
+"""Where a private optimizer draws its noise; each is weaker than the ones before."""
 
 
 class Recorder:

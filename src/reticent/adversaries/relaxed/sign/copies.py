@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 LESS = 0.1  # multiple of the line at which copies up in B are bounded
 _BESIDE_EXPONENTS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of Chernoff bounds, over the deviation of A
@@ -98,8 +97,12 @@ def _least(bounds: Sequence[_Bound], thresholds: np.ndarray) -> np.ndarray:
 
 
 def _copies(theta: float, width: float) -> float:
-    """sup over x of sum over k of cosh^-theta(x + k width), by geometric sums, or by the peak and the integral."""
-    integral = math.sqrt(math.pi) * math.exp(gammaln(0.5 * theta) - gammaln(0.5 * theta + 0.5))
+    """Above sup over x of sum over k of cosh^-theta(x + k width): by geometric sums, or by the peak and the integral.
+
+    The integral is sqrt(pi) Gamma(theta/2) / Gamma(theta/2 + 1/2), and this ratio at most sqrt(x + 1/2) / x at
+    x = theta/2 (Wendel's inequality).
+    """
+    integral = math.sqrt(0.5 * math.pi * (theta + 1.0)) / (0.5 * theta)
     return min(_spread(theta) / -math.expm1(-theta * width), (1.0 + 1e-9) * (1.0 + integral / width))
 
 
