@@ -187,3 +187,9 @@ def test_a_small_advantage_is_known_to_some_digits(run, relation, truth, digits)
     lower, upper = advantage(curves.optimistic), advantage(curves.pessimistic)
     assert lower <= truth * (1.0 + digits)
     assert truth * (1.0 - digits) <= upper <= lower * 1.000001
+
+
+def test_a_small_advantage_of_a_lattice_is_known_to_its_first_digit() -> None:
+    """Where lattices stop at an advantage that is known within 1e-6, it is 14 % wide."""
+    curves = compose(DPSGD(0.9, 1e-6, 500), Neighbouring.ADD_REMOVE)
+    assert advantage(curves.optimistic) <= advantage(curves.pessimistic) <= 1.08 * advantage(curves.optimistic)
