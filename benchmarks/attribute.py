@@ -203,7 +203,7 @@ def rows() -> list[Row]:
             _against_the_loop("Adult shape (256 x 74, 108-128-2)", _adult, Precision.SINGLE, 400, 3, prune=False),
             _against_the_loop("Adult shape (256 x 74, 108-128-2)", _adult, Precision.DOUBLE, 250, 3),
             _against_the_loop(
-                "Purchase shape (512 x 2, 600-128-100)", _purchase, Precision.SINGLE, 250, 5, moonshot=400.0
+                "Purchase shape (512 x 2, 600-128-100)", _purchase, Precision.SINGLE, 250, 15, moonshot=400.0
             ),
             _against_the_loop("ConvNet (64 x 2, 28 x 28)", _convnet, Precision.SINGLE, 8, 5, moonshot=12.0),
         ]

@@ -122,8 +122,9 @@ def labels_fit(labels: torch.Tensor, classes: int) -> None:
         raise ParameterError("labels", str(labels.dtype), "whole numbers, or a loss of your own is needed")
     if classes < 2:
         raise ParameterError("model", f"{classes} output", "a model with two or more outputs, or with its own loss")
-    if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
-        raise ParameterError("labels", [int(labels.min()), int(labels.max())], f"in 0 to {classes - 1}")
+    least, most = map(int, torch.aminmax(labels)) if labels.numel() else (0, 0)
+    if not 0 <= least <= most < classes:
+        raise ParameterError("labels", [least, most], f"in 0 to {classes - 1}")
 
 
 def loss_of_each(losses: object, records: int) -> torch.Tensor:

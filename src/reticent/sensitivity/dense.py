@@ -157,8 +157,8 @@ class DenseEngine:
             raise ParameterError("features", tuple(features.shape), allowed)
         base = self._work.take("base", *flat.shape).copy_(flat)
         base[:, self._columns] = self._values[self._reference]
+        size = row_squares(base).add_(self._has_bias(0))  # while it is in the caches
         inputs, errors, scale = self._passes(base, labels)
-        size = row_squares(base) + self._has_bias(0)
         sizes, squares = [row_squares(a) for a in inputs[1:]], [row_squares(e) for e in errors]
         square = (size[:, None] + self._rise) * squares[0]
         for k, own in enumerate(sizes, start=1):

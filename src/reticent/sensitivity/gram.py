@@ -29,14 +29,14 @@ class Workspace:
 
     def __init__(self, like: torch.Tensor) -> None:
         self._like = like
-        self._buffers: dict[str, torch.Tensor] = {}
+        self._buffers: dict[tuple[str, bool], torch.Tensor] = {}
 
     def take(self, name: str, *shape: int) -> torch.Tensor:
         """An uninitialised tensor of this shape, in the dtype and on the device of ``like``."""
-        size = math.prod(shape)
-        buffer = self._buffers.get(name)
+        size, key = math.prod(shape), (name, torch.is_inference_mode_enabled())
+        buffer = self._buffers.get(key)
         if buffer is None or len(buffer) < size:
-            buffer = self._buffers[name] = self._like.new_empty(size)
+            buffer = self._buffers[key] = self._like.new_empty(size)
         return buffer[:size].view(shape)
 
 
@@ -69,9 +69,10 @@ def clip_factors(square: torch.Tensor, clip: float) -> tuple[torch.Tensor, torch
     Raises:
         NumericalError: a norm is not finite.
     """
-    norms = square.sqrt() / clip
+    norms = square.sqrt()
     norms_are_finite(norms)
-    return 1.0 / (clip * norms.clamp(min=1.0)), norms.clamp(max=1.0)
+    most = norms.clamp(min=clip)
+    return most.reciprocal(), norms.div_(most)
 
 
 def moves(x: torch.Tensor, factors: torch.Tensor | None, out: torch.Tensor, reference: int) -> torch.Tensor:

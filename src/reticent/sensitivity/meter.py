@@ -153,7 +153,8 @@ class GradientSensitivity:
             squares = [float(block.squared.amax()) for block in self.blocks(features, labels)]
             return math.sqrt(max(squares, default=0.0))
         best, step = 0.0, self._block_size(len(features))
-        with torch.no_grad():
+        # Views cost less in inference mode, where no loss of somebody's own can be differentiated.
+        with torch.inference_mode() if self._loss is None else torch.no_grad():
             for first in range(0, len(features), step):
                 part = slice(first, first + step)
                 best, prune = engine.largest_square(features[part], labels[part], self._clip, best, prune=prune)
