@@ -9,6 +9,7 @@ from reticent.adversaries import Mixed as Mixed
 from reticent.adversaries import Relaxed as Relaxed
 from reticent.adversaries import WorstCase as WorstCase
 from reticent.api import assess as assess
+from reticent.api import assess_each as assess_each
 from reticent.api import audit as audit
 from reticent.api import audit_loop as audit_loop
 from reticent.api import calibrate as calibrate

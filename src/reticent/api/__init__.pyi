@@ -7,6 +7,8 @@ from reticent.api.documents import verify as verify
 from reticent.api.evidence import Audited as Audited
 from reticent.api.evidence import audit as audit
 from reticent.api.evidence import audit_loop as audit_loop
+from reticent.api.grids import Grid as Grid
+from reticent.api.grids import assess_each as assess_each
 from reticent.api.noise import Calibrations as Calibrations
 from reticent.api.noise import calibrate as calibrate
 from reticent.api.noise import compare as compare

@@ -231,6 +231,8 @@ def mechanism_of(what: Any) -> Mechanism:
         if callable(found):
             return mechanism_of(found())
     hint = "a mechanism such as rt.dpsgd(...), or a ledger of one"
+    if isinstance(what, (list, tuple)):
+        hint = "one release: rt.Ledger((a, b)) is several together, and rt.assess_each([a, b]) each by itself"
     raise ParameterError("mechanism", None if what is None else type(what).__name__, hint)
 
 

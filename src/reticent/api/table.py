@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from reticent.errors import UnsupportedError
 from reticent.text import digits, escaped, html_table, printable, table, wrapped
@@ -20,7 +20,7 @@ class Table:
     follow below.
     """
 
-    _leading: ClassVar[int] = 1
+    _leading = 1
     """So many columns name a row; every block of columns has them."""
 
     def title(self) -> str:

@@ -1,0 +1,160 @@
+"""``assess_each``: many releases, each by itself, shared out among workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from reticent import __version__, _check
+from reticent.adversaries import Method, assess, assess_answerable
+from reticent.adversaries.base import ALL
+from reticent.adversaries.codec import adversary_of, parameters
+from reticent.adversaries.report import risk_document
+from reticent.api.names import Who, adversaries, asks_for_all, several
+from reticent.api.risks import DEFAULT_DELTA, DEFAULT_FPR, in_short, mechanism_of
+from reticent.api.table import Cell, Table
+from reticent.errors import ArtifactError, ParameterError
+from reticent.keywords import hinting
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.codec import mechanism_of as mechanism_in
+from reticent.mechanisms.codec import mechanism_record
+from reticent.pairs.neighbouring import relation_of
+from reticent.proofs import Claim
+from reticent.risk.report import MEASURES, Questions, RiskDocument
+from reticent.tasks import Engine, Progress, Store, Task, execute
+
+_KIND, _RESULT = "assess", "document"
+
+
+class Grid(Table):
+    """Assessments of many releases, each by itself: nothing here is about several of them together.
+
+    Attributes:
+        mechanisms: what was released, in the order given.
+        documents: of each release every number with its enclosure, as ``rt.assess(...).document``.
+        questions: where the curves are read.
+    """
+
+    def __init__(
+        self, mechanisms: Sequence[Mechanism], documents: Sequence[RiskDocument], questions: Questions
+    ) -> None:
+        self.mechanisms, self.documents, self.questions = tuple(mechanisms), tuple(documents), questions
+        self._differ = _differing([document.mechanism for document in documents])
+        asked = [(name, at) for name in ("advantage", "tpr", "epsilon") for at in MEASURES[name].asked(questions)]
+        self._asked = [(MEASURES[name], at) for name, at in asked]
+        self._leading = len(self._differ) + 3
+
+    def title(self) -> str:
+        """How many releases."""
+        return f"{len(self.mechanisms)} releases, each by itself"
+
+    def columns(self) -> tuple[str, ...]:
+        """In what the releases differ, who attacks under which relation, the claim, and the numbers."""
+        numbers = [measure.at(*at) for measure, at in self._asked]
+        return (*self._differ, "attacker", "neighbouring", "claim", *numbers)
+
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """One row for each release and attacker; ``inf`` where no finite number is proven."""
+        rows: list[tuple[Cell, ...]] = []
+        for mechanism, document in zip(self.mechanisms, self.documents, strict=True):
+            facts = {"release": in_short(mechanism), **document.mechanism}
+            for one in document.assessments:
+                numbers = [measure.of(one, *at).value for measure, at in self._asked]
+                shown = [float("inf") if number is None else number for number in numbers]
+                rows.append((*(facts[name] for name in self._differ), one.label, one.neighbouring, one.claim, *shown))
+        return rows
+
+    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
+        """Numbers that are bounds are rounded up."""
+        up = True if Claim(str(row[self._leading - 1])).proven else None
+        return [None] * self._leading + [up] * len(self._asked)
+
+
+@hinting
+def assess_each(
+    mechanisms: Sequence[Mechanism | Any],
+    adversary: Who | Sequence[Who] | None = None,
+    *,
+    neighbouring: Neighbouring | str | None = None,
+    method: Method | str = Method.EXACT,
+    fpr: float | Sequence[float] = DEFAULT_FPR,
+    delta: float | Sequence[float] = DEFAULT_DELTA,
+    engine: Engine | None = None,
+    work: Path | str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Grid:
+    """What ``assess`` says of each release by itself; for several of the same records together, give ``rt.Ledger``.
+
+    Args:
+        mechanisms: the releases; what is said twice is computed once.
+        adversary: as for ``assess``.
+        neighbouring: as for ``assess``.
+        method: as for ``assess``.
+        fpr: as for ``assess``.
+        delta: as for ``assess``.
+        engine: who computes: ``reticent.tasks.Local(workers)``, ``Dask(address)`` or ``Ray(address)``; None: this
+            process.
+        work: a folder that keeps what was computed and that all workers see under this path; what is there is not
+            computed again. None: a temporary one.
+        progress: called after each release.
+
+    Raises:
+        ArtifactError: the folder holds something else.
+        ParameterError: a name is unknown, a number is outside its domain, or there is no release.
+        UnsupportedError: nothing is proven for one of the combinations, or the engine cannot be reached.
+        WorkerError: as ``reticent.tasks.execute``.
+    """
+    releases = [mechanism_of(one) for one in _check_list(mechanisms)]
+    relation = relation_of(neighbouring)
+    questions = Questions(fprs=several(fpr=fpr), deltas=several(delta=delta))
+    asked = {
+        "version": __version__,
+        "adversaries": [[one.name, parameters(one)] for one in adversaries(adversary)],
+        ALL: asks_for_all(adversary),
+        "neighbouring": None if relation is None else relation.value,
+        "method": _check.member(Method, method=method).value,
+        "questions": {name: list(values) for name, values in asdict(questions).items()},
+    }
+    tasks = [Task(_KIND, {"mechanism": mechanism_record(one), **asked}) for one in releases]
+    with ExitStack() as stack:
+        store = Store(stack.enter_context(TemporaryDirectory()) if work is None else work)
+        execute(tasks, _document, store, engine, progress, plan={"kind": _KIND, "releases": len(tasks)})
+        found = [RiskDocument.model_validate_json(store.load(task)[_RESULT].tobytes()) for task in tasks]
+    return Grid(releases, found, questions)
+
+
+def _document(store: Store, task: Task) -> Mapping[str, np.ndarray]:
+    """The work of one task: the JSON of a risk document, as bytes."""
+    if task.kind != _KIND:
+        raise ArtifactError(f"unknown kind of task {task.kind!r}")
+    asked = task.inputs
+    release, who = mechanism_in(asked["mechanism"]), [adversary_of(*one) for one in asked["adversaries"]]
+    between, how = relation_of(asked["neighbouring"]), Method(asked["method"])
+    questions = Questions(**{name: tuple(values) for name, values in asked["questions"].items()})
+    if asked[ALL]:
+        found, skipped = assess_answerable(release, who, between, how, None)
+    else:
+        found, skipped = assess(release, who, between, how, None), {}
+    text = risk_document(release, found, questions, skipped).model_dump_json(by_alias=True)
+    return {_RESULT: np.frombuffer(text.encode(), dtype=np.uint8)}
+
+
+def _check_list(mechanisms: Any) -> Sequence[Any]:
+    if isinstance(mechanisms, str) or not isinstance(mechanisms, Sequence) or not mechanisms:
+        raise ParameterError("mechanisms", mechanisms, "a list of one release or more")
+    return mechanisms
+
+
+def _differing(records: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Parameters in which releases of one kind differ; of several kinds, or where lists differ, the release itself."""
+    names = records[0].keys()
+    same = all(record.keys() == names for record in records)
+    differ = tuple(name for name in names if same and len({repr(record[name]) for record in records}) > 1)
+    flat = all(isinstance(record[name], str | int | float | None) for record in records for name in differ)
+    return differ if differ and flat and "kind" not in differ else ("release",)
