@@ -30,6 +30,7 @@ NAMES = (
     "starts",
     "watch",
     "dashboard",
+    "scale",
     "planted_bugs",
 )
 _BLOCK = "<!-- rows of {name} -->\n{text}<!-- end of rows -->\n"
