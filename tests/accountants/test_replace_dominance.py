@@ -8,6 +8,8 @@ import pytest
 
 from reticent.pairs import AntipodalGaussianPair
 
+mpmath = pytest.importorskip("mpmath")
+
 _X, _Y = np.meshgrid(np.linspace(-6.0, 6.0, 481), np.linspace(-6.0, 6.0, 481), indexing="ij")
 
 
@@ -43,3 +45,20 @@ def test_delta_grows_with_the_angle_and_with_both_lengths(log_ratio):
     assert np.all(np.diff(longer) >= -1e-9)
     assert np.all(np.diff(further) >= -1e-9)
     assert turned[-1] == pytest.approx(float(AntipodalGaussianPair(0.8, 0.3).delta(log_ratio)), abs=3e-5)
+
+
+@pytest.mark.parametrize(("noise", "rate"), [(27.4, 3e-7), (1.1, 7.1e-7), (0.4, 0.02), (3.0, 1.0)])
+@pytest.mark.parametrize("deviations", [0.0, 2.0, 20.0])
+def test_a_rare_step_keeps_its_digits(noise: float, rate: float, deviations: float) -> None:
+    with mpmath.workdps(40):
+        s, p, x = mpmath.mpf(noise), mpmath.mpf(rate), mpmath.mpf(deviations) * noise
+        present, absent = (1 - p + p * mpmath.exp((y - 0.5) / s**2) for y in (x, -x))
+        epsilon = mpmath.log(present / absent)
+        at_zero, present, absent = (mpmath.erfc((x - shift) / s / mpmath.sqrt(2)) / 2 for shift in (0, 1, -1))
+        odds = mpmath.exp(epsilon)
+        truth = p * (present - odds * absent) - (1 - p) * (odds - 1) * at_zero
+        # the nearest double to epsilon is not epsilon: the slope of log delta says what this changes
+        slope = float(odds * ((1 - p) * at_zero + p * absent) / truth)
+        log_truth = float(mpmath.log(truth))
+    found = float(AntipodalGaussianPair(noise, rate).log_delta(float(epsilon)))
+    assert found == pytest.approx(log_truth, abs=2e-11 + 1e-15 * slope * float(epsilon), rel=0.0)

@@ -27,6 +27,7 @@ _HURRIED = 4  # claims after which a search that did not settle halves
 _UNMET = 1e-15  # least gap of a claim that misses the target
 _CERTAIN = 1.0 - 1e-15  # squared advantage that is inverted, at most
 _STEERED = 1e-3  # gap of an estimate at its root: a larger one is a step between two estimates
+_STEEPEST = 100.0  # slope of an estimate that is believed: a steeper one may be such a step
 _DIGITS = 6  # that are shown
 
 
@@ -231,7 +232,7 @@ class _Search:
         self.evaluations += edge.evaluations
         if edge.root is not None:
             self.steered_well = True
-            return edge.root - self.offset, edge.last_slope(slope)
+            return edge.root - self.offset, min(edge.last_slope(slope), _STEEPEST)
         root, gap = min((end for end in (edge.safe, edge.unsafe) if end is not None), key=lambda end: abs(end[1]))
         # A gap that is left is a step between two estimates: its slope says nothing.
         self.steered_well = abs(gap) < _STEERED

@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 
 from reticent import _check
 from reticent.curves import LogErrors, TradeOff
-from reticent.curves._logs import HUGE, log1mexp
+from reticent.curves._logs import HUGE, log1mexp, log_expm1, log_sub
 from reticent.pairs.base import Drawn
 from reticent.pairs.gaussian_mixture import GaussianMixture
 
@@ -67,15 +67,28 @@ class AntipodalGaussianPair(Drawn, TradeOff):
         return self.tail_mu if self.sample_rate <= 0.5 else self.unsampled_mu
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        ratio = _check.reals(log_ratio=log_ratio)
-        x = self._observation(np.clip(ratio, -HUGE, HUGE)) / self.noise_multiplier
-        step = 1.0 / self.noise_multiplier
+        x, step = self._standardised(_check.reals(log_ratio=log_ratio))
         return LogErrors(
             fpr=self._mix(-x, -x - step),
             tnr=self._mix(x, x + step),
             fnr=self._mix(x, x - step),
             tpr=self._mix(-x, -x + step),
         )
+
+    def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
+        """delta(e) = rate (tail at +1 - e^e tail at -1) - (1 - rate) (e^e - 1) tail at 0.
+
+        Differences of the rates would lose the digits of a small rate.
+        """
+        x, step = self._standardised(epsilon)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = np.log(self.sample_rate) + log_sub(log_ndtr(step - x), epsilon + log_ndtr(-x - step))
+            outside = np.log1p(-self.sample_rate) + log_expm1(epsilon) + log_ndtr(-x)
+        return log_sub(inside, outside)
+
+    def _standardised(self, ratio: np.ndarray) -> tuple[np.ndarray, float]:
+        """The observation at each log likelihood ratio, and the shift, in standard deviations."""
+        return self._observation(np.clip(ratio, -HUGE, HUGE)) / self.noise_multiplier, 1.0 / self.noise_multiplier
 
     def _mix(self, outside: np.ndarray, inside: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
