@@ -267,7 +267,7 @@ class TestWhatRan:
         assert (unseen.noise_multiplier, unseen.steps) == (1.0 / (2 * batches), steps)
 
     def test_planned_steps_that_did_not_run_count_as_the_worst_of_what_ran(self) -> None:
-        """Two segments: 3 steps of one batch of one pass; 2 steps of two batches, each of two passes. 5 steps are left."""
+        """3 steps of one batch of one pass; 2 steps of two batches, each of two passes. 5 steps are left."""
         segments = [
             {"noise_multiplier": 2.0, "steps": 2, "batches": 2, "passes": 2, "mixed_passes": 2},
             {"noise_multiplier": 1.0, "steps": 3, "passes": 1},
