@@ -31,7 +31,7 @@ from reticent.curves import GaussianTradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import DominanceError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.proofs import Proof
+from reticent.proofs import Basis, Formula, Proof
 from reticent.proofs.references import PAPERS, THEOREMS, cite
 from reticent.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta
 
@@ -110,6 +110,10 @@ def test_a_curve_stronger_than_the_worst_case_is_an_error() -> None:
     forged = replace(worst, adversary=Relaxed(), proofs=(Proof(Enclosure.exact(GaussianTradeOff(0.51))),))
     with pytest.raises(DominanceError, match="relaxed"):
         check_dominance(forged, worst)
+    proven = Formula(GaussianTradeOff(0.51), basis=Basis.PROOF)
+    with pytest.raises(DominanceError, match="relaxed"):
+        check_dominance(replace(forged, proofs=(), formula=proven), worst)
+    check_dominance(replace(forged, proofs=(), formula=replace(proven, basis=Basis.APPROXIMATION)), worst)
 
 
 @given(st.floats(0.2, 8.0), st.integers(1, 20), st.sampled_from(list(Neighbouring)))

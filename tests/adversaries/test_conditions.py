@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reticent.adversaries import Attribute, Membership, Mixed, Relaxed, WorstCase, assess
+from reticent.adversaries import Attribute, Membership, Mixed, Relaxed, WorstCase, assess, assess_answerable
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.from_ledger import assess_seen
 from reticent.errors import ParameterError
@@ -41,7 +41,7 @@ MECHANISMS = [
 class Saw:
     """A ledger that saw one model."""
 
-    def __init__(self, form: GradientsRecord, **statuses: Status) -> None:
+    def __init__(self, form: GradientsRecord | None, **statuses: Status) -> None:
         self.gradients, self._statuses = form, {key.replace("_", "-"): status for key, status in statuses.items()}
 
     def vouches(self) -> dict[str, Status]:
@@ -162,6 +162,15 @@ def test_what_a_ledger_saw_of_the_model_answers_an_open_question(adversary, form
     assert found.adversary.gradients == Gradients(kind)
     assert found.claim is worst.claim is Claim.BOUND
     assert {Status.CHECKED} <= set(keys_of(found).values())
+
+
+@pytest.mark.parametrize("door", [assess, lambda *asked, **how: assess_answerable(*asked, **how)[0]])
+def test_the_worst_case_that_nobody_asked_for_rests_on_what_the_ledger_saw(door) -> None:
+    """What it does not vouch for is assumed, and a start is needed: a number without a ledger would say neither."""
+    for one in door(RUN, [Relaxed(5)], witness=Saw(None, poisson_draws=Status.CHECKED)):
+        statuses = keys_of(one)
+        assert statuses["poisson-draws"] is Status.CHECKED
+        assert statuses["start-weights"] is statuses["planned-steps"] is Status.ASSUMED
 
 
 @pytest.mark.parametrize("form", [NETWORK, GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=20)])

@@ -156,3 +156,25 @@ def test_softmax_with_three_classes_moves_weights_apart() -> None:
             most[classes] = max(most[classes], float(np.linalg.norm(turned, 2)))
     assert most[3] > 1.016
     assert most[2] <= 1.0 + 1e-12
+
+
+def shown_by_a_line(uses: list[int], factors: list[float], sizes: list[float]) -> float:
+    """mu of the last weights of x -> factor x - size (use + noise), which are Gaussian: by hand, at a/s = 1."""
+    shift = variance = 0.0
+    for use, factor, size in zip(uses, factors, sizes, strict=True):
+        shift, variance = factor * shift + size * use, factor**2 * variance + size**2
+    return shift / math.sqrt(variance)
+
+
+def test_updates_that_differ_show_more_and_the_condition_says_so() -> None:
+    """Each training contracts by the stated factor; the first falls in its learning rate, the others in their uses."""
+    back = math.sqrt(2.0) - 1.0
+    broken = DPSGD(1.0, 1.0 / 3.0, 4, sampler=Sampler.CYCLIC, batches_per_epoch=3)
+    for run, contraction, training in (
+        (whole(2, 1.0), 0.5, ([1, 1], [0.0, 0.5], [2.0, 1.0])),
+        (broken, 1.0, ([0, 1, 0, 1], [1.0, back, 1.0, back], [1.0] * 4)),
+        (whole(4, 1.0), 0.5, ([2], [0.5], [1.0])),
+    ):
+        assert shown_by_a_line(*training) > 1.04 * mu_of(run, contraction)
+        statuses = {one.key: one.status for one in FinalModel(contraction).assess(run).conditions}
+        assert statuses["equal-updates"] is Status.DECLARED

@@ -12,6 +12,7 @@ import reticent as rt
 from reticent.certificates.build import certify_run, certify_watched, run_declaration
 from reticent.certificates.ledger_rules import STATED_RULES, contradictions
 from reticent.certificates.schema import Declaration, Edition
+from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError
 from reticent.records.publication import published
 from reticent.records.run_ledger import PublicLedger, RunLedger
@@ -19,7 +20,7 @@ from reticent.records.run_rules import RUN_RULES, poisson_is_impossible
 from reticent.records.watch_rules import WATCH_RULES
 from tests.certificates.conftest import make_ledger
 from tests.certificates.edits import AnyLedger, read
-from tests.certificates.forging import set_at
+from tests.certificates.forging import resealed, set_at
 from tests.certificates.ledgers import poisson, shuffled
 
 Change = Callable[[dict[str, Any]], object]
@@ -361,6 +362,15 @@ def test_the_declared_model_and_time_are_those_of_the_run() -> None:
     assert not list(contradictions(ledger, Declaration(**said)))
     for more in ({"weights_sha256": "ab" * 32}, {"created": "2026-11-21"}):
         assert list(contradictions(ledger, Declaration(**{**said, **more})))
+
+
+def test_verify_compares_a_ledger_with_what_is_declared() -> None:
+    document = json.loads(certify_watched(poisson()).to_json())
+    assert verify(resealed(document)).accepted
+    for name, said in (("weights_sha256", "ab" * 32), ("created", "2020-01-01")):
+        changed = {**document, "declared": {**document["declared"], name: said}}
+        found = verify(resealed(changed))
+        assert [one.leaf for one in found.differences if found.refuses(one)] == [f"ledger.{name}"]
 
 
 @pytest.mark.parametrize("stop", ["advantage=0.001", "epsilon=0.1@1e-05", "bayes_security=0.999", "never"])

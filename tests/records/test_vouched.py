@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import product
+
 import pytest
 from pydantic import ValidationError
 
@@ -11,6 +14,7 @@ from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.mechanisms.sampling import Sampler
 from reticent.proofs import CONDITIONS, Status
+from reticent.records.planned import charged
 from reticent.records.run_ledger import PublicLedger
 from reticent.records.run_warnings import Randomness
 from reticent.records.watch_faults import Fault
@@ -184,6 +188,14 @@ class TestWhatRan:
         assert (left.steps, left.noise_multiplier) == (5, 0.5 * stopped.noise_multiplier)
         assert left.sample_rate == pytest.approx(30 / stopped.data.dataset_size, rel=1e-12, abs=0)
 
+    def test_stages_that_come_back_are_counted_together(self) -> None:
+        """Of three stages the first and the last are alike; what was planned beyond them has the least clip norm."""
+        stage = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "sample_rate": 0.1, "divisor": 10.0}
+        stages = [{**stage, "steps": 3}, {**stage, "steps": 4, "max_grad_norm": 0.5}, {**stage, "steps": 2}]
+        stopped = run(steps=9, planned_steps=12, stages=stages)
+        counted = {part.max_grad_norm: part.steps for part in stopped.mechanism().parts}
+        assert counted == {1.0: 3 + 2, 0.5: 4 + 3}
+
     def test_what_is_stated_is_declared(self) -> None:
         assert run(records_per_user=3).vouches()["records-per-person"] is Status.DECLARED
         assert watched(records_per_user=3).vouches()["records-per-person"] is Status.DECLARED
@@ -225,6 +237,47 @@ class TestWhatRan:
 
     def test_a_void_run_vouches_for_nothing(self) -> None:
         assert watched(gradients=HEAD, faults=[Fault.MIXES_RECORDS]).vouches() == {}
+
+    def test_loops_that_continue_each_other_vouch_for_what_all_of_them_do(self) -> None:
+        """The weakest word counts, and the start is that of the first."""
+        sampler = {"drawn": "poisson", "source": "declared", "name": "declared", "sample_rate": 0.1}
+        start = {"weights": "random", "source": "seen", "commitment": "0" * 64}
+        known, unknown = start, {**start, "weights": "unknown", "source": "unknown"}
+        other = watched(sampler=sampler, randomness="torch, default generator", start=known, gradients=HEAD)
+        plain = watched(start=unknown, gradients=HEAD.model_copy(update={"dimension": 3}))
+        for first, last in ((other, plain), (plain, other)):
+            found = last.model_copy(update={"earlier": (first,)}).vouches()
+            assert found["poisson-draws"] is Status.DECLARED
+            assert "unpredictable-noise" not in found
+            assert "linear-head" not in found
+            assert found.get("start-weights") is (Status.CHECKED if first is other else None)
+
+    @pytest.mark.parametrize("batches", [1, 2])
+    def test_a_record_that_a_pass_draws_twice_counts_at_its_worst_place(self, batches: int) -> None:
+        """Brute force over the steps in which two passes of four batches can have put it."""
+        sampler = {"drawn": "shuffled", "source": "seen", "name": "x", "batches_per_epoch": 4, "times_per_epoch": 2}
+        steps = 8 // batches
+        segment = {"noise_multiplier": 1.0, "steps": steps, "batches": batches, "passes": 2}
+        places = [range(steps // 2), range(steps // 2), range(steps // 2, steps), range(steps // 2, steps)]
+        worst = max(sum(n * n for n in Counter(where).values()) for where in product(*places))
+        found = watched(sampler=sampler, segments=[segment]).mechanism()
+        assert (found.noise_multiplier, found.sample_rate) == (1.0, 1.0)
+        assert found.steps == worst == 8
+        unseen = watched(sampler=sampler, segments=[{**segment, "passes": None}]).mechanism()
+        assert (unseen.noise_multiplier, unseen.steps) == (1.0 / (2 * batches), steps)
+
+    def test_planned_steps_that_did_not_run_count_as_the_worst_of_what_ran(self) -> None:
+        """3 steps of one batch of one pass; 2 steps of two batches, each of two passes. 5 steps are left."""
+        segments = [
+            {"noise_multiplier": 2.0, "steps": 2, "batches": 2, "passes": 2, "mixed_passes": 2},
+            {"noise_multiplier": 1.0, "steps": 3, "passes": 1},
+        ]
+        sampler = {"drawn": "shuffled", "source": "seen", "name": "x", "batches_per_epoch": 4}
+        for order in (segments, segments[::-1]):
+            *_, rest = charged(watched(sampler=sampler, segments=order, planned={"steps": 10}))
+            # 5 steps of 2 batches begin ceil(10 / 4) = 3 passes, after one that may be under way
+            expected = {"noise_multiplier": 1.0, "steps": 5, "batches": 2, "passes": 4, "mixed_passes": 2}
+            assert rest.model_dump(exclude={"sample_rate"}) == expected
 
     def test_every_key_is_a_condition(self) -> None:
         for record in (None, HEAD, NETWORK):

@@ -96,6 +96,16 @@ def test_mu_above_of_a_subsampled_curve_is_the_largest_shift_on_a_fine_grid() ->
     assert mu_above(curve) >= brute - 1e-9
 
 
+def test_mu_above_looks_at_a_curve_from_both_sides() -> None:
+    """Sampling is seen where the record is absent far less than where it is present."""
+    curve = Subsampled(GaussianTradeOff(2.0), 0.1)
+    alphas = norm.cdf(np.linspace(norm.ppf(1e-9), 0, 20_001))
+    sides = [np.max(norm.isf(alphas) - norm.ppf(one.beta(alphas))) for one in (curve, curve.reversed)]
+    assert max(sides) > 1.05 * min(sides)
+    for one in (curve, curve.reversed):
+        assert mu_above(one) == pytest.approx(max(sides), rel=1e-5, abs=0)
+
+
 @given(MUS)
 def test_mu_recognises_a_gaussian_in_disguise(m: float) -> None:
     plain = Subsampled(GaussianTradeOff(m), 1.0)

@@ -135,7 +135,9 @@ def test_a_run_that_hides_its_steps_is_certified_so(hidden, unit, tmp_path, how)
         worst = document.assessments[0]
         assert last.claim == Claim.BOUND
         statuses = {one.key: one.status for one in last.conditions}
-        assert {statuses[key] for key in ("contraction", "final-model-only", "start-weights")} == {Status.CHECKED}
+        assert {statuses[key] for key in ("contraction", "equal-updates", "final-model-only", "start-weights")} == {
+            Status.CHECKED
+        }
         limit = {"measure": "advantage", "at_most": last.advantage.value, "adversary": "final-model"}
         for parameters, passed in (({"contraction": "any"}, True), ({"contraction": 0.5}, False)):
             policy = Policy.model_validate(
@@ -185,6 +187,13 @@ def test_a_stated_factor_that_the_run_does_not_establish_is_refused(hidden, unit
     assert not verify(Certificate.parse(document)).accepted
     document["ledger"]["config"]["weight_decay"] = 0.5
     assert not verify(Certificate.parse(document)).accepted
+
+
+@pytest.mark.parametrize("changes", [{"momentum": 0.9}, {"optimiser": "adam"}, {"average_last": 0.5}])
+def test_a_run_whose_updates_are_not_equal_declares_no_factor(hidden, unit, tmp_path, changes) -> None:
+    ledger = train(hidden(final_model=False, **changes), tmp_path / "run", dataset=unit).ledger
+    with pytest.raises(UnsupportedError, match=next(iter(changes))):
+        assess_seen(FinalModel(0.9), ledger.mechanism(), FinalModel.relation, FinalModel.methods[0], ledger)
 
 
 def test_a_ledger_that_hides_steps_which_are_seen_is_refused(hidden, unit, tmp_path) -> None:

@@ -91,10 +91,18 @@ class FinalModel(Adversary):
                 raise ParameterError("step_size", self.step_size, "at most 2 / smoothness: longer steps may diverge")
 
     def checked_by(self, witness: Witness) -> dict[str, Status]:
-        """That updates contract by this factor or a smaller one, and that nothing but the last weights was kept."""
+        """That updates contract by this factor or a smaller one, and that nothing but the last weights was kept.
+
+        Raises:
+            UnsupportedError: updates were seen to differ.
+        """
+        if witness.unequal_updates is not None:
+            raise UnsupportedError(
+                f"the effect of hidden steps is known for equal updates only: {witness.unequal_updates}"
+            )
         if witness.contraction is None or witness.contraction > self.factor:
             return {}
-        return dict.fromkeys(("contraction", "final-model-only"), Status.CHECKED)
+        return dict.fromkeys(("contraction", "equal-updates", "final-model-only"), Status.CHECKED)
 
     @property
     def factor(self) -> float:
@@ -127,6 +135,7 @@ class FinalModel(Adversary):
             conditions=(
                 *mechanism.conditions,
                 condition("contraction", Status.DECLARED),
+                condition("equal-updates", Status.DECLARED),
                 condition("final-model-only", Status.DECLARED),
             ),
             notes=(_NETWORKS, *mechanism.notes),

@@ -19,5 +19,9 @@ class Witness(Protocol):
     def contraction(self) -> float | None:
         """By which factor the updates contract, where it is established and only the last weights were kept."""
 
+    @property
+    def unequal_updates(self) -> str | None:
+        """What was seen that keeps updates from being equal (condition ``equal-updates``); None where nothing was."""
+
     def vouches(self) -> dict[str, Status]:
         """Statuses of conditions, by key."""

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from reticent.adversaries import Adversary
 from reticent.adversaries.codec import adversary_of, kind_of
+from reticent.adversaries.witness import Witness
 from reticent.certificates.derive import NOT_ASKED, PRIVATE, Inputs, assessed, question
 from reticent.certificates.schema import Certificate, Edition
 from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
@@ -38,7 +39,9 @@ def inputs_of(certificate: Certificate) -> Inputs:
     except ReticentError as error:
         raise ArtifactError(f"questions: {error}") from None
     attackers = [name for name in certificate.skipped if name not in map(question, Neighbouring)]
-    skipped = {name: certificate.skipped[name] for name in attackers if _may_be_skipped(certificate, mechanism, name)}
+    skipped = {
+        name: certificate.skipped[name] for name in attackers if _may_be_skipped(certificate, mechanism, ledger, name)
+    }
     return Inputs(
         certificate.declared, mechanism, asked, questions, skipped, certificate.edition, ledger, certificate.policy
     )
@@ -75,17 +78,19 @@ def _known(kind: type[Neighbouring], text: str) -> Neighbouring:
         raise ArtifactError(f"unknown neighbouring relation {text!r}") from None
 
 
-def _may_be_skipped(certificate: Certificate, mechanism: Mechanism, name: str) -> bool:
+def _may_be_skipped(certificate: Certificate, mechanism: Mechanism, ledger: Witness | None, name: str) -> bool:
     """Whether the reason that the document gives for leaving ``name`` out is one that can be true."""
     reason = certificate.skipped[name]
     if reason == PRIVATE:
         measured = any(parameter.measured for parameter in parameters_of(kind_of(name)))
         return certificate.edition is Edition.PUBLIC and measured
     kind = kind_of(name)
-    return reason in (NOT_ASKED, kind.unmeasured) or reason in _refusals(kind, certificate, mechanism)
+    return reason in (NOT_ASKED, kind.unmeasured) or reason in _refusals(kind, certificate, mechanism, ledger)
 
 
-def _refusals(kind: type[Adversary], certificate: Certificate, mechanism: Mechanism) -> set[str]:
+def _refusals(
+    kind: type[Adversary], certificate: Certificate, mechanism: Mechanism, ledger: Witness | None
+) -> set[str]:
     """Why such an attacker cannot be answered, under its own relation and each of the document."""
     numbers = [p.name for p in parameters_of(kind) if p.measured and p.typeable]
     try:
@@ -96,7 +101,7 @@ def _refusals(kind: type[Adversary], certificate: Certificate, mechanism: Mechan
     for relation in sorted({kind.relation.value, *(record.neighbouring for record in certificate.assessments)}):
         for example in examples:
             try:
-                assessed(example, mechanism, _known(Neighbouring, relation))
+                assessed(example, mechanism, _known(Neighbouring, relation), ledger)
             except (UnsupportedError, ParameterError) as error:
                 found.add(str(error))
     return found

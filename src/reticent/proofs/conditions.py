@@ -204,6 +204,11 @@ CONDITIONS: Mapping[str, Kind] = {
         "clipped loss is convex and smooth, and the step is short. No network does that.",
         Bearing.DATA,
     ),
+    "equal-updates": Kind(
+        "Every update is a plain gradient step with the same learning rate, clip norm and divisor: no schedule, no "
+        "momentum, no average. Batches in order are the same in every pass, and no pass is broken off.",
+        Bearing.DATA,
+    ),
     "final-model-only": Kind(
         "Nobody sees the weights between the start and the end, nor anything computed from them: no checkpoint, no "
         "log, no early stop.",

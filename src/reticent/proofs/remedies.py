@@ -40,6 +40,7 @@ REMEDIES: Mapping[str, str] = {
     "independent-directions": "Report the worst case, or keep one record of each person.",
     "bounded-change": "Enforce it by a filter while training: see the attribute attacker.",
     "contraction": "Show that the clipped loss is convex and smooth, and the step short; no network qualifies.",
+    "equal-updates": "Use plain SGD with one learning rate and one clip norm, and whole passes in one order.",
     "final-model-only": "Publish no checkpoint, no log and no early stop.",
     "secret-entropy": "Count the bits of the generator that drew the secret; of what people choose, assume few.",
     "secret-nowhere-else": "Search the other records, and what the model was trained on before, for the secret.",

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.mechanisms.sampling import Sampler
 from reticent.records.rules import Found
+from reticent.records.watch_source import Drawn
 
 if TYPE_CHECKING:
     from reticent.records.run_ledger import PublicLedger
+    from reticent.records.watched_run import PublicWatchedRun
 
 _PLAIN = {"optimiser": "sgd", "momentum": 0.0, "clipping": "flat"}
 _LEFT_OUT = ("learning_rate_schedule", "average_last", "trace", "sensitive", "schedule", "augmentation", "divisor")
+_UNEQUAL = ("learning_rate_schedule", "average_last", "schedule")
 _NETWORKS = (
     "must be logistic with final_model: some losses of networks gain nothing from hidden steps (Annamalai 2024; Cebere "
     "and others 2024)"
@@ -52,6 +55,43 @@ def why_not(config: Mapping[str, Any]) -> tuple[str, str] | None:
             "must be cyclic with final_model, or sample_rate 1: nothing is known for drawn batches",
         )
     return None
+
+
+def unequal_settings(config: Mapping[str, Any]) -> str | None:
+    """The setting that makes the updates of a run differ, or more than steps of the weights; None where none does.
+
+    Args:
+        config: of a run, as JSON data.
+    """
+    other = [name for name in ("optimiser", "momentum") if config.get(name, _PLAIN[name]) != _PLAIN[name]]
+    return next(iter([*other, *(name for name in _UNEQUAL if config.get(name))]), None)
+
+
+def unequal_steps(run: PublicWatchedRun) -> str | None:
+    """What was seen of a watched loop, or of those that it continues, that makes its updates differ; None else.
+
+    Args:
+        run: the ledger.
+    """
+    loops = (*run.earlier, run)
+    if any(one.optimiser[-1:] not in ((), ("SGD",)) for one in loops):
+        return "the optimizer is not SGD"
+    if len({norm for one in loops for norm in (one.clipping.smallest, one.clipping.largest)}) > 1:
+        return "the clip norm changed"
+    if any((one.sampler.times_per_epoch or 1) > 1 or _most_passes(one) > 1 for one in loops):
+        return "a record may be in one step more than once"
+    return "a pass was broken off" if any(map(_broken_off, loops)) else None
+
+
+def _most_passes(run: PublicWatchedRun) -> int:
+    return max(part.mixed_passes for part in run.segments)
+
+
+def _broken_off(run: PublicWatchedRun) -> bool:
+    """Whether batches came in a fixed order, and not all passes over them were whole."""
+    length = run.sampler.batches_per_epoch or 1
+    several = [part for part in run.segments if part.batches == 1 and (part.passes or 1) > 1]
+    return run.sampler.drawn is Drawn.IN_ORDER and any(part.steps < (part.passes or 1) * length for part in several)
 
 
 def contraction_of(ledger: PublicLedger) -> float | None:

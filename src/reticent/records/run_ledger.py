@@ -25,7 +25,7 @@ from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.sampling import Sampler
 from reticent.proofs import Status
 from reticent.records import vouched
-from reticent.records.hidden_steps import contraction_of
+from reticent.records.hidden_steps import contraction_of, unequal_settings
 from reticent.records.publication import published
 from reticent.records.rules import Digest, Versions, Word
 from reticent.records.run_parts import (
@@ -160,6 +160,11 @@ class PublicLedger(Sealed):
     def contraction(self) -> float | None:
         """By which factor the updates contract, where this ledger establishes it; see ``hidden_steps``."""
         return contraction_of(self)
+
+    @property
+    def unequal_updates(self) -> str | None:
+        """What keeps the updates of this run from being equal; see ``hidden_steps``."""
+        return unequal_settings(self.config)
 
     def published(self, **changes: Any) -> PublicLedger:
         """The facts that a public ledger has, with ``changes``, sealed anew; what it leaves out, others decide."""

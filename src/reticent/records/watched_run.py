@@ -22,6 +22,7 @@ from reticent.mechanisms.sampling import Sampler
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Status
 from reticent.records import vouched
+from reticent.records.hidden_steps import unequal_steps
 from reticent.records.merged import coarse, merged
 from reticent.records.planned import PlannedSteps, charged
 from reticent.records.rules import Digest, Versions, Word
@@ -273,6 +274,11 @@ class PublicWatchedRun(Sealed):
     def contraction(self) -> None:
         """No watch sees by which factor updates contract: the person who certifies may declare one."""
         return None
+
+    @property
+    def unequal_updates(self) -> str | None:
+        """What keeps the updates of the loop from being equal; see ``hidden_steps``."""
+        return unequal_steps(self)
 
     def vouches(self) -> dict[str, Status]:
         """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
