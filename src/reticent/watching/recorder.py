@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +13,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.units import Unit
 from reticent.records.rules import word
 from reticent.records.watch_faults import Fault
+from reticent.records.watch_rules import only_seen
 from reticent.records.watched_run import (
     Drawn,
     MeasuredChange,
@@ -77,7 +78,7 @@ class Recorder:
         self.start: Start | None = None
         self._model, self._optimizer, self._loader = model, optimizer, loader
         self._private = optimisers.is_private(optimizer)
-        self._clipping = declared.clipping(clipping, optimizer if self._private else None)
+        self._clipping, self._said_clipping = declared.clipping(clipping, optimizer if self._private else None), clipping
         self.sampler, self._batches = look_at(loader), logical_batches(loader)
         self._said = declared.sampler(sampler, self.sampler)
         self._faults = set[Fault]()
@@ -166,13 +167,24 @@ class Recorder:
         if step.used is None and self.draws.seen:
             self._faults.add(Fault.OTHER_BATCHES)
         self.steps.add(step)
-        self._kind = step.noise_multiplier, step.sample_rate
-        self.live.after_step(self._kind)
+        self._kind = self._counted_as() if self.live.listens else ((), 0)
+        self.live.after_step(*self._kind)
 
     def again(self, size: int | None, clipped: int | None) -> None:
         """A step was taken that differs from the last one in these numbers only."""
         self.steps.again(size, clipped)
-        self.live.after_step(self._kind)
+        self.live.after_step(*self._kind)
+
+    def clipped_by_hand(self) -> None:
+        """Noise was added to a sum that the private optimizer did not clip."""
+        said = self._said_clipping
+        self._clipping = ("unknown", Source.UNKNOWN) if said is None else (said, Source.DECLARED)
+
+    def _counted_as(self) -> tuple[Hashable, int]:
+        """What the risk of further steps follows from, if they go on like the last; and batches that no step used."""
+        same, unused = self.steps.last(self.sampler.batches_per_epoch)
+        hidden = Fault.PUBLIC_DRAWS in self._faults, Fault.OTHER_BATCHES in self._faults
+        return (same, self.sampler.drawn, hidden), unused
 
     def noise_from(self) -> None:
         """Noise is about to be drawn, perhaps from another source than before: of all, the weakest is written down."""
@@ -210,7 +222,8 @@ class Recorder:
         listed = copies(getattr(self._loader, "dataset", None))  # a Subset may have been changed on the way
         if listed > (self.sampler.copies or 1):
             self.sampler = self.sampler.model_copy(update={"copies": listed})
-        if self._private and hasattr(self._optimizer, "_adjusted_noise_multiplier"):
+        seen = self._private and self._clipping[1] is Source.SEEN
+        if seen and hasattr(self._optimizer, "_adjusted_noise_multiplier"):
             self._clipping = ("adaptive", Source.SEEN)
         sampler, steps = self._sampler_record(), self.steps
         draft = WatchedRun(
@@ -239,7 +252,8 @@ class Recorder:
         return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)}).sealed()
 
     def _tally(self, sampler: SamplerRecord) -> Tally:
-        counted = self.steps.tally(sampler.sample_rate, sampler.most_uses, self._records, len(self._faults))
+        seen = sum(map(only_seen, self._faults))
+        counted = self.steps.tally(sampler.sample_rate, sampler.most_uses, self._records, seen)
         planned = None if self.live.planned is None else self.live.planned.steps
         return counted.model_copy(update={"planned_steps": planned, "unit": self._unit})
 
@@ -264,8 +278,11 @@ class Recorder:
         self.catch_up()
         if not len(self.steps):
             raise ParameterError("noisy steps", 0, "at least one before its risk is asked for")
+        earlier = () if self.start is None else self.start.earlier
+        known = self._faults.union(*(run.faults for run in earlier))
         return PublicWatchedRun(
             **self._of_both(self._sampler_record()),
+            earlier=earlier,
             divisor=None,
             num_parameters=None,
             optimiser=(),
@@ -274,7 +291,7 @@ class Recorder:
             device="",
             weights_sha256=None,
             versions={},
-            faults=tuple(self._faults | ({Fault.MIXES_RECORDS} if self._mixing else set())),
+            faults=tuple(known | ({Fault.MIXES_RECORDS} if self._mixing else set())),
         )
 
     def _mixes(self) -> tuple[str, ...]:

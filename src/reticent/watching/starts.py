@@ -70,7 +70,9 @@ class Start:
         now = fingerprint(model)
         given = None if continues is None else _ledger_of(continues)
         known = _LAST.get(self._model) if given is None and said is None else given
-        self.before = known if known is not None and known.weights_sha256 == now else None
+        self.before = before = known if known is not None and known.weights_sha256 == now else None
+        self.earlier = () if before is None else (*before.earlier, before.published(earlier=()))
+        """The loops before this one, in order."""
         if given is not None and self.before is None:
             raise ParameterError("continues", "a ledger of other weights", "the ledger that ended at these weights")
         random = _FRESH.get(self._model) == now
