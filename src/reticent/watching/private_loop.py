@@ -131,6 +131,8 @@ class PrivateLoop:
         pieces, self._pieces = self._pieces, []
         optimizer, recorder = self._optimizer, self._recorder
         self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
+        if self._measures:
+            recorder.count_trained()
         self._looks = self._closer.due()
         if not pieces:  # the program clipped by itself, and took Opacus's noise alone
             recorder.clipped_by_hand()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -87,7 +88,7 @@ class Recorder:
         self.catch_up: Callable[[], None] = lambda: None
         self._draws: Draws | None = None
         self.drawn_at = 0.0
-        self._repeats = False
+        self._repeats, self._trained = False, math.inf
         self._sources = set[Randomness]()
 
     def begin(self) -> None:
@@ -105,12 +106,21 @@ class Recorder:
         """
         if self._private and self._clipping[1] is Source.SEEN and optimisers.clipping_of(self._optimizer) == "unknown":
             self._clipping = "unknown", Source.UNKNOWN  # replaced since it was looked at
+        self.count_trained()
         before = 0 if self._draws is None else self._draws.passes
         self._repeats = self._repeated
         drawn = self._coins if self.sampler.drawn is Drawn.POISSON else None
         sampler = observed_sampler(self._loader)
         self._draws = Draws(self._loader, sampler, ahead=ahead, passes=before, drawn=drawn, begins=self._look_again)
         return self._draws
+
+    def count_trained(self) -> None:
+        """How many numbers are trained now: the fewest of all times count, as few directions hide little."""
+        groups = [] if self._optimizer is None else self._optimizer.param_groups
+        moved = {id(p) for group in groups for p in group["params"]}
+        own = models.trained(self._model)
+        now = sum(p.numel() for p in own if self._optimizer is None or id(p) in moved)
+        self._trained = min(now, self._trained)
 
     @property
     def _repeated(self) -> bool:
@@ -217,6 +227,7 @@ class Recorder:
         Args:
             ended: it did not end with an error.
         """
+        self.count_trained()
         if self._buffers.learnt():
             self._faults.add(Fault.BUFFERS_LEARNT)
         listed = copies(getattr(self._loader, "dataset", None))  # a Subset may have been changed on the way
@@ -230,7 +241,7 @@ class Recorder:
             **self._of_both(sampler),
             tally=self._tally(sampler),
             divisor=steps.divisor,
-            num_parameters=sum(p.numel() for p in models.trained(self._model)) or None,
+            num_parameters=int(self._trained) or None,
             start=None if self.start is None else self.start.record,
             optimiser=self._optimizer_names(),
             mixing_layers=self._mixes(),
