@@ -160,10 +160,10 @@ class Draws:
         return Used(count, len(set(numbers)), tuple(range(min(numbers), passes + 1)))
 
     def _most_added_up(self, drawn: Sequence[Draw | None]) -> None:
-        """More batches than steps are drawn in advance, in the pass that goes on and in each that was broken off."""
+        """More batches than steps are drawn in advance; of a pass that was broken off one more was often asked for."""
         self._unused += sum(draw is not None for draw in drawn) - 1
-        going = max(1, self.passes - self._ended)
-        self.most = 1 + max(0, self._unused - going * self._in_advance)
+        broken_off = max(0, self.passes - self._ended - 1)
+        self.most = 1 + max(0, self._unused - self._in_advance - broken_off * (self._in_advance + 1))
 
     def _skip(self, skipped: Sequence[Draw], used: Sequence[Draw]) -> None:
         """Batches belong to no step, and later ones do."""
