@@ -22,7 +22,7 @@ def bare(model: Any) -> nn.Module:
     for wrapper in ("_orig_mod", "_module", "_orig_mod"):
         inner = getattr(model, wrapper, None)
         model = inner if isinstance(inner, nn.Module) else model
-    return model  # type: ignore[no-any-return]
+    return model
 
 
 def mixing_layers(model: Any) -> tuple[str, ...]:
