@@ -129,10 +129,11 @@ class TestPlans:
 
     def test_batches_of_another_loader_later(self):
         made, other = private(), DataLoader(records(), batch_size=BATCH, shuffle=True)
-        with rt.watch(*made[:3], stop_at="epsilon=4@1e-5"):
+        with rt.watch(*made[:3], stop_at="epsilon=4@1e-5") as seen:
             run(*made, epochs=1)
             with pytest.raises(ParameterError, match="these batches"):
                 run(made[0], made[1], other, made[3], epochs=10)
+        assert len(seen) == 7
 
 
 class TestBatchesBehindWorkers:
