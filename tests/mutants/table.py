@@ -80,6 +80,7 @@ BEST = "tests/proofs/test_best.py"
 CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_conditions.py"
 WATCH = "reticent/watching/"
 LOOPS = "tests/watching/test_false_certificates.py"
+USERS = "tests/watching/test_loops_of_users.py"
 FALSE_NOISE = "tests/watching/test_false_noise.py"
 FALSE_MEANS = "tests/watching/test_false_means.py"
 FALSE_UPDATES = "tests/watching/test_false_updates.py"
@@ -343,7 +344,7 @@ MUTANTS = (
     Mutant("watch: a mean over some records", "reticent/watching/divisors.py", "return terms.numel() % records != 0", "return False", FALSE_MEANS),
     Mutant("watch: a loss for each record", "reticent/watching/divisors.py", "if len(found) >= records:", "if False:", FALSE_MEANS),
     Mutant("watch: one use of a weight in ghost mode", "reticent/watching/ghost.py", "if any(hasattr(p, _REST) for p in self._measured):", "if False:", FALSE_MEANS),
-    Mutant("watch: a state that is no buffer", "reticent/watching/weights.py", "if name.endswith(_EXTRA) and isinstance(value, torch.Tensor):", "if False:", FALSE_MEANS),
+    Mutant("watch: a state that is no buffer", "reticent/watching/weights.py", " if name.endswith(_EXTRA))", " if False)", FALSE_MEANS),
     Mutant("watch: a sampler that changes", "reticent/watching/recorder.py", "self.sampler = look_again(self._loader, self.sampler)", "pass", FALSE_MEANS + "::TestDrawnOtherwise::test_random_allocation_to_fewer_batches"),
     Mutant("watch: a record twice in a batch", "reticent/watching/recorder.py", "if once and self._repeated:", "if False:", FALSE_MEANS + "::TestDrawnOtherwise"),
     Mutant("watch: a generator of draws that is exchanged", "reticent/watching/recorder.py", "if now is not self._drawn_from:", "if False:", FALSE_MEANS + "::TestDrawnOtherwise"),
@@ -460,7 +461,7 @@ MUTANTS = (
     Mutant("watch: noise that changed on the way to a stop", "reticent/records/vouched.py", "if plan.stop_at is not None and equal else Status.DECLARED", "if plan.stop_at is not None else Status.DECLARED", LIVE + "::test_less_noise_on_the_way_moves_the_stop"),
     Mutant("watch: more steps than planned", "reticent/records/vouched.py", "if plan is None or run.steps > plan.steps:", "if plan is None:", LIVE + "::test_more_than_planned_all_count_and_nobody_vouches"),
     Mutant("watch: one step beyond the stop", "reticent/watching/live.py", "self._stop is not None and self._steps >= self._stop", "self._stop is not None and self._steps > self._stop", LIVE + "::test_a_loop_that_asks_ends_by_itself"),
-    Mutant("watch: a stop that noise cannot move", "reticent/watching/live.py", "if self._target is not None and kind != self._kind:", "if self._target is not None and self._kind is None:", LIVE + "::test_less_noise_on_the_way_moves_the_stop"),
+    Mutant("watch: a stop that noise cannot move", "reticent/watching/live.py", "(kind != self._kind or unused > self._unused)", "self._kind is None", LIVE + "::test_less_noise_on_the_way_moves_the_stop"),
     Mutant("live risk: the most noise of several parts", "reticent/watching/live.py", "noise_multiplier=min(run.noise_multiplier for run in runs) / records", "noise_multiplier=max(run.noise_multiplier for run in runs) / records", LIVE + "::test_a_look_at_persons_and_at_many_parts_is_no_less_than_the_proof"),
     Mutant("live risk: one record of a person", "reticent/watching/live.py", "noise_multiplier=min(run.noise_multiplier for run in runs) / records", "noise_multiplier=min(run.noise_multiplier for run in runs)", LIVE + "::test_a_look_at_persons_and_at_many_parts_is_no_less_than_the_proof"),
     Mutant("live risk: batches of fixed size with a shift of 1", "reticent/watching/live.py", "noise_multiplier=0.5 * run.noise_multiplier", "noise_multiplier=run.noise_multiplier", LIVE + "::test_a_look_at_other_samplers"),
@@ -686,4 +687,15 @@ MUTANTS = (
     Mutant("mu: users get the coarse grid of the tests", "reticent/risk/measures.py", "_ZOOMS = (301, 33, 33, 33)", "_ZOOMS = (101, 9, 9, 9)", "tests/risk/test_measures.py::test_mu_above_of_laplace_noise_is_where_both_errors_are_alike"),
     Mutant("common sign: a search claims what its best tests attain", "reticent/adversaries/relaxed/sign/join.py", "        return None\n    return both_directions(above, safest)", "        return None\n    return both_directions(above, hull)", SIGN_LATTICE + "::test_the_claim_of_a_search_is_no_less_where_one_direction_ends_and_the_other_leads"),
     Mutant("watch: passes of a second watch are looked at by chance alone", "reticent/watching/moves.py", "        self._forward = CloserLooks(_FIRST, _AFTER_FORWARD)", "        self._forward = vars(self).get('_forward') or CloserLooks(_FIRST, _AFTER_FORWARD)", "tests/watching/test_false_updates.py::TestHiddenWrites::test_a_pass_at_other_weights_after_the_watch_was_entered_again"),
+    Mutant("watch: noise on a sum that nobody clipped", "reticent/watching/private_loop.py", "            recorder.clipped_by_hand()\n", "            pass\n", USERS + "::TestClippingByHand"),
+    Mutant("watch: the risk forgets earlier loops", "reticent/watching/recorder.py", "earlier = () if self.start is None else self.start.earlier", "earlier = ()", USERS + "::TestPlans::test_a_target_that_an_earlier_watch_exceeded"),
+    Mutant("watch: a plan forgets passes that were broken off", "reticent/watching/live.py", "(kind != self._kind or unused > self._unused)", "kind != self._kind", USERS + "::TestPlans::test_passes_that_are_broken_off"),
+    Mutant("watch: a plan forgets how batches are drawn", "reticent/watching/recorder.py", "return (same, self.sampler.drawn, hidden), unused", "return same[:2], unused", USERS + "::TestPlans::test_batches_of_another_loader_later"),
+    Mutant("watch: batches added up behind workers", "reticent/watching/session.py", "recorder.draws.most if used is None else 1", "1", USERS + "::TestBatchesBehindWorkers"),
+    Mutant("watch: the trained numbers at the end", "reticent/watching/recorder.py", "self._trained = min(now, self._trained)", "self._trained = now", USERS + "::TestTrainedNumbers"),
+    Mutant("watch: trained numbers that no optimizer moves", "reticent/watching/recorder.py", "if self._optimizer is None or id(p) in moved)", ")", USERS + "::TestTrainedNumbers"),
+    Mutant("watch: any weights are those of a start", "reticent/watching/starts.py", "now in _BEGAN.get(self._model, ()) and", "", USERS + "::TestTheSameModelAgain"),
+    Mutant("watch: hooks in the file of a model", "reticent/watching/hooks.py", "    def __reduce__(self)", "    def reduce(self)", USERS + "::TestFilesOfTheModel"),
+    Mutant("watch: a schedule behind a wrapper", "reticent/watching/schedules.py", "innermost(self.optimizer) is one", "self.optimizer is one", USERS + "::test_a_learning_rate_that_follows_a_metric_through_the_wrapper_of_a_trainer"),
+    Mutant("watch: faults that follow are counted as seen", "reticent/watching/recorder.py", "sum(map(only_seen, self._faults))", "len(self._faults)", USERS + "::test_a_loop_that_mixes_records_by_hand_ends_in_a_certificate"),
 )  # fmt: skip

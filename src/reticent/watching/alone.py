@@ -22,6 +22,7 @@ from torch import nn
 from reticent.errors import UnsupportedError
 from reticent.records.watch_faults import Fault
 from reticent.watching.divisors import divides_by_others
+from reticent.watching.hooks import Hook
 from reticent.watching.models import trains
 
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
@@ -242,19 +243,12 @@ def _reaches_others(twin: nn.Module, args: Any, kwargs: dict[str, Any], size: in
     return any(slope is not None and bool(slope[1:].any()) for slope in slopes)
 
 
-class _Before:
-    """The hook: a class, because models are pickled and copied with their hooks."""
-
-    reticent_watches = True
-
+class _Before(Hook):
     def __init__(self, watch: AloneInFirstStep) -> None:
         self._watch = watch
 
     def __call__(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
         self._watch.given(module, args, kwargs)
-
-    def __deepcopy__(self, _memo: Any) -> _Before:
-        return self
 
 
 class _After(_Before):

@@ -77,6 +77,10 @@ class Draws:
         self.skipped = 0
         """Batches that were drawn and belong to no step."""
         self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
+        self.most = 1
+        """Batches that a step added up at most, where nobody says its size."""
+        self._in_advance = 0 if self._exact or loader is None else _in_advance(loader, ahead)
+        self._ended, self._unused = 0, 0
         self.left_out = False
         """Whether a batch was drawn and not used, in a pass of which a later one was."""
         self.repeats = False
@@ -129,6 +133,7 @@ class Draws:
             self._wait(draw)
         self.coins = ()
         if size is None and not self._exact:
+            self._most_added_up(drawn)
             return None
         if self._exact and self._waiting and self._waiting[-1].size == size:  # as nearly always
             draw = self._waiting.pop()
@@ -153,6 +158,12 @@ class Draws:
         numbers = [draw.number for draw in used]
         self.coins = tuple([draw.coins for draw in used if draw.coins is not None])
         return Used(count, len(set(numbers)), tuple(range(min(numbers), passes + 1)))
+
+    def _most_added_up(self, drawn: Sequence[Draw | None]) -> None:
+        """More batches than steps are drawn in advance; of a pass that was broken off one more was often asked for."""
+        self._unused += sum(draw is not None for draw in drawn) - 1
+        broken_off = max(0, self.passes - self._ended - 1)
+        self.most = 1 + max(0, self._unused - self._in_advance - broken_off * (self._in_advance + 1))
 
     def _skip(self, skipped: Sequence[Draw], used: Sequence[Draw]) -> None:
         """Batches belong to no step, and later ones do."""
@@ -198,6 +209,7 @@ class Draws:
                 number = number or watcher._begin()
                 watcher._remember(batch, number)
                 yield batch
+            watcher._ended += 1
 
         try:
             sampler.__class__ = type(own.__name__, (own,), {"__iter__": watched, "reticent_watches": own})
@@ -233,6 +245,13 @@ def _adding_up(draws: list[Draw], size: int) -> int:
         if total >= size:
             return count if total == size else 0
     return 0
+
+
+def _in_advance(loader: Any, ahead: bool) -> int:
+    """Batches that a loader draws before the one that it gives."""
+    workers = getattr(loader, "num_workers", 0)
+    by_workers = workers * (getattr(loader, "prefetch_factor", None) or 2)
+    return by_workers + (ahead or type(loader) not in _known_loaders())
 
 
 def _known_loaders() -> set[type]:

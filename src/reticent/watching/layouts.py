@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import nn
@@ -24,6 +24,7 @@ from torch.nn.functional import pad
 from torch.utils.hooks import RemovableHandle
 
 from reticent.records.watch_faults import Fault
+from reticent.watching.hooks import Hook
 from reticent.watching.models import bare
 
 
@@ -47,12 +48,9 @@ def _unfolded(layer: nn.Module) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
-    """The hook: a class, because models are pickled with their hooks."""
-
+class _Look(Hook):
     ghost: bool
     found: Callable[[Fault], None]
-    reticent_watches: ClassVar[bool] = True  # it changes no number, so recorders let it pass
 
     def __call__(self, layer: Any, given: tuple[Any, ...]) -> None:
         read = layer.training and torch.is_grad_enabled() and layer.weight.requires_grad  # by Opacus, for gradients
@@ -60,10 +58,6 @@ class _Look:
             fault = _fault(layer, given[0].detach(), self.ghost)
             if fault is not None:
                 self.found(fault)
-
-    def __deepcopy__(self, _memo: Any) -> _Look:
-        """A copy of the model reports to the same place."""
-        return self
 
 
 def _fault(layer: Any, images: torch.Tensor, ghost: bool) -> Fault | None:

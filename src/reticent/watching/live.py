@@ -8,7 +8,7 @@ target alone. No output of the training takes part in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +132,8 @@ class Live:
         """Whether each step must be told at once."""
         self._steps, self._changes = 0, 0
         self._stop: int | None = None
-        self._kind: tuple[float, float | None] | None = None
+        self._kind: Hashable = None
+        self._unused = 0
         self._known: dict[Mechanism, tuple[float, Claim]] = {}
 
     @property
@@ -158,15 +159,19 @@ class Live:
         if self.should_stop:
             raise BudgetSpent(f"stopped at {self._target}: step {self._steps + 1} would exceed it")
 
-    def after_step(self, kind: tuple[float, float | None]) -> None:
-        """A step was taken; ``kind`` is its noise and rate, on which the plan depends.
+    def after_step(self, kind: Hashable, unused: int) -> None:
+        """A step was taken.
+
+        Args:
+            kind: on what the plan depends: its noise, its rate, and how it was drawn.
+            unused: batches of the passes so far that no step used: of a pass that is broken off they never come.
 
         Raises:
-            ParameterError: the target was exceeded already, as noise or rate are not what they were.
+            ParameterError: the target was exceeded already, as noise, rate or draws are not what they were.
         """
         self._steps += 1
-        if self._target is not None and kind != self._kind:
-            self._changes += 1
+        if self._target is not None and (kind != self._kind or unused > self._unused):
+            self._changes += kind != self._kind
             if self._changes > _MOST_CHANGES:
                 raise ParameterError(
                     "stop_at", str(self._target), "left out where noise or rate change all the time", shown=False
@@ -174,8 +179,9 @@ class Live:
             most = steps_within(self._target, self._seen())
             if most < self._steps:
                 hint = "a risk that 1 step keeps to" if self._steps == 1 else f"a risk that {self._steps} steps keep to"
-                raise ParameterError("stop_at", str(self._target), f"{hint} with this noise")
-            self._kind, self._stop = kind, most
+                hint += " with this noise, these batches and all that ran before"
+                raise ParameterError("stop_at", str(self._target), hint)
+            self._kind, self._unused, self._stop = kind, unused, most
         if self._logs and (self._steps % self._every == 0 or self.should_stop):
             self.tell()
 

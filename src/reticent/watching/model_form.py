@@ -17,6 +17,7 @@ from torch.utils.data import TensorDataset
 
 from reticent.mechanisms.gradients import GradientsRecord, Obstacle
 from reticent.training.model_form import Head, gradients_record, head_of
+from reticent.watching.hooks import Hook
 from reticent.watching.models import bare
 
 _AT_ONCE = 1 << 22
@@ -48,7 +49,7 @@ class FormWatch:
         if isinstance(self._form, Obstacle):
             return []
         looks = ((self._bare, self._given), (self._form.layer, self._got))
-        return [module.register_forward_pre_hook(look).remove for module, look in looks]
+        return [module.register_forward_pre_hook(Hook(look)).remove for module, look in looks]
 
     def clipped(self, batches: int) -> None:
         """Gradients of this many batches are about to be clipped."""
@@ -79,8 +80,6 @@ class FormWatch:
             self._form = Obstacle.SHARED_FORM
         elif not now.known:
             self._same, self._form = False, now
-
-    _given.reticent_watches = _got.reticent_watches = True  # type: ignore[attr-defined]
 
 
 class _Rows:

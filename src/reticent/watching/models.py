@@ -18,9 +18,11 @@ _PACKAGES = ("torch", "opacus", "transformers", "peft", "lightning", "accelerate
 
 
 def bare(model: Any) -> nn.Module:
-    """The module inside Opacus's wrapper, or the module itself."""
-    inner = getattr(model, "_module", model)
-    return inner if isinstance(inner, nn.Module) else model
+    """The module inside the wrappers of Opacus and of ``torch.compile``, or the module itself."""
+    for wrapper in ("_orig_mod", "_module", "_orig_mod"):
+        inner = getattr(model, wrapper, None)
+        model = inner if isinstance(inner, nn.Module) else model
+    return model
 
 
 def mixing_layers(model: Any) -> tuple[str, ...]:
@@ -51,7 +53,8 @@ def fingerprint(model: Any) -> str:
     """SHA-256 of the bytes that ``safetensors.torch.save(model.state_dict())`` writes for the bare model."""
     from safetensors.torch import save
 
-    state = {name: t.detach().cpu().contiguous().clone() for name, t in bare(model).state_dict().items()}
+    tensors = {name: t for name, t in bare(model).state_dict().items() if isinstance(t, torch.Tensor)}
+    state = {name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}
     return hashlib.sha256(save(state)).hexdigest()
 
 

@@ -13,6 +13,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from reticent.records.watch_faults import Fault
 from reticent.watching import optimisers
 from reticent.watching.closer_looks import CloserLooks
+from reticent.watching.hooks import Hook
 from reticent.watching.memory import Memory
 from reticent.watching.models import fingerprint
 from reticent.watching.noise import NoisyGradients
@@ -230,19 +231,12 @@ def _inside(optimizer: Any) -> Any:
     return getattr(optimizer, "original_optimizer", optimizer)
 
 
-class _Given:
-    """The hook: a class, because models are copied with their hooks."""
-
-    reticent_watches = True  # it changes no number, so recorders let it pass
-
+class _Given(Hook):
     def __init__(self, moves: Moves) -> None:
         self._moves = moves
 
     def __call__(self, model: Any, inputs: Any) -> None:
         self._moves.given(model)
-
-    def __deepcopy__(self, _memo: Any) -> Any:
-        return self
 
 
 class _Gave(_Given):

@@ -131,7 +131,11 @@ class PrivateLoop:
         pieces, self._pieces = self._pieces, []
         optimizer, recorder = self._optimizer, self._recorder
         self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
+        if self._measures:
+            recorder.count_trained()
         self._looks = self._closer.due()
+        if not pieces:  # the program clipped by itself, and took Opacus's noise alone
+            recorder.clipped_by_hand()
         size, batches, clipped, norm = pieces[0] if len(pieces) == 1 else _together(pieces)
         adjusted, added = vars(optimizer).get("_adjusted_noise_multiplier"), pieces[-1][1] if pieces else 1
         rate = None if self._coins is None else float(self._coins.sample_rate)
@@ -218,7 +222,13 @@ class PrivateLoop:
         looked_at.reticent_watches = True  # type: ignore[attr-defined]
         previous = vars(optimizer).get(name)
         setattr(optimizer, name, looked_at)
-        return lambda: setattr(optimizer, name, previous) if previous else delattr(optimizer, name)
+
+        def undo() -> None:
+            if vars(optimizer).get(name) is not looked_at:  # the program put another one there since
+                return
+            setattr(optimizer, name, previous) if previous else delattr(optimizer, name)
+
+        return undo
 
 
 def _together(pieces: list[_Piece]) -> _Piece:

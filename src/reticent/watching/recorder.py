@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Hashable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +14,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.units import Unit
 from reticent.records.rules import word
 from reticent.records.watch_faults import Fault
+from reticent.records.watch_rules import only_seen
 from reticent.records.watched_run import (
     Drawn,
     MeasuredChange,
@@ -77,7 +79,10 @@ class Recorder:
         self.start: Start | None = None
         self._model, self._optimizer, self._loader = model, optimizer, loader
         self._private = optimisers.is_private(optimizer)
-        self._clipping = declared.clipping(clipping, optimizer if self._private else None)
+        self._clipping, self._said_clipping = (
+            declared.clipping(clipping, optimizer if self._private else None),
+            clipping,
+        )
         self.sampler, self._batches = look_at(loader), logical_batches(loader)
         self._said = declared.sampler(sampler, self.sampler)
         self._faults = set[Fault]()
@@ -86,7 +91,7 @@ class Recorder:
         self.catch_up: Callable[[], None] = lambda: None
         self._draws: Draws | None = None
         self.drawn_at = 0.0
-        self._repeats = False
+        self._repeats, self._trained = False, math.inf
         self._sources = set[Randomness]()
 
     def begin(self) -> None:
@@ -104,12 +109,21 @@ class Recorder:
         """
         if self._private and self._clipping[1] is Source.SEEN and optimisers.clipping_of(self._optimizer) == "unknown":
             self._clipping = "unknown", Source.UNKNOWN  # replaced since it was looked at
+        self.count_trained()
         before = 0 if self._draws is None else self._draws.passes
         self._repeats = self._repeated
         drawn = self._coins if self.sampler.drawn is Drawn.POISSON else None
         sampler = observed_sampler(self._loader)
         self._draws = Draws(self._loader, sampler, ahead=ahead, passes=before, drawn=drawn, begins=self._look_again)
         return self._draws
+
+    def count_trained(self) -> None:
+        """How many numbers are trained now: the fewest of all times count, as few directions hide little."""
+        groups = [] if self._optimizer is None else self._optimizer.param_groups
+        moved = {id(p) for group in groups for p in group["params"]}
+        own = models.trained(self._model)
+        now = sum(p.numel() for p in own if self._optimizer is None or id(p) in moved)
+        self._trained = min(now, self._trained)
 
     @property
     def _repeated(self) -> bool:
@@ -166,13 +180,24 @@ class Recorder:
         if step.used is None and self.draws.seen:
             self._faults.add(Fault.OTHER_BATCHES)
         self.steps.add(step)
-        self._kind = step.noise_multiplier, step.sample_rate
-        self.live.after_step(self._kind)
+        self._kind = self._counted_as() if self.live.listens else ((), 0)
+        self.live.after_step(*self._kind)
 
     def again(self, size: int | None, clipped: int | None) -> None:
         """A step was taken that differs from the last one in these numbers only."""
         self.steps.again(size, clipped)
-        self.live.after_step(self._kind)
+        self.live.after_step(*self._kind)
+
+    def clipped_by_hand(self) -> None:
+        """Noise was added to a sum that the private optimizer did not clip."""
+        said = self._said_clipping
+        self._clipping = ("unknown", Source.UNKNOWN) if said is None else (said, Source.DECLARED)
+
+    def _counted_as(self) -> tuple[Hashable, int]:
+        """What the risk of further steps follows from, if they go on like the last; and batches that no step used."""
+        same, unused = self.steps.last(self.sampler.batches_per_epoch)
+        hidden = Fault.PUBLIC_DRAWS in self._faults, Fault.OTHER_BATCHES in self._faults
+        return (same, self.sampler.drawn, hidden), unused
 
     def noise_from(self) -> None:
         """Noise is about to be drawn, perhaps from another source than before: of all, the weakest is written down."""
@@ -205,19 +230,21 @@ class Recorder:
         Args:
             ended: it did not end with an error.
         """
+        self.count_trained()
         if self._buffers.learnt():
             self._faults.add(Fault.BUFFERS_LEARNT)
         listed = copies(getattr(self._loader, "dataset", None))  # a Subset may have been changed on the way
         if listed > (self.sampler.copies or 1):
             self.sampler = self.sampler.model_copy(update={"copies": listed})
-        if self._private and hasattr(self._optimizer, "_adjusted_noise_multiplier"):
+        seen = self._private and self._clipping[1] is Source.SEEN
+        if seen and hasattr(self._optimizer, "_adjusted_noise_multiplier"):
             self._clipping = ("adaptive", Source.SEEN)
         sampler, steps = self._sampler_record(), self.steps
         draft = WatchedRun(
             **self._of_both(sampler),
             tally=self._tally(sampler),
             divisor=steps.divisor,
-            num_parameters=sum(p.numel() for p in models.trained(self._model)) or None,
+            num_parameters=int(self._trained) or None,
             start=None if self.start is None else self.start.record,
             optimiser=self._optimizer_names(),
             mixing_layers=self._mixes(),
@@ -239,7 +266,8 @@ class Recorder:
         return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)}).sealed()
 
     def _tally(self, sampler: SamplerRecord) -> Tally:
-        counted = self.steps.tally(sampler.sample_rate, sampler.most_uses, self._records, len(self._faults))
+        seen = sum(map(only_seen, self._faults))
+        counted = self.steps.tally(sampler.sample_rate, sampler.most_uses, self._records, seen)
         planned = None if self.live.planned is None else self.live.planned.steps
         return counted.model_copy(update={"planned_steps": planned, "unit": self._unit})
 
@@ -264,8 +292,11 @@ class Recorder:
         self.catch_up()
         if not len(self.steps):
             raise ParameterError("noisy steps", 0, "at least one before its risk is asked for")
+        earlier = () if self.start is None else self.start.earlier
+        known = self._faults.union(*(run.faults for run in earlier))
         return PublicWatchedRun(
             **self._of_both(self._sampler_record()),
+            earlier=earlier,
             divisor=None,
             num_parameters=None,
             optimiser=(),
@@ -274,7 +305,7 @@ class Recorder:
             device="",
             weights_sha256=None,
             versions={},
-            faults=tuple(self._faults | ({Fault.MIXES_RECORDS} if self._mixing else set())),
+            faults=tuple(known | ({Fault.MIXES_RECORDS} if self._mixing else set())),
         )
 
     def _mixes(self) -> tuple[str, ...]:

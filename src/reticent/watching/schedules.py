@@ -7,6 +7,8 @@ from typing import Any
 
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
+from reticent.watching.declared import innermost
+
 _WATCHED: list[tuple[list[Any], Callable[[], None]]] = []
 _OWN = ReduceLROnPlateau.step
 
@@ -27,6 +29,6 @@ def watch_schedules(optimizers: list[Any], found: Callable[[], None]) -> Callabl
 
 def _step(self: Any, *args: Any, **kwargs: Any) -> Any:
     for optimizers, found in _WATCHED:
-        if any(self.optimizer is one for one in optimizers):
+        if any(innermost(self.optimizer) is one for one in optimizers):  # accelerate wraps it
             found()
     return _OWN(self, *args, **kwargs)

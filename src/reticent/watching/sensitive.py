@@ -23,6 +23,7 @@ from reticent.sensitivity.brute import borrowed, cross_entropy, gradients
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.watching import models, optimisers
 from reticent.watching.draws import Draws
+from reticent.watching.hooks import Hook
 
 _KEPT = 64
 """Batches of the loader that may wait for their forward pass."""
@@ -112,9 +113,8 @@ class SensitiveWatch:
             if module.training and torch.is_grad_enabled() and inputs and isinstance(inputs[0], torch.Tensor):
                 self._seen.append(inputs[0])
 
-        saw.reticent_watches = True  # type: ignore[attr-defined]
         self._loader.collate_fn = collate
-        handle = self._model.register_forward_pre_hook(saw)
+        handle = self._model.register_forward_pre_hook(Hook(saw))
         return [handle.remove, lambda: setattr(self._loader, "collate_fn", own)]
 
     def clipped(self, size: int | None) -> None:

@@ -260,7 +260,8 @@ class Watch(Brief):
             recorder.found(Fault.PUBLIC_SEED)
         if back:
             recorder.found(Fault.REPEATED_NOISE)
-        recorder.add(SeenStep(noise, norm, part, recorder.rate(rate), size, clipped, 1, used))
+        batches = recorder.draws.most if used is None else 1
+        recorder.add(SeenStep(noise, norm, part, recorder.rate(rate), size, clipped, batches, used))
         if self._optimizer is None:
             self._live.before_step()  # nobody can be asked before the next one
 

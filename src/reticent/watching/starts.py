@@ -17,11 +17,13 @@ from torch import nn
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.records.watch_faults import Fault
 from reticent.records.watch_source import Source
-from reticent.records.watch_start import continued, follows, start_at
+from reticent.records.watch_start import MOST_EARLIER, continued, follows, start_at
 from reticent.records.watched_run import WatchedRun
 from reticent.watching.models import bare, fingerprint
 
 _LAST: WeakKeyDictionary[nn.Module, WatchedRun] = WeakKeyDictionary()
+_BEGAN: WeakKeyDictionary[nn.Module, set[str]] = WeakKeyDictionary()
+"""Weights at which a loop began that continued none: a model that is put back there has forgotten what followed."""
 _FRESH: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
 
 
@@ -70,7 +72,14 @@ class Start:
         now = fingerprint(model)
         given = None if continues is None else _ledger_of(continues)
         known = _LAST.get(self._model) if given is None and said is None else given
-        self.before = known if known is not None and known.weights_sha256 == now else None
+        if given is None and now in _BEGAN.get(self._model, ()) and known is not None and known.weights_sha256 != now:
+            known = None
+        self.before = before = known if known is not None and known.weights_sha256 == now else None
+        if before is not None and len(before.earlier) >= MOST_EARLIER:
+            hint = f"at most {MOST_EARLIER + 1} times anew for one model: enter the same watch again for each pass"
+            raise ParameterError("watch", f"made {MOST_EARLIER + 2} times", hint)
+        self.earlier = () if before is None else (*before.earlier, before.published(earlier=()))
+        """The loops before this one, in order."""
         if given is not None and self.before is None:
             raise ParameterError("continues", "a ledger of other weights", "the ledger that ended at these weights")
         random = _FRESH.get(self._model) == now
@@ -81,6 +90,8 @@ class Start:
         stepped = trainer_step > 0 or has_stepped(optimizer) or known is not None
         self.unseen = stepped and self.before is None and said is None
         """Whether steps were taken before that no ledger knows. Their momentum moves new random weights too."""
+        if not self.unseen and self.before is None:
+            _BEGAN.setdefault(self._model, set()).add(now)
 
     def close(self, run: WatchedRun, left: str | None) -> WatchedRun:
         """The ledger, with those that it continues; the next watch of this model continues it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from reticent.records.watched_run import Segment, Tally
@@ -100,6 +101,15 @@ class Steps:
         self._usual += usual
         self.batch_sizes.append(size)
         self.clipped.append(clipped)
+
+    def last(self, length: int | None) -> tuple[Hashable, int]:
+        """What the last step shares with the others of its segment; and batches of its passes that no step used yet.
+
+        Args:
+            length: batches in a pass over the data; None where there are no passes.
+        """
+        segment = self._open[-1]
+        return segment.key, 0 if length is None else len(segment.passes) * length - segment.steps * segment.key[2]
 
     def segments(self, usual_rate: float | None) -> tuple[Segment, ...]:
         """Equal steps in order; equal ones that lie apart are put together where there are very many."""

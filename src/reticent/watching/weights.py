@@ -9,6 +9,7 @@ values go into the fingerprint of the start and of the end, which the next watch
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections.abc import Callable, Iterator
 from operator import attrgetter, is_, methodcaller
 from typing import Any
@@ -108,16 +109,19 @@ class Buffers:
 
     def _now(self) -> dict[str, str]:
         return {
-            name: hashlib.sha256(_Copied(b)[:].tobytes()).hexdigest()
-            for name, b in self._learning()
-            if not (b.numel() == 1 and not b.is_floating_point())
+            name: hashlib.sha256(_bytes(value)).hexdigest()
+            for name, value in self._learning()
+            if not (isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_floating_point())
         }
 
-    def _learning(self) -> Iterator[tuple[str, torch.Tensor]]:
+    def _learning(self) -> Iterator[tuple[str, Any]]:
         yield from ((name, b) for name, b in self._model.named_buffers() if b is not None)
-        for name, value in self._model.state_dict().items():
-            if name.endswith(_EXTRA) and isinstance(value, torch.Tensor):
-                yield name, value
+        yield from ((name, value) for name, value in self._model.state_dict().items() if name.endswith(_EXTRA))
+
+
+def _bytes(value: Any) -> bytes:
+    """What a layer keeps, as bytes: a tensor, or anything else that ``get_extra_state`` gives."""
+    return _Copied(value)[:].tobytes() if isinstance(value, torch.Tensor) else pickle.dumps(value)
 
 
 def _slots(model: nn.Module) -> Iterator[tuple[dict[str, Any], str, nn.Parameter]]:
