@@ -79,10 +79,8 @@ class Recorder:
         self.start: Start | None = None
         self._model, self._optimizer, self._loader = model, optimizer, loader
         self._private = optimisers.is_private(optimizer)
-        self._clipping, self._said_clipping = (
-            declared.clipping(clipping, optimizer if self._private else None),
-            clipping,
-        )
+        self._clipping = declared.clipping(clipping, optimizer if self._private else None)
+        self._said_clipping = clipping
         self.sampler, self._batches = look_at(loader), logical_batches(loader)
         self._said = declared.sampler(sampler, self.sampler)
         self._faults = set[Fault]()

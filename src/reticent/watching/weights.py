@@ -120,7 +120,7 @@ class Buffers:
 
 
 def _bytes(value: Any) -> bytes:
-    """What a layer keeps, as bytes: a tensor, or anything else that ``get_extra_state`` gives."""
+    """What a layer keeps, as bytes that are compared and never read: a tensor, or what ``get_extra_state`` gives."""
     return _Copied(value)[:].tobytes() if isinstance(value, torch.Tensor) else pickle.dumps(value)
 
 
