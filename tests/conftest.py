@@ -69,7 +69,7 @@ def as_users_get_it(signs: bool = False, selection: bool = False, curve: bool = 
         curve: every worst case, and the grid on which a mu is looked for.
     """
     users = _of_users()
-    coarse = (2**18, replace(users[1], **_COARSE_SELECTION), replace(users[2], **_COARSE_CURVE), (101, 9, 9, 9))
+    coarse = (2**16, replace(users[1], **_COARSE_SELECTION), replace(users[2], **_COARSE_CURVE), (101, 9, 9, 9))
     wanted = tuple(
         one if fine else other for one, other, fine in zip(users, coarse, (signs, selection, curve, curve), strict=True)
     )

@@ -83,7 +83,7 @@ def two_steps(noise: float, rate: float, relation: Neighbouring) -> float:
         place = s * s * mpmath.log((odds - 1 + p) / p) + 0.5 if odds > 1 - p else -mpmath.inf
         return present * survives(place) - absent * mpmath.ncdf(-place / s)
 
-    with mpmath.workdps(25):
+    with mpmath.workdps(18):
         ends = [0, s * s * mpmath.log(1 + 1 / (1 - p)) + 0.5] if relation is ADD else [0]
         places = sorted({*[k * s for k in range(-12, 13, 2)], *ends})
         return float(mpmath.quad(excess, places))

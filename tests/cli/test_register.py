@@ -8,6 +8,8 @@ import pytest
 
 from reticent.cli import main
 
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as stopped:

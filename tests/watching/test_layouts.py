@@ -14,6 +14,7 @@ from reticent.records.watch_faults import Fault
 from reticent.watching.layouts import look_at_layouts
 
 RECORDS = 12
+MANY = 48  # so many that no batch is empty: functorch cannot take one
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
 
@@ -81,7 +82,7 @@ def watched(model, mode):
         model, optimizer, *criterion, loader = PrivacyEngine().make_private(
             module=model,
             optimizer=torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1),
-            data_loader=DataLoader(TensorDataset(images(), torch.arange(RECORDS) % 2), batch_size=4),
+            data_loader=DataLoader(TensorDataset(images(MANY), torch.arange(MANY) % 2), batch_size=16),
             noise_multiplier=1.0,
             max_grad_norm=1.0,
             grad_sample_mode=mode,
