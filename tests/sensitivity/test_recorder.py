@@ -13,7 +13,6 @@ from reticent.adversaries.attribute.adversary import Attribute
 from reticent.adversaries.attribute.record import Scope
 from reticent.adversaries.attribute.terms import mask_term, worst_mask_term
 from reticent.adversaries.base import Claim, Method
-from reticent.attacks.attribute_simulation import PairTrace, simulate
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
 from reticent.sensitivity import Diameter, GradientSensitivity, Precision, SensitiveAttribute, diameters
@@ -22,6 +21,7 @@ from reticent.training.hooks import RunContext
 from reticent.training.loop import Settings, fit
 from reticent.training.randomness import SeededSource, Stream
 from reticent.training.sensitive import AttributeHook
+from tests.adversaries.attribute_simulation import PairTrace, simulate
 
 NOISE, CLIP, RATE, STEPS = 1.3, 0.4, 0.2, 12
 AGE = SensitiveAttribute.number(1, -1.0, 2.0, 5)
