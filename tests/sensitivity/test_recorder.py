@@ -46,7 +46,7 @@ def _train(hooks=(), kind: str = "table", steps: int = STEPS, model: nn.Module |
     x, y = _data(kind)
     model = model or _model(kind)
     settings = Settings(NOISE, CLIP, RATE, divisor=12.0, steps=steps)
-    context = RunContext(model, None, x, y, CLIP, NOISE, RATE, 12.0, steps, None)
+    context = settings.context(model, x, y)
     record = fit(
         context,
         settings,

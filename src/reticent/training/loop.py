@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
 from reticent import _check
+from reticent.data import Dataset
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Sampler
 from reticent.mechanisms.gradients import Obstacle
@@ -71,6 +73,37 @@ class Settings:
         _check.positive(divisor=self.divisor)
         _check.count(steps=self.steps)
         _check.count(physical_batch_size=self.physical_batch_size)
+
+    def context(
+        self,
+        model: nn.Module,
+        features: torch.Tensor,
+        labels: torch.Tensor,
+        dataset: Dataset | None = None,
+        directory: Path | None = None,
+    ) -> RunContext:
+        """What hooks see of a run with these settings; ``fit`` takes both.
+
+        Args:
+            model: the bare module.
+            features, labels: the training records, on the device of the model.
+            dataset: all records, if there are others.
+            directory: into which hooks may write.
+        """
+        return RunContext(
+            model=model,
+            dataset=dataset,
+            train_features=features,
+            train_labels=labels,
+            max_grad_norm=self.max_grad_norm,
+            noise_multiplier=self.noise_multiplier,
+            sample_rate=self.sample_rate,
+            divisor=self.divisor,
+            planned_steps=self.steps,
+            directory=directory,
+            augmentation=self.augmentation,
+            normalise=self.normalise,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,20 +266,9 @@ def accuracy_and_loss(model: nn.Module, features: torch.Tensor, labels: torch.Te
 def _context(
     model: nn.Module, dataset: Dataset, settings: Settings, device: torch.device, directory: Path | None
 ) -> RunContext:
-    return RunContext(
-        model=model,
-        dataset=dataset,
-        train_features=torch.from_numpy(dataset.features[dataset.train]).to(device),
-        train_labels=torch.from_numpy(dataset.labels[dataset.train]).to(device),
-        max_grad_norm=settings.max_grad_norm,
-        noise_multiplier=settings.noise_multiplier,
-        sample_rate=settings.sample_rate,
-        divisor=settings.divisor,
-        planned_steps=settings.steps,
-        directory=directory,
-        augmentation=settings.augmentation,
-        normalise=settings.normalise,
-    )
+    features = torch.from_numpy(dataset.features[dataset.train]).to(device)
+    labels = torch.from_numpy(dataset.labels[dataset.train]).to(device)
+    return settings.context(model, features, labels, dataset, directory)
 
 
 def _check_finite(model: nn.Module) -> None:
