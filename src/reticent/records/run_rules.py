@@ -60,10 +60,10 @@ PARTS_OF_DATA = {
 def demanded_warnings(ledger: PublicLedger) -> tuple[RunWarning, ...]:
     """The warnings that follow from the facts of the ledger, whether it lists them or not."""
     cases = (
+        (not ledger.noisy, RunWarning.NO_NOISE),
+        (ledger.randomness is Randomness.REPRODUCIBLE, RunWarning.REPRODUCIBLE_NOISE),
         (ledger.sampler is Sampler.SHUFFLED, RunWarning.SHUFFLED_NOT_POISSON),
         (ledger.sampler is Sampler.FIXED_SIZE, RunWarning.FIXED_SIZE_NOT_POISSON),
-        (ledger.randomness is Randomness.REPRODUCIBLE, RunWarning.REPRODUCIBLE_NOISE),
-        (not ledger.noisy, RunWarning.NO_NOISE),
         (not size_is_secret(ledger.config), RunWarning.SIZE_TREATED_AS_PUBLIC),
         (ledger.steps < ledger.planned_steps, RunWarning.STOPPED_EARLY),
         (_schema_from_records(ledger), RunWarning.SCHEMA_FROM_RECORDS),

@@ -28,7 +28,7 @@ from reticent.records.rules import Digest, Versions, Word
 from reticent.records.run_parts import MOST_STEPS
 from reticent.records.sealed import Sealed, facts_of
 from reticent.records.watch_faults import Fault
-from reticent.records.watch_rules import WATCH_RULES, demanded_faults, only_seen
+from reticent.records.watch_rules import WATCH_RULES, demanded_faults, seen_faults
 from reticent.records.watch_source import Drawn as Drawn
 from reticent.records.watch_source import Randomness as Randomness
 from reticent.records.watch_source import Source as Source
@@ -303,7 +303,7 @@ class PublicWatchedRun(Sealed):
             planned_steps=None if self.planned is None else self.planned.steps,
             unit=self.unit,
             divisor=self.divisor,
-            faults=sum(only_seen(fault) for fault in self.faults),
+            faults=seen_faults(self),
             inverse_noise=None if silent else sum(steps * noise**-2 for steps, noise in squares),
             coins=sum(s.steps * (s.sample_rate or usual or 0.0) for s in self.segments),
             passes=sum(s.passes or 0 for s in self.segments),
