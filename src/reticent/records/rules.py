@@ -24,6 +24,11 @@ def word(text: str) -> str:
     return "".join(c if " " <= c <= "~" else "?" for c in text[:300])
 
 
+def without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:
+    """``document`` without those of ``names`` that hold nothing."""
+    return {name: value for name, value in document.items() if value is not None or name not in names}
+
+
 Versions = Annotated[
     dict[
         Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,60}$")],
