@@ -7,7 +7,7 @@ ledger is to ask for its ``contradictions``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -27,6 +27,12 @@ def word(text: str) -> str:
 def without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:
     """``document`` without those of ``names`` that hold nothing."""
     return {name: value for name, value in document.items() if value is not None or name not in names}
+
+
+def section(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A section of a configuration; nothing where it is no section."""
+    found = config.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 Versions = Annotated[
