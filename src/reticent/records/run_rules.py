@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from reticent.errors import ParameterError
-from reticent.io.models import first_problem
+from reticent.io.models import Closed, first_problem
 from reticent.mechanisms.epochs import epochs_to_steps
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.sampling import Sampler
@@ -233,10 +233,9 @@ _Whole = Annotated[int, Field(ge=1, le=2**53, strict=True)]
 _Finite = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]  # a text is not a number to the mechanism
 
 
-class _Asked(BaseModel):
+class _Asked(Closed):
     """What a configuration asks for from one step on."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     at: _Whole
     noise_multiplier: _Finite | None = None
     noise_factor: _Finite | None = None

@@ -13,7 +13,7 @@ from reticent.adversaries import FinalModel, everybody
 from reticent.adversaries.attribute.record import Scope
 from reticent.errors import ArtifactError
 from reticent.io import yaml
-from reticent.io.models import validated
+from reticent.io.models import Closed, Positive, validated
 from reticent.mechanisms import Neighbouring, Sampler
 from reticent.records.hidden_steps import why_not
 from reticent.records.run_parts import MOST_STAGES, MOST_STEPS
@@ -21,7 +21,7 @@ from reticent.records.run_warnings import Randomness
 from reticent.text import one_of
 from reticent.training.batches import DRAWN
 from reticent.training.config_data import DataConfig
-from reticent.training.config_fields import Inside, Positive, Seed, Strict
+from reticent.training.config_fields import Inside, Seed
 from reticent.training.config_models import ModelConfig
 
 
@@ -49,7 +49,7 @@ class Decay(StrEnum):
     COSINE = "cosine"
 
 
-class TraceConfig(Strict):
+class TraceConfig(Closed):
     """What to record for attacks on the run.
 
     Attributes:
@@ -61,7 +61,7 @@ class TraceConfig(Strict):
     masks: bool = False
 
 
-class AugmentationConfig(Strict):
+class AugmentationConfig(Closed):
     """Random views of images whose mean gradient is clipped as one; the guarantee is the same.
 
     Attributes:
@@ -75,7 +75,7 @@ class AugmentationConfig(Strict):
     crop: Annotated[int, Field(ge=0, le=64)] = 0
 
 
-class SensitiveConfig(Strict):
+class SensitiveConfig(Closed):
     """One attribute whose effect on the clipped gradients is recorded along the run; the record is private.
 
     Attributes:
@@ -102,7 +102,7 @@ class SensitiveConfig(Strict):
         return self
 
 
-class LearningRateConfig(Strict):
+class LearningRateConfig(Closed):
     """How the learning rate changes along the run; post-processing, so it does not touch the guarantee.
 
     Attributes:
@@ -116,7 +116,7 @@ class LearningRateConfig(Strict):
     final: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
 
 
-class StageConfig(Strict):
+class StageConfig(Closed):
     """What changes from one step on; what is left out stays as it was.
 
     Attributes:
@@ -174,7 +174,7 @@ def _attacker(name: str) -> str:
     return name
 
 
-class TargetConfig(Strict):
+class TargetConfig(Closed):
     """What an attacker, by default the worst case, may gain; the least noise that keeps to it is computed first.
 
     Exactly one of ``advantage``, ``bayes_security``, ``mu``, ``success`` with ``prior``, ``tpr`` with ``fpr``,
@@ -221,7 +221,7 @@ class TargetConfig(Strict):
         return self
 
 
-class TrainConfig(Strict):
+class TrainConfig(Closed):
     """One DP-SGD run.
 
     Attributes:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from safetensors.torch import save as save_tensors
 from torch import nn
 
@@ -25,7 +25,7 @@ from reticent.data.own import SCHEMA_FILE, Schema, find_table
 from reticent.errors import ArtifactError, DataError
 from reticent.io import strict
 from reticent.io.files import read_bytes, sha256_file, write_atomic, writing
-from reticent.io.models import Sha256, validated
+from reticent.io.models import Closed, Sha256, validated
 from reticent.records.run_ledger import RunLedger
 from reticent.signing.envelope import RUN
 from reticent.signing.provenance import SIGNATURE, sealed
@@ -52,18 +52,17 @@ _LARGEST_SCHEMA = 8 << 20
 _MOST_FILES = 50_000
 
 
-class FileRecord(BaseModel):
+class FileRecord(Closed):
     """One file of a run."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     bytes: Annotated[int, Field(ge=0)]
     sha256: Sha256
 
 
-class Manifest(BaseModel):
+class Manifest(Closed):
     """What a complete run holds; written last, so its presence marks completeness."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
     schema_: Literal["reticent.run/1"] = Field(default="reticent.run/1", alias="schema")
     files: Annotated[dict[str, FileRecord], Field(max_length=_MOST_FILES)]
 

@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from reticent.errors import ArtifactError
 from reticent.io import strict
-from reticent.io.models import validated
+from reticent.io.models import Closed, validated
 from reticent.training.config import TraceConfig
 from reticent.training.hooks import RunContext, Step, StepHook, Update, flat
 
@@ -25,18 +25,17 @@ _SHARD_BYTES = 64 << 20
 _HEADER_BYTES = 1 << 16
 
 
-class ShardRecord(BaseModel):
+class ShardRecord(Closed):
     """One file of a trace: ``count`` recorded steps."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     file: Annotated[str, Field(pattern=r"^trace/steps-\d{5,}\.safetensors$")]
     count: Annotated[int, Field(ge=1)]
 
 
-class TraceIndex(BaseModel):
+class TraceIndex(Closed):
     """What a trace holds; the file ``trace/trace.json``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
     schema_: Literal["reticent.trace/1"] = Field(default="reticent.trace/1", alias="schema")
     every: Annotated[int, Field(ge=1)]
     num_parameters: Annotated[int, Field(ge=1)]
