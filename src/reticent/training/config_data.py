@@ -8,10 +8,8 @@ from pydantic import Field, field_validator, model_validator
 
 from reticent.data import NAMES
 from reticent.io.models import Closed, Sha256
+from reticent.records.publication import OWN as OWN
 from reticent.training.config_fields import Seed, Width
-
-OWN = "own"
-"""The name of records that the user brings: a table of a file, or a data set in memory."""
 
 
 class TableConfig(Closed):

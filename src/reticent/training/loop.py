@@ -113,7 +113,6 @@ class FitRecord:
     Attributes:
         batch_sizes: realised records per step.
         clipped: records per step whose gradient norm exceeded the clip norm.
-        stopped_early: a hook raised ``StopTraining``.
         seconds: wall time.
         stages: equal steps in order, as they were executed, where not all are equal.
         factored: every gradient was taken as a product of what a linear layer got, one vector for each record, and of
@@ -122,7 +121,6 @@ class FitRecord:
 
     batch_sizes: tuple[int, ...]
     clipped: tuple[int, ...]
-    stopped_early: bool
     seconds: float
     stages: tuple[StageRecord, ...] = ()
     factored: bool = False
@@ -232,7 +230,7 @@ class _Loop:
         self.moving = Moving(self.context.model, inner, sources, self.hooks, self.batch_sizes, self.clipped)
 
     def run(self, batches: Iterator[np.ndarray], progress: Progress | None) -> FitRecord:
-        started, stopped = time.perf_counter(), False
+        started = time.perf_counter()
         self.model.train()
         self._call(lambda hook: hook.start(self.context))
         done = self.checkpoint.restore(self.moving) if self.checkpoint is not None else 0
@@ -240,7 +238,6 @@ class _Loop:
             try:
                 self._step(index, next(batches))
             except StopTraining:
-                stopped = True
                 break
             if self.checkpoint is not None and (index + 1) % self.checkpoint.every == 0:
                 self.checkpoint.save(self.moving)
@@ -249,7 +246,7 @@ class _Loop:
         self._call(lambda hook: hook.finish())
         seconds = time.perf_counter() - started
         counts, factored = (tuple(self.batch_sizes), tuple(self.clipped)), self.linear is not None
-        return FitRecord(*counts, stopped, seconds, self.ran.stages(), factored)
+        return FitRecord(*counts, seconds, self.ran.stages(), factored)
 
     def _enter(self, index: int) -> None:
         """Take over what changes at this step: loop and optimizer read it from here on."""

@@ -198,12 +198,9 @@ def _check_cell(cell: Cell, first: Cell) -> None:
         raise ParameterError("randomness", config.randomness.value, "fresh: runs with one seed are not independent")
     for name in _REFUSED:
         if getattr(config, name):
-            raise ParameterError(name, "given", _WHY.get(name, "left out with selection"), shown=False)
-
-
-_WHY = {
-    "target": "left out with selection: reticent calibrate --selection finds the noise for the best of all runs",
-}
+            more = ": reticent calibrate --selection finds the noise for the best of all runs"
+            wanted = f"left out with selection{more if name == 'target' else ''}"
+            raise ParameterError(name, "given", wanted, shown=False)
 
 
 def _one(plan: Plan, cell: Cell) -> Fitted | None:

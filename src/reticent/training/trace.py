@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -141,7 +141,7 @@ class TraceRecorder(StepHook):
 
 
 class Trace:
-    """A recorded run, read shard by shard.
+    """A recorded run, read shard by shard by ``read``, which takes the name of a file and the most bytes it may have.
 
     Iterating yields ``TraceShard`` objects in the order of training; each file's checksum is compared
     when it is read.
@@ -150,7 +150,7 @@ class Trace:
         ArtifactError: on reading, where a shard is missing, corrupt or not what the index says.
     """
 
-    def __init__(self, index: TraceIndex, read: Reader) -> None:
+    def __init__(self, index: TraceIndex, read: Callable[[str, int], bytes]) -> None:
         self.index, self._read = index, read
 
     def __len__(self) -> int:
@@ -175,14 +175,6 @@ class Trace:
         check_tensors(tensors, shapes, shard.file)
         masks = np.unpackbits(tensors["masks"].numpy(), axis=1, count=n).astype(bool) if self.index.masks else None
         return TraceShard(tensors["steps"].numpy(), tensors["weights"], tensors["gradients"], masks)
-
-
-class Reader:
-    """Reads one file of a run after checking its size and checksum; see ``reticent.training.rundir``."""
-
-    def __call__(self, name: str, limit: int) -> bytes:
-        """Bytes of the file ``name``; at most ``limit``."""
-        raise NotImplementedError
 
 
 def parse_index(content: bytes) -> TraceIndex:
