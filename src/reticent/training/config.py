@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from reticent.adversaries import FinalModel, everybody
 from reticent.adversaries.attribute.record import Scope
+from reticent.calibration.targets import TARGETS
 from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.io.models import Closed, Positive, validated
@@ -153,17 +154,8 @@ class StageConfig(Closed):
         return self.noise_multiplier is not None or self.noise_factor is not None
 
 
-_PARTNERS: dict[str, tuple[str, ...]] = {
-    "advantage": (),
-    "bayes_security": (),
-    "mu": (),
-    "success": ("prior",),
-    "tpr": ("fpr",),
-    "ppv": ("prior", "fpr"),
-    "epsilon": ("delta",),
-    "reconstruction": ("baseline",),
-    "secret": ("secret_bits", "guesses"),
-}
+_PARTNERS = {name.replace("-", "_"): tuple(place for place, _ in kind.places) for name, kind in TARGETS.items()}
+"""Fields that go with each target."""
 
 
 def _attacker(name: str) -> str:
