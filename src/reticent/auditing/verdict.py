@@ -107,6 +107,11 @@ def audit_claim_one_run(
         confidence: in (0, 1).
     """
     counts = count_guesses(scores, Guesses.planned(len(scores), curve, confidence) if guesses is None else guesses)
+    return judge_counts(counts, curve, confidence)
+
+
+def judge_counts(counts: GuessCounts, curve: TradeOff, confidence: float, notes: tuple[str, ...] = ()) -> Verdict:
+    """The finding that follows from guesses in one run about the claim ``curve``."""
     perfect = GuessCounts(counts.canaries, counts.guesses, counts.guesses)
     return judge_p_values(
         curve_p_value(counts, curve),
@@ -114,7 +119,7 @@ def audit_claim_one_run(
         curve_p_value(perfect, curve),
         confidence,
         ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial"),
-        (),
+        notes,
     )
 
 
