@@ -24,7 +24,6 @@ from reticent.data import Dataset
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.io.commitments import new_salt
 from reticent.mechanisms.gradients import GradientsRecord
-from reticent.records.hidden_steps import TOO_LONG, contraction
 from reticent.records.rules import word
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_parts import DataRecord, Diagnostics, ParameterRecord, Seeds, Utility
@@ -42,7 +41,7 @@ from reticent.training.models import build_model
 from reticent.training.own import SchemaHook
 from reticent.training.randomness import SeededSource, Source, Stream, SystemSource, torch_seed
 from reticent.training.sensitive import SensitivityFileHook
-from reticent.training.setup import divided, load_dataset, make_settings
+from reticent.training.setup import divided, factor_of, load_dataset, make_settings
 from reticent.training.smoothing import WeightAverage, follow
 from reticent.training.trace import TraceRecorder
 
@@ -199,9 +198,7 @@ def _refuse_seen_steps(config: TrainConfig, dataset: Dataset, settings: Settings
         )
     if not unseen:
         raise UnsupportedError("final_model: no checkpoint, and no hooks but those of reticent: they see the steps")
-    asked = config.model_dump(mode="json")
-    if contraction(asked, config.learning_rate, config.weight_decay, settings.divisor) is None:
-        raise ParameterError("learning_rate", config.learning_rate, TOO_LONG)
+    factor_of(config, settings)
 
 
 def _checkpoint(path: Path | str | None, every: int, config: TrainConfig, dataset: Dataset) -> Checkpoint | None:
