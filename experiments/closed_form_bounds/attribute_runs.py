@@ -101,9 +101,10 @@ def train(setting: Setting, seed: int, epochs: int, hook: StepHook) -> FitRecord
     x, y = torch.from_numpy(data.features[data.train]), torch.from_numpy(data.labels[data.train])
     steps = epochs * setting.steps_per_epoch
     noise, rate = setting.noise_multiplier, setting.sample_rate
+    settings = Settings(noise, 1.0, rate, float(setting.batch_size), steps)
     return fit(
-        RunContext(model, data, x, y, 1.0, noise, rate, float(setting.batch_size), steps, None),
-        Settings(noise, 1.0, rate, float(setting.batch_size), steps),
+        settings.context(model, x, y, data),
+        settings,
         lambda p: torch.optim.SGD(p, lr=setting.learning_rate),
         SeededSource(seed, Stream.SAMPLING),
         SeededSource(seed, Stream.NOISE),

@@ -28,12 +28,12 @@ from reticent.adversaries.attribute.terms import log_affinity, mask_term, worst_
 from reticent.adversaries.base import Adversary, Claim, Method
 from reticent.adversaries.side_by_side import assess, check_dominance
 from reticent.adversaries.worst_case import WorstCase
-from reticent.attacks.attribute_simulation import PairTrace, published_advantage, simulate
 from reticent.curves import GaussianTradeOff, from_advantage
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
 from reticent.proofs.references import THEOREMS
 from reticent.risk import success
+from tests.adversaries.attribute_simulation import PairTrace, published_advantage, simulate
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "attribute.json").read_text())
 GRID = [(3.5151, 1 / 102, 3060), (1.0, 0.01, 1000), (0.7, 1e-3, 3000), (2.0, 0.5, 50)]

@@ -19,7 +19,7 @@ from reticent.attacks.stacked import StackedMLP, StackedModules, stack
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.records.run_warnings import Randomness
 from reticent.tasks import Store, Task
-from reticent.training import RunContext, fit, parse_config
+from reticent.training import fit, parse_config
 from reticent.training.models import build_model
 from reticent.training.randomness import SeededSource, Stream
 from reticent.training.run import _optimiser
@@ -50,18 +50,7 @@ def one_at_a_time(settings_of, seed: int, initial: int, chosen: np.ndarray) -> n
     """``reticent.training.fit`` itself on the chosen records."""
     model = build_model(settings_of.model, (FEATURES,), CLASSES, initial)
     settings = make_settings(settings_of, len(chosen))
-    context = RunContext(
-        model=model,
-        dataset=None,
-        train_features=torch.from_numpy(X[chosen]),
-        train_labels=torch.from_numpy(Y[chosen]),
-        max_grad_norm=settings.max_grad_norm,
-        noise_multiplier=settings.noise_multiplier,
-        sample_rate=settings.sample_rate,
-        divisor=settings.divisor,
-        planned_steps=settings.steps,
-        directory=None,
-    )
+    context = settings.context(model, torch.from_numpy(X[chosen]), torch.from_numpy(Y[chosen]))
     sources = [SeededSource(seed, stream) for stream in (Stream.SAMPLING, Stream.NOISE)]
     averages = [] if settings_of.average_last is None else [WeightAverage(settings_of.average_last)]
     fit(context, settings, _optimiser(settings_of, settings.steps), *sources, hooks=averages)

@@ -19,7 +19,7 @@ from reticent.attacks.canaries import CanaryAudit, canary_scores, unknown_sign_s
 from reticent.attacks.experiments import LAYERS
 from reticent.attacks.mechanics import audit_mechanics, judge
 from reticent.attacks.own_trainer import OwnTrainer
-from reticent.attacks.white_box import Probe, dirac_records, released_sums, spread_records, square_layers, usable
+from reticent.attacks.white_box import Probe, dirac_records, release, spread_records, square_layers, usable
 from reticent.auditing import Design, Finding, audit_claim, audit_mu
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError, UnsupportedError
@@ -84,7 +84,7 @@ def test_the_released_sum_of_our_own_trainer_is_the_clipped_count():
     claim = replace(FULL, noise_multiplier=1e-9, max_grad_norm=0.25)
     layers = ((2, 3),)
     features = dirac_records(layers, np.array([0, 0, 4]), np.array([100.0, 7.0, -0.125]), claim.dataset_size)
-    sums = released_sums(OwnTrainer(), layers, features, claim, 0)
+    sums = release(OwnTrainer(), layers, features, claim, 0).sums
     assert sums == pytest.approx(np.tile([2.0, 0, 0, 0, -0.5, 0], (claim.steps, 1)), abs=1e-4)
 
 
@@ -259,11 +259,9 @@ def test_refusals():
     with pytest.raises(ParameterError, match="canaries"):
         CanaryAudit(10, layers=((2, 2),)).scores(OwnTrainer(), CLAIM)
     with pytest.raises(ParameterError, match="shape"):
-        released_sums(
-            lambda *_: torch.zeros(2, 2), LAYERS, dirac_records(LAYERS, np.array([0]), np.ones(1), 5), CLAIM, 0
-        )
+        release(lambda *_: torch.zeros(2, 2), LAYERS, dirac_records(LAYERS, np.array([0]), np.ones(1), 5), CLAIM, 0)
     with pytest.raises(ParameterError, match="diverged"):
-        released_sums(
+        release(
             lambda *_: torch.full((60, 6), torch.nan),
             ((2, 3),),
             dirac_records(((2, 3),), np.array([0]), np.ones(1), 5),

@@ -81,6 +81,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_does_not(make_config, 
     runs = [train(make_config(seed=seed), tmp_path / f"run{i}", dataset=dataset) for i, seed in enumerate((3, 3, 4))]
     assert np.array_equal(final(runs[0]), final(runs[1]))
     assert not np.array_equal(final(runs[0]), final(runs[2]))
+    assert RunWarning.REPRODUCIBLE_NOISE in runs[0].ledger.warnings
 
 
 def test_fresh_randomness_is_never_the_same_and_leaves_no_seed(make_config, dataset, tmp_path):

@@ -15,7 +15,7 @@ from reticent.cli import main
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.records.run_ledger import RunLedger
-from reticent.training import RunContext, Settings, fit, load_run, parse_config, train
+from reticent.training import Settings, fit, load_run, parse_config, train
 from reticent.training.randomness import SystemSource
 from reticent.training.setup import make_settings
 from reticent.training.stages import Stage
@@ -91,7 +91,7 @@ def test_the_loop_really_changes_rate_noise_norm_and_divisor() -> None:
 
             def finish(self) -> None: ...
 
-        context = RunContext(model, None, x, y, 1.0, 1.0, 0.1, 100.0, 6, directory=None)
+        context = settings.context(model, x, y)
         record = fit(
             context, settings, lambda p: torch.optim.SGD(p, lr=0.0), SystemSource(), SystemSource(), hooks=(Watch(),)
         )

@@ -9,7 +9,7 @@ from reticent import _check
 from reticent.accountants import compose, worst_case
 from reticent.adversaries.base import Assessment, Method
 from reticent.adversaries.relaxed.adversary import Relaxed
-from reticent.adversaries.relaxed.direction_unknown import DirectionUnknown
+from reticent.adversaries.relaxed.direction_unknown import DIMENSION, GRADIENTS, KNOWN_SHARE, DirectionUnknown
 from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.curves import Mixture, TradeOff
 from reticent.curves.enclosure import Enclosure
@@ -45,17 +45,9 @@ class Mixed(DirectionUnknown):
     """
 
     relaxed_probability: float = field(default=0.5, metadata=described("Probability that the attacker is relaxed."))
-    dimension: int | None = field(
-        default=None, metadata=described("Dimensions in which the direction of the record is unknown to the attacker.")
-    )
-    gradients: Gradients | None = field(
-        default=None,
-        metadata=described("How a record's gradient reacts to the weights: fixed, one-direction, linear-head or any."),
-    )
-    known_share: float = field(
-        default=0.0,
-        metadata=described("Largest share of a gradient's squared length that everybody knows, such as a bias."),
-    )
+    dimension: int | None = field(default=None, metadata=DIMENSION)
+    gradients: Gradients | None = field(default=None, metadata=GRADIENTS)
+    known_share: float = field(default=0.0, metadata=KNOWN_SHARE)
 
     name: ClassVar[str] = "mixed"
     title: ClassVar[str] = "Attacker who may know the direction"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +12,6 @@ from torch.nn.functional import cross_entropy
 
 from reticent import _check
 from reticent.errors import ParameterError
-
-Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-"""(outputs of a batch, targets of a batch) -> mean loss."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +49,11 @@ class Sketch:
 
 
 class GradientMap:
-    """Clipped gradients of single records as rows of a float64 array.
+    """Clipped gradients of single records' cross-entropy as rows of a float64 array.
 
     Attributes:
         model: the module; in the mode (train or eval) in which it was trained. Its own weights are not used.
         max_grad_norm: clip norm, or None for no clipping.
-        loss: mean loss of a batch.
         sketch: reduces the number of coordinates, or None.
 
     Raises:
@@ -69,11 +64,10 @@ class GradientMap:
         self,
         model: nn.Module,
         max_grad_norm: float | None,
-        loss: Loss = cross_entropy,
         sketch: Sketch | None = None,
         chunk: int = 256,
     ) -> None:
-        self.model, self.loss, self.sketch = model, loss, sketch
+        self.model, self.sketch = model, sketch
         self.max_grad_norm = None if max_grad_norm is None else _check.positive(max_grad_norm=max_grad_norm)
         self._chunk = _check.count(chunk=chunk)
         self._names = [name for name, p in model.named_parameters() if p.requires_grad]
@@ -110,7 +104,7 @@ class GradientMap:
 
     def _record_loss(self, parameters: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         outputs = functional_call(self.model, (parameters, self._fixed), (x[None],))
-        return self.loss(outputs, y[None])
+        return cross_entropy(outputs, y[None])
 
     def _unflatten(self, weights: torch.Tensor) -> dict[str, torch.Tensor]:
         sizes = [shape.numel() for shape in self._shapes]

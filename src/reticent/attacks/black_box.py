@@ -118,29 +118,24 @@ class LiraOnline(Attack):
 
     name: ClassVar[str] = "lira"
     summary: ClassVar[str] = "likelihood ratio from shadow models with and without the record"
+    online: ClassVar[bool] = True
 
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
         """Train or load the shadow models, then score."""
         target = _open(run, settings)
         seen = _scored(target)
-        shadow = _shadow(target, settings, seen, "online LiRA", online=True)
-        values = lira_online(target.confidence[seen], shadow.confidence[:, seen], shadow.included[:, seen])
+        who, rule = ("online LiRA", lira_online) if self.online else ("offline LiRA", lira_offline)
+        shadow = _shadow(target, settings, seen, who, online=self.online)
+        values = rule(target.confidence[seen], shadow.confidence[:, seen], shadow.included[:, seen])
         return _scores(target, values, self.name, settings)
 
 
-class LiraOffline(Attack):
+class LiraOffline(LiraOnline):
     """See ``shadow_scores.lira_offline``."""
 
     name: ClassVar[str] = "lira-offline"
     summary: ClassVar[str] = "confidence against shadow models without the record, one-sided"
-
-    def scores(self, run: Path, settings: AttackSettings) -> Scores:
-        """Train or load the shadow models, then score."""
-        target = _open(run, settings)
-        seen = _scored(target)
-        shadow = _shadow(target, settings, seen, "offline LiRA", online=False)
-        values = lira_offline(target.confidence[seen], shadow.confidence[:, seen], shadow.included[:, seen])
-        return _scores(target, values, self.name, settings)
+    online: ClassVar[bool] = False
 
 
 class Rmia(Attack):

@@ -14,7 +14,7 @@ from reticent.attacks.white_box import (
     Trainer,
     check_claim,
     dirac_records,
-    released_sums,
+    release,
     sizes,
     square_layers,
 )
@@ -87,7 +87,7 @@ class CanaryAudit:
             ParameterError: there are more canaries than records or coordinates.
         """
         layers, features = self.records(claim)
-        return self.scored(released_sums(trainer, layers, features, claim, run=0, dtype=np.float32), claim)
+        return self.scored(release(trainer, layers, features, claim, run=0, dtype=np.float32).sums, claim)
 
     def records(self, claim: DPSGD) -> tuple[Layers, torch.Tensor]:
         """The probe's layers and the features of all records. Raises as ``scores``."""

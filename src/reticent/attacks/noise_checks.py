@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special, stats
 
-from reticent.attacks.participation import Check
+from reticent.attacks.participation import Check, chi2_two_sided, two_sided
 
 _TAILS = (2.5, 3.0, 3.5)
 
@@ -20,7 +20,7 @@ def noise_scale(rows: np.ndarray) -> Check:
     """All noise together: chi-square."""
     energy = float((rows**2).sum())
     ratio = np.sqrt(energy / rows.size)
-    return Check("noise scale", _chi2_two_sided(energy, rows.size), f"noise is {ratio:.3g} times the claimed size")
+    return Check("noise scale", chi2_two_sided(energy, rows.size), f"noise is {ratio:.3g} times the claimed size")
 
 
 def noise_shape(rows: np.ndarray) -> Check:
@@ -35,7 +35,7 @@ def noise_tails(*parts: np.ndarray) -> Check:
     found = []
     for limit in _TAILS:
         hits, rate = int((far > limit).sum()), 2.0 * float(special.ndtr(-limit))
-        found.append((binomial_two_sided(hits, far.size, rate), limit, hits, rate * far.size))
+        found.append((two_sided(hits, far.size, rate), limit, hits, rate * far.size))
     p, limit, hits, expected = min(found)
     words = f"{hits} of {far.size} numbers lie beyond {limit:g} deviations where {expected:.3g} are expected"
     return Check("noise tails", min(1.0, len(found) * p), words)
@@ -43,7 +43,7 @@ def noise_tails(*parts: np.ndarray) -> Check:
 
 def noise_of_each_step(rows: np.ndarray) -> Check:
     """Chi-square for each step, union bound."""
-    p = [_chi2_two_sided(float(e), rows.shape[1]) for e in (rows**2).sum(axis=1)]
+    p = [chi2_two_sided(float(e), rows.shape[1]) for e in (rows**2).sum(axis=1)]
     step = int(np.argmin(p))
     size = np.sqrt((rows[step] ** 2).mean())
     return Check("noise of each step", min(1.0, len(p) * min(p)), f"step {step} has {size:.3g} times the claimed noise")
@@ -52,7 +52,7 @@ def noise_of_each_step(rows: np.ndarray) -> Check:
 def noise_of_each_layer(rows: np.ndarray, sizes: Sequence[int]) -> Check:
     """Chi-square for each layer, union bound."""
     parts = np.split(rows, np.cumsum(sizes)[:-1], axis=1)
-    p = [_chi2_two_sided(float((part**2).sum()), part.size) for part in parts]
+    p = [chi2_two_sided(float((part**2).sum()), part.size) for part in parts]
     layer = int(np.argmin(p))
     size = np.sqrt((parts[layer] ** 2).mean())
     finding = f"layer {layer} has {size:.3g} times the claimed noise"
@@ -69,8 +69,8 @@ def noise_beside(name: str, energy: np.ndarray, freedom: int) -> Check:
     """
     if freedom < 1:
         return Check(name, 1.0, "not tested: no coordinate is free of gradients")
-    whole = _chi2_two_sided(float(energy.sum()), freedom * len(energy))
-    each = np.array([_chi2_two_sided(float(e), freedom) for e in energy])
+    whole = chi2_two_sided(float(energy.sum()), freedom * len(energy))
+    each = np.array([chi2_two_sided(float(e), freedom) for e in energy])
     size, worst = np.sqrt(energy.sum() / (freedom * len(energy))), int(each.argmin())
     p = min(1.0, 2.0 * min(whole, len(each) * float(each[worst])))
     words = f"noise is {size:.3g} times the claimed size, {np.sqrt(energy[worst] / freedom):.3g} times in step {worst}"
@@ -91,15 +91,6 @@ def repeated(name: str, what: str, rows: np.ndarray, others: np.ndarray | None) 
     largest = min(float(cosines.max()), 1.0)
     p = float(stats.beta.sf(largest**2, 0.5, 0.5 * (rows.shape[1] - 1)))
     return Check(name, min(1.0, cosines.size * p), f"largest correlation between {what} {largest:.3g}")
-
-
-def binomial_two_sided(hits: int, trials: int, rate: float) -> float:
-    """Twice the smaller tail, at most 1."""
-    return min(1.0, 2.0 * float(min(stats.binom.sf(hits - 1, trials, rate), stats.binom.cdf(hits, trials, rate))))
-
-
-def _chi2_two_sided(energy: float, freedom: int) -> float:
-    return float(min(1.0, 2.0 * min(stats.chi2.cdf(energy, freedom), stats.chi2.sf(energy, freedom))))
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from torch import nn
 
 from reticent.attacks.white_box import check_claim
 from reticent.mechanisms import DPSGD
-from reticent.training.hooks import RunContext, Step, StepHook, Update
+from reticent.training.hooks import Step, StepHook, Update
 from reticent.training.loop import Settings, fit
 from reticent.training.randomness import SystemSource
 
@@ -32,29 +32,17 @@ class OwnTrainer:
     ) -> torch.Tensor:
         """One run with fresh randomness of the operating system."""
         check_claim(claim)
-        divisor = float(claim.batch_size or 1)
-        context = RunContext(
-            model=model,
-            dataset=None,
-            train_features=features,
-            train_labels=labels,
-            max_grad_norm=claim.max_grad_norm,
-            noise_multiplier=claim.noise_multiplier,
-            sample_rate=claim.sample_rate,
-            divisor=divisor,
-            planned_steps=claim.steps,
-            directory=None,
-        )
         settings = Settings(
             noise_multiplier=claim.noise_multiplier,
             max_grad_norm=claim.max_grad_norm,
             sample_rate=claim.sample_rate,
-            divisor=divisor,
+            divisor=float(claim.batch_size or 1),
             steps=claim.steps,
             sampler=claim.sampler,
             batch_size=claim.batch_size,
         )
         recorder = _Recorder()
+        context = settings.context(model, features, labels)
         fit(context, settings, _still_sgd, SystemSource(), SystemSource(), hooks=(recorder,), progress=self.progress)
         return torch.stack(recorder.gradients)
 

@@ -159,7 +159,7 @@ def _gaps(part: np.ndarray, rate: float) -> _Result:
     for lag in lags:
         first = np.flatnonzero((np.arange(steps - lag) // lag) % 2 == 0)
         both = part[:, first] & part[:, first + lag]
-        results.append((_two_sided(int(both.sum()), both.size, rate**2), lag, both.mean()))
+        results.append((two_sided(int(both.sum()), both.size, rate**2), lag, both.mean()))
     if not results:
         return 1.0, "one step has no gaps"
     p, lag, share = min(results)
@@ -179,7 +179,7 @@ def _pairs(part: np.ndarray, rate: float) -> _Result:
     every_pair = pairs * float(stats.binom.sf(often - 1, len(flat), rate**2))
     even = 2 * (records // 2)
     both = flat[:, 0:even:2] & flat[:, 1:even:2]
-    neighbours = _two_sided(int(both.sum()), both.size, rate**2)
+    neighbours = two_sided(int(both.sum()), both.size, rate**2)
     one, other = np.unravel_index(worst, together.shape)
     found = (
         f"records {one} and {other} share {often} of {len(flat)} batches; neighbours share {both.mean():.4g} of them"
@@ -194,7 +194,7 @@ def _epochs(part: np.ndarray, rate: float) -> _Result:
     windows = part[:, : steps // length * length].reshape(runs, -1, length, records)
     once = windows.sum(axis=2) == 1
     expected = length * rate * (1.0 - rate) ** (length - 1)
-    p = _two_sided(int(once.sum()), once.size, expected)
+    p = two_sided(int(once.sum()), once.size, expected)
     return (
         p,
         f"in {length} steps {once.mean():.4g} of the records take part exactly once where {expected:.4g} is expected",
@@ -212,7 +212,7 @@ def _batch_sizes(part: np.ndarray, rate: float) -> _Result:
         limit = int(stats.binom.ppf(level, records, rate))
         above, share = int((sizes > limit).sum()), float(stats.binom.sf(limit, records, rate))
         words = f"{above} of {len(sizes)} batches exceed {limit} records where {share * len(sizes):.3g} are expected"
-        found.append((_two_sided(above, len(sizes), share), words))
+        found.append((two_sided(above, len(sizes), share), words))
     p_value, words = min(found)
     return len(found) * p_value, words
 
@@ -234,7 +234,7 @@ def _noise_and_batches(noise: np.ndarray, part: np.ndarray) -> _Result:
     for place in (int(score.argmin()), int(score.argmax())):
         one, other = np.unravel_index(place, score.shape)
         count, total = float(freedom[one, 0]), float(rows[:, one].astype(np.float64) @ squares[:, other])
-        p = score.size * _chi2(total, count)
+        p = score.size * chi2_two_sided(total, count)
         size = np.sqrt(total / max(count, 1.0))
         words = f"where record {one} takes part, coordinate {other} has {size:.3g} times the noise"
         found.append((p, words))
@@ -243,18 +243,19 @@ def _noise_and_batches(noise: np.ndarray, part: np.ndarray) -> _Result:
         count, total = float(taking.sum()), float((taking.astype(np.float64) * beside).sum())
         size = np.sqrt(total / max(count, 1.0))
         words = f"{offset} coordinates after a record in the batch there is {size:.3g} times the noise"
-        found.append((len(_OFFSETS) * _chi2(total, count), words))
+        found.append((len(_OFFSETS) * chi2_two_sided(total, count), words))
     p, words = min(found)
     return 2.0 * p, words
 
 
-def _chi2(energy: float, freedom: float) -> float:
-    """The smaller tail, doubled."""
+def chi2_two_sided(energy: float, freedom: float) -> float:
+    """The smaller tail of chi-square, doubled."""
     if freedom < 1.0:
         return 1.0
-    return 2.0 * float(min(special.chdtr(freedom, energy), special.chdtrc(freedom, energy)))
+    return min(1.0, 2.0 * float(min(special.chdtr(freedom, energy), special.chdtrc(freedom, energy))))
 
 
-def _two_sided(hits: int, trials: int, rate: float) -> float:
+def two_sided(hits: int, trials: int, rate: float) -> float:
+    """The smaller binomial tail, doubled."""
     rate = min(rate, 1.0)
     return 2.0 * float(min(stats.binom.sf(hits - 1, trials, rate), stats.binom.cdf(hits, trials, rate)))

@@ -21,7 +21,6 @@ from reticent.attacks.stacked import Buffers, Stacked, stack
 from reticent.tasks import Store, Task
 from reticent.training.batches import draw_batches
 from reticent.training.config import Optimiser, TrainConfig, parse_config
-from reticent.training.hooks import RunContext
 from reticent.training.loop import fit
 from reticent.training.models import build_model
 from reticent.training.randomness import SeededSource, Stream, torch_seed
@@ -106,18 +105,7 @@ class ShadowBlock:
     def _fit(self, module: nn.Module, steps: int) -> None:
         chosen = torch.from_numpy(self.members[0]).to(self.features.device)
         settings = replace(make_settings(self.config, len(chosen)), steps=steps)
-        context = RunContext(
-            model=module,
-            dataset=None,
-            train_features=self.features[chosen],
-            train_labels=self.labels[chosen],
-            max_grad_norm=settings.max_grad_norm,
-            noise_multiplier=settings.noise_multiplier,
-            sample_rate=settings.sample_rate,
-            divisor=settings.divisor,
-            planned_steps=steps,
-            directory=None,
-        )
+        context = settings.context(module, self.features[chosen], self.labels[chosen])
         sampling = SeededSource(self.seeds[0], Stream.SAMPLING)
         averages = _averages(self.config)
         make = partial(_optimiser, self.config, steps)

@@ -14,8 +14,7 @@ from scipy import special, stats
 
 from reticent.adversaries import WorstCase
 from reticent.adversaries.base import Method
-from reticent.attacks.noise_checks import binomial_two_sided
-from reticent.attacks.participation import Check
+from reticent.attacks.participation import Check, two_sided
 from reticent.attacks.replay import CERTAIN
 from reticent.auditing import Ranks, Scores, audit_claim
 from reticent.curves import TradeOff
@@ -69,7 +68,7 @@ def large_batches(batch: np.ndarray, claim: DPSGD) -> Check:
         limit = size * q + float(special.ndtri(level)) * np.sqrt(size * q * (1.0 - q) + s**2)
         share, above = float(_upper_tail(np.array([limit]), size, one)[0]), int((batch > limit).sum())
         words = f"{above} of {len(batch)} counts are above {limit:.4g} where {share * len(batch):.3g} are expected"
-        found.append((binomial_two_sided(above, len(batch), min(share, 1.0)), words))
+        found.append((two_sided(above, len(batch), share), words))
     p, words = min(found)
     return Check("large noisy batches", min(1.0, len(found) * p), words)
 

@@ -243,13 +243,6 @@ def _moves(trace: Trace, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return following[: len(after)] - after, after
 
 
-def released_sums(
-    trainer: Trainer, layers: Layers, features: torch.Tensor, claim: DPSGD, run: int, dtype: type = np.float64
-) -> np.ndarray:
-    """The noisy sums alone, in units of the clip norm, (steps, dimension), as ``dtype``. Raises as ``release``."""
-    return release(trainer, layers, features, claim, run, dtype=dtype).sums
-
-
 def check_claim(claim: DPSGD) -> None:
     """Refuse claims that a white-box audit cannot test.
 

@@ -17,6 +17,7 @@ from reticent.curves import TradeOff
 
 _SMALLEST_RATE = np.log(1e-40)
 _LARGEST_LOG_RATIO = 500.0
+_POINTS = 4001
 
 
 class Tested(Protocol):
@@ -56,8 +57,8 @@ class TangentTable:
     table the loss is quadratic in the spacing; beyond them the table falls to 0, which is safe.
     """
 
-    def __init__(self, curve: TradeOff, points: int = 4001) -> None:
-        ratio = _thresholds(curve, points)
+    def __init__(self, curve: TradeOff) -> None:
+        ratio = _thresholds(curve)
         rates = curve.errors(ratio)
         # Largest threshold first: tangents then become active in the order of growing alpha.
         self._alpha, self._beta, slope = np.exp(rates.fpr)[::-1], np.exp(rates.fnr)[::-1], np.exp(ratio)[::-1]
@@ -72,13 +73,13 @@ class TangentTable:
         return np.clip(self._beta[k] - self._slope[k] * (alpha - self._alpha[k]), 0.0, 1.0)
 
 
-def _thresholds(curve: TradeOff, points: int) -> np.ndarray:
+def _thresholds(curve: TradeOff) -> np.ndarray:
     """Thresholds dense both on the linear and on the logarithmic scale, up to rates of 1e-40."""
     edges = np.minimum(1e-3 * 2.0 ** np.arange(20), _LARGEST_LOG_RATIO)
     far = np.maximum(curve.errors(edges).fpr, curve.errors(-edges).fnr) < _SMALLEST_RATE
     edge = edges[np.argmax(far)] if np.any(far) else _LARGEST_LOG_RATIO
-    linear = np.linspace(-edge, edge, points)
-    logarithmic = edge * np.logspace(-5, 0, points // 2)
+    linear = np.linspace(-edge, edge, _POINTS)
+    logarithmic = edge * np.logspace(-5, 0, _POINTS // 2)
     return np.unique(np.concatenate([linear, logarithmic, -logarithmic]))
 
 

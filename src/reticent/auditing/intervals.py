@@ -7,7 +7,7 @@ in ``roc``, which says so.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 import numpy as np
@@ -16,6 +16,23 @@ from scipy.special import betaincinv
 
 from reticent import _check
 from reticent.proofs import Claim
+
+
+class Measured:
+    """A result of an audit: a dataclass that can be written down."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, object]:
+        """All fields as plain values: strings, finite numbers, lists and None."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: _plain(values[name]) for name in sorted(values)}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, StrEnum) else value
 
 
 class Validity(StrEnum):
@@ -28,7 +45,7 @@ class Validity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ConfidenceInterval:
+class ConfidenceInterval(Measured):
     """A measured number with a two-sided confidence interval.
 
     Attributes:
@@ -47,18 +64,6 @@ class ConfidenceInterval:
     validity: Validity
     method: str
     claim: Claim = Claim.EMPIRICAL
-
-    def to_json(self) -> dict[str, object]:
-        """Plain values only: strings and finite numbers."""
-        return {
-            "claim": str(self.claim),
-            "confidence": self.confidence,
-            "lower": self.lower,
-            "method": self.method,
-            "upper": self.upper,
-            "validity": str(self.validity),
-            "value": self.value,
-        }
 
 
 def upper_proportion(successes: ArrayLike, trials: ArrayLike, significance: ArrayLike) -> np.ndarray:

@@ -17,6 +17,7 @@ import numpy as np
 from reticent import _check
 from reticent.auditing._claims import ApproximateDP, GaussianClaim, Tested, largest_rejected
 from reticent.auditing._joint import Ordering, probits
+from reticent.auditing.intervals import Measured
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.thresholds import Evidence, FixedCounts, NormalScores, Ranks, ThresholdRule
@@ -49,7 +50,7 @@ _IF_GAUSSIAN = "DONG2022:Definition 2.3"
 
 
 @dataclass(frozen=True, slots=True)
-class LowerBound:
+class LowerBound(Measured):
     """A quantity that the release exceeds, with a confidence.
 
     Attributes:
@@ -81,21 +82,6 @@ class LowerBound:
         """What is bounded, where, and under which condition: no two bounds of a report have the same title."""
         where = "" if self.delta is None else f" at delta {self.delta:g}"
         return f"{self.quantity}{where}{', if the curve is Gaussian' if _IF_GAUSSIAN in self.theorems else ''}"
-
-    def to_json(self) -> dict[str, object]:
-        """Plain values only: strings, finite numbers, lists and None."""
-        return {
-            "ceiling": self.ceiling,
-            "claim": str(self.claim),
-            "confidence": self.confidence,
-            "delta": self.delta,
-            "notes": list(self.notes),
-            "quantity": str(self.quantity),
-            "rule": self.rule,
-            "theorems": list(self.theorems),
-            "thresholds": list(self.thresholds),
-            "value": self.value,
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ import numpy as np
 
 from reticent import _check
 from reticent.auditing.lower_bounds import LowerBound, Quantity
-from reticent.auditing.one_run import GuessCounts, Guesses, curve_p_value, epsilon_of, mu_of, one_run_bound
+from reticent.auditing.one_run import GuessCounts, Guesses, epsilon_of, mu_of, one_run_bound
 from reticent.auditing.scores import digest
-from reticent.auditing.verdict import Verdict, judge_p_values
+from reticent.auditing.verdict import Verdict, judge_counts
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ParameterError
 
@@ -109,15 +109,7 @@ def audit_claim_paired(
         confidence: in (0, 1).
     """
     _, counts = _counted(pairs, guesses, curve, confidence)
-    perfect = GuessCounts(counts.canaries, counts.guesses, counts.guesses)
-    return judge_p_values(
-        curve_p_value(counts, curve),
-        curve_p_value(counts, GaussianTradeOff(0.0)),
-        curve_p_value(perfect, curve),
-        confidence,
-        ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial"),
-        (_REPLACED,),
-    )
+    return judge_counts(counts, curve, confidence, (_REPLACED,))
 
 
 def _counted(

@@ -16,6 +16,7 @@ from scipy.special import bdtr
 
 from reticent import _check
 from reticent.auditing._claims import TangentTable, Tested
+from reticent.auditing.intervals import Measured
 from reticent.auditing.one_run import GuessCounts
 from reticent.auditing.one_run import rejects as one_run_rejects
 from reticent.auditing.thresholds import RankCounts, beta_cells, rank_for
@@ -40,7 +41,7 @@ class Unit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Measured):
     """The smallest audit that reaches a power.
 
     Attributes:
@@ -60,18 +61,6 @@ class Plan:
     confidence: float
     theorems: tuple[str, ...]
     claim: Claim = Claim.ESTIMATE
-
-    def to_json(self) -> dict[str, object]:
-        """Plain values only: strings, finite numbers, lists and None."""
-        return {
-            "claim": str(self.claim),
-            "confidence": self.confidence,
-            "level": self.level,
-            "needed": self.needed,
-            "power": self.power,
-            "theorems": list(self.theorems),
-            "unit": str(self.unit),
-        }
 
 
 def plan_audit(

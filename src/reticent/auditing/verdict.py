@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from reticent import _check
 from reticent.auditing._claims import GaussianClaim, TangentTable, Tested
+from reticent.auditing.intervals import Measured
 from reticent.auditing.lower_bounds import notes_on
 from reticent.auditing.one_run import SMALLEST_P, GuessCounts, Guesses, count_guesses, curve_p_value
 from reticent.auditing.scores import Scores
@@ -34,7 +35,7 @@ class Finding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Measured):
     """The finding and the evidence for it.
 
     Attributes:
@@ -61,21 +62,6 @@ class Verdict:
     theorems: tuple[str, ...]
     notes: tuple[str, ...] = ()
     claim: Claim = Claim.EMPIRICAL
-
-    def to_json(self) -> dict[str, object]:
-        """Plain values only: strings, finite numbers, lists and None."""
-        return {
-            "claim": str(self.claim),
-            "confidence": self.confidence,
-            "finding": str(self.finding),
-            "guessing_p_value": self.guessing_p_value,
-            "notes": list(self.notes),
-            "p_value": self.p_value,
-            "perfect_p_value": self.perfect_p_value,
-            "reason": self.reason,
-            "refuted_at": self.refuted_at,
-            "theorems": list(self.theorems),
-        }
 
 
 def audit_claim(
@@ -121,6 +107,11 @@ def audit_claim_one_run(
         confidence: in (0, 1).
     """
     counts = count_guesses(scores, Guesses.planned(len(scores), curve, confidence) if guesses is None else guesses)
+    return judge_counts(counts, curve, confidence)
+
+
+def judge_counts(counts: GuessCounts, curve: TradeOff, confidence: float, notes: tuple[str, ...] = ()) -> Verdict:
+    """The finding that follows from guesses in one run about the claim ``curve``."""
     perfect = GuessCounts(counts.canaries, counts.guesses, counts.guesses)
     return judge_p_values(
         curve_p_value(counts, curve),
@@ -128,7 +119,7 @@ def audit_claim_one_run(
         curve_p_value(perfect, curve),
         confidence,
         ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial"),
-        (),
+        notes,
     )
 
 

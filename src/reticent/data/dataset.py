@@ -47,11 +47,6 @@ class ColumnGroup:
         if self.encoded.shape != expected or not self.values:
             raise ParameterError("encoded", self.encoded.shape, f"an array of shape {expected} with at least one row")
 
-    @property
-    def extremes(self) -> np.ndarray:
-        """First and last row of ``encoded``: the two ends of a numeric range."""
-        return self.encoded[[0, -1]]
-
 
 @dataclass(frozen=True)
 class Dataset:

@@ -20,7 +20,6 @@ from reticent.data.dataset import Dataset
 from reticent.data.files import read_bytes
 from reticent.data.own_columns import (
     Column,
-    Strict,
     Text,
     check_cells,
     codes,
@@ -32,6 +31,7 @@ from reticent.data.own_columns import (
 from reticent.data.own_files import MOST_COLUMNS, Cells, read_table
 from reticent.errors import ArtifactError, DataError, ParameterError
 from reticent.io import strict, yaml
+from reticent.io.models import Closed
 from reticent.text import did_you_mean, printable
 
 SCHEMA_FILE = "schema.json"
@@ -41,7 +41,7 @@ _TEST_FRACTION = 0.2
 Answer = TypeVar("Answer")
 
 
-class Schema(Strict):
+class Schema(Closed):
     """How a table becomes features and labels.
 
     Attributes:

@@ -11,11 +11,12 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from reticent.data.dataset import ColumnGroup, binary_group, numeric_group, one_hot_group
 from reticent.data.own_files import Cells
 from reticent.errors import DataError, ParameterError
+from reticent.io.models import Closed
 from reticent.text import printable
 
 MOST_CATEGORIES = 200
@@ -31,12 +32,6 @@ _EMPTY_REMEDY = "fill them, leave such records out, or say missing: indicator or
 Text = Annotated[str, Field(max_length=200)]
 
 
-class Strict(BaseModel):
-    """Unknown keys are errors, and nothing changes afterwards."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
 class Missing(StrEnum):
     """What becomes of an empty cell. All three are fixed without looking at other records."""
 
@@ -48,7 +43,7 @@ class Missing(StrEnum):
     """A feature of its own says so, whether or not any record needs it."""
 
 
-class Column(Strict):
+class Column(Closed):
     """What one column may hold.
 
     Attributes:

@@ -72,9 +72,3 @@ def generate_baskets(records: int = 20_000, seed: int = 0) -> Dataset:
         groups=tuple(binary_group(f"item-{i}", i) for i in range(COLUMNS)),
         notes=("Artificial records: results say nothing about real purchases.",),
     ).split(0.9, seed=0)
-
-
-def write_table(dataset: Dataset, path: Path) -> None:
-    """Write a binary data set in the format that ``load_purchase100`` reads: label from 1, then bits."""
-    table = np.column_stack([dataset.labels + 1, dataset.features.astype(np.int64)])
-    np.savetxt(path, table, fmt="%d", delimiter=",")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from reticent.io.models import Closed
 
 
 class Gradients(StrEnum):
@@ -65,7 +67,7 @@ _ENSURED = {
 }
 
 
-class GradientsRecord(BaseModel):
+class GradientsRecord(Closed):
     """What is known of the gradients of a model, and what was seen.
 
     Attributes:
@@ -84,8 +86,6 @@ class GradientsRecord(BaseModel):
     normalised: bool = False
     features: Literal["same", "not-seen"] = "not-seen"
     obstacle: Obstacle | None = None
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="after")
     def _consistent(self) -> GradientsRecord:

@@ -57,13 +57,12 @@ def truncated_parts(run: DPSGD, neighbouring: Neighbouring, *, attained: bool) -
     noise, rate = run.noise_multiplier, run.sample_rate
     share, full_rate = saturation(rate, run.dataset_size or 1, run.max_batch_size or 1)
     keys = ("RETICENT:truncated-dominance",)
-    replaced = neighbouring is Neighbouring.REPLACE
     used = (1.0 - share) * rate + share * full_rate
     if noise == 0.0:
         return (Part(pairs.Disclosure(used, displaces=True), run.steps, keys),)
     if attained:
-        return (Part(_sampled(noise, used, replaced), run.steps, keys),)
-    below = _sampled(noise, rate, replaced)
+        return (Part(pairs.poisson_gaussian(noise, used, neighbouring), run.steps, keys),)
+    below = pairs.poisson_gaussian(noise, rate, neighbouring)
     if share == 0.0:
         return (Part(below, run.steps, keys),)
     ordered = neighbouring is Neighbouring.ADD_REMOVE
@@ -71,12 +70,6 @@ def truncated_parts(run: DPSGD, neighbouring: Neighbouring, *, attained: bool) -
         pairs.GaussianPair(noise, full_rate, 2.0) if ordered else pairs.SymmetrisedGaussianPair(noise, full_rate, 2.0)
     )
     return (Part(pairs.MixedPair(below, full, share), run.steps, keys),)
-
-
-def _sampled(noise: float, rate: float, replaced: bool) -> pairs.Pair:
-    if rate == 1.0:
-        return pairs.GaussianPair(noise, 1.0, 2.0 if replaced else 1.0)
-    return pairs.AntipodalGaussianPair(noise, rate) if replaced else pairs.GaussianPair(noise, rate, 1.0)
 
 
 def saturation(rate: float, records: int, most: int) -> tuple[float, float]:

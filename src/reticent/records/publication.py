@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from reticent.records.rules import section
 from reticent.records.run_parts import DataRecord, PublicData, Utility
 from reticent.records.run_warnings import Randomness
 
@@ -92,8 +93,7 @@ def size_is_secret(config: Mapping[str, Any]) -> bool:
 
 def _is_public(ledger: PublicLedger) -> bool:
     """Whether the records are those of a data set that anybody can load by the name in the configuration."""
-    asked = ledger.config.get("data")
-    name = asked.get("name") if isinstance(asked, dict) else None
+    name = section(ledger.config, "data").get("name")
     return isinstance(name, str) and name != OWN and name == ledger.data.name
 
 

@@ -7,7 +7,7 @@ ledger is to ask for its ``contradictions``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -22,6 +22,17 @@ Word = Annotated[str, Field(max_length=300, pattern=r"^[\x20-\x7e]*$")]
 def word(text: str) -> str:
     """A name of a program as a ``Word``: any other character becomes a question mark."""
     return "".join(c if " " <= c <= "~" else "?" for c in text[:300])
+
+
+def without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:
+    """``document`` without those of ``names`` that hold nothing."""
+    return {name: value for name, value in document.items() if value is not None or name not in names}
+
+
+def section(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A section of a configuration; nothing where it is no section."""
+    found = config.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 Versions = Annotated[

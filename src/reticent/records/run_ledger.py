@@ -27,7 +27,7 @@ from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.hidden_steps import contraction_of, unequal_settings
 from reticent.records.publication import published
-from reticent.records.rules import Digest, Versions, Word
+from reticent.records.rules import Digest, Versions, Word, without_none
 from reticent.records.run_parts import (
     MOST_STAGES,
     OF_A_STAGE,
@@ -112,12 +112,9 @@ class PublicLedger(Sealed):
 
     @model_serializer(mode="wrap")
     def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document: dict[str, Any] = write(self)
+        document = without_none(write(self), "gradients", "selection")
         if not self.stages:
             document.pop("stages", None)
-        for name in ("gradients", "selection"):
-            if getattr(self, name) is None:
-                document.pop(name, None)
         return document
 
     @model_validator(mode="after")

@@ -129,11 +129,6 @@ class Diagnostics(Closed):
     train_accuracy: Share
     seconds: Finite
 
-    @property
-    def clipped_fraction(self) -> tuple[float | None, ...]:
-        """Share of the batch that was clipped, one per step; None for an empty batch; nothing where none was kept."""
-        return tuple(c / b if b else None for c, b in zip(self.clipped, self.batch_sizes, strict=False))
-
     @model_validator(mode="after")
     def _consistent(self) -> Diagnostics:
         if self.clipped and len(self.clipped) != len(self.batch_sizes):

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from reticent.errors import ParameterError
-from reticent.io.models import first_problem
+from reticent.io.models import Closed, first_problem
 from reticent.mechanisms.epochs import epochs_to_steps
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.sampling import Sampler
 from reticent.records.hidden_steps import hidden_as_asked
 from reticent.records.publication import HANDLED, OWN, SETTINGS, size_is_secret
-from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts
+from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts, section
 from reticent.records.run_parts import MOST_STAGES, OF_A_STAGE, StageRecord
 from reticent.records.run_warnings import Randomness, RunWarning
 from reticent.records.selected_run import selected_as_drawn
@@ -60,10 +60,10 @@ PARTS_OF_DATA = {
 def demanded_warnings(ledger: PublicLedger) -> tuple[RunWarning, ...]:
     """The warnings that follow from the facts of the ledger, whether it lists them or not."""
     cases = (
+        (not ledger.noisy, RunWarning.NO_NOISE),
+        (ledger.randomness is Randomness.REPRODUCIBLE, RunWarning.REPRODUCIBLE_NOISE),
         (ledger.sampler is Sampler.SHUFFLED, RunWarning.SHUFFLED_NOT_POISSON),
         (ledger.sampler is Sampler.FIXED_SIZE, RunWarning.FIXED_SIZE_NOT_POISSON),
-        (ledger.randomness is Randomness.REPRODUCIBLE, RunWarning.REPRODUCIBLE_NOISE),
-        (not ledger.noisy, RunWarning.NO_NOISE),
         (not size_is_secret(ledger.config), RunWarning.SIZE_TREATED_AS_PUBLIC),
         (ledger.steps < ledger.planned_steps, RunWarning.STOPPED_EARLY),
         (_schema_from_records(ledger), RunWarning.SCHEMA_FROM_RECORDS),
@@ -72,9 +72,7 @@ def demanded_warnings(ledger: PublicLedger) -> tuple[RunWarning, ...]:
 
 
 def _schema_from_records(ledger: PublicLedger) -> bool:
-    data = ledger.config.get("data")
-    table = data.get("table") if isinstance(data, dict) else None
-    return isinstance(table, dict) and bool(table.get("derived"))
+    return bool(section(section(ledger.config, "data"), "table").get("derived"))
 
 
 def _near(a: float, b: float) -> bool:
@@ -89,8 +87,7 @@ def _number(value: Any) -> float | None:
 def _settings_are_known(ledger: PublicLedger) -> Found:
     for name in sorted(set(ledger.config) - SETTINGS - HANDLED):
         yield "config", f"has {name[:40]!r}, which no configuration has"
-    data = ledger.config.get("data")
-    if isinstance(data, dict) and not set(data) <= PARTS_OF_DATA:
+    if not set(section(ledger.config, "data")) <= PARTS_OF_DATA:
         yield "config.data", "has something that no configuration has"
 
 
@@ -164,8 +161,7 @@ def _no_more_than_planned(ledger: PublicLedger) -> Found:
 
 
 def _train_size(ledger: PublicLedger) -> Found:
-    data, records = ledger.config.get("data"), ledger.data.dataset_size
-    kept = data.get("train_size") if isinstance(data, dict) else None
+    kept, records = section(ledger.config, "data").get("train_size"), ledger.data.dataset_size
     if kept is not None and records is not None and kept != records:
         yield "data.dataset_size", f"is not the {kept} records that were kept"
 
@@ -199,7 +195,7 @@ def _gradients(ledger: PublicLedger) -> Found:
         yield "gradients.features", "were not the same: the schema was read off the records"
     if form.kind is Gradients.ANY:
         return
-    model = ledger.config.get("model")
+    model, data = ledger.config.get("model"), section(ledger.config, "data")
     kind = model.get("kind", "custom") if isinstance(model, dict) else None
     if kind not in (_ONE_LAYER, _CUSTOM):
         yield "gradients.kind", f"is {form.kind.value}, and the model is not known to be one linear layer"
@@ -207,8 +203,6 @@ def _gradients(ledger: PublicLedger) -> Found:
         yield "gradients.kind", f"is {form.kind.value}, and records had several views"
     if kind == _ONE_LAYER and isinstance(model, dict) and bool(model.get("bias", True)) != (form.known_share > 0.0):
         yield "gradients.known_share", "is that of a bias, and goes with one"
-    data = ledger.config.get("data")
-    data = data if isinstance(data, dict) else {}
     if form.features == "same" and data.get("name") == OWN and not isinstance(data.get("table"), dict):
         yield "gradients.features", "are the same, and the records were handed over as numbers"
     if form.known_share > 0.0 and data.get("normalise_features") is None and data.get("features") is not None:
@@ -219,8 +213,7 @@ def _gradients(ledger: PublicLedger) -> Found:
 
 def _is_a_share(ledger: PublicLedger, share: float) -> bool:
     """A bias has at most 1 of 1 + n: n is the squared length of all features, or a 1 for each category."""
-    least, data = 1.0 / share - 1.0, ledger.config.get("data")
-    length = data.get("normalise_features") if isinstance(data, dict) else None
+    least, length = 1.0 / share - 1.0, section(ledger.config, "data").get("normalise_features")
     if length is not None:
         known = _number(length)
         return known is not None and least <= known**2 * (1.0 + 1e-4)
@@ -240,10 +233,9 @@ _Whole = Annotated[int, Field(ge=1, le=2**53, strict=True)]
 _Finite = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]  # a text is not a number to the mechanism
 
 
-class _Asked(BaseModel):
+class _Asked(Closed):
     """What a configuration asks for from one step on."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     at: _Whole
     noise_multiplier: _Finite | None = None
     noise_factor: _Finite | None = None

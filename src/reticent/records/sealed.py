@@ -25,7 +25,7 @@ class Sealed(Brief, Closed):
 
     rules: ClassVar[Iterable[Rule]]
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
     if TYPE_CHECKING:
 

@@ -25,29 +25,6 @@ _BY_KIND = {
     Drawn.FIXED_SIZE: Fault.FIXED_SIZE,
     Drawn.UNKNOWN: Fault.UNKNOWN_SAMPLER,
 }
-_ONLY_SEEN = {
-    Fault.PERMUTED_INPUT,
-    Fault.OTHER_OPTIMISER,
-    Fault.WEIGHTS_CHANGED,
-    Fault.UNRECORDED_STEPS,
-    Fault.OTHER_BATCHES,
-    Fault.PERMUTED_GRADIENTS,
-    Fault.CLIP_AND_NOISE_DIFFER,
-    Fault.STEPS_BEFORE,
-    Fault.PUBLIC_SEED,
-    Fault.REPEATED_NOISE,
-    Fault.CHANGED_GRADIENTS,
-    Fault.TOO_LITTLE_NOISE,
-    Fault.BUFFERS_LEARNT,
-    Fault.TRAINED_OUTSIDE,
-    Fault.LARGER_BATCH,
-    Fault.UNCLIPPED,
-    Fault.NOT_FINITE,
-    Fault.PUBLIC_DRAWS,
-    Fault.OTHER_MODEL,
-    Fault.METRIC_SCHEDULE,
-    Fault.LEFT_OUT,
-}
 _PASSES = (Drawn.SHUFFLED, Drawn.IN_ORDER, Drawn.RANDOM_ALLOCATION)
 
 
@@ -82,9 +59,10 @@ def _differ(values: list[float]) -> bool:
     return max(values) > min(values) * (1.0 + 1e-9)
 
 
-def only_seen(fault: Fault) -> bool:
-    """Whether a fault follows from no other fact of the ledger: the loop saw it."""
-    return fault in _ONLY_SEEN
+def seen_faults(run: PublicWatchedRun) -> int:
+    """How many of the faults follow from no other fact of the ledger: the loop saw them."""
+    follow = _cases(run)
+    return sum(fault not in follow for fault in run.faults)
 
 
 def demanded_faults(run: PublicWatchedRun) -> tuple[Fault, ...]:

@@ -12,6 +12,7 @@ from pydantic_core.core_schema import SerializerFunctionWrapHandler
 from reticent.errors import ParameterError
 from reticent.io.commitments import commit, new_salt, opens
 from reticent.io.models import Closed, Sha256, Whole
+from reticent.records.rules import without_none
 from reticent.records.watch_source import Source
 
 if TYPE_CHECKING:
@@ -43,10 +44,7 @@ class StartRecord(Closed):
 
     @model_serializer(mode="wrap")
     def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document: dict[str, Any] = write(self)
-        if self.salt is None:
-            document.pop("salt", None)
-        return document
+        return without_none(write(self), "salt")
 
     def opened_by(self, salt: str | None, weights_sha256: str | None) -> bool:
         """Whether these are the weights with this SHA-256."""

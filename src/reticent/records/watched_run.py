@@ -14,7 +14,7 @@ from pydantic import Field, model_serializer, model_validator
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent.io import files
-from reticent.io.models import Closed, Count, Finite, Sha256, Whole
+from reticent.io.models import Closed, Count, Finite, NonNegative, Positive, Rate, Sha256, Whole
 from reticent.io.times import Date
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.mechanisms.gradients import GradientsRecord
@@ -25,11 +25,11 @@ from reticent.records import vouched
 from reticent.records.hidden_steps import unequal_steps
 from reticent.records.merged import coarse, merged
 from reticent.records.planned import PlannedSteps, charged
-from reticent.records.rules import Digest, Versions, Word
+from reticent.records.rules import Digest, Versions, Word, without_none
 from reticent.records.run_parts import MOST_STEPS
 from reticent.records.sealed import Sealed, facts_of
 from reticent.records.watch_faults import Fault
-from reticent.records.watch_rules import WATCH_RULES, demanded_faults, only_seen
+from reticent.records.watch_rules import WATCH_RULES, demanded_faults, seen_faults
 from reticent.records.watch_source import Drawn as Drawn
 from reticent.records.watch_source import Randomness as Randomness
 from reticent.records.watch_source import Source as Source
@@ -39,9 +39,6 @@ WATCH_SCHEMA: Literal["reticent.watch/1"] = "reticent.watch/1"
 
 _MOST_SEGMENTS = 4096
 
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-Noise = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-Rate = Annotated[float, Field(gt=0.0, le=1.0)]
 Name = Annotated[str, Field(max_length=300)]
 
 
@@ -75,7 +72,7 @@ class SamplerRecord(Closed):
 
     @model_serializer(mode="wrap")
     def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_none(write(self), "copies")
+        return without_none(write(self), "copies")
 
     @property
     def most_uses(self) -> int:
@@ -119,7 +116,7 @@ class Segment(Closed):
         mixed_passes: most passes from which one of these steps drew.
     """
 
-    noise_multiplier: Noise
+    noise_multiplier: NonNegative
     steps: Count
     sample_rate: Rate | None = None
     batches: Count = 1
@@ -151,7 +148,7 @@ class Tally(Closed):
     divisor: Positive | None
     faults: Whole
     inverse_noise: Positive | None
-    coins: Noise
+    coins: NonNegative
     passes: Whole
     mixed_passes: Count
 
@@ -170,12 +167,12 @@ class MeasuredChange(Closed):
 
     steps: Count
     scope: Name
-    squared_change: Noise
-    mask_term: Noise
-    largest_mask_term: Noise
-    published_squared_change: Noise | None
+    squared_change: NonNegative
+    mask_term: NonNegative
+    largest_mask_term: NonNegative
+    published_squared_change: NonNegative | None
     noise_multiplier: Positive
-    budget: Noise | None = None
+    budget: NonNegative | None = None
 
 
 class WatchDiagnostics(Closed):
@@ -198,13 +195,7 @@ class WatchDiagnostics(Closed):
 
     @model_serializer(mode="wrap")
     def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_none(write(self), "sensitivity", "start_salt")
-
-    @property
-    def clipped_fraction(self) -> float | None:
-        """Share of the records that were clipped in the steps that were measured; None without any."""
-        pairs = [(c, b) for c, b in zip(self.clipped, self.batch_sizes, strict=True) if c is not None and b]
-        return sum(c for c, _ in pairs) / sum(b for _, b in pairs) if pairs else None
+        return without_none(write(self), "sensitivity", "start_salt")
 
 
 class PublicWatchedRun(Sealed):
@@ -263,7 +254,7 @@ class PublicWatchedRun(Sealed):
 
     @model_serializer(mode="wrap")
     def _stated_only(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document = _without_none(write(self), "records_per_user", "gradients", "planned", "start")
+        document = without_none(write(self), "records_per_user", "gradients", "planned", "start")
         if self.unit is Unit.RECORD:
             document.pop("unit", None)
         if not self.earlier:
@@ -309,7 +300,7 @@ class PublicWatchedRun(Sealed):
             planned_steps=None if self.planned is None else self.planned.steps,
             unit=self.unit,
             divisor=self.divisor,
-            faults=sum(only_seen(fault) for fault in self.faults),
+            faults=seen_faults(self),
             inverse_noise=None if silent else sum(steps * noise**-2 for steps, noise in squares),
             coins=sum(s.steps * (s.sample_rate or usual or 0.0) for s in self.segments),
             passes=sum(s.passes or 0 for s in self.segments),
@@ -422,11 +413,6 @@ class WatchedRun(PublicWatchedRun):
         """
         with files.writing(Path(path)):
             files.write_atomic(Path(path), self.to_json().encode())
-
-
-def _without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:
-    """``document`` without those of ``names`` that hold nothing."""
-    return {name: value for name, value in document.items() if value is not None or name not in names}
 
 
 def _times(records: int | None, copies: int | None) -> int | None:

@@ -33,13 +33,9 @@ class SensitiveAttribute:
         checks.columns_and_values(self.columns, self.values)
 
     @classmethod
-    def from_group(cls, group: ColumnGroup, *, extremes: bool = False) -> SensitiveAttribute:
-        """All values of an attribute of a data set, or only its two ends.
-
-        The two ends are a lower bound on what all values show: a choice of the paper, for speed, that is
-        safe only if the gradient moves furthest between them.
-        """
-        return cls(group.columns, np.asarray(group.extremes if extremes else group.encoded, dtype=float))
+    def from_group(cls, group: ColumnGroup) -> SensitiveAttribute:
+        """All values of an attribute of a data set."""
+        return cls(group.columns, np.asarray(group.encoded, dtype=float))
 
     @classmethod
     def number(cls, column: int, low: float, high: float, count: int) -> SensitiveAttribute:

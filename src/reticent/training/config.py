@@ -11,9 +11,10 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from reticent.adversaries import FinalModel, everybody
 from reticent.adversaries.attribute.record import Scope
+from reticent.calibration.targets import TARGETS
 from reticent.errors import ArtifactError
 from reticent.io import yaml
-from reticent.io.models import validated
+from reticent.io.models import Closed, Positive, validated
 from reticent.mechanisms import Neighbouring, Sampler
 from reticent.records.hidden_steps import why_not
 from reticent.records.run_parts import MOST_STAGES, MOST_STEPS
@@ -21,7 +22,7 @@ from reticent.records.run_warnings import Randomness
 from reticent.text import one_of
 from reticent.training.batches import DRAWN
 from reticent.training.config_data import DataConfig
-from reticent.training.config_fields import Inside, Positive, Seed, Strict
+from reticent.training.config_fields import Inside, Seed
 from reticent.training.config_models import ModelConfig
 
 
@@ -49,7 +50,7 @@ class Decay(StrEnum):
     COSINE = "cosine"
 
 
-class TraceConfig(Strict):
+class TraceConfig(Closed):
     """What to record for attacks on the run.
 
     Attributes:
@@ -61,7 +62,7 @@ class TraceConfig(Strict):
     masks: bool = False
 
 
-class AugmentationConfig(Strict):
+class AugmentationConfig(Closed):
     """Random views of images whose mean gradient is clipped as one; the guarantee is the same.
 
     Attributes:
@@ -75,7 +76,7 @@ class AugmentationConfig(Strict):
     crop: Annotated[int, Field(ge=0, le=64)] = 0
 
 
-class SensitiveConfig(Strict):
+class SensitiveConfig(Closed):
     """One attribute whose effect on the clipped gradients is recorded along the run; the record is private.
 
     Attributes:
@@ -102,7 +103,7 @@ class SensitiveConfig(Strict):
         return self
 
 
-class LearningRateConfig(Strict):
+class LearningRateConfig(Closed):
     """How the learning rate changes along the run; post-processing, so it does not touch the guarantee.
 
     Attributes:
@@ -116,7 +117,7 @@ class LearningRateConfig(Strict):
     final: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
 
 
-class StageConfig(Strict):
+class StageConfig(Closed):
     """What changes from one step on; what is left out stays as it was.
 
     Attributes:
@@ -153,17 +154,8 @@ class StageConfig(Strict):
         return self.noise_multiplier is not None or self.noise_factor is not None
 
 
-_PARTNERS: dict[str, tuple[str, ...]] = {
-    "advantage": (),
-    "bayes_security": (),
-    "mu": (),
-    "success": ("prior",),
-    "tpr": ("fpr",),
-    "ppv": ("prior", "fpr"),
-    "epsilon": ("delta",),
-    "reconstruction": ("baseline",),
-    "secret": ("secret_bits", "guesses"),
-}
+_PARTNERS = {name.replace("-", "_"): tuple(place for place, _ in kind.places) for name, kind in TARGETS.items()}
+"""Fields that go with each target."""
 
 
 def _attacker(name: str) -> str:
@@ -174,7 +166,7 @@ def _attacker(name: str) -> str:
     return name
 
 
-class TargetConfig(Strict):
+class TargetConfig(Closed):
     """What an attacker, by default the worst case, may gain; the least noise that keeps to it is computed first.
 
     Exactly one of ``advantage``, ``bayes_security``, ``mu``, ``success`` with ``prior``, ``tpr`` with ``fpr``,
@@ -221,7 +213,7 @@ class TargetConfig(Strict):
         return self
 
 
-class TrainConfig(Strict):
+class TrainConfig(Closed):
     """One DP-SGD run.
 
     Attributes:

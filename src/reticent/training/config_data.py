@@ -7,14 +7,12 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from reticent.data import NAMES
-from reticent.io.models import Sha256
-from reticent.training.config_fields import Seed, Strict, Width
-
-OWN = "own"
-"""The name of records that the user brings: a table of a file, or a data set in memory."""
+from reticent.io.models import Closed, Sha256
+from reticent.records.publication import OWN as OWN
+from reticent.training.config_fields import Seed, Width
 
 
-class TableConfig(Strict):
+class TableConfig(Closed):
     """Which table of the user's own; written by ``reticent train --data``, not by hand.
 
     Attributes:
@@ -37,7 +35,7 @@ class TableConfig(Strict):
         return file
 
 
-class ScatteringConfig(Strict):
+class ScatteringConfig(Closed):
     """Scattering transform of images, a fixed function of each image; see ``reticent.training.features``.
 
     Attributes:
@@ -53,7 +51,7 @@ class ScatteringConfig(Strict):
     groups: Annotated[int, Field(ge=1, le=1024)] = 23
 
 
-class RandomFeaturesConfig(Strict):
+class RandomFeaturesConfig(Closed):
     """relu(W x + b) with fixed random W and b; see ``reticent.training.features``.
 
     Attributes:
@@ -66,7 +64,7 @@ class RandomFeaturesConfig(Strict):
     seed: Seed = 0
 
 
-class PatchesConfig(Strict):
+class PatchesConfig(Closed):
     """Random patches of colour images, whitened without data; see ``reticent.training.patches``.
 
     Attributes:
@@ -90,7 +88,7 @@ class PatchesConfig(Strict):
 FeaturesConfig = Annotated[ScatteringConfig | RandomFeaturesConfig | PatchesConfig, Field(discriminator="kind")]
 
 
-class DataConfig(Strict):
+class DataConfig(Closed):
     """Which records.
 
     Attributes:

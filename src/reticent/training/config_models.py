@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from reticent.training.config_fields import Strict, Width
+from reticent.io.models import Closed
+from reticent.training.config_fields import Width
 
 
 class Activation(StrEnum):
@@ -17,7 +18,7 @@ class Activation(StrEnum):
     TANH = "tanh"
 
 
-class LogisticConfig(Strict):
+class LogisticConfig(Closed):
     """One linear layer.
 
     Attributes:
@@ -28,7 +29,7 @@ class LogisticConfig(Strict):
     bias: bool = True
 
 
-class MlpConfig(Strict):
+class MlpConfig(Closed):
     """Fully connected layers."""
 
     kind: Literal["mlp"]
@@ -36,7 +37,7 @@ class MlpConfig(Strict):
     activation: Activation = Activation.TANH
 
 
-class ConvNetConfig(Strict):
+class ConvNetConfig(Closed):
     """Convolutions 3 x 3 with stride 2, average pooling, one linear layer; for features (channels, h, w)."""
 
     kind: Literal["convnet"]
@@ -44,7 +45,7 @@ class ConvNetConfig(Strict):
     activation: Activation = Activation.TANH
 
 
-class ResNet9Config(Strict):
+class ResNet9Config(Closed):
     """ResNet-9 with group normalisation; see ``reticent.training.resnet``.
 
     Attributes:
@@ -67,7 +68,7 @@ class ResNet9Config(Strict):
         return self
 
 
-class CustomConfig(Strict):
+class CustomConfig(Closed):
     """A model of the user's own: ``model: package.module:Class`` in a configuration.
 
     Attributes:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
 from reticent import _check
+from reticent.data import Dataset
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Sampler
 from reticent.mechanisms.gradients import Obstacle
@@ -72,6 +74,37 @@ class Settings:
         _check.count(steps=self.steps)
         _check.count(physical_batch_size=self.physical_batch_size)
 
+    def context(
+        self,
+        model: nn.Module,
+        features: torch.Tensor,
+        labels: torch.Tensor,
+        dataset: Dataset | None = None,
+        directory: Path | None = None,
+    ) -> RunContext:
+        """What hooks see of a run with these settings; ``fit`` takes both.
+
+        Args:
+            model: the bare module.
+            features, labels: the training records, on the device of the model.
+            dataset: all records, if there are others.
+            directory: into which hooks may write.
+        """
+        return RunContext(
+            model=model,
+            dataset=dataset,
+            train_features=features,
+            train_labels=labels,
+            max_grad_norm=self.max_grad_norm,
+            noise_multiplier=self.noise_multiplier,
+            sample_rate=self.sample_rate,
+            divisor=self.divisor,
+            planned_steps=self.steps,
+            directory=directory,
+            augmentation=self.augmentation,
+            normalise=self.normalise,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class FitRecord:
@@ -80,7 +113,6 @@ class FitRecord:
     Attributes:
         batch_sizes: realised records per step.
         clipped: records per step whose gradient norm exceeded the clip norm.
-        stopped_early: a hook raised ``StopTraining``.
         seconds: wall time.
         stages: equal steps in order, as they were executed, where not all are equal.
         factored: every gradient was taken as a product of what a linear layer got, one vector for each record, and of
@@ -89,7 +121,6 @@ class FitRecord:
 
     batch_sizes: tuple[int, ...]
     clipped: tuple[int, ...]
-    stopped_early: bool
     seconds: float
     stages: tuple[StageRecord, ...] = ()
     factored: bool = False
@@ -199,7 +230,7 @@ class _Loop:
         self.moving = Moving(self.context.model, inner, sources, self.hooks, self.batch_sizes, self.clipped)
 
     def run(self, batches: Iterator[np.ndarray], progress: Progress | None) -> FitRecord:
-        started, stopped = time.perf_counter(), False
+        started = time.perf_counter()
         self.model.train()
         self._call(lambda hook: hook.start(self.context))
         done = self.checkpoint.restore(self.moving) if self.checkpoint is not None else 0
@@ -207,7 +238,6 @@ class _Loop:
             try:
                 self._step(index, next(batches))
             except StopTraining:
-                stopped = True
                 break
             if self.checkpoint is not None and (index + 1) % self.checkpoint.every == 0:
                 self.checkpoint.save(self.moving)
@@ -216,7 +246,7 @@ class _Loop:
         self._call(lambda hook: hook.finish())
         seconds = time.perf_counter() - started
         counts, factored = (tuple(self.batch_sizes), tuple(self.clipped)), self.linear is not None
-        return FitRecord(*counts, stopped, seconds, self.ran.stages(), factored)
+        return FitRecord(*counts, seconds, self.ran.stages(), factored)
 
     def _enter(self, index: int) -> None:
         """Take over what changes at this step: loop and optimizer read it from here on."""

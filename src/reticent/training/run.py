@@ -23,13 +23,12 @@ from reticent import _check
 from reticent.data import Dataset
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.io.commitments import new_salt
-from reticent.mechanisms import Sampler
 from reticent.mechanisms.gradients import GradientsRecord
-from reticent.records.hidden_steps import TOO_LONG, contraction
 from reticent.records.rules import word
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_parts import DataRecord, Diagnostics, ParameterRecord, Seeds, Utility
-from reticent.records.run_warnings import Randomness, RunWarning
+from reticent.records.run_rules import demanded_warnings
+from reticent.records.run_warnings import Randomness
 from reticent.sensitivity import SensitiveAttribute
 from reticent.training import rundir
 from reticent.training.checkpoint import Checkpoint
@@ -42,7 +41,7 @@ from reticent.training.models import build_model
 from reticent.training.own import SchemaHook
 from reticent.training.randomness import SeededSource, Source, Stream, SystemSource, torch_seed
 from reticent.training.sensitive import SensitivityFileHook
-from reticent.training.setup import divided, load_dataset, make_settings
+from reticent.training.setup import divided, factor_of, load_dataset, make_settings
 from reticent.training.smoothing import WeightAverage, follow
 from reticent.training.trace import TraceRecorder
 
@@ -199,9 +198,7 @@ def _refuse_seen_steps(config: TrainConfig, dataset: Dataset, settings: Settings
         )
     if not unseen:
         raise UnsupportedError("final_model: no checkpoint, and no hooks but those of reticent: they see the steps")
-    asked = config.model_dump(mode="json")
-    if contraction(asked, config.learning_rate, config.weight_decay, settings.divisor) is None:
-        raise ParameterError("learning_rate", config.learning_rate, TOO_LONG)
+    factor_of(config, settings)
 
 
 def _checkpoint(path: Path | str | None, every: int, config: TrainConfig, dataset: Dataset) -> Checkpoint | None:
@@ -266,20 +263,9 @@ def accuracy_and_loss(model: nn.Module, features: torch.Tensor, labels: torch.Te
 def _context(
     model: nn.Module, dataset: Dataset, settings: Settings, device: torch.device, directory: Path | None
 ) -> RunContext:
-    return RunContext(
-        model=model,
-        dataset=dataset,
-        train_features=torch.from_numpy(dataset.features[dataset.train]).to(device),
-        train_labels=torch.from_numpy(dataset.labels[dataset.train]).to(device),
-        max_grad_norm=settings.max_grad_norm,
-        noise_multiplier=settings.noise_multiplier,
-        sample_rate=settings.sample_rate,
-        divisor=settings.divisor,
-        planned_steps=settings.steps,
-        directory=directory,
-        augmentation=settings.augmentation,
-        normalise=settings.normalise,
-    )
+    features = torch.from_numpy(dataset.features[dataset.train]).to(device)
+    labels = torch.from_numpy(dataset.labels[dataset.train]).to(device)
+    return settings.context(model, features, labels, dataset, directory)
 
 
 def _check_finite(model: nn.Module) -> None:
@@ -329,7 +315,7 @@ def _ledger(
     form: GradientsRecord,
 ) -> RunLedger:
     train_accuracy, _ = accuracy_and_loss(model, context.train_features, context.train_labels)
-    return RunLedger(
+    ledger = RunLedger(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         config=config.model_dump(mode="json"),
         data=_data_record(dataset, settings),
@@ -356,10 +342,11 @@ def _ledger(
             seconds=record.seconds,
         ),
         versions=_versions(),
-        warnings=_warnings(config, settings, record),
+        warnings=(),
         stages=record.stages,
         gradients=form,
-    ).sealed()
+    )
+    return ledger.model_copy(update={"warnings": demanded_warnings(ledger)}).sealed()
 
 
 def _data_record(dataset: Dataset, settings: Settings) -> DataRecord:
@@ -387,19 +374,6 @@ def _utility(model: nn.Module, dataset: Dataset, device: torch.device) -> Utilit
     features = torch.from_numpy(dataset.features[dataset.test]).to(device)
     accuracy, loss = accuracy_and_loss(model, features, torch.from_numpy(dataset.labels[dataset.test]).to(device))
     return Utility(test_accuracy=accuracy, test_loss=loss if math.isfinite(loss) else None)
-
-
-def _warnings(config: TrainConfig, settings: Settings, record: FitRecord) -> tuple[RunWarning, ...]:
-    cases = (
-        (0.0 in (settings.noise_multiplier, *(stage.noise_multiplier for stage in record.stages)), RunWarning.NO_NOISE),
-        (config.randomness is Randomness.REPRODUCIBLE, RunWarning.REPRODUCIBLE_NOISE),
-        (settings.sampler is Sampler.SHUFFLED, RunWarning.SHUFFLED_NOT_POISSON),
-        (settings.sampler is Sampler.FIXED_SIZE, RunWarning.FIXED_SIZE_NOT_POISSON),
-        (config.divisor is None or config.sample_rate is None, RunWarning.SIZE_TREATED_AS_PUBLIC),
-        (record.stopped_early, RunWarning.STOPPED_EARLY),
-        (config.data.table is not None and bool(config.data.table.derived), RunWarning.SCHEMA_FROM_RECORDS),
-    )
-    return tuple(warning for applies, warning in cases if applies)
 
 
 def _device_name(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from safetensors.torch import save as save_tensors
 from torch import nn
 
@@ -25,7 +26,7 @@ from reticent.data.own import SCHEMA_FILE, Schema, find_table
 from reticent.errors import ArtifactError, DataError
 from reticent.io import strict
 from reticent.io.files import read_bytes, sha256_file, write_atomic, writing
-from reticent.io.models import Sha256, validated
+from reticent.io.models import Closed, Sha256, validated
 from reticent.records.run_ledger import RunLedger
 from reticent.signing.envelope import RUN
 from reticent.signing.provenance import SIGNATURE, sealed
@@ -35,7 +36,7 @@ from reticent.training.config_models import CustomConfig
 from reticent.training.models import build_model
 from reticent.training.sensitive import SENSITIVITY, parse_sensitivity
 from reticent.training.setup import divided, find_dataset
-from reticent.training.trace import INDEX, Reader, Trace, check_tensors, parse_index, parse_tensors
+from reticent.training.trace import INDEX, Trace, check_tensors, parse_index, parse_tensors
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -52,18 +53,17 @@ _LARGEST_SCHEMA = 8 << 20
 _MOST_FILES = 50_000
 
 
-class FileRecord(BaseModel):
+class FileRecord(Closed):
     """One file of a run."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     bytes: Annotated[int, Field(ge=0)]
     sha256: Sha256
 
 
-class Manifest(BaseModel):
+class Manifest(Closed):
     """What a complete run holds; written last, so its presence marks completeness."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
     schema_: Literal["reticent.run/1"] = Field(default="reticent.run/1", alias="schema")
     files: Annotated[dict[str, FileRecord], Field(max_length=_MOST_FILES)]
 
@@ -94,7 +94,7 @@ class Run:
             ArtifactError: the file is corrupt or disagrees with the ledger.
         """
         shapes = {p.name: (p.shape, torch.float32) for p in self.ledger.parameters}
-        content = self._read(WEIGHTS, 4 * sum(_size(p.shape) for p in self.ledger.parameters) + _HEADER_BYTES)
+        content = self._read(WEIGHTS, 4 * sum(math.prod(p.shape) for p in self.ledger.parameters) + _HEADER_BYTES)
         tensors = parse_tensors(content, WEIGHTS)
         check_tensors(tensors, shapes, WEIGHTS)
         return {name: tensors[name] for name in shapes}
@@ -114,17 +114,21 @@ class Run:
             if build is None:
                 raise ArtifactError(f"{self.path}: the model is {config.name}: import it and call run.model(build=...)")
             model = build(data.feature_shape, data.classes)
-            if {name: tuple(p.shape) for name, p in model.named_parameters()} != _shapes(weights):
-                raise ArtifactError(f"{self.path}: the weights do not fit this model")
+            self._check_fit(model, "this model")
             model.load_state_dict(weights, strict=False)
             return model.eval()
         # Shapes first, without memory: a forged configuration may name a model that no machine holds.
         with torch.device("meta"):
             model = build_model(config, data.feature_shape, data.classes, seed=0)
-        if {name: tuple(p.shape) for name, p in model.named_parameters()} != _shapes(weights):
-            raise ArtifactError(f"{self.path}: the weights do not fit the model of the configuration")
+        self._check_fit(model, "the model of the configuration")
         model.load_state_dict(weights, assign=True)
         return model.eval()
+
+    def _check_fit(self, model: nn.Module, which: str) -> None:
+        """Refuse a model that has not the parameters of the ledger, which the weights have been compared with."""
+        wanted = {p.name: p.shape for p in self.ledger.parameters}
+        if {name: tuple(p.shape) for name, p in model.named_parameters()} != wanted:
+            raise ArtifactError(f"{self.path}: the weights do not fit {which}")
 
     def dataset(self, mine: Dataset | None = None) -> Dataset:
         """The data set with the split of the run.
@@ -171,7 +175,7 @@ class Run:
         index = parse_index(self._read(INDEX, _LARGEST_INDEX))
         if index.num_parameters != self.ledger.num_parameters or index.dataset_size != self.ledger.data.dataset_size:
             raise ArtifactError(f"{INDEX}: does not fit the ledger")
-        return Trace(index, _RunReader(self))
+        return Trace(index, self.file)
 
     def sensitivity(self) -> SensitivityRecord | None:
         """What was recorded about one attribute, or None where nothing was.
@@ -199,14 +203,6 @@ class Run:
         return _checked(self.path, name, record)
 
 
-class _RunReader(Reader):
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    def __call__(self, name: str, limit: int) -> bytes:
-        return self._run.file(name, limit)
-
-
 def load_run(path: Path | str) -> Run:
     """Open a run directory.
 
@@ -227,7 +223,7 @@ def load_run(path: Path | str) -> Run:
     if manifest.files[LEDGER].bytes > _LARGEST_LEDGER:
         raise ArtifactError(f"{path}/{LEDGER}: too large")
     ledger = RunLedger.from_json(_checked(path, LEDGER, manifest.files[LEDGER]), f"{path}/{LEDGER}")
-    if sum(_size(p.shape) for p in ledger.parameters) < ledger.num_parameters:
+    if sum(math.prod(p.shape) for p in ledger.parameters) < ledger.num_parameters:
         raise ArtifactError(f"{path}/{LEDGER}: num_parameters exceeds the parameters listed")
     return Run(path, ledger, manifest)
 
@@ -355,14 +351,3 @@ def _checked(path: Path, name: str, record: FileRecord) -> bytes:
     if hashlib.sha256(content).hexdigest() != record.sha256:
         raise ArtifactError(f"{path}/{name}: checksum differs from the manifest: corrupt")
     return content
-
-
-def _shapes(weights: dict[str, torch.Tensor]) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(tensor.shape) for name, tensor in weights.items()}
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for n in shape:
-        size *= n
-    return size

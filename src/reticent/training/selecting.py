@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from reticent.data import Dataset
 from reticent.errors import ArtifactError, NumericalError, ParameterError
-from reticent.io.models import validated
+from reticent.io.models import Closed, Positive, validated
 from reticent.io.strict import portable
 from reticent.mechanisms import Selection
 from reticent.mechanisms.codec import mechanism_record
@@ -28,7 +28,6 @@ from reticent.records.run_warnings import Randomness
 from reticent.records.selected_run import SelectionRecord, with_score
 from reticent.registry import parameters_of
 from reticent.training import rundir
-from reticent.training.config_fields import Positive, Strict
 from reticent.training.randomness import SystemSource
 from reticent.training.run import Fitted, fitted
 from reticent.training.setup import load_dataset, make_settings, planned_release
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 _REFUSED = ("target", "trace", "sensitive", "final_model")
 
 
-class SelectionConfig(Strict):
+class SelectionConfig(Closed):
     """The section ``selection`` of a sweep.
 
     Attributes:
@@ -199,12 +198,9 @@ def _check_cell(cell: Cell, first: Cell) -> None:
         raise ParameterError("randomness", config.randomness.value, "fresh: runs with one seed are not independent")
     for name in _REFUSED:
         if getattr(config, name):
-            raise ParameterError(name, "given", _WHY.get(name, "left out with selection"), shown=False)
-
-
-_WHY = {
-    "target": "left out with selection: reticent calibrate --selection finds the noise for the best of all runs",
-}
+            more = ": reticent calibrate --selection finds the noise for the best of all runs"
+            wanted = f"left out with selection{more if name == 'target' else ''}"
+            raise ParameterError(name, "given", wanted, shown=False)
 
 
 def _one(plan: Plan, cell: Cell) -> Fitted | None:

@@ -104,10 +104,10 @@ def planned_release(config: TrainConfig, dataset_size: int) -> Mechanism:
 def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, dataset_size: int) -> float:
     """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
     release = release_of(staged(config, planned, dataset_size), _batches(config, planned), config.records_per_user)
-    return calibrated_noise(target, release, _contraction(config, planned) if config.final_model else None)
+    return calibrated_noise(target, release, factor_of(config, planned) if config.final_model else None)
 
 
-def _contraction(config: TrainConfig, planned: Settings) -> float:
+def factor_of(config: TrainConfig, planned: Settings) -> float:
     """By which factor the updates of a run whose steps are hidden contract.
 
     Raises:

@@ -12,7 +12,7 @@ import numpy as np
 from reticent import _check
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism
-from reticent.records.run_parts import StageRecord
+from reticent.records.run_parts import OF_A_STAGE, StageRecord
 from reticent.training.batches import draw_batches
 from reticent.training.randomness import Source
 
@@ -127,30 +127,16 @@ class StageLog:
     """What ran, step by step, as equal stages."""
 
     def __init__(self) -> None:
-        self._stages: list[StageRecord] = []
+        self._ran: list[tuple[tuple[float, ...], int]] = []  # what ``OF_A_STAGE`` names, and for how many steps
 
     def add(self, settings: Settings, noise_multiplier: float, max_grad_norm: float, divisor: float) -> None:
         """Count one step; noise, norm and divisor are those that the optimizer really used."""
-        rate = settings.sample_rate
-        last = self._stages[-1] if self._stages else None
-        if last is not None and (last.noise_multiplier, last.max_grad_norm, last.sample_rate, last.divisor) == (
-            noise_multiplier,
-            max_grad_norm,
-            rate,
-            divisor,
-        ):
-            self._stages[-1] = last.model_copy(update={"steps": last.steps + 1})
-            return
-        self._stages.append(
-            StageRecord(
-                steps=1,
-                noise_multiplier=noise_multiplier,
-                max_grad_norm=max_grad_norm,
-                sample_rate=rate,
-                divisor=divisor,
-            )
-        )
+        now = noise_multiplier, max_grad_norm, settings.sample_rate, divisor
+        before = self._ran.pop()[1] if self._ran and self._ran[-1][0] == now else 0
+        self._ran.append((now, before + 1))
 
     def stages(self) -> tuple[StageRecord, ...]:
         """The stages, in order; none where all steps are equal."""
-        return tuple(self._stages) if len(self._stages) > 1 else ()
+        if len(self._ran) < 2:
+            return ()
+        return tuple(StageRecord(steps=steps, **dict(zip(OF_A_STAGE, now, strict=True))) for now, steps in self._ran)

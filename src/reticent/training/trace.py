@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from reticent.errors import ArtifactError
 from reticent.io import strict
-from reticent.io.models import validated
+from reticent.io.models import Closed, validated
 from reticent.training.config import TraceConfig
 from reticent.training.hooks import RunContext, Step, StepHook, Update, flat
 
@@ -25,18 +25,17 @@ _SHARD_BYTES = 64 << 20
 _HEADER_BYTES = 1 << 16
 
 
-class ShardRecord(BaseModel):
+class ShardRecord(Closed):
     """One file of a trace: ``count`` recorded steps."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     file: Annotated[str, Field(pattern=r"^trace/steps-\d{5,}\.safetensors$")]
     count: Annotated[int, Field(ge=1)]
 
 
-class TraceIndex(BaseModel):
+class TraceIndex(Closed):
     """What a trace holds; the file ``trace/trace.json``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
     schema_: Literal["reticent.trace/1"] = Field(default="reticent.trace/1", alias="schema")
     every: Annotated[int, Field(ge=1)]
     num_parameters: Annotated[int, Field(ge=1)]
@@ -142,7 +141,7 @@ class TraceRecorder(StepHook):
 
 
 class Trace:
-    """A recorded run, read shard by shard.
+    """A recorded run, read shard by shard by ``read``, which takes the name of a file and the most bytes it may have.
 
     Iterating yields ``TraceShard`` objects in the order of training; each file's checksum is compared
     when it is read.
@@ -151,7 +150,7 @@ class Trace:
         ArtifactError: on reading, where a shard is missing, corrupt or not what the index says.
     """
 
-    def __init__(self, index: TraceIndex, read: Reader) -> None:
+    def __init__(self, index: TraceIndex, read: Callable[[str, int], bytes]) -> None:
         self.index, self._read = index, read
 
     def __len__(self) -> int:
@@ -176,14 +175,6 @@ class Trace:
         check_tensors(tensors, shapes, shard.file)
         masks = np.unpackbits(tensors["masks"].numpy(), axis=1, count=n).astype(bool) if self.index.masks else None
         return TraceShard(tensors["steps"].numpy(), tensors["weights"], tensors["gradients"], masks)
-
-
-class Reader:
-    """Reads one file of a run after checking its size and checksum; see ``reticent.training.rundir``."""
-
-    def __call__(self, name: str, limit: int) -> bytes:
-        """Bytes of the file ``name``; at most ``limit``."""
-        raise NotImplementedError
 
 
 def parse_index(content: bytes) -> TraceIndex:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from reticent.adversaries.game import gmip
-from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff, GradientSpectrum, SpectrumTradeOff
+from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff, GradientSpectrum
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
-from reticent.curves import GaussianTradeOff
+from reticent.curves import GaussianTradeOff, MembershipStepTradeOff
 from reticent.errors import ParameterError
 
 VECTORS = {v["id"]: v for v in json.loads((Path(__file__).parents[2] / "golden" / "gmip.json").read_text())["vectors"]}
@@ -23,12 +23,6 @@ VECTORS = {v["id"]: v for v in json.loads((Path(__file__).parents[2] / "golden" 
 
 def family(prefix: str) -> list:
     return [pytest.param(v, id=k) for k, v in VECTORS.items() if k.startswith(prefix)]
-
-
-def isotropic(d: int, k: float) -> GradientSpectrum:
-    """Equal eigenvalues; only the ratios k_i matter without noise."""
-    values = np.full(d, 1e-3 / d)
-    return GradientSpectrum(values, values * (k / d))
 
 
 @pytest.mark.parametrize("vector", family("gauss_mip_tv"))
@@ -45,14 +39,6 @@ def test_gaussian_gradients_power(vector):
     assert value == pytest.approx(float(vector["value"]), rel=1e-7, abs=0)
 
 
-@pytest.mark.parametrize("vector", family("thm51"))
-def test_equal_spectrum_is_theorem_51(vector):
-    """LEEMANN2023:G5 and LEEMANN2023:G20: K is centred, H0 is the non-member."""
-    p = vector["params"]
-    curve = SpectrumTradeOff(isotropic(p["d"], float(p["K"])), float(p["n_eff"]))
-    assert curve.beta(float(p["alpha"])) == pytest.approx(float(vector["value"]), rel=1e-11, abs=0)
-
-
 def test_typical_susceptibility_is_optimistic_at_low_rates():
     """LEEMANN2023:G2: even for Gaussian gradients the exact curve beats G_mu at K = d."""
     small, large = GaussianGradientTradeOff(2, 5), GaussianGradientTradeOff(650, 500)
@@ -67,8 +53,9 @@ def test_typical_susceptibility_is_optimistic_at_low_rates():
 
 @pytest.mark.parametrize(("d", "n"), [(10, 32), (20, 32), (650, 500)])
 def test_gaussian_gradients_are_the_stochastic_composition_of_theorem_51(d, n):
+    """LEEMANN2023:G5 and LEEMANN2023:G20: K is centred, H0 is the non-member."""
     law = SusceptibilityLaw.gaussian_gradients(d, nodes=40)
-    mixed = law.compose(lambda k: SpectrumTradeOff(isotropic(d, k), n))
+    mixed = law.compose(lambda k: MembershipStepTradeOff(n, d, k))
     exact = GaussianGradientTradeOff(d, n)
     ratio = np.array([-3.0, -0.5, 0.0, 0.3, 1.0, 2.5])
     for a, b in zip(mixed.errors(ratio), exact.errors(ratio), strict=True):
@@ -111,34 +98,6 @@ def test_rates_are_consistent_and_finite_to_1e_300():
     assert np.all(rates.tpr >= ratio + rates.fpr - 1e-12)
 
 
-def test_spectrum_against_simulation():
-    rng = np.random.default_rng(11)
-    values = rng.dirichlet(np.ones(12))
-    curve = SpectrumTradeOff(GradientSpectrum(values), 20, 1.5)
-    size, k = 20 + 1.5**2 / values, np.ones(12)
-    absent = rng.noncentral_chisquare(1, size * k, (60_000, 12))
-    present = (size - 1) / size * rng.noncentral_chisquare(1, (size - 1) * k, (60_000, 12))
-    for ratio in (-1.0, 0.0, 0.5, 1.0):
-        rates = curve.errors(ratio)
-        for w, rate in ((absent, rates.fpr), (present, rates.tpr)):
-            score = np.sum(0.5 * np.log(size / (size - 1)) + k / 2 - w / (2 * (size - 1)), axis=1)
-            share = float(np.exp(rate))
-            assert abs(np.mean(score > ratio) - share) < 4.5 * (share * (1 - share) / 60_000) ** 0.5
-
-
-def test_spectrum_noise_is_least_and_below_harmonic():
-    rng = np.random.default_rng(2)
-    for _ in range(60):
-        values = rng.dirichlet(np.ones(8)) * rng.uniform(0.2, 1.0)
-        deviations = rng.dirichlet(np.ones(8)) * rng.uniform(0.1, 4.0)
-        spectrum, n, mu = GradientSpectrum(values, deviations), float(rng.uniform(2, 500)), float(rng.uniform(0.05, 2))
-        noise = spectrum.noise(mu, n)
-        assert spectrum.mu(n, noise) <= mu
-        assert noise <= gmip.harmonic_noise(mu, n, spectrum.susceptibility) * (1 + 1e-12) + 1e-12
-        if noise > 0.0:
-            assert spectrum.mu(n, noise * (1 - 1e-9)) > mu
-
-
 def test_average_record_has_the_mean_of_mu_square():
     rng = np.random.default_rng(4)
     values = rng.dirichlet(np.ones(6))
@@ -160,5 +119,3 @@ def test_bad_spectra_are_named(values, deviations, name):
 def test_one_record_is_no_batch():
     with pytest.raises(ParameterError, match="effective_batch"):
         GaussianGradientTradeOff(3, 1.0)
-    with pytest.raises(ParameterError, match="batch_size"):
-        SpectrumTradeOff(isotropic(3, 3.0), 1.0)

@@ -1,4 +1,4 @@
-"""Formulas of Gaussian membership inference privacy: one step, harmonic rule, sampling, noise.
+"""Formulas of Gaussian membership inference privacy: one step, harmonic rule, sampling.
 
 Setting of LEEMANN2023: the mean of ``n`` clipped gradients is released; the data are drawn at random and
 the target is drawn like them. ``d`` is the number of released coordinates and
@@ -9,9 +9,9 @@ Noise is given as ``noise_multiplier`` = n tau / C: the standard deviation on th
 where tau is the paper's noise on the mean. All values of mu here are estimates: they replace the mean of
 the batch by a Gaussian (central limit theorem) and keep the leading order in n.
 
-All arguments are single finite numbers: ``batch_size``, ``dimension``, ``susceptibility``, ``mu`` and ``steps`` > 0,
-``noise_multiplier`` >= 0, ``sample_rate`` in (0, 1]; else ParameterError. Each function returns one float; of mu and of
-noise it is >= 0. A larger mu is less private; more noise is more private. What no source is named for is derived in
+All arguments are single finite numbers: ``batch_size``, ``dimension``, ``susceptibility`` and ``steps`` > 0,
+``noise_multiplier`` >= 0, ``sample_rate`` in (0, 1]; else ParameterError. Each function returns one float; mu
+is >= 0. A larger mu is less private; more noise is more private. What no source is named for is derived in
 docs/theory/membership-game.md.
 """
 
@@ -23,12 +23,9 @@ from scipy.special import erf, log_ndtr, ndtr
 
 from reticent import _check
 
-_LARGEST_STEP = 64.0  # mu of one step up to which the sampling factor has twelve digits
 _SERIES, _PLAIN = 1e-3, 5.0  # below the first its series, beyond the second its logarithm, is evaluated
 _SERIES_TERMS = 0.3989422804014327, 0.25, 0.14960335515053725, 1.0 / 12.0  # of (G/m)^2 = 1 + 2m(a + bm + cm^2 + ...)
-_BELOW = 0.1  # of the root of the linear part: where the search for a step begins
 _OVERFLOW = 709.0  # exponent beyond which mu is infinite
-_ROOT = {"xtol": 1e-15, "rtol": 1e-14}  # how close a root is followed
 
 
 def effective_batch(batch_size: float, noise_multiplier: float) -> float:
@@ -99,99 +96,6 @@ def harmonic_mu(batch_size: float, susceptibility: float, noise_multiplier: floa
     return 1.0 / math.sqrt(n / k + 0.25 * sigma * sigma)
 
 
-def harmonic_noise(mu: float, batch_size: float, susceptibility: float) -> float:
-    """Least noise multiplier with ``harmonic_mu`` at most ``mu``; 0 where the batch alone suffices.
-
-    Never above the noise for differential privacy at the same ``mu``.
-
-    Args:
-        mu: that is allowed, > 0.
-        batch_size: n > 0, records in a batch.
-        susceptibility: K > 0 of the target.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-    target, n = _check.positive(mu=mu), _check.positive(batch_size=batch_size)
-    k = _check.positive(susceptibility=susceptibility)
-    return 2.0 * math.sqrt(max(0.0, 1.0 / target**2 - n / k))
-
-
-def differential_privacy_noise(mu: float) -> float:
-    """Noise multiplier of one mu-GDP step under replacement: 2 / mu.
-
-    Raises:
-        ParameterError: ``mu`` is not a finite number > 0.
-    """
-    return 2.0 / _check.positive(mu=mu)
-
-
-def published_noise(mu: float, batch_size: float, dimension: float) -> float:
-    """Noise multiplier that Eq. (9) of LEEMANN2023 asks for at K = d, before the minimum rule.
-
-    ``published`` only: where it is above 0 it usually exceeds the noise for differential privacy
-    (LEEMANN2023:G7, LEEMANN2023:G9).
-
-    Args:
-        mu: that is allowed, > 0.
-        batch_size: n > 0, records in a batch.
-        dimension: d > 0, released coordinates.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-    target, n = _check.positive(mu=mu), _check.positive(batch_size=batch_size)
-    return math.sqrt(max(0.0, _check.positive(dimension=dimension) / target**2 - 0.5 - n))
-
-
-def published_minimum_noise(mu: float, batch_size: float, dimension: float) -> float:
-    """The paper's rule: the smaller of ``published_noise`` and the noise for differential privacy.
-
-    Args:
-        mu: that is allowed, > 0.
-        batch_size: n > 0, records in a batch.
-        dimension: d > 0, released coordinates.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-    return min(published_noise(mu, batch_size, dimension), differential_privacy_noise(mu))
-
-
-def published_minimum_mu(batch_size: float, dimension: float, noise_multiplier: float) -> float:
-    """Corollary F.1(1) of LEEMANN2023, corrected: min(sqrt(d/(n + 4/mu_DP^2 + 1/2)), mu_DP).
-
-    The clip norm cancels (LEEMANN2023:G11). ``mu_DP = 2/noise_multiplier``.
-
-    Args:
-        batch_size: n > 0, records in a batch.
-        dimension: d > 0, released coordinates.
-        noise_multiplier: noise on the sum over the clip norm, >= 0.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-    step = one_step_mu(dimension, dimension, effective_batch(batch_size, noise_multiplier))
-    return min(step, differential_privacy_mu(noise_multiplier))
-
-
-def published_differential_privacy_mu(mu: float, batch_size: float, dimension: float) -> float:
-    """Corollary F.1(2) of LEEMANN2023, corrected: mu_DP of the noise that Eq. (9) asks for at ``mu``.
-
-    2 / sqrt(d/mu^2 - n - 1/2) where mu^2 < 2 d / (2 n + 1) (LEEMANN2023:G12), else infinite: no noise is asked for.
-    Not an implication from membership privacy to differential privacy: there is none (LEEMANN2023:G13).
-
-    Args:
-        mu: of membership privacy, > 0.
-        batch_size: n > 0, records in a batch.
-        dimension: d > 0, released coordinates.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-    return differential_privacy_mu(published_noise(mu, batch_size, dimension))
-
-
 def log_sampling_factor(mu_step: float) -> float:
     """log G(m), G(m) = sqrt(2 (e^(m^2) Phi(3m/2) + 3 Phi(-m/2) - 2)): Eq. (10) of LEEMANN2023.
 
@@ -231,23 +135,3 @@ def sampled_mu(mu_step: float, sample_rate: float, steps: float) -> float:
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
     log_mu = math.log(intensity) + log_sampling_factor(mu_step)
     return math.exp(log_mu) if log_mu < _OVERFLOW else math.inf
-
-
-def sampled_mu_step(mu: float, sample_rate: float, steps: float) -> float:
-    """The ``mu_step`` at which ``sampled_mu`` is ``mu``, to 1e-13 relative.
-
-    Args:
-        mu: of all steps, > 0.
-        sample_rate: p in (0, 1].
-        steps: T > 0.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-        ValueError: no ``mu_step`` up to 64 reaches ``mu``.
-    """
-    intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
-    target = math.log(_check.positive(mu=mu)) - math.log(intensity)
-    low = min(_SERIES, _BELOW * math.exp(min(target, 0.0)))
-    from scipy.optimize import brentq  # a second to import, and few questions need it
-
-    return float(brentq(lambda m: log_sampling_factor(m) - target, low, _LARGEST_STEP, **_ROOT))

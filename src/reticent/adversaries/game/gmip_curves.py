@@ -1,6 +1,6 @@
-"""Curves of one step of the membership inference game that are exact for Gaussian gradients.
+"""The curve of one step of the membership inference game that is exact for Gaussian gradients, and measured spectra.
 
-Each is known through the cumulant function of its log likelihood ratio. For L = log dQ/dP let
+The curve is known through the cumulant function of its log likelihood ratio. For L = log dQ/dP let
 ``Lambda(s) = log E_P[e^(s L)]``, so ``Lambda(0) = Lambda(1) = 0``. Then
 
     P(L > l) = 1/(2 pi i) int e^(Lambda(s) - s l) / s ds            over Re s = c > 0,
@@ -14,7 +14,6 @@ accurate in the far tails: about 1e-12, relative, measured and not certified. H0
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,59 +29,12 @@ _SPACING = 0.05  # of the trapezoid rule, in the contour's own parameter
 _COARSE = np.arange(0.0, 46.0)  # parameters at which the end of the contour is looked for
 _GONE = 44.0  # log of the fall of the integrand at which it ends: below 1e-19 of its largest value
 _FAR = 1e12  # largest |s| of a saddle point
-_DOUBLINGS, _HALVINGS = 40, 60  # of the search for a saddle point
+_HALVINGS = 60  # of the search for a saddle point
 _CLEAR = 0.7  # of the contour's width: its distance from a pole and from the end of the strip
-_ROOT = {"xtol": 1e-15, "rtol": 1e-14}  # how close the root of a noise multiplier is followed
 _CLIPPED = 1e-6  # by which rounding may exceed what clipping allows
 
 
-class LogRatioLaw(ABC):
-    """The law of L under H0 through its cumulant function Lambda, analytic on ``low < Re s < high``.
-
-    Attributes:
-        low: left end of the strip, below 0.
-        high: right end, above 1; may be infinite.
-        growth_rate: Lambda(s) grows as ``growth_rate * s`` for large ``|s|``.
-        bounded: True if ``growth_rate`` is the largest value of L.
-    """
-
-    low: float
-    high: float
-    growth_rate: float
-    bounded: bool
-
-    @abstractmethod
-    def cumulant(self, s: np.ndarray) -> np.ndarray:
-        """Lambda at complex ``s`` within the strip, of its shape."""
-
-    @abstractmethod
-    def slopes(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """First and second derivative of Lambda at real ``s`` within the strip, each of its shape."""
-
-
-class ContourTradeOff(TradeOff):
-    """A curve whose log likelihood ratio has a known cumulant function, its law ``_law``.
-
-    Rates are those of the stated model to about 1e-12, relative, without a certificate.
-    """
-
-    _law: LogRatioLaw
-
-    def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        law, ratio = self._law, np.asarray(log_ratio, dtype=float)
-        if ratio.size == 0:
-            return LogErrors(ratio, ratio, ratio, ratio)
-        flat = ratio.reshape(-1)
-        above = np.isposinf(flat) | (flat >= law.growth_rate if law.bounded else False)
-        below = np.isneginf(flat)
-        inside = _rates(law, np.where(above | below, 0.0, flat))
-        accepts, rejects = np.where(above, 0.0, -np.inf), np.where(below, 0.0, -np.inf)
-        ends = LogErrors(fpr=rejects, tnr=accepts, fnr=accepts, tpr=rejects)
-        rates = (np.where(above | below, end, rate) for end, rate in zip(ends, inside, strict=True))
-        return LogErrors(*(rate.reshape(ratio.shape) for rate in rates))
-
-
-class GaussianGradientTradeOff(ContourTradeOff):
+class GaussianGradientTradeOff(TradeOff):
     """The exact curve of one step of the membership game for Gaussian gradients; docs/theory/membership-game.md.
 
     Target and batch mean are, after whitening, ``dimension`` independent pairs of normal variables,
@@ -96,7 +48,8 @@ class GaussianGradientTradeOff(ContourTradeOff):
         dimension: number of released coordinates, a whole number >= 1.
         effective_batch: n, or n plus the noise in proportion to the covariance (``gmip.effective_batch``); finite, > 1.
 
-    Not claimed: anything for gradients that are not Gaussian, or for isotropic noise.
+    Not claimed: anything for gradients that are not Gaussian, or for isotropic noise. Rates are those of the stated
+    model to about 1e-12, relative, without a certificate.
 
     Raises:
         ParameterError: an argument is outside its domain.
@@ -109,14 +62,27 @@ class GaussianGradientTradeOff(ContourTradeOff):
             raise ParameterError("effective_batch", effective_batch, "a finite number > 1")
         self._law = _PairsLaw(self.dimension, self.effective_batch)
 
+    def errors(self, log_ratio: ArrayLike) -> LogErrors:
+        ratio = np.asarray(log_ratio, dtype=float)
+        if ratio.size == 0:
+            return LogErrors(ratio, ratio, ratio, ratio)
+        flat = ratio.reshape(-1)
+        above, below = np.isposinf(flat), np.isneginf(flat)
+        inside = _rates(self._law, np.where(above | below, 0.0, flat))
+        accepts, rejects = np.where(above, 0.0, -np.inf), np.where(below, 0.0, -np.inf)
+        ends = LogErrors(fpr=rejects, tnr=accepts, fnr=accepts, tpr=rejects)
+        rates = (np.where(above | below, end, rate) for end, rate in zip(ends, inside, strict=True))
+        return LogErrors(*(rate.reshape(ratio.shape) for rate in rates))
+
     def __repr__(self) -> str:
         return f"GaussianGradientTradeOff(dimension={self.dimension!r}, effective_batch={self.effective_batch!r})"
 
 
-class _PairsLaw(LogRatioLaw):
-    """Lambda(s) = d/2 [(1 - s) ln(1 - 1/N) - ln(1 - (1 - s)^2/N)], N the effective batch."""
+class _PairsLaw:
+    """Lambda(s) = d/2 [(1 - s) ln(1 - 1/N) - ln(1 - (1 - s)^2/N)], N the effective batch.
 
-    bounded = False
+    Analytic on ``low < Re s < high``; grows as ``growth_rate * s`` for large ``|s|``.
+    """
 
     def __init__(self, dimension: int, effective_batch: float) -> None:
         self._d, self._N = dimension, effective_batch
@@ -125,10 +91,12 @@ class _PairsLaw(LogRatioLaw):
         self.growth_rate = -0.5 * dimension * self._log
 
     def cumulant(self, s: np.ndarray) -> np.ndarray:
+        """Lambda at complex ``s`` within the strip, of its shape."""
         root, z = math.sqrt(self._N), 1.0 - s
         return 0.5 * self._d * (z * self._log - np.log1p(z / root) - np.log1p(-z / root))
 
     def slopes(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivative of Lambda at real ``s`` within the strip, each of its shape."""
         z = 1.0 - s
         rest = self._N - z * z
         return 0.5 * self._d * (-self._log - 2.0 * z / rest), self._d * (self._N + z * z) / rest**2
@@ -190,88 +158,8 @@ class GradientSpectrum:
         n, sigma = _check.positive(batch_size=batch_size), _check.non_negative(noise_multiplier=noise_multiplier)
         return math.sqrt(float(np.sum(self._squares / (n * self.eigenvalues + sigma * sigma))))
 
-    def noise(self, mu: float, batch_size: float) -> float:
-        """Least noise multiplier with ``self.mu`` at most ``mu`` > 0, on the safe side; 0 if none is needed.
 
-        Args:
-            mu: that is allowed, > 0.
-            batch_size: n > 0.
-
-        Raises:
-            ParameterError: an argument is not a finite number > 0.
-        """
-        target = _check.positive(mu=mu)
-        if self.mu(batch_size, 0.0) <= target:
-            return 0.0
-        most = math.sqrt(float(self._squares.sum())) / target
-        from scipy.optimize import brentq  # a second to import, and few questions need it
-
-        root = float(brentq(lambda sigma: self.mu(batch_size, sigma) - target, 0.0, most, **_ROOT))
-        while self.mu(batch_size, root) > target:
-            root = math.nextafter(root * (1.0 + _ROOT["xtol"]), math.inf)
-        return root
-
-
-class SpectrumTradeOff(ContourTradeOff):
-    """The exact curve of one noisy step for a known spectrum, Gaussian sum assumed; docs/theory/membership-game.md.
-
-    Direction i has N_i = n + noise_multiplier^2/lambda_i and k_i = deviation_i/lambda_i; the log likelihood
-    ratio is the sum of 1/2 ln(N_i/(N_i - 1)) + k_i/2 - W_i/(2 (N_i - 1)), with W_i noncentral chi-square. With
-    noise 0 this is Theorem 5.1 of LEEMANN2023 at K = sum k_i; unlike ``GradientSpectrum.mu`` it keeps the
-    variance that the target takes out of the sum. One direction, H1 = member; the other is ``reversed``.
-
-    Attributes:
-        spectrum: eigenvalues and the target's squared coordinates.
-        batch_size: n > 1, or n >= 1 with noise.
-        noise_multiplier: noise on the sum over the clip norm, >= 0.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-
-    def __init__(self, spectrum: GradientSpectrum, batch_size: float, noise_multiplier: float = 0.0) -> None:
-        self.spectrum = spectrum
-        self.batch_size = _check.positive(batch_size=batch_size)
-        self.noise_multiplier = _check.non_negative(noise_multiplier=noise_multiplier)
-        sizes = self.batch_size + self.noise_multiplier**2 / spectrum.eigenvalues
-        if np.min(sizes) <= 1.0:
-            raise ParameterError("batch_size", batch_size, "> 1 without noise")
-        self._law = _SpectrumLaw(sizes, spectrum._squares / spectrum.eigenvalues)
-
-    def __repr__(self) -> str:
-        return (
-            f"SpectrumTradeOff(dimension={len(self.spectrum.eigenvalues)}, batch_size={self.batch_size!r}, "
-            f"noise_multiplier={self.noise_multiplier!r})"
-        )
-
-
-class _SpectrumLaw(LogRatioLaw):
-    """Sum over directions, equal ones gathered, of the cumulant functions of shifted chi-squares."""
-
-    bounded = True
-    high = math.inf
-
-    def __init__(self, sizes: np.ndarray, k: np.ndarray) -> None:
-        self._a, where = np.unique(sizes - 1.0, return_inverse=True)
-        self._count = np.bincount(where).astype(float)
-        self._k = np.bincount(where, weights=k)
-        self.low = -float(self._a[0])
-        self.growth_rate = float(np.sum(0.5 * self._count * np.log1p(1.0 / self._a) + 0.5 * self._k))
-
-    def cumulant(self, s: np.ndarray) -> np.ndarray:
-        total = s * self.growth_rate
-        for a, count, k in zip(self._a, self._count, self._k, strict=True):
-            total = total - 0.5 * (count * np.log1p(s / a) + (a + 1.0) * k * s / (a + s))
-        return total
-
-    def slopes(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gap = self._a + np.asarray(s, dtype=float)[..., None]
-        pull = (self._a + 1.0) * self._a * self._k
-        first = self.growth_rate - 0.5 * np.sum(self._count / gap + pull / gap**2, axis=-1)
-        return first, np.sum(0.5 * self._count / gap**2 + pull / gap**3, axis=-1)
-
-
-def _rates(law: LogRatioLaw, l: np.ndarray) -> LogErrors:  # noqa: E741
+def _rates(law: _PairsLaw, l: np.ndarray) -> LogErrors:  # noqa: E741
     """All four log rates at thresholds ``l`` within the range of L, shape (n,)."""
     saddle = _saddle(law, l)
     centre, scale = _contour(law, saddle)
@@ -306,7 +194,7 @@ def _path(centre: np.ndarray, scale: np.ndarray, lean: np.ndarray, u: np.ndarray
     return c + b * (1j * np.sinh(u) + k * (np.cosh(u) - 1.0)), b * (1j * np.cosh(u) + k * np.sinh(u))
 
 
-def _reach(law: LogRatioLaw, l: np.ndarray, centre: np.ndarray, scale: np.ndarray, lean: np.ndarray) -> float:  # noqa: E741
+def _reach(law: _PairsLaw, l: np.ndarray, centre: np.ndarray, scale: np.ndarray, lean: np.ndarray) -> float:  # noqa: E741
     """Where the integrand has fallen below 1e-19 of its largest value, for all thresholds."""
     s, velocity = _path(centre, scale, lean, _COARSE)
     with np.errstate(divide="ignore"):
@@ -315,17 +203,14 @@ def _reach(law: LogRatioLaw, l: np.ndarray, centre: np.ndarray, scale: np.ndarra
     return float(_COARSE[min(int(np.flatnonzero(alive)[-1]) + 1, len(_COARSE) - 1)])
 
 
-def _saddle(law: LogRatioLaw, l: np.ndarray) -> np.ndarray:  # noqa: E741
+def _saddle(law: _PairsLaw, l: np.ndarray) -> np.ndarray:  # noqa: E741
     """Root of Lambda'(s) = l by bisection; where it leaves the strip, a point near its end."""
-    endless = np.isinf(law.high)
-    low, high = np.full(l.shape, max(law.low, -_FAR)), np.full(l.shape, 2.0 if endless else min(law.high, _FAR))
-    for _ in range(_DOUBLINGS if endless else 0):
-        high = np.where((law.slopes(high)[0] < l) & (high < _FAR), 2.0 * high, high)
+    low, high = np.full(l.shape, max(law.low, -_FAR)), np.full(l.shape, min(law.high, _FAR))
     low, high = halved(lambda s: law.slopes(s)[0] < l, low, high, _HALVINGS)
     return 0.5 * (low + high)
 
 
-def _contour(law: LogRatioLaw, saddle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _contour(law: _PairsLaw, saddle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the contour crosses the real axis, clear of both poles, and its length scale."""
     width = 1.0 / np.sqrt(law.slopes(saddle)[1])
     room = min(-law.low, law.high - 1.0)

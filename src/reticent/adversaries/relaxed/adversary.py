@@ -9,7 +9,7 @@ from reticent import _check
 from reticent.accountants import mu_limits
 from reticent.adversaries.base import Assessment, Method
 from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_under
-from reticent.adversaries.relaxed.direction_unknown import DirectionUnknown
+from reticent.adversaries.relaxed.direction_unknown import DIMENSION, GRADIENTS, KNOWN_SHARE, DirectionUnknown
 from reticent.adversaries.relaxed.fixed_length import as_one_run, fixed_length, released_coordinates
 from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.reacting_gradients import check_reaction, reacting
@@ -80,20 +80,12 @@ class Relaxed(DirectionUnknown):
         [0.0581, 0.0128]
     """
 
-    dimension: int | None = field(
-        default=None, metadata=described("Dimensions in which the direction of the record is unknown to the attacker.")
-    )
+    dimension: int | None = field(default=None, metadata=DIMENSION)
     directions: DirectionLaw | None = field(
         default=None, metadata=described("Directions of gradients of other records, instead of a dimension.")
     )
-    gradients: Gradients | None = field(
-        default=None,
-        metadata=described("How a record's gradient reacts to the weights: fixed, one-direction, linear-head or any."),
-    )
-    known_share: float = field(
-        default=0.0,
-        metadata=described("Largest share of a gradient's squared length that everybody knows, such as a bias."),
-    )
+    gradients: Gradients | None = field(default=None, metadata=GRADIENTS)
+    known_share: float = field(default=0.0, metadata=KNOWN_SHARE)
 
     name: ClassVar[str] = "relaxed"
     title: ClassVar[str] = "Attacker who cannot tell the direction"

@@ -9,7 +9,12 @@ from reticent.adversaries.base import Adversary
 from reticent.adversaries.relaxed.reacting_gradients import FORMS
 from reticent.errors import ParameterError
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
+from reticent.registry import described
 
+DIMENSION = described("Dimensions in which the direction of the record is unknown to the attacker.")
+GRADIENTS = described("How a record's gradient reacts to the weights: fixed, one-direction, linear-head or any.")
+KNOWN_SHARE = described("Largest share of a gradient's squared length that everybody knows, such as a bias.")
+"""What people read about the fields."""
 _SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.LINEAR_HEAD: "head"}
 
 

@@ -81,15 +81,6 @@ class SimulatedAttack:
         error = np.sqrt(from_a.var() / len(from_a) + from_b.var() / len(from_b)) / 2.0
         return float(from_a.mean() + from_b.mean()) / 2.0, float(error)
 
-    def power(self, fpr: float) -> float:
-        """Share of value-b runs above the threshold that a share ``fpr`` of value-a runs exceeds.
-
-        Raises:
-            ParameterError: ``fpr`` is outside [0, 1].
-        """
-        threshold = np.quantile(self.scores_a, 1.0 - _check.fraction(fpr=fpr), method="higher")
-        return float(np.mean(self.scores_b > threshold))
-
 
 def simulate(
     trace: PairTrace, noise_multiplier: float, sample_rate: float, runs: int, rng: np.random.Generator
