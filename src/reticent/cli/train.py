@@ -20,7 +20,7 @@ from reticent.cli._selection import planned, print_planned, run_selection
 from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
 from reticent.cli._tables import say
 from reticent.data.files import check_file
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.errors import ArtifactError, ParameterError, needing
 from reticent.io.files import read_bytes
 from reticent.records.run_ledger import RunLedger
 
@@ -249,10 +249,8 @@ def _own(
 
 def require_torch() -> None:
     """Raises UnsupportedError, with the remedy, where the training extra is not installed."""
-    try:
+    with needing("training", "train"):
         import reticent.training  # noqa: F401
-    except ImportError as error:
-        raise UnsupportedError(f"training needs an extra: pip install 'reticent[train]' ({error})") from None
 
 
 def _summary(ledger: RunLedger, path: Path) -> list[str]:
