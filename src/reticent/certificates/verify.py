@@ -97,10 +97,6 @@ class Verification:
             return not difference.accepted
         return difference.state is State.TAMPERED or difference.riskier
 
-    def of(self, state: State) -> tuple[Difference, ...]:
-        """The differences of one state."""
-        return tuple(difference for difference in self.differences if difference.state is state)
-
 
 def verify(
     certificate: Certificate, *, tolerance: float = 0.0, progress: Callable[[str], None] | None = None
