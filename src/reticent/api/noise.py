@@ -34,12 +34,7 @@ _TARGETS: dict[str, tuple[Any, tuple[str, ...]]] = {
     name.replace("-", "_"): (kind, tuple(place for place, _ in kind.places)) for name, kind in TARGETS.items()
 }
 _UNKNOWNS: dict[str, Any] = {
-    "noise_multiplier": NoiseMultiplier,
-    "noise_scale": NoiseScale,
-    "sample_rate": SampleRate,
-    "steps": Steps,
-    "batch_size": BatchSize,
-    "mean_runs": MeanRuns,
+    kind.name: kind for kind in (NoiseMultiplier, NoiseScale, SampleRate, Steps, BatchSize, MeanRuns)
 }
 
 
