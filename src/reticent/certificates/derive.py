@@ -20,7 +20,7 @@ from reticent.adversaries.report import assessment_record, measures
 from reticent.adversaries.witness import Witness
 from reticent.certificates.policy import Policy
 from reticent.certificates.requirements import judged
-from reticent.certificates.rounding import MEASURES, Path, leaves, replaced, settled
+from reticent.certificates.rounding import COMPUTED, Path, leaves, replaced, settled
 from reticent.certificates.schema import (
     Certificate,
     CertifiedAssessment,
@@ -160,7 +160,7 @@ class _Reader:
         _, measured, curve = self._known[key]
         record = assessment_record(assessment, self._questions, measured)
         plain = {**record.model_dump(), "curve": curve.model_dump()}
-        computed = {path: x for path, x in leaves(plain).items() if path[0] in MEASURES}
+        computed = {path: x for path, x in leaves(plain).items() if path[0] in COMPUTED}
         stated = replaced(plain, self._settle(index, computed))
         draft = CertifiedAssessment(**stated, sentence="", do_not_publish=assessment.data_dependent)
         return draft.model_copy(update={"sentence": sentence(draft, self._records)})
