@@ -29,7 +29,7 @@ def inputs_of(certificate: Certificate) -> Inputs:
     ledger = _ledger(certificate)
     mechanism = mechanism_of(certificate.mechanism) if ledger is None else within_reach(ledger.mechanism())
     asked = tuple(
-        (adversary_of(record.adversary, record.parameters), _known(Neighbouring, record.neighbouring))
+        (adversary_of(record.adversary, record.parameters), _relation(record.neighbouring))
         for record in certificate.assessments
     )
     q = certificate.questions
@@ -68,9 +68,9 @@ def _most_steps(ledger: PublicLedger | PublicWatchedRun) -> int:
     return ledger.planned_steps
 
 
-def _known(kind: type[Neighbouring], text: str) -> Neighbouring:
+def _relation(text: str) -> Neighbouring:
     try:
-        return kind(text)
+        return Neighbouring(text)
     except ValueError:
         raise ArtifactError(f"unknown neighbouring relation {text!r}") from None
 
@@ -96,7 +96,7 @@ def _refusals(kind: type[Adversary], certificate: Certificate, mechanism: Mechan
     for relation in sorted({kind.relation.value, *(record.neighbouring for record in certificate.assessments)}):
         for example in examples:
             try:
-                assessed(example, mechanism, _known(Neighbouring, relation))
+                assessed(example, mechanism, _relation(relation))
             except (UnsupportedError, ParameterError) as error:
                 found.add(str(error))
     return found

@@ -28,10 +28,10 @@ COMPUTED = (*(one.field for one in MEASURES.values()), "mu_at_rates_above", "cur
 """Fields of an assessment that hold computed numbers."""
 
 
-def leaves(value: Any, path: Path = ()) -> dict[Path, Any]:
+def leaves(value: Any) -> dict[Path, Any]:
     """Every leaf of JSON data by its path; an empty list or object is a leaf."""
     found: dict[Path, Any] = {}
-    waiting = [(path, value)]
+    waiting: list[tuple[Path, Any]] = [((), value)]
     while waiting:
         here, item = waiting.pop()
         if isinstance(item, dict) and item:
