@@ -6,14 +6,7 @@ import json
 
 import pytest
 
-from reticent.cli import main
-
-
-def run(capsys, *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    out, err = capsys.readouterr()
-    return int(stopped.value.code or 0), out, err
+from tests.cli.calling import run
 
 
 def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
