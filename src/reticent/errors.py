@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from reticent.text import printable
 
 
@@ -53,3 +56,20 @@ class NumericalError(ReticentError):
 
 class ExtensionError(ReticentError):
     """Another package offers a mechanism, an attacker or an attack that cannot be used; the text names the package."""
+
+
+@contextmanager
+def needing(what: str, extra: str) -> Iterator[None]:
+    """A block of imports that come with an extra.
+
+    Args:
+        what: needs them, for the message.
+        extra: that brings them.
+
+    Raises:
+        UnsupportedError: one of them is not installed; the text says how to install it.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise UnsupportedError(f"{what} needs an extra: pip install 'reticent[{extra}]' ({error})") from None

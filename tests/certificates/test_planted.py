@@ -10,7 +10,7 @@ import pytest
 from reticent.adversaries import MembershipGame, Relaxed, WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.derive import PRIVATE, Inputs, derive
-from reticent.certificates.rounding import agrees, settled, shows_more_risk
+from reticent.certificates.rounding import agrees, leaves, settled, shows_more_risk
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError, DominanceError
@@ -106,3 +106,12 @@ def test_files_of_somebody_else_beside_a_certificate_stay(small: Certificate, tm
         write_certificate(small, tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_bytes() == b"mine"
+
+
+def test_every_computed_number_has_the_digits_that_do_not_depend_on_the_machine(small: Certificate) -> None:
+    """The curve, too: whatever is a number of an assessment, and is not what the issuer asked for."""
+    stated = leaves(small.assessments[0].model_dump(exclude={"parameters"}))
+    numbers = {path: x for path, x in stated.items() if isinstance(x, float)}
+    assert {"advantage", "mu", "curve"} <= {path[0] for path in numbers}
+    for path, number in numbers.items():
+        assert number == settled(path, number), path

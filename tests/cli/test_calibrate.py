@@ -7,15 +7,8 @@ import json
 import pytest
 
 from reticent.adversaries import WorstCase
-from reticent.cli import main
 from reticent.mechanisms import DPSGD
-
-
-def run(capsys, *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    out, err = capsys.readouterr()
-    return int(stopped.value.code or 0), out, err
+from tests.cli.calling import run
 
 
 def document(capsys, *arguments: str) -> dict:

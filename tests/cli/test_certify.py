@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from reticent.cli import main
+from tests.cli.calling import run
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
@@ -22,13 +23,6 @@ steps: 6
 learning_rate: 0.5
 randomness: fresh
 """
-
-
-def run(capsys, *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(a) for a in arguments])
-    out, err = capsys.readouterr()
-    return int(stopped.value.code or 0), out, err
 
 
 @pytest.fixture(scope="module")

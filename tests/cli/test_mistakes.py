@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reticent.cli import main
 from reticent.text import digits
+from tests.cli.calling import run
 
 RUN = ("--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3")
-
-
-def call(capsys, *words: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(list(words))
-    found = capsys.readouterr()
-    return int(ended.value.code or 0), found.out, found.err
 
 
 @pytest.mark.parametrize(
@@ -51,7 +44,7 @@ def call(capsys, *words: str) -> tuple[int, str, str]:
     ],
 )
 def test_the_nearest_is_asked_about(words: tuple[str, ...], meant: str, capsys) -> None:
-    code, out, err = call(capsys, *words)
+    code, out, err = run(capsys, *words)
     assert (code, out) == (2, "")
     assert meant in err
     assert err.count("\n") == 1
@@ -81,7 +74,7 @@ def test_a_wrong_file_and_what_is_missing_are_named(words, text, told, capsys, t
         (tmp_path / "there").mkdir()
     else:
         (tmp_path / "there").write_text(text)
-    code, out, err = call(capsys, *words, *(["there"] if "there" in told else []))
+    code, out, err = run(capsys, *words, *(["there"] if "there" in told else []))
     assert (code, out) == (2, "")
     assert told in err
     assert err.count("\n") == 1
@@ -89,7 +82,7 @@ def test_a_wrong_file_and_what_is_missing_are_named(words, text, told, capsys, t
 
 @pytest.mark.parametrize(("who", "noted"), [((), True), (("--adversary", "relaxed"), False)])
 def test_a_dimension_that_nobody_looks_at_is_noted(who: tuple[str, ...], noted: bool, capsys) -> None:
-    code, out, err = call(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--dimension", "30", *who)
+    code, out, err = run(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--dimension", "30", *who)
     assert code == 0
     assert ("note: --dimension 30 changes no number here" in err) == noted
     assert "note:" not in out
@@ -101,7 +94,7 @@ def test_delta_at_an_epsilon_is_shown_where_it_was_asked_for(capsys) -> None:
     from reticent.risk import delta_at_epsilon
 
     curve = WorstCase().assess(Gaussian(2.0), Neighbouring.ADD_REMOVE).curve
-    out = call(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--epsilon", "0.5")[1]
+    out = run(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--epsilon", "0.5")[1]
     assert "@0.5" in out
     assert digits(delta_at_epsilon(curve, 0.5), up=True) in out
-    assert "@0.5" not in call(capsys, "risk", "gaussian", "--noise-multiplier", "2")[1]
+    assert "@0.5" not in run(capsys, "risk", "gaussian", "--noise-multiplier", "2")[1]

@@ -16,10 +16,10 @@ import pytest
 
 from reticent.auditing import Scores
 from reticent.auditing.files import load_scores, save_scores
-from reticent.cli import main
 from reticent.cli._app import app
 from reticent.cli._mistakes import one_line
 from reticent.errors import ArtifactError, ParameterError
+from tests.cli.calling import run
 
 CONFIG = """
 data: {name: digits, train_size: 200}
@@ -30,15 +30,8 @@ learning_rate: 0.1
 """
 
 
-def call(capsys, *arguments) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main([str(a) for a in arguments])
-    output = capsys.readouterr()
-    return caught.value.code, output.out, output.err
-
-
 def refused(capsys, *arguments) -> str:
-    code, _, err = call(capsys, *arguments)
+    code, _, err = run(capsys, *arguments)
     assert code == 2
     assert err.count("\n") == 1
     assert "\x1b" not in err
@@ -144,12 +137,12 @@ def test_escapes_in_a_score_file_do_not_reach_the_terminal(tmp_path, capsys):
     scores = Scores(np.arange(40.0), np.arange(40.0) - 1.0, {"attack": "\x1b]0;owned\x07\x1b[2J\u202e"})
     for name in ("s.npz", "s.parquet"):
         save_scores(tmp_path / name, scores)
-        code, out, err = call(capsys, "audit", tmp_path / name)
+        code, out, err = run(capsys, "audit", tmp_path / name)
         assert code == 0
         assert "\x1b" not in out + err
         assert "\u202e" not in out
         assert r"\x1b]0;owned" in out
-        json.loads(call(capsys, "audit", tmp_path / name, "--json")[1])
+        json.loads(run(capsys, "audit", tmp_path / name, "--json")[1])
 
 
 def test_a_file_name_that_moves_the_cursor(tmp_path, capsys):

@@ -6,16 +6,9 @@ import json
 
 import pytest
 
-from reticent.cli import main
+from tests.cli.calling import run
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
-
-
-def run(capsys, *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    out, err = capsys.readouterr()
-    return int(stopped.value.code or 0), out, err
 
 
 def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:

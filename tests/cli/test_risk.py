@@ -12,15 +12,9 @@ import pytest
 from scipy.special import erf
 
 from reticent.cli import main
+from tests.cli.calling import run
 
 NUMBER = {"lower", "value", "upper"}
-
-
-def run(capsys, *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    out, err = capsys.readouterr()
-    return int(stopped.value.code or 0), out, err
 
 
 def risk(capsys, *arguments: str) -> dict:

@@ -7,16 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reticent.cli import main
+from tests.cli.calling import run
 
 RUN = ("dpsgd", "--noise-multiplier", "2", "--batch-size", "10", "--dataset-size", "105", "--epochs", "2")
-
-
-def run(capsys, *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(a) for a in arguments])
-    out, err = capsys.readouterr()
-    return int(stopped.value.code or 0), out, err
 
 
 def advantage(capsys, *more: str) -> float:

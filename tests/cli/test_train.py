@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from reticent.cli import main
 from reticent.records.run_ledger import RunLedger
 from reticent.training import load_run
+from tests.cli.calling import run
 
 CONFIG = """
 data: {name: digits, train_size: 200}
@@ -27,15 +27,8 @@ def config(tmp_path):
     return path
 
 
-def call(capsys, *arguments) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main([str(a) for a in arguments])
-    output = capsys.readouterr()
-    return caught.value.code, output.out, output.err
-
-
 def test_writes_a_run_and_says_what_it_did(config, tmp_path, capsys):
-    code, out, err = call(capsys, "train", config, "--out", tmp_path / "run")
+    code, out, err = run(capsys, "train", config, "--out", tmp_path / "run")
     assert code == 0
     assert err == ""
     assert "5 noisy updates on 200 records of digits" in " ".join(out.split())
@@ -44,15 +37,15 @@ def test_writes_a_run_and_says_what_it_did(config, tmp_path, capsys):
 
 
 def test_json_is_the_ledger_and_nothing_else(config, tmp_path, capsys):
-    code, out, _ = call(capsys, "train", config, "--out", tmp_path / "run", "--json")
+    code, out, _ = run(capsys, "train", config, "--out", tmp_path / "run", "--json")
     assert code == 0
     assert json.loads(out)["schema"] == "reticent.ledger/1"
     assert RunLedger.from_json(out) == load_run(tmp_path / "run").ledger
 
 
 def test_trace_options(config, tmp_path, capsys):
-    call(capsys, "train", config, "--out", tmp_path / "a", "--trace")
-    call(capsys, "train", config, "--out", tmp_path / "b", "--trace-every", "2", "--trace-masks")
+    run(capsys, "train", config, "--out", tmp_path / "a", "--trace")
+    run(capsys, "train", config, "--out", tmp_path / "b", "--trace-every", "2", "--trace-masks")
     assert len(load_run(tmp_path / "a").trace()) == 5
     trace = load_run(tmp_path / "b").trace()
     assert len(trace) == 3
@@ -76,7 +69,7 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, capsys, monkeypatch, te
     monkeypatch.delenv("RETICENT_DATA", raising=False)
     path = tmp_path / "bad.yaml"
     path.write_text(text)
-    code, out, err = call(capsys, "train", path, "--out", tmp_path / "run")
+    code, out, err = run(capsys, "train", path, "--out", tmp_path / "run")
     assert code == 2
     assert out == ""
     assert message in err
@@ -85,30 +78,30 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, capsys, monkeypatch, te
 
 
 def test_an_existing_run_is_kept(config, tmp_path, capsys):
-    call(capsys, "train", config, "--out", tmp_path / "run")
+    run(capsys, "train", config, "--out", tmp_path / "run")
     before = {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()}
-    code, _, err = call(capsys, "train", config, "--out", tmp_path / "run")
+    code, _, err = run(capsys, "train", config, "--out", tmp_path / "run")
     assert code == 2
     assert "already exists" in err
     assert {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()} == before
 
 
 def test_wrong_options(config, tmp_path, capsys):
-    code, _, err = call(capsys, "train", config, "--out", tmp_path / "run", "--trace-every", "0")
+    code, _, err = run(capsys, "train", config, "--out", tmp_path / "run", "--trace-every", "0")
     assert code == 2
     assert "--trace-every must be a whole number >= 1, got 0" in err
-    assert call(capsys, "train", tmp_path / "none.yaml", "--out", tmp_path / "run")[0] == 2
-    assert call(capsys, "train", config)[0] == 2
+    assert run(capsys, "train", tmp_path / "none.yaml", "--out", tmp_path / "run")[0] == 2
+    assert run(capsys, "train", config)[0] == 2
 
 
 def test_a_sweep_says_that_choosing_costs_all_runs(config, tmp_path, capsys):
     config.write_text(CONFIG + "sweep: {learning_rate: [0.1, 0.2]}\n")
-    code, out, err = call(capsys, "train", config, "--out", tmp_path / "s")
+    code, out, err = run(capsys, "train", config, "--out", tmp_path / "s")
     assert (code, err) == (0, "")
     words = " ".join(out.split())
     assert "All 2 runs together: advantage at most" in words
     assert "for the chosen model the bound is that of all runs together" in words
-    code, out, _ = call(capsys, "train", config, "--out", tmp_path / "s", "--resume", "--json")
+    code, out, _ = run(capsys, "train", config, "--out", tmp_path / "s", "--resume", "--json")
     found = json.loads(out)
     assert [cell["choice"] for cell in found["cells"]] == [{"learning_rate": 0.1}, {"learning_rate": 0.2}]
     assert found["together"]["runs"] == 2
@@ -130,7 +123,7 @@ def test_a_sweep_says_that_choosing_costs_all_runs(config, tmp_path, capsys):
     ],
 )
 def test_what_is_no_sweep_ends_in_one_line(options, words, config, tmp_path, capsys):
-    code, out, err = call(capsys, "train", config, "--out", tmp_path / "s", *options)
+    code, out, err = run(capsys, "train", config, "--out", tmp_path / "s", *options)
     assert (code, out) == (2, "")
     assert len(err.strip().splitlines()) == 1
     assert words in err
@@ -141,13 +134,13 @@ SELECTION = CONFIG + "sweep: {learning_rate: [0.1, 0.2]}\nselection: {runs: geom
 
 def test_a_selection_writes_the_best_and_says_what_it_reveals(config, tmp_path, capsys):
     config.write_text(SELECTION)
-    code, out, err = call(capsys, "train", config, "--out", tmp_path / "run", "--json")
+    code, out, err = run(capsys, "train", config, "--out", tmp_path / "run", "--json")
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert (found["schema"], found["released"], found["settings"]) == ("reticent.selection/1", True, 2)
     assert found["mechanism"]["runs"] == {"kind": "geometric", "mean": 3}
     assert found["mechanism"] == load_run(tmp_path / "run").ledger.selection.mechanism
-    code, out, _ = call(capsys, "train", config, "--out", tmp_path / "again")
+    code, out, _ = run(capsys, "train", config, "--out", tmp_path / "again")
     words = " ".join(out.split())
     assert code == 0
     assert "the best of several runs; right answers on 360 test records" in words
@@ -157,10 +150,10 @@ def test_a_selection_writes_the_best_and_says_what_it_reveals(config, tmp_path, 
 
 def test_a_dry_run_of_a_selection_draws_nothing(config, tmp_path, capsys):
     config.write_text(SELECTION)
-    code, out, err = call(capsys, "train", config, "--dry-run")
+    code, out, err = run(capsys, "train", config, "--dry-run")
     assert (code, err) == (0, "")
     assert "dry run: nothing was drawn, trained or written" in " ".join(out.split())
-    code, out, _ = call(capsys, "train", config, "--dry-run", "--json", "--out", tmp_path / "run")
+    code, out, _ = run(capsys, "train", config, "--dry-run", "--json", "--out", tmp_path / "run")
     assert code == 0
     assert json.loads(out)["risk"]["schema"].startswith("reticent.risk/")
     assert not (tmp_path / "run").exists()
@@ -168,11 +161,11 @@ def test_a_dry_run_of_a_selection_draws_nothing(config, tmp_path, capsys):
 
 def test_a_selection_without_a_run_says_so(config, tmp_path, capsys):
     config.write_text(CONFIG + "selection: {runs: poisson, mean_runs: 0.000001}\n")
-    code, out, err = call(capsys, "train", config, "--out", tmp_path / "run")
+    code, out, err = run(capsys, "train", config, "--out", tmp_path / "run")
     assert (code, err) == (0, "")
     assert "no run was drawn, as this law allows: nothing is released" in " ".join(out.split())
     assert not (tmp_path / "run").exists()
-    code, out, _ = call(capsys, "train", config, "--out", tmp_path / "run", "--json")
+    code, out, _ = run(capsys, "train", config, "--out", tmp_path / "run", "--json")
     assert (json.loads(out)["released"], json.loads(out)["run"]) == (False, None)
 
 
@@ -194,7 +187,7 @@ def test_a_selection_without_a_run_says_so(config, tmp_path, capsys):
 )
 def test_what_cannot_be_selected_ends_in_one_line(section, options, words, config, tmp_path, capsys):
     config.write_text(CONFIG + section + "\n")
-    code, out, err = call(capsys, "train", config, "--out", tmp_path / "run", *options)
+    code, out, err = run(capsys, "train", config, "--out", tmp_path / "run", *options)
     assert (code, out) == (2, "")
     assert len(err.strip().splitlines()) == 1
     assert words in err

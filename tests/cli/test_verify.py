@@ -13,9 +13,9 @@ from reticent.certificates.build import certify
 from reticent.certificates.schema import Certificate, Declaration, content_hash
 from reticent.certificates.signature import key_id, load_private_key, load_public_key, write_key_pair
 from reticent.certificates.store import write_certificate
-from reticent.cli import main
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Gaussian
+from tests.cli.calling import run
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
@@ -26,13 +26,6 @@ schema: reticent.policy/1
 signature: true
 limits: [{measure: advantage, neighbouring: add-remove, at_most: %s}]
 """
-
-
-def run(capsys, *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(a) for a in arguments])
-    out, err = capsys.readouterr()
-    return int(stopped.value.code or 0), out, err
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,7 @@ def test_a_process_that_loses_the_lock_writes_nothing(tmp_path):
     try:
         for attempt in (
             lambda: execute([Task("t", {"i": 2})], zeros, Store(tmp_path), plan={"models": 99}),
-            lambda: Store(tmp_path).write_manifest({"models": 99}),
+            lambda: Store(tmp_path).exclusive({"models": 99}).__enter__(),
         ):
             with pytest.raises(ArtifactError, match="another process"):
                 attempt()

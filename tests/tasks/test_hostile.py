@@ -163,7 +163,8 @@ def test_a_task_folder_must_be_what_it_says(tmp_path):
 
 def test_a_task_folder_that_is_a_link_or_a_file_is_refused(tmp_path):
     store, task = Store(tmp_path / "run"), Task("t", {})
-    store.write_manifest({})
+    with store.exclusive():
+        pass
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "run" / "tasks" / task.key).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ArtifactError, match="link"):

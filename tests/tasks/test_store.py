@@ -113,7 +113,7 @@ def test_one_process_at_a_time_hands_out_work(tmp_path):
 
 def test_leftovers_of_a_kill_are_removed_and_nothing_else(tmp_path):
     store = Store(tmp_path)
-    store.write_manifest({})
+    execute([], double, store)
     (tmp_path / "partial" / "task-x").mkdir()
     (tmp_path / "partial" / "task-x" / "result.safetensors").write_bytes(b"half")
     (tmp_path / "partial" / "task-mine").mkdir()
@@ -132,7 +132,7 @@ def test_leftovers_of_a_kill_are_removed_and_nothing_else(tmp_path):
 def test_a_manifest_makes_a_round_trip(tmp_path):
     store = Store(tmp_path)
     assert store.read_manifest() is None
-    store.write_manifest({"models": 16})
+    execute([], double, store, plan={"models": 16})
     assert store.read_manifest() == {"models": 16}
 
 

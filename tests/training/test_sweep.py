@@ -140,7 +140,8 @@ def test_what_diverged_is_counted_as_planned(tmp_path):
 
 def test_only_the_folder_of_a_sweep_is_gone_on_with(tmp_path):
     store = Store(tmp_path / "other")
-    store.write_manifest({"kind": "attack"})
+    with store.exclusive({"kind": "attack"}):
+        pass
     with pytest.raises(ArtifactError, match="something other than a sweep"):
         sweep(make_grid(BASE, RATES, "x"), tmp_path / "other", resume=True)
 

@@ -247,7 +247,8 @@ def certify(
         source = _opened(what)
     if isinstance(source, Mechanism):
         today = created or datetime.now(UTC).date().isoformat()
-        known = {"subject": "parameters that are declared", "created": today, **_given(said)}
+        known = {"subject": "parameters that are declared", "created": today}
+        known |= {name: text for name, text in said.items() if text is not None}
         chosen = None if adversary is None else adversaries(adversary)
         if contraction is not None:
             chosen = (*(standard_adversaries() if chosen is None else chosen), FinalModel(contraction))
@@ -437,7 +438,3 @@ def _weights_of(run: Any) -> str:
     from reticent.training.rundir import WEIGHTS
 
     return str(run.manifest.files[WEIGHTS].sha256)
-
-
-def _given(said: dict[str, str | None]) -> dict[str, str]:
-    return {name: text for name, text in said.items() if text is not None}

@@ -18,7 +18,7 @@ from reticent.auditing.report import audit as judge
 from reticent.auditing.scores import Scores
 from reticent.auditing.thresholds import ThresholdRule
 from reticent.curves import TradeOff
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ParameterError, needing
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs.neighbouring import relation_of
@@ -148,10 +148,8 @@ def audit_loop(train_fn: TrainFunction, claim: DPSGD, **options: Any) -> Mechani
         UnsupportedError: torch is not installed; the text says what to install.
         ParameterError: the claim is no DP-SGD.
     """
-    try:
+    with needing("auditing a loop", "train"):
         from reticent.attacks.loop import audit_loop as run
-    except ImportError as error:
-        raise UnsupportedError(f"auditing a loop needs an extra: pip install 'reticent[train]' ({error})") from None
     if not isinstance(claim, DPSGD):
         raise ParameterError("claim", type(claim).__name__, "DP-SGD: rt.dpsgd(...) with batch and dataset size")
     return hinting(run)(train_fn, claim, **options)

@@ -34,12 +34,7 @@ _TARGETS: dict[str, tuple[Any, tuple[str, ...]]] = {
     name.replace("-", "_"): (kind, tuple(place for place, _ in kind.places)) for name, kind in TARGETS.items()
 }
 _UNKNOWNS: dict[str, Any] = {
-    "noise_multiplier": NoiseMultiplier,
-    "noise_scale": NoiseScale,
-    "sample_rate": SampleRate,
-    "steps": Steps,
-    "batch_size": BatchSize,
-    "mean_runs": MeanRuns,
+    kind.name: kind for kind in (NoiseMultiplier, NoiseScale, SampleRate, Steps, BatchSize, MeanRuns)
 }
 
 
@@ -116,14 +111,11 @@ class Calibrations(Table, Sequence[Calibration]):
         """What makes a claim conditional, and who was left out and why."""
         needed = ((f.adversary.name, [one for one in f.conditions if one.weakens]) for f in self._found)
         rests = conditions_by_whom((name, open_ones) for name, open_ones in needed if open_ones)
-        return [*rests, *self._left_out()]
+        return [*rests, *(f"{name} left out: {reason}" for name, reason in self.skipped.items())]
 
     def conditions(self) -> list[str]:
         """What the numbers rest on, worst status first: one sentence each."""
         return conditions_by_whom((found.adversary.name, found.conditions) for found in self._found)
-
-    def _left_out(self) -> list[str]:
-        return [f"{name} left out: {reason}" for name, reason in self.skipped.items()]
 
     def to_json(self) -> str:
         """Strict JSON text; null is an infinite number."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.api.table import Cell, Table
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ParameterError, needing
 from reticent.io import strict
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Sampler
@@ -60,10 +60,8 @@ def watch(
         UnsupportedError: torch is not installed, or ``sensitive`` is asked for a loop that cannot be measured.
         ParameterError: what is declared contradicts what is seen.
     """
-    try:
+    with needing("watching", "train"):
         from reticent.watching.session import Watch
-    except ImportError as error:
-        raise UnsupportedError(f"watching needs an extra: pip install 'reticent[train]' ({error})") from None
     if loader is not None and (isinstance(loader, (str, bytes)) or not hasattr(loader, "__iter__")):
         raise ParameterError("loader", loader, "a loader of batches")
     return Watch(
@@ -96,10 +94,8 @@ def random_allocation(loader: Any) -> Any:
         UnsupportedError: torch is not installed.
         ParameterError: it is no such loader.
     """
-    try:
+    with needing("random allocation", "train"):
         from reticent.watching import allocation
-    except ImportError as error:
-        raise UnsupportedError(f"random allocation needs an extra: pip install 'reticent[train]' ({error})") from None
     return allocation.random_allocation(loader)
 
 
@@ -116,10 +112,8 @@ def secure_noise(optimizer: Any) -> Any:
         UnsupportedError: torch is not installed, or clipping is adaptive.
         ParameterError: it is no private optimizer of Opacus.
     """
-    try:
+    with needing("secure noise", "train"):
         from reticent.watching import secure_noise as source
-    except ImportError as error:
-        raise UnsupportedError(f"secure noise needs an extra: pip install 'reticent[train]' ({error})") from None
     return source.secure_noise(optimizer)
 
 

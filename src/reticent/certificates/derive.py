@@ -7,7 +7,7 @@ compares every leaf.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from reticent.adversaries.report import assessment_record, measures
 from reticent.adversaries.witness import Witness
 from reticent.certificates.policy import Policy
 from reticent.certificates.requirements import judged
-from reticent.certificates.rounding import MEASURES, Path, leaves, replaced, settled
+from reticent.certificates.rounding import COMPUTED, Path, leaves, replaced, settled
 from reticent.certificates.schema import (
     Certificate,
     CertifiedAssessment,
@@ -98,28 +98,20 @@ def derive(
         DominanceError: a curve came out stronger than the worst case: a bug.
     """
     reader = _Reader(inputs.questions, settle or _rounded, persons(mechanism_record(inputs.mechanism)))
-    records = []
-    for index, assessment in enumerate(_assessments(inputs, found, progress)):
-        records.append(reader.read(index, assessment))
-    return assemble(inputs, records)
+    assessments = enumerate(_assessments(inputs, found, progress))
+    return assemble(inputs, [reader.read(index, assessment) for index, assessment in assessments])
 
 
 def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certificate:
     """The sealed document around finished assessments."""
+    worst = [record for record in records if record.adversary == WorstCase.name]
     fields: dict[str, Any] = {
         "edition": inputs.edition,
         "declared": inputs.declared,
         "reticent_version": __version__,
-        "headline": headline(_worst(records), persons(mechanism_record(inputs.mechanism))),
+        "headline": headline(worst, persons(mechanism_record(inputs.mechanism))),
         "mechanism": mechanism_record(inputs.mechanism),
-        "questions": QuestionRecord(
-            fprs=list(inputs.questions.fprs),
-            deltas=list(inputs.questions.deltas),
-            epsilons=list(inputs.questions.epsilons),
-            priors=list(inputs.questions.priors),
-            secret_bits=list(inputs.questions.secret_bits),
-            guesses=list(inputs.questions.guesses),
-        ),
+        "questions": QuestionRecord(**asdict(inputs.questions)),
         "assessments": list(records),
         "skipped": _left_out(inputs, records),
         "warnings": [WarningRecord(name=w.value, text=w.text) for w in expected_warnings(inputs.ledger)],
@@ -168,7 +160,7 @@ class _Reader:
         _, measured, curve = self._known[key]
         record = assessment_record(assessment, self._questions, measured)
         plain = {**record.model_dump(), "curve": curve.model_dump()}
-        computed = {path: x for path, x in leaves(plain).items() if path[0] in MEASURES}
+        computed = {path: x for path, x in leaves(plain).items() if path[0] in COMPUTED}
         stated = replaced(plain, self._settle(index, computed))
         draft = CertifiedAssessment(**stated, sentence="", do_not_publish=assessment.data_dependent)
         return draft.model_copy(update={"sentence": sentence(draft, self._records)})
@@ -243,19 +235,11 @@ def _unanswered(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Itera
 
 def _theorems(records: Sequence[CertifiedAssessment]) -> dict[str, TheoremRecord]:
     used = sorted({key for record in records for key in record.theorems})
+    known = {key: THEOREMS[key] for key in used}
     return {
-        key: TheoremRecord(
-            says=THEOREMS[key].says,
-            conditions=THEOREMS[key].conditions,
-            holds=THEOREMS[key].holds,
-            source=_source(key),
-        )
-        for key in used
+        key: TheoremRecord(says=one.says, conditions=one.conditions, holds=one.holds, source=_source(key))
+        for key, one in known.items()
     }
-
-
-def _worst(records: Sequence[CertifiedAssessment]) -> list[CertifiedAssessment]:
-    return [record for record in records if record.adversary == WorstCase.name]
 
 
 def _source(key: str) -> str:

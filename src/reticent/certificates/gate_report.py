@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 
-from reticent.certificates.declared_text import LONGEST
+from reticent.certificates.declared_text import LONGEST, inert
 from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Certificate
 from reticent.io.strict import dumps
@@ -26,9 +26,9 @@ def plain(certificate: Certificate, checks: Sequence[Check], reservations: Seque
     return [
         f"Privacy gate: {_verdict(checks)}",
         printable(certificate.headline),
-        f'The issuer declares the subject "{_short(certificate.declared.subject)}".',
-        *(f"{'pass  ' if c.passed else 'BREACH'}  {_short(c.name)}: {_short(c.detail)}" for c in checks),
-        *(f"! {_short(line)}" for line in reservations),
+        f'The issuer declares the subject "{inert(certificate.declared.subject)}".',
+        *(f"{'pass  ' if c.passed else 'BREACH'}  {inert(c.name)}: {inert(c.detail)}" for c in checks),
+        *(f"! {inert(line)}" for line in reservations),
     ]
 
 
@@ -68,18 +68,18 @@ def junit(certificate: Certificate, checks: Sequence[Check], reservations: Seque
     breaches = sum(not check.passed for check in checks)
     suite = ElementTree.Element(
         "testsuite",
-        name=f'{_SUITE}declared to be of "{_short(certificate.declared.subject)}"',
+        name=f'{_SUITE}declared to be of "{inert(certificate.declared.subject)}"',
         tests=str(len(checks)),
         failures=str(breaches),
         errors="0",
         skipped="0",
     )
     for check in checks:
-        case = ElementTree.SubElement(suite, "testcase", classname="reticent.gate", name=_short(check.name))
+        case = ElementTree.SubElement(suite, "testcase", classname="reticent.gate", name=inert(check.name))
         if not check.passed:
-            ElementTree.SubElement(case, "failure", message=_short(check.detail)).text = _short(check.detail)
+            ElementTree.SubElement(case, "failure", message=inert(check.detail)).text = inert(check.detail)
     if reservations:
-        ElementTree.SubElement(suite, "system-out").text = "\n".join(_short(line) for line in reservations)
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(inert(line) for line in reservations)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -90,8 +90,4 @@ def _verdict(checks: Sequence[Check]) -> str:
 
 
 def _cell(text: str, longest: int = LONGEST) -> str:
-    return printable(text, longest).translate(_SPECIAL)
-
-
-def _short(text: str) -> str:
-    return printable(text, LONGEST)
+    return inert(text, longest).translate(_SPECIAL)

@@ -30,7 +30,7 @@ def inputs_of(certificate: Certificate) -> Inputs:
     ledger = _ledger(certificate)
     mechanism = mechanism_of(certificate.mechanism) if ledger is None else within_reach(ledger.mechanism())
     asked = tuple(
-        (adversary_of(record.adversary, record.parameters), _known(Neighbouring, record.neighbouring))
+        (adversary_of(record.adversary, record.parameters), _relation(record.neighbouring))
         for record in certificate.assessments
     )
     q = certificate.questions
@@ -71,9 +71,9 @@ def _most_steps(ledger: PublicLedger | PublicWatchedRun) -> int:
     return ledger.planned_steps
 
 
-def _known(kind: type[Neighbouring], text: str) -> Neighbouring:
+def _relation(text: str) -> Neighbouring:
     try:
-        return kind(text)
+        return Neighbouring(text)
     except ValueError:
         raise ArtifactError(f"unknown neighbouring relation {text!r}") from None
 
@@ -101,7 +101,7 @@ def _refusals(
     for relation in sorted({kind.relation.value, *(record.neighbouring for record in certificate.assessments)}):
         for example in examples:
             try:
-                assessed(example, mechanism, _known(Neighbouring, relation), ledger)
+                assessed(example, mechanism, _relation(relation), ledger)
             except (UnsupportedError, ParameterError) as error:
                 found.add(str(error))
     return found

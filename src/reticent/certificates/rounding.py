@@ -11,6 +11,8 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
+from reticent.risk.report import MEASURES
+
 Path = tuple[str, ...]
 """Keys and indices from the root of a record to a leaf, as text."""
 
@@ -22,26 +24,14 @@ _CONTEXTS = {
     for up in (False, True)
 }
 _FEWER_RISK = ("bayes_security", "fnr")
-MEASURES = (
-    "advantage",
-    "bayes_security",
-    "success_at_prior",
-    "tpr_at_fpr",
-    "ppv_at_prior_and_fpr",
-    "epsilon_at_delta",
-    "delta_at_epsilon",
-    "secret_at_bits_and_guesses",
-    "mu",
-    "mu_at_rates_above",
-    "curve",
-)
+COMPUTED = (*(one.field for one in MEASURES.values()), "mu_at_rates_above", "curve")
 """Fields of an assessment that hold computed numbers."""
 
 
-def leaves(value: Any, path: Path = ()) -> dict[Path, Any]:
+def leaves(value: Any) -> dict[Path, Any]:
     """Every leaf of JSON data by its path; an empty list or object is a leaf."""
     found: dict[Path, Any] = {}
-    waiting = [(path, value)]
+    waiting: list[tuple[Path, Any]] = [((), value)]
     while waiting:
         here, item = waiting.pop()
         if isinstance(item, dict) and item:

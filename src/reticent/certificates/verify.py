@@ -15,7 +15,7 @@ from reticent.certificates.changed_numbers import VERSIONS, explanation
 from reticent.certificates.derive import derive
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import contradictions
-from reticent.certificates.rounding import MEASURES, Path, agrees, leaves, settled, shows_more_risk
+from reticent.certificates.rounding import COMPUTED, Path, agrees, leaves, settled, shows_more_risk
 from reticent.certificates.schema import Certificate, content_hash
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError, ReticentError
@@ -96,10 +96,6 @@ class Verification:
         if difference.state is State.ROUNDED:
             return not difference.accepted
         return difference.state is State.TAMPERED or difference.riskier
-
-    def of(self, state: State) -> tuple[Difference, ...]:
-        """The differences of one state."""
-        return tuple(difference for difference in self.differences if difference.state is state)
 
 
 def verify(
@@ -203,7 +199,7 @@ class _Comparison:
         """A leaf that differs; an older document may be explained by an entry of the changelog."""
         leaf = ".".join(path)
         why = explanation(self._written_by, leaf, self._adversary(path))
-        number = isinstance(stated, float) and isinstance(found, float) and len(path) > 2 and path[2] in MEASURES
+        number = isinstance(stated, float) and isinstance(found, float) and len(path) > 2 and path[2] in COMPUTED
         riskier = number and shows_more_risk(path[2:], found, stated)
         state = State.TAMPERED if why is None else State.CHANGED
         self.differences.append(Difference(leaf, state, _shown(stated), _shown(found), why or "", riskier))

@@ -31,7 +31,7 @@ from reticent.certificates.audit_page import audit_files
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import adversaries_of, method_of, told_apart
 from reticent.curves import GaussianTradeOff, TradeOff
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.errors import ArtifactError, ParameterError, needing
 from reticent.io.outputs import refuse_existing
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism
 from reticent.pairs.neighbouring import relation_of
@@ -220,10 +220,8 @@ def engine_of(name: str, address: str | None, workers: int) -> Engine:
 
 def ledger_mechanism(source: Path) -> Mechanism:
     """What a finished run says it ran."""
-    try:
+    with needing("auditing a run", "train"):
         from reticent.training import load_run
-    except ImportError as error:
-        raise UnsupportedError(f"auditing a run needs an extra: pip install 'reticent[train]' ({error})") from None
     return load_run(source).ledger.mechanism()
 
 

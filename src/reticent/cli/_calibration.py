@@ -9,7 +9,7 @@ from typing import Any
 from reticent.adversaries import Adversary, Method
 from reticent.calibration import BayesSecurity, Calibration, MeanRuns, Target, Unknown, unknowns_of
 from reticent.calibration import calibrate as solve
-from reticent.calibration.spelling import forms, target_of
+from reticent.calibration.spelling import forms
 from reticent.cli._app import option
 from reticent.cli._options import is_terminal, mechanism_given
 from reticent.errors import ParameterError
@@ -18,22 +18,8 @@ from reticent.registry import parameters_of
 from reticent.text import digits, one_of
 
 _STAND_IN = {"sample_rate": 0.5}
-__all__ = [
-    "MEAN_RUNS",
-    "TARGET",
-    "progress_of",
-    "release_of",
-    "runs_searched",
-    "shown",
-    "sizes_of",
-    "target_of",
-    "unknown_of",
-    "with_status",
-]
 
 TARGET = option("target", str, f"{forms()}.", required=True)
-
-
 MEAN_RUNS = "mean-runs"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from reticent.text import digits, printable
 if TYPE_CHECKING:
     from reticent.data import Dataset
     from reticent.data.own import OwnTable
+    from reticent.mechanisms import Mechanism
     from reticent.risk.report import RiskDocument
     from reticent.training import Settings, TrainConfig
 
@@ -57,14 +60,12 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
     """
     from reticent.training.setup import divided, load_dataset, make_settings, planned_release
 
-    try:
+    with in_file(config):
         records = load_dataset(settings.data) if table is None else divided(table.dataset, settings.data)
         planned = make_settings(settings, len(records.train))
         release = planned_release(settings, len(records.train))
         cost = cost_of(settings, records, planned)
-    except ParameterError as error:
-        raise ArtifactError(f"{config}: {error}") from None
-    risk = _risk(release)
+    risk = risk_of(release)
     columns = [] if table is None else _columns(table)
     model = settings.model.model_dump(mode="json")
     if json:
@@ -103,10 +104,24 @@ def cost_of(config: TrainConfig, records: Dataset, planned: Settings) -> Cost:
     return Cost(planned.steps, size, batch, planned.steps * batch * views, parameters, planned.steps * seconds)
 
 
-def _risk(release: Any) -> RiskDocument:
+def risk_of(release: Mechanism) -> RiskDocument:
+    """The worst case, as every door shows it."""
     from reticent.api.risks import assess
 
     return assess(release).document
+
+
+@contextmanager
+def in_file(config: Path) -> Iterator[None]:
+    """What does not fit is a mistake in the configuration, and names its file.
+
+    Raises:
+        ArtifactError: a parameter is out of its domain.
+    """
+    try:
+        yield
+    except ParameterError as error:
+        raise ArtifactError(f"{config}: {error}") from None
 
 
 def _columns(table: OwnTable) -> list[dict[str, Any]]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.cli._audit_output import strict_json
-from reticent.cli._plan import cost_of, duration
+from reticent.cli._plan import cost_of, duration, in_file, risk_of
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_risk, say
-from reticent.errors import ArtifactError, NumericalError, ParameterError
+from reticent.errors import ArtifactError, NumericalError
 from reticent.mechanisms.codec import mechanism_record
 from reticent.text import digits
 
@@ -29,7 +28,7 @@ def planned(config: Path, cells: Sequence[Cell], asked: SelectionConfig) -> Plan
     """The selection before anything is drawn; what does not fit is reported as a key of the configuration."""
     from reticent.training.selecting import plan_selection
 
-    with _in_file(config):
+    with in_file(config):
         return plan_selection(cells, asked)
 
 
@@ -37,10 +36,10 @@ def print_planned(config: Path, plan: Plan, *, json: bool) -> None:
     """Say what would be drawn and what it would reveal; nothing is drawn, trained or written."""
     from reticent.training.setup import make_settings
 
-    with _in_file(config):
+    with in_file(config):
         size = len(plan.dataset.train)
         costs = [cost_of(cell.config, plan.dataset, make_settings(cell.config, size)) for cell in plan.cells[:1]]
-    document = _risk(plan)
+    document = risk_of(plan.release)
     if json:
         strict_json(_document(plan) | {"seconds_of_one_run": costs[0].seconds, "risk": _plain(document)})
         return
@@ -54,14 +53,14 @@ def run_selection(config: Path, plan: Plan, out: Path, sign: Ed25519PrivateKey |
     """Train, write the best, and say what it reveals; nothing of the other runs is shown."""
     from reticent.training.selecting import select
 
-    with _in_file(config), waiting("private selection:") as status:
+    with in_file(config), waiting("private selection:") as status:
         shown: Callable[[], None] = (lambda: None) if status is None else (lambda: status("training"))
         try:
             found = select(plan, out, sign=sign, working=shown)
         except NumericalError as error:
             raise ArtifactError(f"{config}: {error}") from None
     if json:
-        strict_json(_document(plan) | _released(found) | {"risk": _plain(_risk(plan))})
+        strict_json(_document(plan) | _released(found) | {"risk": _plain(risk_of(plan.release))})
         return
     if found.run is None:
         say("no run was drawn, as this law allows: nothing is released, and nothing was written")
@@ -69,7 +68,7 @@ def run_selection(config: Path, plan: Plan, out: Path, sign: Ed25519PrivateKey |
     of = "training records, with noise" if plan.asked.score == "train" else f"{len(plan.dataset.test)} test records"
     say(f"{found.run.path}: the best of several runs; right answers on {of}: {found.score:.6g}", indent=2)
     say(_law(plan), indent=2)
-    print_risk(_risk(plan), full=False)
+    print_risk(risk_of(plan.release), full=False)
     say(_NOBODY)
 
 
@@ -96,19 +95,5 @@ def _released(found: Selected) -> dict[str, Any]:
     }
 
 
-def _risk(plan: Plan) -> Any:
-    from reticent.api.risks import assess
-
-    return assess(plan.release).document
-
-
 def _plain(document: Any) -> Any:
     return document.model_dump(mode="json", by_alias=True)
-
-
-@contextmanager
-def _in_file(config: Path) -> Iterator[None]:
-    try:
-        yield
-    except ParameterError as error:
-        raise ArtifactError(f"{config}: {error}") from None

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.cli._audit_output import strict_json
+from reticent.cli._plan import in_file
 from reticent.cli._progress import progress_bar, reporting
 from reticent.cli._tables import print_table, say, shown
-from reticent.errors import ArtifactError, ParameterError
+from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.risk.report import Number
 
@@ -62,11 +63,8 @@ def run_sweep(cells: Sequence[Cell], out: Path, engine: Engine, timeout: float |
     """Train all cells with a progress bar; what does not fit is reported as a key of the configuration."""
     from reticent.training.sweep import sweep
 
-    try:
-        with progress_bar(f"sweep {out.name}") as bar:
-            return sweep(cells, out, engine=engine, resume=resume, timeout=timeout, progress=reporting(bar))
-    except ParameterError as error:
-        raise ArtifactError(f"{out}: {error}") from None
+    with in_file(out), progress_bar(f"sweep {out.name}") as bar:
+        return sweep(cells, out, engine=engine, resume=resume, timeout=timeout, progress=reporting(bar))
 
 
 def print_sweep(found: Sweep, *, json: bool) -> None:

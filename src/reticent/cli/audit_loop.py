@@ -14,7 +14,7 @@ from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._audit_output import strict_json
 from reticent.cli._progress import progress_bar
 from reticent.cli._tables import say
-from reticent.errors import ArtifactError, UnsupportedError
+from reticent.errors import ArtifactError, needing
 from reticent.io import yaml
 from reticent.mechanisms import DPSGD
 
@@ -43,10 +43,8 @@ def audit_loop(
 ) -> None:
     """Run a training loop on records with chosen gradients and test what it releases. Exit code 1: claim refuted."""
     settings = read_claim(claim)
-    try:
+    with needing("auditing a loop", "train"):
         from reticent.attacks.loop import audit_loop, find_loop
-    except ImportError as error:
-        raise UnsupportedError(f"auditing a loop needs an extra: pip install 'reticent[train]' ({error})") from None
     _check.seed(seed=seed)
     if timeout is not None:
         _check.positive(timeout=timeout)

@@ -13,6 +13,7 @@ from reticent.adversaries import Adversary, Method, WorstCase
 from reticent.adversaries.base import ALL
 from reticent.adversaries.report import assessment_record
 from reticent.calibration import Calibration, MeanRuns, NoiseScale, Unknown, unknowns_of
+from reticent.calibration.spelling import target_of
 from reticent.cli._app import JSON, command, option
 from reticent.cli._calibration import (
     MEAN_RUNS,
@@ -22,7 +23,6 @@ from reticent.cli._calibration import (
     runs_searched,
     shown,
     sizes_of,
-    target_of,
     unknown_of,
     with_status,
 )
@@ -120,13 +120,25 @@ def _of_file() -> click.Command:
 def _of_kind(kind: type[Mechanism]) -> click.Command:
     own, names, who = mechanism_options(kind), list(unknowns_of(kind)), adversary_option("worst-case", many=False)
     searched = f"What is searched: {', '.join(names)}; with --selection also {MEAN_RUNS}. Default: {names[0]}."
-    unknown = option("unknown", str, searched)
+    asked = option("unknown", str, searched)
 
     @command(
-        kind.name, TARGET, *own, unknown, who, *adversary_options(own), *curve_options(), JSON, help=first_line(kind)
+        kind.name, TARGET, *own, asked, who, *adversary_options(own), *curve_options(), JSON, help=first_line(kind)
     )
     def of_kind(json: bool, **given: Any) -> None:
-        _answer(kind, json, given)
+        target = target_of(given["target"])
+        name, unknown = unknown_of(kind, given["unknown"])
+        stated, attackers = told_apart(kind, [given["adversary"]], given)
+        release = release_of(kind, name, stated)
+        who = _one_attacker(given["adversary"], attackers)
+        relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
+        answer = with_status(release, unknown, target, who, relation, method, json)
+        document = document_of(answer, name)
+        if json:
+            print_json(document)
+            return
+        _print(document, answer.unknown)
+        say_if_unused(given.get("dimension"), [given["adversary"]])
 
     return of_kind
 
@@ -180,22 +192,6 @@ def _one_attacker(name: str, given: Mapping[str, Any]) -> Adversary:
     (who,), _ = adversaries_of([name], given)
     found: Adversary = who
     return found
-
-
-def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
-    target = target_of(given["target"])
-    name, unknown = unknown_of(kind, given["unknown"])
-    own, attackers = told_apart(kind, [given["adversary"]], given)
-    release = release_of(kind, name, own)
-    who = _one_attacker(given["adversary"], attackers)
-    relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
-    answer = with_status(release, unknown, target, who, relation, method, json)
-    document = document_of(answer, name)
-    if json:
-        print_json(document)
-        return
-    _print(document, answer.unknown)
-    say_if_unused(given.get("dimension"), [given["adversary"]])
 
 
 def document_of(answer: Calibration, unknown: str) -> CalibrationDocument:

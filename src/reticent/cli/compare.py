@@ -12,8 +12,9 @@ from pydantic import Field
 from reticent.adversaries import Adversary, Method
 from reticent.adversaries.base import ALL
 from reticent.calibration import NoiseMultiplier, Target, UnreachableError
+from reticent.calibration.spelling import target_of
 from reticent.cli._app import JSON, argument, command
-from reticent.cli._calibration import TARGET, release_of, shown, target_of, with_status
+from reticent.cli._calibration import TARGET, release_of, shown, with_status
 from reticent.cli._options import (
     adversaries_of,
     adversary_option,
@@ -28,7 +29,7 @@ from reticent.cli._options import (
 )
 from reticent.cli._tables import print_conditions, print_json, print_table, say
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import ConditionRecord, Record, condition_records, strict
@@ -86,7 +87,9 @@ _RUN = "A finished run: its sampling and steps, with other noise."
 def _of_run() -> click.Command:
     @command("run", argument("folder", Path, "RUN", "A finished run directory."), TARGET, *_who(), JSON, help=_RUN)
     def of_run(folder: Path, json: bool, **given: Any) -> None:
-        _answer(_mechanism_of(folder), json, given)
+        from reticent.training import load_run  # torch is needed for a run only
+
+        _answer(load_run(folder).ledger.equal_steps(), json, given)
 
     return of_run
 
@@ -167,9 +170,3 @@ def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
     for name, reason in document.skipped.items():
         say(f"{name} left out: {reason}")
     print_conditions([(row.adversary, row.conditions) for row in rows])
-
-
-def _mechanism_of(folder: Path) -> DPSGD:
-    from reticent.training import load_run  # torch is needed for a run only
-
-    return load_run(folder).ledger.equal_steps()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from reticent.cli._app import command, option
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ParameterError, needing
 
 
 @command(
@@ -17,10 +17,8 @@ def dashboard(port: int, host: str) -> None:
     """Serve the page until interrupted; all computations run on this machine."""
     if not 1024 <= port <= 65535:
         raise ParameterError("port", port, "a whole number from 1024 to 65535")
-    try:
+    with needing("the dashboard", "dashboard"):
         from reticent.dashboard.server import Server
-    except ImportError as error:
-        raise UnsupportedError(f"the dashboard needs an extra: pip install 'reticent[dashboard]' ({error})") from None
     server = Server(host, port)
     click.echo(f"open {server.address} (interrupt to stop)")
     server.serve()

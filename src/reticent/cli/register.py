@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,87 +23,78 @@ if TYPE_CHECKING:
 _FILE = argument("file", Path, "REGISTER", "The register, a file of signed lines.")
 _SIGN = option("sign", Path, "Private key of reticent keygen, which signs the line.", required=True)
 _KEYS = option("key", Path, "Public key that may have signed lines; repeatable.", many=True)
-_LINES = {
-    "open": "Begin a register, with a budget.",
-    "add": "Enter a release by its certificate.",
-    "show": "Check the register, and say what is left.",
-}
 
 
-def _open() -> click.Command:
-    @command(
-        "open",
-        _FILE,
-        option("name", str, "The name of the data set.", required=True),
-        option("budget", str, "The most risk of all releases together, as epsilon=3@1e-5.", required=True),
-        option("neighbouring", str, "Between which data sets.", "add-remove"),
-        _SIGN,
-        JSON,
-        help=_LINES["open"],
-    )
-    def of_open(file: Path, name: str, budget: str, neighbouring: str, sign: Path, json: bool) -> None:
-        from reticent.certificates.register import LONGEST, Opened, open_register
+@command(
+    "open",
+    _FILE,
+    option("name", str, "The name of the data set.", required=True),
+    option("budget", str, "The most risk of all releases together, as epsilon=3@1e-5.", required=True),
+    option("neighbouring", str, "Between which data sets.", "add-remove"),
+    _SIGN,
+    JSON,
+)
+def _open(file: Path, name: str, budget: str, neighbouring: str, sign: Path, json: bool) -> None:
+    """Begin a register, with a budget."""
+    from reticent.certificates.register import LONGEST, Opened, open_register
 
-        relation = _check.member(Neighbouring, neighbouring=neighbouring)
-        for stated, text in {"name": name, "budget": budget}.items():
-            if not 1 <= len(text) <= LONGEST:
-                raise ParameterError(stated, text, f"a text of 1 to {LONGEST} characters")
-        opened = Opened(data=name, budget=budget, neighbouring=relation)
-        _shown(open_register(file, opened, _now(), private_key(sign)), json)
-
-    return of_open
+    relation = _check.member(Neighbouring, neighbouring=neighbouring)
+    for stated, text in {"name": name, "budget": budget}.items():
+        if not 1 <= len(text) <= LONGEST:
+            raise ParameterError(stated, text, f"a text of 1 to {LONGEST} characters")
+    opened = Opened(data=name, budget=budget, neighbouring=relation)
+    _shown(open_register(file, opened, _now(), private_key(sign)), json)
 
 
-def _add() -> click.Command:
-    @command(
-        "add",
-        _FILE,
-        argument("certificate", Path, "CERTIFICATE", "The certificate of the release, or its page."),
-        _SIGN,
-        _KEYS,
-        option("anyway", bool, "Enter it although the budget does not allow it: it is out already."),
-        JSON,
-        help=_LINES["add"],
-    )
-    def of_add(file: Path, certificate: Path, sign: Path, key: tuple[Path, ...], anyway: bool, json: bool) -> None:
-        from reticent.certificates.check import read_document
-        from reticent.certificates.register import enter
-        from reticent.certificates.verify import verify
-        from reticent.signing.keys import load_public_key
+@command(
+    "add",
+    _FILE,
+    argument("certificate", Path, "CERTIFICATE", "The certificate of the release, or its page."),
+    _SIGN,
+    _KEYS,
+    option("anyway", bool, "Enter it although the budget does not allow it: it is out already."),
+    JSON,
+)
+def _add(file: Path, certificate: Path, sign: Path, key: tuple[Path, ...], anyway: bool, json: bool) -> None:
+    """Enter a release by its certificate."""
+    from reticent.certificates.check import read_document
+    from reticent.certificates.register import enter
+    from reticent.certificates.verify import verify
+    from reticent.signing.keys import load_public_key
 
-        document, problems = read_document(certificate)
-        if problems or not verify(document).accepted:
-            raise ArtifactError(f"{certificate}: does not agree with itself; reticent verify says where")
-        keys = [load_public_key(path) for path in key]
-        _shown(enter(file, document, _now(), private_key(sign), keys, anyway=anyway), json)
-
-    return of_add
+    document, problems = read_document(certificate)
+    if problems or not verify(document).accepted:
+        raise ArtifactError(f"{certificate}: does not agree with itself; reticent verify says where")
+    keys = [load_public_key(path) for path in key]
+    _shown(enter(file, document, _now(), private_key(sign), keys, anyway=anyway), json)
 
 
-def _show() -> click.Command:
-    @command(
-        "show",
-        _FILE,
-        option("key", Path, "Public key that may have signed lines; repeatable.", many=True, required=True),
-        option("head", str, "The head that was printed last: so many lines must still be there."),
-        JSON,
-        help=_LINES["show"],
-    )
-    def of_show(file: Path, key: tuple[Path, ...], head: str | None, json: bool) -> None:
-        from reticent.certificates.register import read_register
-        from reticent.signing.keys import load_public_key
+@command(
+    "show",
+    _FILE,
+    option("key", Path, "Public key that may have signed lines; repeatable.", many=True, required=True),
+    option("head", str, "The head that was printed last: so many lines must still be there."),
+    JSON,
+)
+def _show(file: Path, key: tuple[Path, ...], head: str | None, json: bool) -> None:
+    """Check the register, and say what is left."""
+    from reticent.certificates.register import read_register
+    from reticent.signing.keys import load_public_key
 
-        register = read_register(file, [load_public_key(path) for path in key])
-        known = {one.previous for one in register.entries} | {register.head}
-        if head is not None and head not in known:
-            raise ArtifactError(f"{file}: the head {head[:16]}... is not in it: lines were cut off")
-        _shown(register, json)
-
-    return of_show
+    register = read_register(file, [load_public_key(path) for path in key])
+    known = {one.previous for one in register.entries} | {register.head}
+    if head is not None and head not in known:
+        raise ArtifactError(f"{file}: the head {head[:16]}... is not in it: lines were cut off")
+    _shown(register, json)
 
 
-_MADE: dict[str, Callable[[], click.Command]] = {"open": _open, "add": _add, "show": _show}
-register = Listing("register", lambda: _LINES, lambda name: _MADE[name](), help="All releases from one data set.")
+_MADE = {str(one.name): one for one in (_open, _add, _show)}
+register = Listing(
+    "register",
+    lambda: {name: str(one.help) for name, one in _MADE.items()},
+    _MADE.__getitem__,
+    help="All releases from one data set.",
+)
 
 
 def _now() -> str:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json as strict
 import time
-from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
+from reticent import papers
 from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._progress import progress_bar
 from reticent.cli._tables import say
 from reticent.errors import ParameterError
-
-if TYPE_CHECKING:
-    from reticent.papers import Result
 
 
 @command(
@@ -49,8 +46,6 @@ def reproduce(entry: str | None, quick: bool, keep: bool, page: bool, json: bool
 
 def _run(entry: str, quick: bool, keep: bool, json: bool) -> dict[str, tuple[str, ...]]:
     """Run one id, or every id that has a script; what drifted, by id."""
-    from reticent import papers  # matplotlib and the results are needed here only
-
     ids = papers.scripted_ids() if entry == "all" else (entry,)
     console, drifted = Console(stderr=True), {}
     with progress_bar("figures and tables") as bar:
@@ -74,8 +69,6 @@ def _run(entry: str, quick: bool, keep: bool, json: bool) -> dict[str, tuple[str
 
 
 def _write_page() -> None:
-    from reticent import papers
-
     results = [papers.stored(i) for i in papers.stored_ids()]
     for name, text in papers.pages(results).items():
         path = papers.checkout() / "docs" / "evidence" / name
@@ -85,16 +78,12 @@ def _write_page() -> None:
 
 
 def _print_json(entry: str | None, drifted: dict[str, tuple[str, ...]]) -> None:
-    from reticent import papers
-
     ids = papers.stored_ids() if entry in (None, "all") else (entry,)
     rows = [papers.document(papers.stored(i)) | ({"drift": drifted[i]} if i in drifted else {}) for i in ids if i]
     click.echo(strict.dumps(rows, indent=2, allow_nan=False))
 
 
-def _print_result(result: Result) -> None:
-    from reticent import papers
-
+def _print_result(result: papers.Result) -> None:
     say(papers.sentence(result))
     for line in papers.compared(result):
         say(f"- {line}", indent=2)
@@ -102,8 +91,6 @@ def _print_result(result: Result) -> None:
 
 
 def _print_list() -> None:
-    from reticent import papers
-
     click.echo("Figures and tables of the four papers, and what they buy, from stored results")
     for name in papers.stored_ids():
         result = papers.stored(name)

@@ -14,13 +14,13 @@ from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._audit_input import engine_of
 from reticent.cli._keys import private_key
 from reticent.cli._limits import limited
-from reticent.cli._plan import print_plan
+from reticent.cli._plan import in_file, print_plan
 from reticent.cli._progress import progress_bar
 from reticent.cli._selection import planned, print_planned, run_selection
 from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
 from reticent.cli._tables import say
 from reticent.data.files import check_file
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.errors import ArtifactError, ParameterError, needing
 from reticent.io.files import read_bytes
 from reticent.records.run_ledger import RunLedger
 
@@ -221,11 +221,8 @@ def train_with_bar(
 
     hooks = () if table is None else (SchemaHook(table),)
     records = None if table is None else divided(table.dataset, settings.data)
-    try:
-        with progress_bar(f"training {config.stem}") as progress:
-            return train(settings, out, progress, hooks, records, checkpoint, checkpoint_every, sign)
-    except ParameterError as error:
-        raise ArtifactError(f"{config}: {error}") from None
+    with in_file(config), progress_bar(f"training {config.stem}") as progress:
+        return train(settings, out, progress, hooks, records, checkpoint, checkpoint_every, sign)
 
 
 def _own(
@@ -249,10 +246,8 @@ def _own(
 
 def require_torch() -> None:
     """Raises UnsupportedError, with the remedy, where the training extra is not installed."""
-    try:
+    with needing("training", "train"):
         import reticent.training  # noqa: F401
-    except ImportError as error:
-        raise UnsupportedError(f"training needs an extra: pip install 'reticent[train]' ({error})") from None
 
 
 def _summary(ledger: RunLedger, path: Path) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from dash import html
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from reticent.adversaries import Assessment
 from reticent.auditing.curve import EmpiricalTradeOff
@@ -16,10 +16,9 @@ from reticent.dashboard import words
 from reticent.dashboard.figures import Figure, risk_figure
 from reticent.dashboard.looks import GROUNDS
 from reticent.errors import ArtifactError
-from reticent.io.models import first_problem
+from reticent.io.models import Count, NonNegative, Share, validated
 
-_Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-_Shares = Annotated[list[_Share], Field(min_length=1, max_length=1000)]
+_Shares = Annotated[list[Share], Field(min_length=1, max_length=1000)]
 _Text = Annotated[str, Field(max_length=1000)]
 _MOST = 50
 
@@ -31,14 +30,14 @@ class _Read(BaseModel):
 class _Curve(_Read):
     alpha: _Shares
     beta: _Shares
-    alpha_radius: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-    beta_radius: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-    confidence: _Share
+    alpha_radius: NonNegative
+    beta_radius: NonNegative
+    confidence: Share
 
 
 class _Verdict(_Read):
     finding: Literal["consistent", "inconsistent", "no power"]
-    p_value: _Share
+    p_value: Share
     reason: _Text
 
 
@@ -46,9 +45,9 @@ class Report(_Read):
     """What the page shows of ``reticent.audit/1``."""
 
     design: _Text
-    members: Annotated[int, Field(ge=1)]
-    non_members: Annotated[int, Field(ge=1)]
-    confidence: _Share
+    members: Count
+    non_members: Count
+    confidence: Share
     curve: _Curve
     meta: dict[_Text, str | int | float | bool | None]
     notes: Annotated[list[_Text], Field(max_length=_MOST)]
@@ -61,10 +60,7 @@ def parsed(document: Any) -> Report:
     Raises:
         ArtifactError: it is not; the text names the first key that is wrong.
     """
-    try:
-        report = Report.model_validate(document)
-    except ValidationError as error:
-        raise ArtifactError(inert(f"audit: {first_problem(error)}")) from None
+    report = validated(Report, document, "audit")
     if len(report.curve.alpha) != len(report.curve.beta) or np.any(np.diff(report.curve.alpha) < 0):
         raise ArtifactError("audit: the curve must have as many alphas as betas, in increasing order")
     return report

@@ -67,7 +67,6 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 _LONGEST = 40
 _LONGER = {"attackers": 600, "ledger": 6_000, "policy": 6_000, "pinned": 20_000}
 _LONGEST_ADDRESS = 60_000
-_MOST = MOST_STEPS
 
 PINNED = ("mechanism", "by", *PARAMETERS, "sampler", "selection", "relation", "ledger")
 """What is kept of setting A in a comparison."""
@@ -198,7 +197,7 @@ def sampling_of(state: State) -> tuple[float, int, int | None, int | None]:
     size, batch, epochs = count(state, "dataset_size"), count(state, "batch_size"), number(state, "epochs")
     if batch > size:
         raise ParameterError("batch_size", batch, f"at most the number of records, {size}")
-    return batch / size, steps_in(epochs, batch / size, Sampler(state["sampler"]), most=_MOST), batch, size
+    return batch / size, steps_in(epochs, batch / size, Sampler(state["sampler"]), most=MOST_STEPS), batch, size
 
 
 def adversaries_of(state: State) -> tuple[Adversary, ...]:
@@ -253,7 +252,7 @@ def number(state: State, name: str) -> float:
 def count(state: State, name: str) -> int:
     """A whole number from 1 to a billion from a field."""
     value = _number(name, state[name])
-    if not (1 <= value <= _MOST and value == int(value)):
+    if not (1 <= value <= MOST_STEPS and value == int(value)):
         raise ParameterError(name, state[name], "a whole number from 1 to a billion")
     return int(value)
 

@@ -55,9 +55,9 @@ def risk_command(state: State, answer: Answer) -> str:
     who, run = _answered(state, answer), _one_run(release)
     if not isinstance(run, _Plain):
         words = ["reticent", "risk", "ledger", _FILE, *_who(who), *_relation(relation_of(state)), *_PRIORS]
-        return f"printf %s {shlex.quote(as_text(release))} > {_FILE}\n{_joined(words)}"
+        return f"printf %s {shlex.quote(as_text(release))} > {_FILE}\n{shlex.join(words)}"
     words = ["reticent", "risk", run.name, *_options(run, leave=_implied(run)), *_runs(release)]
-    return _joined([*words, *_who(who), *_relation(relation_of(state)), *_PRIORS])
+    return shlex.join([*words, *_who(who), *_relation(relation_of(state)), *_PRIORS])
 
 
 def _implied(release: Mechanism) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def calibration_command(state: State, found: Sequence[Calibration]) -> str:
     known = [*_options(run, leave=(*searched, "batches_per_epoch")), *_runs(release, leave=searched)]
     shared = ["--target", _target(target), "--unknown", _unknown(unknown, run), *known]
     return "\n".join(
-        _joined(["reticent", "calibrate", run.name, *shared, *_who([c.adversary]), *_relation(relation_of(state))])
+        shlex.join(["reticent", "calibrate", run.name, *shared, *_who([c.adversary]), *_relation(relation_of(state))])
         for c in found
     )
 
@@ -239,7 +239,3 @@ def _imports(release: Mechanism, relation: Neighbouring | None) -> str:
     laws = f"from reticent.pairs import {type(release.runs).__name__}\n" if isinstance(release, Selection) else ""
     names = sorted({*_names(release), *(["Neighbouring"] if relation else [])})
     return f"from reticent.mechanisms import {', '.join(names)}\n{laws}"
-
-
-def _joined(words: Sequence[str]) -> str:
-    return shlex.join(words)

@@ -90,7 +90,7 @@ def mechanism_from_event_json(document: Any, where: str) -> Mechanism:
 
 def event_to_json(event: Any) -> dict[str, Any]:
     """An event tree as JSON data, the inverse of ``mechanism_from_event_json`` up to the mechanism."""
-    fields = {name: _plain(value) for name, value in _fields(event).items()}
+    fields = {field.name: _plain(getattr(event, field.name)) for field in type(event).__attrs_attrs__}
     return {"class_name": type(event).__name__, **fields}
 
 
@@ -100,10 +100,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dp_event.DpEvent):
         return event_to_json(value)
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def _fields(event: Any) -> dict[str, Any]:
-    return {field.name: getattr(event, field.name) for field in type(event).__attrs_attrs__}
 
 
 def _event(document: Any, where: str, depth: int) -> Any:

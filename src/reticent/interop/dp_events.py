@@ -171,7 +171,8 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
         case dp_event.SelfComposedDpEvent(event=inner, count=times):
             yield from _parts(inner, count * _check.count(count=times))
         case dp_event.ComposedDpEvent(events=events):
-            yield from _composed(events, count)
+            for inner in events:  # the curve does not depend on the order: each part repeats in place
+                yield from _parts(inner, count)
         case dp_event.PoissonSampledDpEvent(sampling_probability=rate, event=inner):
             yield from _poisson(_check.fraction(sampling_probability=rate), inner, count)
         case dp_event.SampledWithoutReplacementDpEvent(source_dataset_size=size, sample_size=batch, event=inner):
@@ -224,12 +225,6 @@ def _mixture(event: dp_event.MixtureOfGaussiansDpEvent, count: int) -> DPSGD:
         raise _unsupported(event)
     noise = _number(event.standard_deviation) / float(shifts[1])
     return DPSGD(noise, rate, count, records_per_user=records if records > 1 else None)
-
-
-def _composed(events: list[dp_event.DpEvent], count: int) -> Iterator[Mechanism]:
-    """A sequence run ``count`` times: as the curve does not depend on the order, each part repeats in place."""
-    for event in events:
-        yield from _parts(event, count)
 
 
 def _poisson(rate: float, event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:

@@ -66,22 +66,18 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             model: what ``make_private`` returned. The inputs of its convolutions are looked at from now on: Opacus
                 1.6.0 misreads those that are not in plain order in memory.
         """
+        from reticent.watching.layouts import look_at_layouts
         from reticent.watching.samplers import look_at
 
         if model is not None:
-            self._look_at_model(model)
+            look_at_layouts(model, ghost=hasattr(model, "get_norm_sample"), found=self.add_fault)
+            self._model_seen = True
         seen = look_at(loader)
         once = seen.times_per_epoch == 1
         self.sampler = Sampler.POISSON if seen.drawn is Drawn.POISSON else _IN_PASSES.get(seen.drawn) if once else None
         self.repeats, self.copies = seen.most_uses, seen.copies or 1
         self._batches_per_epoch = seen.batches_per_epoch if self.sampler and self.sampler.in_passes else None
         return seen
-
-    def _look_at_model(self, model: Any) -> None:
-        from reticent.watching.layouts import look_at_layouts
-
-        look_at_layouts(model, ghost=hasattr(model, "get_norm_sample"), found=self.add_fault)
-        self._model_seen = True
 
     def add_fault(self, fault: Fault) -> None:
         """Keep what is wrong with the run; ``get_epsilon`` warns about it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from reticent.mechanisms.gradients import Gradients
@@ -28,53 +29,58 @@ _BY_KIND = {
 _PASSES = (Drawn.SHUFFLED, Drawn.IN_ORDER, Drawn.RANDOM_ALLOCATION)
 
 
-def _cases(run: PublicWatchedRun) -> dict[Fault, bool]:
-    """Every fault that follows from other facts, and whether it does."""
-    sampler, clipping = run.sampler, run.clipping
-    planned = run.steps if run.planned is None else run.planned.steps
-    return {
-        **{fault: sampler.drawn is kind for kind, fault in _BY_KIND.items()},
-        Fault.MIXES_RECORDS: bool(run.mixing_layers),
-        Fault.UNKNOWN_CLIPPING: clipping.kind == "unknown",
-        Fault.NO_NOISE: any(segment.noise_multiplier == 0.0 for segment in run.segments),
-        Fault.ACCUMULATION: any(segment.batches > 1 for segment in run.segments),
-        Fault.ADAPTIVE_COUNT: clipping.kind == "adaptive",
-        Fault.SEEDED_NOISE: run.randomness is Randomness.OF_PROGRAM,
-        Fault.INSECURE_GENERATOR: run.randomness is Randomness.DEFAULT,
-        Fault.DECLARED: Source.DECLARED in (sampler.source, clipping.source),
-        Fault.SIZE_PUBLIC: sampler.dataset_size is not None,
-        Fault.ENDED_EARLY: run.weights_sha256 is None,
-        Fault.STOPPED_BEFORE_PLAN: run.steps < planned,
-        Fault.MORE_THAN_PLANNED: run.steps > planned,
-        Fault.DROP_LAST: sampler.drop_last is True,
-        Fault.CHANGED_CLIP_NORM: clipping.smallest != clipping.largest,
-        Fault.CHANGED_NOISE: _differ([s.noise_multiplier for s in run.segments])
-        or _differ([s.sample_rate or 0.0 for s in run.segments]),
-        Fault.REPEATED_RECORDS: (sampler.copies or 1) > 1,
-    }
-
-
 def _differ(values: list[float]) -> bool:
     """Whether they are not all one number, but for the rounding of a computer."""
     return max(values) > min(values) * (1.0 + 1e-9)
 
 
+def _more_than_planned(run: PublicWatchedRun) -> int:
+    """Steps, less those that were planned."""
+    return run.steps - (run.steps if run.planned is None else run.planned.steps)
+
+
+_CASES: dict[Fault, Callable[[PublicWatchedRun], bool]] = {
+    **{fault: lambda run, kind=kind: run.sampler.drawn is kind for kind, fault in _BY_KIND.items()},  # type: ignore[misc]
+    Fault.MIXES_RECORDS: lambda run: bool(run.mixing_layers),
+    Fault.UNKNOWN_CLIPPING: lambda run: run.clipping.kind == "unknown",
+    Fault.NO_NOISE: lambda run: any(segment.noise_multiplier == 0.0 for segment in run.segments),
+    Fault.ACCUMULATION: lambda run: any(segment.batches > 1 for segment in run.segments),
+    Fault.ADAPTIVE_COUNT: lambda run: run.clipping.kind == "adaptive",
+    Fault.SEEDED_NOISE: lambda run: run.randomness is Randomness.OF_PROGRAM,
+    Fault.INSECURE_GENERATOR: lambda run: run.randomness is Randomness.DEFAULT,
+    Fault.DECLARED: lambda run: Source.DECLARED in (run.sampler.source, run.clipping.source),
+    Fault.SIZE_PUBLIC: lambda run: run.sampler.dataset_size is not None,
+    Fault.ENDED_EARLY: lambda run: run.weights_sha256 is None,
+    Fault.STOPPED_BEFORE_PLAN: lambda run: _more_than_planned(run) < 0,
+    Fault.MORE_THAN_PLANNED: lambda run: _more_than_planned(run) > 0,
+    Fault.DROP_LAST: lambda run: run.sampler.drop_last is True,
+    Fault.CHANGED_CLIP_NORM: lambda run: run.clipping.smallest != run.clipping.largest,
+    Fault.CHANGED_NOISE: lambda run: (
+        _differ([s.noise_multiplier for s in run.segments]) or _differ([s.sample_rate or 0.0 for s in run.segments])
+    ),
+    Fault.REPEATED_RECORDS: lambda run: (run.sampler.copies or 1) > 1,
+}
+"""Every fault that follows from other facts, and when it does."""
+
+
+def only_seen(fault: Fault) -> bool:
+    """Whether a fault follows from no other fact of the ledger: the loop saw it."""
+    return fault not in _CASES
+
+
 def seen_faults(run: PublicWatchedRun) -> int:
     """How many of the faults follow from no other fact of the ledger: the loop saw them."""
-    follow = _cases(run)
-    return sum(fault not in follow for fault in run.faults)
+    return sum(map(only_seen, run.faults))
 
 
 def demanded_faults(run: PublicWatchedRun) -> tuple[Fault, ...]:
     """The faults that follow from the other facts, in the order of their type."""
-    found = _cases(run)
-    return tuple(fault for fault in Fault if found.get(fault))
+    return tuple(fault for fault in Fault if not only_seen(fault) and _CASES[fault](run))
 
 
 def _faults(run: PublicWatchedRun) -> Found:
-    of_each = [_cases(one) for one in (*run.earlier, run)]  # a ledger has the faults of those that it continues
-    for fault in of_each[-1]:
-        follows = any(cases[fault] for cases in of_each)
+    for fault, case in _CASES.items():
+        follows = any(map(case, (*run.earlier, run)))  # a ledger has the faults of those that it continues
         if follows and fault not in run.faults:
             yield "faults", f"lacks {fault.value}, which the facts of the run demand"
         if not follows and fault in run.faults:

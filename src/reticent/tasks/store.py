@@ -93,15 +93,6 @@ class Store:
             raise ArtifactError(f"{path}: is not a manifest of the form {_MANIFEST_SCHEMA}")
         return manifest["plan"]
 
-    def write_manifest(self, plan: Mapping[str, Any]) -> None:
-        """Record the plan; only the process that holds the directory may.
-
-        Raises:
-            ArtifactError: another process holds it.
-        """
-        with self.exclusive(plan):
-            pass
-
     @contextlib.contextmanager
     def exclusive(self, plan: Mapping[str, Any] | None = None) -> Iterator[None]:
         """Hold the directory for handing out work; the kernel releases it even after a kill.
