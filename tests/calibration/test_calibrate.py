@@ -181,7 +181,6 @@ def test_whole_numbers_are_found_in_few_claims(flip_probability, allowed) -> Non
     assert found.achieved.value <= allowed < WorstCase().assess(following).measure(Advantage(allowed).measure).value
 
 
-
 def test_sample_rate_is_the_largest_that_is_safe() -> None:
     answer = calibrate(RUN, SampleRate(), Advantage(0.1))
     above = WorstCase().assess(SampleRate().put(RUN, answer.value * (1 + 2e-4))).measure(Advantage(0.1).measure)
