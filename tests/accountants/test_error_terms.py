@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import erf
+from scipy.stats import binom
 
 from reticent.accountants import _power, advantage_alone, affinity, bounds, cut_moments, lattice
 from reticent.accountants._power import GridStep, Tilted
@@ -44,10 +45,35 @@ def test_power_bounds_its_rounding():
     exact = np.ones(1)
     for _ in range(12):
         exact = np.convolve(exact, weights)
-    part = GridStep(np.arange(4), weights / 16.0, np.zeros(4), 12)
-    found, rounding = _power.power([part], 64, 0)
+    part = GridStep((np.arange(4),), weights / 16.0, np.zeros(4), 12)
+    found, rounding = _power.power([part], (64,), (0,))
     off = float(np.abs(found[: len(exact)] - exact / 16.0**12).sum() + found[len(exact) :].sum())
     assert 0.0 < off <= rounding < 1e-11
+
+
+def test_powers_of_many_copies_keep_their_phases():
+    """A million copies turn a phase 5e5 times; the law is binomial."""
+    part = GridStep((np.arange(2),), np.array([0.7, 0.3]), np.zeros(2), 10**6)
+    found, rounding = _power.power([part], (2**15,), (3 * 10**5 - 2**14,))
+    off = float(np.abs(found - binom.pmf(3 * 10**5 + np.arange(-(2**14), 2**14), 10**6, 0.3)).sum())
+    assert 0.0 < off <= rounding < 1e-7
+
+
+def test_powers_along_two_axes_bound_their_rounding():
+    """Each axis is cyclic by itself. Against exact sums of integer weights: rows of a polynomial in two variables."""
+    weights = np.array([[3.0, 0.0, 2.0], [1.0, 5.0, 5.0]])
+    exact, (rows, columns) = np.ones((1, 1)), (10, 24)
+    for _ in range(8):
+        grown = np.zeros(np.add(exact.shape, (1, 2)))
+        for (i, j), weight in np.ndenumerate(weights):
+            grown[i : i + exact.shape[0], j : j + exact.shape[1]] += weight * exact
+        exact = grown
+    index = np.indices(weights.shape).reshape(2, -1) - np.array([[0], [2]])
+    part = GridStep((index[0], index[1]), weights.ravel() / 16.0, np.zeros(6), 8)
+    found, rounding = _power.power([part], (rows, columns), (0, -16))
+    wanted = np.zeros((rows, columns))
+    wanted[: exact.shape[0], : exact.shape[1]] = exact / 16.0**8
+    assert 0.0 < float(np.abs(found - wanted.ravel()).sum()) <= rounding < 1e-11
 
 
 def test_a_long_sum_over_frequencies_counts_its_roundings():

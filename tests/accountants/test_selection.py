@@ -13,7 +13,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from reticent.accountants import compose, mu_limits
-from reticent.accountants.selection import _losses
+from reticent.accountants.selection import _gained, _losses
 from reticent.accountants.steps import Known
 from reticent.adversaries import WorstCase
 from reticent.certificates.sentences import persons
@@ -262,6 +262,12 @@ def test_a_threshold_beside_zero_is_none() -> None:
         assert 0.0 in losses
         assert [losses[0], losses[-1]] == [-back, ahead]
         assert np.diff(losses).min() > 1e-10
+
+
+def test_slopes_at_which_a_cell_gains_nothing_are_left_out() -> None:
+    slopes, gain = np.array([1.0, 2.0, 3.9, 4.1, 8.0]), np.array([1.0, 2.0])
+    assert _gained([(0.5 * gain, np.array([0.5, 0.5])), (gain, np.array([0.5, 0.5]))], slopes) == 3
+    assert _gained([(gain, np.array([0.0, 0.5]))], slopes) == 5
 
 
 def test_what_is_refused() -> None:

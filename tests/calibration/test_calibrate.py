@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -27,7 +28,7 @@ from reticent.calibration import (
 )
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, RandomisedResponse
 
 RUN = DPSGD(1.0, 0.01, 1000)
 TARGETS = [
@@ -169,6 +170,15 @@ def test_whole_numbers_stop_just_before_the_edge(run, unknown, target: Target) -
     following = WorstCase().assess(unknown.put(run, answer.value + 1)).measure(target.measure)
     assert not target.met_by(following.value)
     assert answer.mechanism == unknown.put(run, int(answer.value))
+
+
+@pytest.mark.parametrize(("flip_probability", "allowed"), [(0.49, 0.2), (0.4999, 0.1)])
+def test_whole_numbers_are_found_in_few_claims(flip_probability, allowed) -> None:
+    """Far from the start, and nothing steers: 16 and 38 claims where the search doubled its steps and halved."""
+    found = calibrate(RandomisedResponse(flip_probability), Steps(), Advantage(allowed))
+    following = replace(found.mechanism, releases=round(found.value) + 1)
+    assert found.evaluations <= 10
+    assert found.achieved.value <= allowed < WorstCase().assess(following).measure(Advantage(allowed).measure).value
 
 
 def test_sample_rate_is_the_largest_that_is_safe() -> None:

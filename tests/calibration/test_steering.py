@@ -8,12 +8,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from reticent.adversaries import Adversary, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Adversary, Method, Mixed, Relaxed, WorstCase
 from reticent.adversaries.relaxed.sign import sign_at_most
-from reticent.calibration import Advantage, EpsilonAtDelta, NoiseMultiplier, Target, TprAtFpr, calibrate
+from reticent.calibration import Advantage, EpsilonAtDelta, NoiseMultiplier, NoiseScale, Target, TprAtFpr, calibrate
+from reticent.calibration.claims import Attack
 from reticent.calibration.estimates import _chained, _epsilon
 from reticent.calibration.search import Edge
 from reticent.calibration.solve import _Search
+from reticent.calibration.steer import steering
 from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Neighbouring
 
@@ -111,3 +113,14 @@ def test_two_steps_of_an_estimate_are_a_chain() -> None:
     both = _chained(delta)(np.array([0.0, 1.0]))
     assert both[0] == pytest.approx(2.0 * float(delta(0.0)), rel=1e-12, abs=0)
     assert both[1] == pytest.approx(float(GaussianTradeOff(1.0).delta(1.0)), rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("who", [WorstCase(), Relaxed(), Relaxed(dimension=30)], ids=["worst", "sign", "dimension"])
+def test_a_factor_on_the_noise_is_steered_as_the_noise_is(who: Adversary) -> None:
+    """Of one run; without an estimate the search claimed nine curves."""
+    target, attack = Advantage(0.1), Attack(who, ADD, Method.EXACT)
+    run = DPSGD(2.0, 0.05, 40)
+    factor, noise = (steering(run, unknown, target, attack) for unknown in (NoiseScale(), NoiseMultiplier()))
+    assert factor is not None
+    assert noise is not None
+    assert factor(0.7) == pytest.approx(noise(1.4), rel=1e-9, abs=0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from reticent.stopping import checkpoint
 
 _SHORTER, _SHORTEST = 0.3, 0.03  # shares of the planned exponent that are tried after it
 _OF_LARGEST = 0.1  # the cap on the second, over that on the first
+_BLOCK = 2**14  # frequencies at once
 _LEAST = 1e-304  # instead of a transform that is 0
 _NEGLIGIBLE = -32.0  # log of a mass outside the window that no smaller exponent is tried for
 
@@ -21,20 +24,20 @@ class GridStep:
     """One kind of step on the grid: where its masses lie, and how often it runs.
 
     Attributes:
-        index: grid points, integers.
+        index: grid points, integers: an array for each axis of the grid.
         weights: masses >= 0, not necessarily 1 in total.
         exponents: size of the exponent behind each weight: its relative error is (2 + exponent) eps.
         count: how many independent copies are added.
     """
 
-    index: np.ndarray
+    index: tuple[np.ndarray, ...]
     weights: np.ndarray
     exponents: np.ndarray
     count: int
 
 
-def power(parts: Sequence[GridStep], points: int, first: int) -> tuple[np.ndarray, float]:
-    """(masses of the sum on ``points`` grid points from ``first``, cyclic; bound on the sum of their errors).
+def power(parts: Sequence[GridStep], shape: tuple[int, ...], first: tuple[int, ...]) -> tuple[np.ndarray, float]:
+    """(masses of the sum on a grid from ``first``, cyclic along each axis, flat; bound on the sum of their errors).
 
     Each measure is written as its largest mass times 1 + (the transform of the rest over it), moved to
     index 0: what is nearly an atom then costs no rounding. Errors are bounded per frequency and summed in
@@ -42,38 +45,66 @@ def power(parts: Sequence[GridStep], points: int, first: int) -> tuple[np.ndarra
 
     Args:
         parts: kinds of steps.
-        points: of the grid.
-        first: index of its first point.
+        shape: points of the grid along each axis.
+        first: index of its first point along each axis.
     """
     checkpoint()
-    log_size, phase, relative = np.zeros((3, points // 2 + 1))
-    peak, scaling, log_scale = 0, 0.0, 0.0
+    points, fft, axes = math.prod(shape), _transforms(shape), tuple(range(len(shape)))
+    half = *shape[:-1], shape[-1] // 2 + 1
+    log_size, phase, relative = np.zeros((3, math.prod(half)))
+    peak, scaling, log_scale = -np.array(first), 0.0, 0.0
     fft_error = 8 * EPS * np.log2(points)
     for part in parts:
-        index, weights, exponents, count = part.index, part.weights, part.exponents, part.count
+        weights, exponents, count = part.weights, part.exponents, part.count
         top = int(np.argmax(weights))
         rest = weights / weights[top]
         rest[top] = 0.0
-        image = np.fft.rfft(np.bincount((index - index[top]) % points, rest, minlength=points))
-        own_size, own_phase, inverse = _logarithm(image)
-        log_size += count * (own_size - own_size[0])
-        phase += np.fmod(count * own_phase, 2 * np.pi)
+        place = np.ravel_multi_index([axis - axis[top] for axis in part.index], shape, mode="wrap")
+        image = fft.rfftn(np.bincount(place, rest, minlength=points).reshape(shape)).ravel()
+        whole = float(_logarithm(image[:1])[0][0])
         error = fft_error * rest.sum() + 4 * EPS * float(rest @ (2.0 + exponents + exponents[top]))
-        logarithm = np.abs(own_size) + own_size[0] + np.abs(own_phase)
-        relative += count * (np.log1p(error * inverse) + 4 * EPS * logarithm)
-        log_scale += count * (np.log(weights[top]) + own_size[0])
-        scaling += 4 * EPS * count * (2.0 + exponents[top] + abs(np.log(weights[top])) + own_size[0])
-        peak += count * int(index[top])
+        for block in _blocks(image):
+            own_size, own_phase, inverse = _logarithm(image[block])
+            log_size[block] += count * (own_size - whole)
+            phase[block] += _reduced(own_phase, count)
+            logarithm = np.abs(own_size) + whole + np.abs(own_phase)
+            relative[block] += count * (np.log1p(error * inverse) + 4 * EPS * logarithm)
+        log_scale += count * (np.log(weights[top]) + whole)
+        scaling += 4 * EPS * count * (2.0 + exponents[top] + abs(np.log(weights[top])) + whole)
+        peak += count * np.array([axis[top] for axis in part.index])
     checkpoint()
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows makes the rounding infinite, or none at all
-        size, scale = np.exp(log_size), np.exp(log_scale)
-        turned = np.empty(len(size), dtype=complex)
-        turned.real, turned.imag = size * np.cos(phase), size * np.sin(phase)
-        mass = np.fft.irfft(turned, points) * scale
-        # |prod(z + e) - prod z| <= prod |z| (prod (1 + e/|z|) - 1), frequency by frequency, then the inverse transform.
-        spread = size * (np.expm1(np.minimum(relative, OVERFLOW)) + 2.0 * fft_error)
-        rounding = scale * (np.sqrt(2.0 * float(spread @ spread)) + np.expm1(scaling))
-    return np.maximum(np.roll(mass, (peak - first) % points), 0.0), float(rounding)
+        squares, scale, turned = 0.0, np.exp(log_scale), np.empty(len(phase), dtype=complex)
+        for block in _blocks(turned):
+            size = np.exp(log_size[block])
+            turned.real[block], turned.imag[block] = size * np.cos(phase[block]), size * np.sin(phase[block])
+            # |prod(z + e) - prod z| <= prod |z| (prod (1 + e/|z|) - 1), frequency by frequency; then back.
+            spread = size * (np.expm1(np.minimum(relative[block], OVERFLOW)) + 2.0 * fft_error)
+            squares += float(spread @ spread)
+        mass = fft.irfftn(turned.reshape(half), shape, axes) * scale
+        rounding = scale * (np.sqrt(2.0 * squares) + np.expm1(scaling))
+    return np.maximum(np.roll(mass, peak % shape, axes), 0.0).ravel(), float(rounding)
+
+
+def _blocks(values: np.ndarray) -> Iterator[slice]:
+    """Parts that the cache of a processor holds."""
+    return (slice(start, start + _BLOCK) for start in range(0, len(values), _BLOCK))
+
+
+def _transforms(shape: tuple[int, ...]) -> ModuleType:
+    """The library that is faster for so many axes."""
+    if len(shape) == 1:
+        return np.fft
+    import scipy.fft  # costly to import, and only several axes ask for it
+
+    return scipy.fft
+
+
+def _reduced(phase: np.ndarray, count: int) -> np.ndarray:
+    """``count`` phases, less whole turns: three roundings of the product, as a remainder takes ten times as long."""
+    turns = phase * (count / (2.0 * math.pi))
+    turns -= np.rint(turns)
+    return turns * (2.0 * math.pi)
 
 
 def _logarithm(image: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -68,7 +68,7 @@ def compose(release: Release, neighbouring: Neighbouring) -> Enclosure:
 
 def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enclosure:
     """``one_direction``, symmetrised: whichever of the two data sets is the true one."""
-    found = one_direction(noisy, unseen, either_shows)
+    found = one_direction(noisy, unseen, either_shows=either_shows)
     above, below = found.pessimistic, found.optimistic
     if not noisy or unseen == -math.inf:
         return found

@@ -314,10 +314,10 @@ def _convolved(
         index = cells.first + np.arange(len(mass))
         losses = cells.centre + plan.spacing * index
         weights = mass * np.exp(tilt * losses)
-        on_grid.append(GridStep(index, weights, np.abs(tilt * losses), cells.count))
+        on_grid.append(GridStep((index,), weights, np.abs(tilt * losses), cells.count))
         tilted.append(Tilted(losses, weights, cells.count))
     first = plan.start - offset  # of the window, before the offset is added
-    mass, rounding = power(on_grid, plan.points, first)
+    mass, rounding = power(on_grid, (plan.points,), (first,))
     low = plan.offset + plan.spacing * first
     largest = _LARGEST_EXPONENT / (plan.spacing * plan.points)
     side = planned if tilt > 0.0 else -planned

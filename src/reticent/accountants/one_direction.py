@@ -16,7 +16,7 @@ from reticent.curves.polygon import NO_RISK, Polygon, hull
 
 
 @lru_cache(maxsize=8)  # the worst case, and whoever lacks a sign far out
-def one_direction(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enclosure:
+def one_direction(noisy: tuple[Step, ...], unseen: float, *, either_shows: bool) -> Enclosure:
     """The curve of these steps, and of noiseless ones that show nothing with log probability ``unseen``.
 
     Args:

@@ -12,7 +12,7 @@ Both ends are dynamic programmes: from above on a tangent polygon of the run, fr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -191,6 +191,14 @@ def _largest(run: TradeOff) -> float:
     return float(_SCALES[int(np.argmax(settled))]) if np.any(settled) else float(_SCALES[-1])
 
 
+def _gained(planes: Sequence[tuple[np.ndarray, np.ndarray]], slopes: np.ndarray) -> int:
+    """How many of the slopes, which grow, leave a gain above a loss at some place."""
+    if any(np.any(loss <= 0.0) for _, loss in planes):
+        return len(slopes)
+    most = float(np.max([np.max(gain / loss) for gain, loss in planes]))  # what is no number counts as all slopes
+    return int(np.searchsorted(slopes, most * (1.0 + _ACCURACY.rounding), side="right"))
+
+
 def _levels(runs: Runs) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities up to 1/2 between which F' changes by about one factor, and the distance at each."""
     fine = np.concatenate([[0.0], np.geomspace(1e-9, 0.5, 2000)])
@@ -259,17 +267,21 @@ class _Cells:
         rest, best = np.zeros((count, len(slopes))), np.zeros(len(slopes))  # rest: v1 in this cell or below
         space = np.empty((2, count + 1, len(slopes)))
         for cell in range(count - 1, -1, -1):
-            total, value, last = np.zeros((cell + 1, len(slopes))), space[0, : cell + 2], space[1, : cell + 1]
-            for gain, loss in self._planes(runs, cell):
-                np.subtract(gain[:, None], np.multiply.outer(loss, slopes, out=value), out=value)
+            planes = list(self._planes(runs, cell))
+            some = _gained(planes, slopes)  # at steeper slopes this cell adds nothing
+            rest, steep = rest[: cell + 1], slopes[:some]
+            value, last = space[0, : cell + 2, :some], space[1, : cell + 1, :some]
+            total = np.zeros((cell + 1, some))
+            for gain, loss in planes:
+                np.subtract(gain[:, None], np.multiply.outer(loss, steep, out=value), out=value)
                 np.maximum(value, 0.0, out=value)
-                np.add(value[1:], rest[: cell + 1], out=last)  # at the upper end of the cell that v1 is in
-                value[:-1] += rest[: cell + 1]
-                value[-1] += rest[cell]
+                np.add(value[1:], rest[:, :some], out=last)  # at the upper end of the cell that v1 is in
+                value[:-1] += rest[:, :some]
+                value[-1] += rest[cell, :some]
                 reached = np.maximum.accumulate(value, axis=0, out=value)
                 total += 0.5 * np.maximum(reached[:-1], last, out=last)
-            rest = total
-            best = np.maximum(best, total[-1])
+            rest[:, :some] = total
+            best = np.maximum(best, rest[-1])
             checkpoint()
         return best
 

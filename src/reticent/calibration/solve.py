@@ -24,6 +24,7 @@ _UNSURE, _MOST_OFFSET = 0.02, 0.6  # of a step: by how much more it is made safe
 _STEERING = 2e-6
 _MAX_CLAIMS = 30
 _HURRIED = 4  # claims after which a search that did not settle halves
+_FURTHEST = 3.0  # step of the log of a whole number
 _UNMET = 1e-15  # least gap of a claim that misses the target
 _CERTAIN = 1.0 - 1e-15  # squared advantage that is inverted, at most
 _STEERED = 1e-3  # gap of an estimate at its root: a larger one is a step between two estimates
@@ -284,26 +285,29 @@ class _Search:
         return 0.5 * (edge.safe[0] + edge.unsafe[0]) if turn % 3 == 2 else u
 
     def whole(self) -> tuple[float, Interval, float]:
-        """The answer for whole numbers: the last that meets the target, its successor does not."""
+        """The answer for whole numbers: the last that meets the target, its successor does not.
+
+        By secants; steps into what was not seen yet double at least, and a bracket is halved every third time.
+        """
         ends = self.unknown.ends(self.mechanism)
         low, high = float(math.ceil(ends[0])), float(math.floor(ends[1]))
-        if not self._meets(low):
+        u, slope = self.steered()
+        edge, guess = Edge(self.gap, self.low, self.high, 0.0), min(max(float(math.floor(math.exp(u))), low), high)
+        safe, unsafe, step = low - 1.0, high + 1.0, 1.0
+        while unsafe - safe > 1.0:
+            gap = edge.probe(math.log(guess))
+            slope = edge.last_slope(slope)
+            safe, unsafe = (guess, unsafe) if gap <= 0.0 else (safe, guess)
+            both = safe >= low and unsafe <= high
+            near = guess * math.exp(min(max(-gap / slope, -_FURTHEST), _FURTHEST))
+            if both and len(edge.seen) % 3 == 0:
+                near = 0.5 * (safe + unsafe)
+            elif not both:
+                near, step = (max if gap <= 0.0 else min)(near, guess + math.copysign(step, -gap)), 2.0 * step
+            guess = min(max(float(math.floor(near)), safe + 1.0), unsafe - 1.0)
+        if safe < low:
             self._unreachable(low)
-        guess = min(max(float(math.floor(math.exp(self.steered()[0]))), low), high)
-        safe, unsafe, step = low, math.inf, 1.0
-        while safe < high and unsafe - safe > 1.0:
-            if self._meets(guess):
-                safe, guess = guess, min(guess + step, high)
-            else:
-                unsafe, guess = guess, max(guess - step, low)
-            step *= 2.0
-            if not safe < guess < unsafe:
-                guess = math.floor(0.5 * (safe + min(unsafe, high + 1.0)))
-                guess = guess if guess > safe else min(safe + 1.0, high)
         return safe, self.claim(safe), 0.0 if safe >= high else 1.0 / safe
-
-    def _meets(self, value: float) -> bool:
-        return self.target.met_by(self.claim(value).value)
 
     def _unreachable(self, value: float) -> None:
         raise UnreachableError(self.unknown, self.target, value, self.claim(value).value)

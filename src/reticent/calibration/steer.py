@@ -104,7 +104,7 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
         if not (sampled and isinstance(who, Relaxed)) or attack.neighbouring is Neighbouring.REPLACE:
             return None
         return lambda x: schedule_log_mu(target, unknown.put(mechanism, x), attack.neighbouring)
-    if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON) or isinstance(unknown, NoiseScale):
+    if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON):
         return None
     form = attack.formula(unknown.put(mechanism, 1.0)) if unknown.whole else None
     if form is not None:
@@ -129,6 +129,8 @@ def _tried(unknown: Unknown, mechanism: DPSGD, value: float) -> Tried:
     match unknown.name:
         case "noise_multiplier":
             noise = value
+        case "noise_scale":
+            noise *= value
         case "sample_rate":
             rate = min(value, 1.0)
         case "batch_size":

@@ -5,6 +5,7 @@ Theorem: RETICENT:common-sign.
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from pathlib import Path
@@ -13,9 +14,10 @@ import numpy as np
 import pytest
 
 from reticent.accountants import compose
+from reticent.accountants.steps import steps_of
 from reticent.adversaries import Relaxed
 from reticent.adversaries.relaxed.norm_only_curves import norm_only
-from reticent.adversaries.relaxed.sign import common_sign, relaxed_dpsgd, transform
+from reticent.adversaries.relaxed.sign import common_sign, join, relaxed_dpsgd, transform
 from reticent.adversaries.relaxed.sign import lattice as lattice_route
 from reticent.curves import RelaxedGaussianTradeOff, Subsampled
 from reticent.errors import NumericalError, UnsupportedError
@@ -213,3 +215,13 @@ def test_where_no_route_fits_the_answer_is_wide_and_says_why(monkeypatch) -> Non
     assert wide.optimistic.delta(0.01) < fine.optimistic.delta(0.01)
     for cached in (common_sign, relaxed_dpsgd):
         cached.cache_clear()
+
+
+def test_the_worst_case_is_composed_once(monkeypatch) -> None:
+    """Far out it bounds the sign, and the attacker is compared with it. A cache keeps calls spelt otherwise apart."""
+    module, composed = importlib.import_module("reticent.accountants.one_direction"), []
+    monkeypatch.setattr(module, "enclose", lambda *asked, f=module.enclose: composed.append(asked) or f(*asked))
+    run = DPSGD(0.93, 0.0123, 210)  # asked nowhere else
+    compose(run, Neighbouring.ADD_REMOVE)
+    join._coarse(join._kinds([run])[0], steps_of(run, Neighbouring.ADD_REMOVE)[0])
+    assert len(composed) == 1

@@ -188,16 +188,12 @@ def _thresholds(ratio: np.ndarray, absent: np.ndarray, present: np.ndarray, coun
 
 
 def _composed(plan: _PlaneLattice, laws: Sequence[_PlaneLaw], masses: Sequence[np.ndarray]) -> _Composed:
-    """Masses of the sum on the window, row by row, and a bound on the sum of errors, wrap-around included.
-
-    The two indices are packed into one: the second one's sum stays inside its window, so nothing carries.
-    """
+    """Masses of the sum on the window, row by row, and a bound on the sum of errors, wrap-around included."""
     parts = []
     for kind, law, mass in zip(plan.kinds, laws, masses, strict=True):
         exponents = np.abs(plan.a.pitch * law.i) + np.abs(plan.b.pitch * law.j) + 2.0 * abs(kind.centre)
-        parts.append(GridStep(law.i * plan.b.size + law.j, mass, exponents, kind.steps))
-    points = plan.a.size * plan.b.size
-    composed, slack = power(parts, points, plan.a.first * plan.b.size + plan.b.first)
+        parts.append(GridStep((law.i, law.j), mass, exponents, kind.steps))
+    composed, slack = power(parts, (plan.a.size, plan.b.size), (plan.a.first, plan.b.first))
     for indices, window in (([law.i for law in laws], plan.a), ([law.j for law in laws], plan.b)):
         pitch = window.pitch
         axes = [
@@ -207,7 +203,8 @@ def _composed(plan: _PlaneLattice, laws: Sequence[_PlaneLaw], masses: Sequence[n
         largest = _LARGEST_TILT / (pitch * window.size)
         slack += outside(axes, pitch * window.first, window.size, pitch, (window.up, window.down), largest)
     if not slack < _MOST_SLACK:
-        raise NumericalError(f"sign lattice of {points} points: rounding and wrap-around {slack:.1e}")
+        points = f"{plan.a.size} x {plan.b.size} points"
+        raise NumericalError(f"sign lattice of {points}: rounding and wrap-around {slack:.1e}")
     return composed, slack
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from reticent.adversaries.relaxed.sign.noise import Kinds
-from reticent.curves._logs import LOG_2
+from reticent.curves._logs import LOG_2, TINY
 from reticent.errors import NumericalError
 
 _ROWS, _COLUMNS = 256, 2048  # of the lattice, in a and in b: the ratio e^b cosh a moves by tanh a only as a does
@@ -68,12 +68,19 @@ def _sum(kinds: Kinds) -> tuple[np.ndarray, np.ndarray]:
     ]
     image = np.ones((_ROWS, _COLUMNS // 2 + 1), dtype=complex)
     for a, b, mass, steps in laws:
-        image *= np.fft.rfft2(_spread(a / windows[0][1], b / windows[1][1], mass)) ** steps
+        image *= _raised(np.fft.rfft2(_spread(a / windows[0][1], b / windows[1][1], mass)), steps)
     total = np.fft.irfft2(image, (_ROWS, _COLUMNS))
     a, b = (pitch * (first + np.arange(size)) for (first, pitch), size in zip(windows, total.shape, strict=True))
     total = np.roll(total, [-first for first, _ in windows], axis=(0, 1))
     size = np.abs(a)[:, None]
     return (b + centre + size + np.log1p(np.exp(-2.0 * size)) - LOG_2).ravel(), total.ravel()
+
+
+def _raised(image: np.ndarray, steps: int) -> np.ndarray:
+    """``image`` to a power: a third of the time that complex powers take."""
+    size, phase = np.log(np.maximum(np.abs(image), TINY)), np.angle(image)
+    raised: np.ndarray = np.exp(steps * (size + 1j * phase))
+    return raised
 
 
 def _window(laws: list[tuple[np.ndarray, np.ndarray, int]], size: int) -> tuple[int, float]:
