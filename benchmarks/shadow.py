@@ -9,7 +9,6 @@ of ten epochs is run once, through tasks and run directory, for its time and mem
 from __future__ import annotations
 
 import resource
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -170,7 +169,7 @@ def whole_row() -> Row:
 
 def rows() -> list[Row]:
     """Memory first, so that the peak is that of the work itself."""
-    table = [] if "--ratios-only" in sys.argv else [whole_row()]
+    table = [whole_row()]
     for threads in (1, 2):
         alone = threads == 1
         table.append(ratio_row("batched products", StackedMLP, 4.0, threads, 6.0 if alone else None))
