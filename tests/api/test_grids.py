@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
 import reticent as rt
 from reticent.errors import ArtifactError, ParameterError
 from reticent.tasks import Local
+from tests.certificates.ledgers import poisson
 
 RELEASES = [rt.DPSGD(noise, 0.01, steps) for noise in (0.8, 2.0) for steps in (1, 100)]
 
@@ -22,6 +24,14 @@ def test_each_row_is_what_assess_says_of_that_release():
     for ours, one in zip(grid.rows(), alone, strict=True):
         assert ours[5:] == pytest.approx(one[3:], rel=1e-12, abs=0)
     assert grid.ways(grid.rows()[1])[4:] == [None, True, True, True, True]
+
+
+def test_relation_and_method_reach_the_workers():
+    how = {"neighbouring": "replace", "method": "clt"}
+    grid, alone = rt.assess_each(RELEASES[:1], "membership", **how), rt.assess(RELEASES[0], "membership", **how)
+    for ours, one in zip(grid.rows(), alone.rows(), strict=True):
+        assert ours[1:4] == one[:3]
+        assert ours[4:] == pytest.approx(one[3:], rel=1e-12, abs=0)
 
 
 def test_two_processes_give_the_numbers_of_one_and_a_folder_keeps_them(tmp_path):
@@ -42,6 +52,14 @@ def test_all_attackers_of_releases_of_several_kinds_and_infinite_numbers():
     assert {row[0] for row in grid.rows()} == {one.title() for one in map(rt.assess, grid.mechanisms)}
     assert math.isinf(grid.rows()[-1][-1]) or grid.rows()[-1][-1] > 1e5
     assert grid.documents[1].skipped
+    assert {note.split(" left out: ")[0] for note in grid.notes()} >= set(grid.documents[1].skipped)
+
+
+def test_a_ledger_is_not_answered_without_what_it_saw():
+    """Its mechanism alone would be answered where ``assess`` refuses, or says who vouches for a condition."""
+    for ledger in (poisson(), SimpleNamespace(mechanism=lambda: RELEASES[0])):
+        with pytest.raises(ParameterError, match=r"rt\.assess answers a ledger"):
+            rt.assess_each([RELEASES[0], ledger])
 
 
 def test_mistakes_end_in_one_line(tmp_path):

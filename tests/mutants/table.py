@@ -701,4 +701,9 @@ MUTANTS = (
     Mutant("watch: hooks in the file of a model", "reticent/watching/hooks.py", "    def __reduce__(self)", "    def reduce(self)", USERS + "::TestFilesOfTheModel"),
     Mutant("watch: a schedule behind a wrapper", "reticent/watching/schedules.py", "innermost(self.optimizer) is one", "self.optimizer is one", USERS + "::test_a_learning_rate_that_follows_a_metric_through_the_wrapper_of_a_trainer"),
     Mutant("watch: faults that follow are counted as seen", "reticent/watching/recorder.py", "sum(map(only_seen, self._faults))", "len(self._faults)", USERS + "::test_a_loop_that_mixes_records_by_hand_ends_in_a_certificate"),
+    Mutant("grid: a ledger without what it saw", "reticent/api/grids.py", "if not isinstance(one, Mechanism):", "if not hasattr(one, 'mechanism') and not isinstance(one, Mechanism):", "tests/api/test_grids.py::test_a_ledger_is_not_answered_without_what_it_saw"),
+    Mutant("grid: one relation for all", "reticent/api/grids.py", "None if relation is None else relation.value", "None", "tests/api/test_grids.py::test_relation_and_method_reach_the_workers"),
+    Mutant("grid: the method that is usual", "reticent/api/grids.py", 'Method(asked["method"])', "Method.EXACT", "tests/api/test_grids.py::test_relation_and_method_reach_the_workers"),
+    Mutant("grid: all attackers, and one that cannot be answered", "reticent/api/grids.py", "    if asked[ALL]:", "    if False:", "tests/api/test_grids.py::test_all_attackers_of_releases_of_several_kinds_and_infinite_numbers"),
+    Mutant("grid: usual questions", "reticent/api/grids.py", "found, questions, skipped)", "found, Questions(), skipped)", "tests/api/test_grids.py::test_each_row_is_what_assess_says_of_that_release"),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from reticent.adversaries.base import ALL
 from reticent.adversaries.codec import adversary_of, parameters
 from reticent.adversaries.report import risk_document
 from reticent.api.names import Who, adversaries, asks_for_all, several
-from reticent.api.risks import DEFAULT_DELTA, DEFAULT_FPR, in_short, mechanism_of
+from reticent.api.risks import DEFAULT_DELTA, DEFAULT_FPR, in_short
 from reticent.api.table import Cell, Table
 from reticent.errors import ArtifactError, ParameterError
 from reticent.keywords import hinting
@@ -70,6 +70,11 @@ class Grid(Table):
                 rows.append((*(facts[name] for name in self._differ), one.label, one.neighbouring, one.claim, *shown))
         return rows
 
+    def notes(self) -> list[str]:
+        """Who was left out of some release, and why."""
+        skipped = (item for document in self.documents for item in document.skipped.items())
+        return [f"{name} left out: {reason}" for name, reason in dict.fromkeys(skipped)]
+
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """Numbers that are bounds are rounded up."""
         up = True if Claim(str(row[self._leading - 1])).proven else None
@@ -78,7 +83,7 @@ class Grid(Table):
 
 @hinting
 def assess_each(
-    mechanisms: Sequence[Mechanism | Any],
+    mechanisms: Sequence[Mechanism],
     adversary: Who | Sequence[Who] | None = None,
     *,
     neighbouring: Neighbouring | str | None = None,
@@ -92,7 +97,8 @@ def assess_each(
     """What ``assess`` says of each release by itself; for several of the same records together, give ``rt.Ledger``.
 
     Args:
-        mechanisms: the releases; what is said twice is computed once.
+        mechanisms: the releases; what is said twice is computed once. No ledger of a run: ``assess`` answers it, with
+            what was seen of the run.
         adversary: as for ``assess``.
         neighbouring: as for ``assess``.
         method: as for ``assess``.
@@ -110,7 +116,7 @@ def assess_each(
         UnsupportedError: nothing is proven for one of the combinations, or the engine cannot be reached.
         WorkerError: as ``reticent.tasks.execute``.
     """
-    releases = [mechanism_of(one) for one in _check_list(mechanisms)]
+    releases = _plain(mechanisms)
     relation = relation_of(neighbouring)
     questions = Questions(fprs=several(fpr=fpr), deltas=several(delta=delta))
     asked = {
@@ -145,10 +151,15 @@ def _document(store: Store, task: Task) -> Mapping[str, np.ndarray]:
     return {_RESULT: np.frombuffer(text.encode(), dtype=np.uint8)}
 
 
-def _check_list(mechanisms: Any) -> Sequence[Any]:
+def _plain(mechanisms: Any) -> list[Mechanism]:
+    """The releases. What was seen of a run does not travel to workers, and an answer must not go without it."""
     if isinstance(mechanisms, str) or not isinstance(mechanisms, Sequence) or not mechanisms:
         raise ParameterError("mechanisms", mechanisms, "a list of one release or more")
-    return mechanisms
+    for one in mechanisms:
+        if not isinstance(one, Mechanism):
+            hint = "mechanisms such as rt.dpsgd(...); rt.assess answers a ledger of a run, with what it saw"
+            raise ParameterError("mechanisms", type(one).__name__, hint)
+    return list(mechanisms)
 
 
 def _differing(records: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
