@@ -104,12 +104,12 @@ def _package(name: str) -> str:
 
 
 def public_names(name: str) -> list[str]:
-    """The public names of a package: its ``__all__``, or what a module without one defines itself."""
+    """The public names of a package: what its file imports or its stub lists. Of a module: what it defines itself."""
     module = importlib.import_module(name)
     names = getattr(module, "__all__", None) or [
         each
         for each, value in vars(module).items()
-        if not each.startswith("_") and getattr(value, "__module__", None) == name
+        if not each.startswith("_") and (hasattr(module, "__path__") or getattr(value, "__module__", None) == name)
     ]
     shown = [each for each in names if not inspect.ismodule(getattr(module, each))]
     return sorted(shown, key=lambda each: (each.isupper(), each.lower()))  # constants come last

@@ -211,15 +211,3 @@ def _gather(blocks: list[dict[str, np.ndarray]], name: str, models: int, pool: i
     if array.shape != (models, pool):
         raise ArtifactError(f"shadow tasks hold {name!r} of shape {array.shape}, not {(models, pool)}")
     return array
-
-
-__all__ = [
-    "Cost",
-    "ShadowModels",
-    "ShadowPlan",
-    "estimate_cost",
-    "inclusion",
-    "shadow_tasks",
-    "train_block",
-    "train_shadow_models",
-]

@@ -3,6 +3,5 @@
 A file here reads what was typed and prints what ``reticent.api`` and the rooms below answer. It derives nothing.
 """
 
-from reticent.cli._app import app, main
-
-__all__ = ["app", "main"]
+from reticent.cli._app import app as app
+from reticent.cli._app import main as main

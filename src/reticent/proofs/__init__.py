@@ -3,32 +3,17 @@
 Nothing here knows what was released or who attacks.
 """
 
-from reticent.proofs.claims import Basis, Claim, claim_of
-from reticent.proofs.conditions import (
-    CONDITIONS,
-    Bearing,
-    Condition,
-    Status,
-    condition,
-    conditions_by_whom,
-    vouched,
-    worst_first,
-)
-from reticent.proofs.proof import Formula, Proof, best
-
-__all__ = [
-    "CONDITIONS",
-    "Basis",
-    "Bearing",
-    "Claim",
-    "Condition",
-    "Formula",
-    "Proof",
-    "Status",
-    "best",
-    "claim_of",
-    "condition",
-    "conditions_by_whom",
-    "vouched",
-    "worst_first",
-]
+from reticent.proofs.claims import Basis as Basis
+from reticent.proofs.claims import Claim as Claim
+from reticent.proofs.claims import claim_of as claim_of
+from reticent.proofs.conditions import CONDITIONS as CONDITIONS
+from reticent.proofs.conditions import Bearing as Bearing
+from reticent.proofs.conditions import Condition as Condition
+from reticent.proofs.conditions import Status as Status
+from reticent.proofs.conditions import condition as condition
+from reticent.proofs.conditions import conditions_by_whom as conditions_by_whom
+from reticent.proofs.conditions import vouched as vouched
+from reticent.proofs.conditions import worst_first as worst_first
+from reticent.proofs.proof import Formula as Formula
+from reticent.proofs.proof import Proof as Proof
+from reticent.proofs.proof import best as best

@@ -4,22 +4,10 @@ Two routes enclose the common sign, ``transform`` for many steps and ``lattice``
 every threshold and falls back on the worst case. docs/theory/relaxed/sign.md derives every bound.
 """
 
-from reticent.adversaries.relaxed.sign.direction import noncentrality
-from reticent.adversaries.relaxed.sign.join import (
-    common_sign,
-    common_sign_estimate,
-    quick_sign_estimate,
-    relaxed_dpsgd,
-    sign_at_most,
-)
-from reticent.adversaries.relaxed.sign.laplace import laplace_sign
-
-__all__ = [
-    "common_sign",
-    "common_sign_estimate",
-    "laplace_sign",
-    "noncentrality",
-    "quick_sign_estimate",
-    "relaxed_dpsgd",
-    "sign_at_most",
-]
+from reticent.adversaries.relaxed.sign.direction import noncentrality as noncentrality
+from reticent.adversaries.relaxed.sign.join import common_sign as common_sign
+from reticent.adversaries.relaxed.sign.join import common_sign_estimate as common_sign_estimate
+from reticent.adversaries.relaxed.sign.join import quick_sign_estimate as quick_sign_estimate
+from reticent.adversaries.relaxed.sign.join import relaxed_dpsgd as relaxed_dpsgd
+from reticent.adversaries.relaxed.sign.join import sign_at_most as sign_at_most
+from reticent.adversaries.relaxed.sign.laplace import laplace_sign as laplace_sign
