@@ -7,6 +7,7 @@ value as a float (or int, or float64 array). NaN never passes.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from enum import StrEnum
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -34,58 +35,42 @@ def _real(name: str, value: object, allowed: str) -> float:
     return float(value)
 
 
+def _number(kwargs: dict[str, Any], allowed: str, holds: Callable[[float], bool]) -> float:
+    name, value = _one(kwargs)
+    x = _real(name, value, allowed)
+    if not holds(x):
+        raise ParameterError(name, value, allowed)
+    return x
+
+
 def positive(**kwargs: Any) -> float:
     """A finite number > 0."""
-    name, value = _one(kwargs)
-    x = _real(name, value, "a finite number > 0")
-    if not (math.isfinite(x) and x > 0):
-        raise ParameterError(name, value, "a finite number > 0")
-    return x
+    return _number(kwargs, "a finite number > 0", lambda x: 0.0 < x < math.inf)
 
 
 def non_negative(**kwargs: Any) -> float:
     """A finite number >= 0."""
-    name, value = _one(kwargs)
-    x = _real(name, value, "a finite number >= 0")
-    if not (math.isfinite(x) and x >= 0):
-        raise ParameterError(name, value, "a finite number >= 0")
-    return x
+    return _number(kwargs, "a finite number >= 0", lambda x: 0.0 <= x < math.inf)
 
 
 def finite(**kwargs: Any) -> float:
     """A finite number."""
-    name, value = _one(kwargs)
-    x = _real(name, value, "a finite number")
-    if not math.isfinite(x):
-        raise ParameterError(name, value, "a finite number")
-    return x
+    return _number(kwargs, "a finite number", math.isfinite)
 
 
 def fraction(**kwargs: Any) -> float:
     """A number in [0, 1]."""
-    name, value = _one(kwargs)
-    x = _real(name, value, "a number in [0, 1]")
-    if not 0.0 <= x <= 1.0:
-        raise ParameterError(name, value, "a number in [0, 1]")
-    return x
+    return _number(kwargs, "a number in [0, 1]", lambda x: 0.0 <= x <= 1.0)
 
 
 def open_fraction(**kwargs: Any) -> float:
     """A number strictly between 0 and 1."""
-    name, value = _one(kwargs)
-    x = _real(name, value, "a number strictly between 0 and 1")
-    if not 0.0 < x < 1.0:
-        raise ParameterError(name, value, "a number strictly between 0 and 1")
-    return x
+    return _number(kwargs, "a number strictly between 0 and 1", lambda x: 0.0 < x < 1.0)
 
 
 def rate(**kwargs: Any) -> float:
     """A number in (0, 1]."""
-    name, value = _one(kwargs)
-    x = _real(name, value, "a number in (0, 1]")
-    if not 0.0 < x <= 1.0:
-        raise ParameterError(name, value, "a number in (0, 1]")
-    return x
+    return _number(kwargs, "a number in (0, 1]", lambda x: 0.0 < x <= 1.0)
 
 
 def count(**kwargs: Any) -> int:
@@ -131,28 +116,24 @@ def strict_member(kind: type[Choice], **kwargs: Any) -> Choice:
     raise ParameterError(name, value, allowed)
 
 
-def probabilities(**kwargs: Any) -> np.ndarray:
-    """An array (any shape) of numbers in [0, 1], as float64."""
+def _array(kwargs: dict[str, Any], allowed: str, holds: Callable[[np.ndarray], Any]) -> np.ndarray:
     name, value = _one(kwargs)
     x = np.asarray(value, dtype=float)
-    if not np.all((x >= 0.0) & (x <= 1.0)):
-        raise ParameterError(name, value, "numbers in [0, 1]")
+    if not np.all(holds(x)):
+        raise ParameterError(name, value, allowed)
     return x
+
+
+def probabilities(**kwargs: Any) -> np.ndarray:
+    """An array (any shape) of numbers in [0, 1], as float64."""
+    return _array(kwargs, "numbers in [0, 1]", lambda x: (x >= 0.0) & (x <= 1.0))
 
 
 def log_probabilities(**kwargs: Any) -> np.ndarray:
     """An array (any shape) of natural logarithms of probabilities: numbers <= 0, -inf allowed."""
-    name, value = _one(kwargs)
-    x = np.asarray(value, dtype=float)
-    if not np.all(x <= 0.0):
-        raise ParameterError(name, value, "logarithms of probabilities (numbers <= 0)")
-    return x
+    return _array(kwargs, "logarithms of probabilities (numbers <= 0)", lambda x: x <= 0.0)
 
 
 def reals(**kwargs: Any) -> np.ndarray:
     """An array (any shape) of numbers that are not NaN; infinities allowed."""
-    name, value = _one(kwargs)
-    x = np.asarray(value, dtype=float)
-    if np.any(np.isnan(x)):
-        raise ParameterError(name, value, "numbers, not NaN")
-    return x
+    return _array(kwargs, "numbers, not NaN", lambda x: ~np.isnan(x))

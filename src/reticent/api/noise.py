@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from reticent import _check
@@ -67,9 +67,6 @@ class Calibrations(Table, Sequence[Calibration]):
 
     def __len__(self) -> int:
         return len(self.calibrations)
-
-    def __iter__(self) -> Iterator[Calibration]:
-        return iter(self.calibrations)
 
     @property
     def value(self) -> float:

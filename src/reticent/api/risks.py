@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -77,9 +77,6 @@ class Assessments(Table, Sequence[Assessment]):
 
     def __len__(self) -> int:
         return len(self.assessments)
-
-    def __iter__(self) -> Iterator[Assessment]:
-        return iter(self.assessments)
 
     @cached_property
     def document(self) -> RiskDocument:
