@@ -7,6 +7,7 @@ before the scores are seen; choosing the best of several on the same scores make
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -123,14 +124,12 @@ def binomial_p_value(counts: GuessCounts, epsilon: float, delta: float) -> float
     wrong = 1.0 / (1.0 + np.exp(epsilon))
     budget = counts.canaries * delta * wrong * (1.0 + 1e-9)
     # How far B is lifted: the least k whose cost, E[correct - B; correct - k <= B < correct], exceeds the budget.
-    low, high = 0, counts.correct
-    if _cost(counts, high, wrong) <= budget:
+    if _cost(counts, counts.correct, wrong) <= budget:
         return 1.0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _cost(counts, middle, wrong) <= budget else (low, middle)
-    rest = (budget - _cost(counts, low, wrong)) / high
-    return min(1.0, _at_least(counts.guesses, counts.correct - low, wrong) + max(0.0, rest))
+    lifts = range(1, counts.correct + 1)
+    lifted = bisect_left(lifts, True, key=lambda lift: _cost(counts, lift, wrong) > budget)
+    rest = (budget - _cost(counts, lifted, wrong)) / (lifted + 1)
+    return min(1.0, _at_least(counts.guesses, counts.correct - lifted, wrong) + max(0.0, rest))
 
 
 def _at_least(trials: int, successes: int, wrong: float) -> float:

@@ -7,6 +7,7 @@ independent, continuous scores of the best attack, and an upper limit for any we
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -147,13 +148,7 @@ def _accuracy(truth: TradeOff) -> float:
 
 def _largest_count(holds: Callable[[int], bool], most: int) -> int:
     """The largest count up to ``most`` for which a monotone condition holds; -1 if not even for 0."""
-    if not holds(0):
-        return -1
-    low, high = 0, most + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    return bisect_left(range(most + 1), True, key=lambda count: not holds(count)) - 1
 
 
 def _smallest(power_at: Callable[[int], float], wanted: float, most: int) -> tuple[int, float]:

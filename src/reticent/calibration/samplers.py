@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -121,11 +122,8 @@ class Plan:
         Args:
             sampler: how batches are drawn.
         """
-        fitting, beyond = 0, min(self.memory or self.dataset_size, self.dataset_size) + 1
-        while beyond - fitting > 1:
-            middle = (fitting + beyond) // 2
-            fitting, beyond = (middle, beyond) if self.fits(sampler, middle) else (fitting, middle)
-        return fitting or None
+        sizes = range(1, min(self.memory or self.dataset_size, self.dataset_size) + 1)
+        return bisect_left(sizes, True, key=lambda size: not self.fits(sampler, size)) or None
 
 
 def largest_batch(run: DPSGD) -> int:
@@ -142,12 +140,7 @@ def largest_batch(run: DPSGD) -> int:
     if run.sampler is not Sampler.POISSON and not run.sampler.allocated:
         return run.batch_size or 1
     share = 1.0 / batches_per_epoch(run) if run.sampler.allocated else run.sample_rate
-    low, high = 0, records
-    while low < high:
-        middle = (low + high) // 2
-        rare = run.steps * float(bdtrc(middle, records, share)) <= _RARE
-        low, high = (low, middle) if rare else (middle + 1, high)
-    return low
+    return bisect_left(range(records), True, key=lambda size: run.steps * bdtrc(size, records, share) <= _RARE)
 
 
 def calibrate_samplers(
