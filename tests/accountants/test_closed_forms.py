@@ -120,15 +120,15 @@ def test_rho_form_and_saddlepoint_match_the_goldens(entry: dict) -> None:
 def test_equation_4_is_reproduced_and_is_unsafe() -> None:
     """CHERUBIN2024:B3: the printed rate for Bayes security 0.98 after 5,000 steps does not give it."""
     golden = {v["id"]: float(v["value"]) if not isinstance(v["value"], dict) else v for v in GOLDEN}
-    slope = forms.published_sample_rate(0.02, 1.0, 5000, Neighbouring.REPLACE)
+    slope = forms.mu_at(0.02) / forms.published_mu(1.0, 1.0, 5000, Neighbouring.REPLACE)  # mu grows as the rate
     assert slope == pytest.approx(golden["eq4_0.98_5000"], rel=1e-12, abs=0)
     for noise, really in ((1.0, 0.97834), (0.7, 0.97301), (0.5, 0.95393), (2.0, 0.97990)):
         rate = float(slope) * noise
         assert 1 - exact_advantage(noise, rate, 5000, Neighbouring.REPLACE) == pytest.approx(really, abs=1e-5)
         assert really < 0.98
-        safe = forms.clt_sample_rate(0.02, noise, 5000, Neighbouring.REPLACE)
+        safe = forms.mu_at(0.02) / forms.clt_mu(noise, 1.0, 5000, Neighbouring.REPLACE)
         assert exact_advantage(noise, float(safe), 5000, Neighbouring.REPLACE) <= 0.02
-    rate = forms.clt_sample_rate(0.1, 1.0, 2020, Neighbouring.REPLACE)
+    rate = forms.mu_at(0.1) / forms.clt_mu(1.0, 1.0, 2020, Neighbouring.REPLACE)
     assert rate == pytest.approx(golden["eq4_clt_0.9_2020_s1"], rel=1e-12, abs=0)
 
 
@@ -136,9 +136,9 @@ def test_equation_4_is_reproduced_and_is_unsafe() -> None:
 def test_inversions_return_what_they_inverted(relation: Neighbouring) -> None:
     noise, rate, steps = np.array([0.5, 1.0, 4.0]), np.array([1e-4, 1e-3, 1e-2]), np.array([1000.0, 1e4, 1e4])
     advantage = forms.clt(noise, rate, steps, relation)
-    assert forms.clt_sample_rate(advantage, noise, steps, relation) == pytest.approx(rate, rel=1e-12, abs=0)
-    printed = forms.published(noise, rate, steps, relation)
-    assert forms.published_sample_rate(printed, noise, steps, relation) == pytest.approx(rate, rel=1e-12, abs=0)
+    assert forms.mu_at(advantage) == pytest.approx(rate * forms.clt_mu(noise, 1.0, steps, relation), rel=1e-12, abs=0)
+    printed = forms.mu_at(forms.published(noise, rate, steps, relation))
+    assert printed == pytest.approx(rate * forms.published_mu(noise, 1.0, steps, relation), rel=1e-12, abs=0)
     mu = forms.published_mu(noise, rate, steps, relation)
     assert forms.mu_at(forms.advantage_at(mu)) == pytest.approx(mu, rel=1e-12, abs=0)
 

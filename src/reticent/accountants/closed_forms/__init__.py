@@ -27,11 +27,9 @@ from reticent.accountants.closed_forms.gaussian import advantage_at as advantage
 from reticent.accountants.closed_forms.gaussian import bayes_security_at as bayes_security_at
 from reticent.accountants.closed_forms.gaussian import clt as clt
 from reticent.accountants.closed_forms.gaussian import clt_mu as clt_mu
-from reticent.accountants.closed_forms.gaussian import clt_sample_rate as clt_sample_rate
 from reticent.accountants.closed_forms.gaussian import mu_at as mu_at
 from reticent.accountants.closed_forms.gaussian import published as published
 from reticent.accountants.closed_forms.gaussian import published_mu as published_mu
-from reticent.accountants.closed_forms.gaussian import published_sample_rate as published_sample_rate
 from reticent.accountants.closed_forms.gaussian import rho_form as rho_form
 from reticent.accountants.closed_forms.gaussian import rho_form_mu as rho_form_mu
 from reticent.accountants.closed_forms.normal_loss import edgeworth as edgeworth

@@ -76,22 +76,6 @@ def published(
     return elementwise(_advantage_of(_published), noise_multiplier, sample_rate, steps, neighbouring)
 
 
-def published_sample_rate(
-    advantage: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
-) -> np.ndarray:
-    """Largest p with ``published`` at most ``advantage``: Equation 4 of CHERUBIN2024; for reproduction only.
-
-    Unsafe like the form that it inverts (CHERUBIN2024:B3): its example, p = 0.00035 noise for Bayes security
-    0.98 after 5,000 steps, really gives 0.97834 at noise 1 and 0.95393 at noise 0.5. At most 1.
-
-    Args:
-        advantage: that is allowed, in [0, 1]; broadcasts with the next two.
-        noise_multiplier, steps, neighbouring: see the package.
-    """
-    noise, _, count = arguments(noise_multiplier, 1.0, steps)
-    return np.minimum(mu_at(advantage) * noise / np.sqrt(count) / neighbouring.sensitivity, 1.0)
-
-
 def clt_mu(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
@@ -119,19 +103,6 @@ def clt(
         noise_multiplier, sample_rate, steps, neighbouring: see the package.
     """
     return elementwise(_advantage_of(_clt), noise_multiplier, sample_rate, steps, neighbouring)
-
-
-def clt_sample_rate(
-    advantage: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
-) -> np.ndarray:
-    """Largest p with ``clt`` at most ``advantage``; at most 1. Safe wherever ``clt`` is.
-
-    Args:
-        advantage: that is allowed, in [0, 1]; broadcasts with the next two.
-        noise_multiplier, steps, neighbouring: see the package.
-    """
-    unit = clt_mu(noise_multiplier, 1.0, steps, neighbouring)
-    return np.minimum(mu_at(advantage) / unit, 1.0)
 
 
 def rho_form_mu(
