@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -31,27 +30,18 @@ CHANGES: tuple[Change, ...] = ()
 """Nothing yet: 0.1.0 is the first version with this schema."""
 
 
-def explanation(
-    written_by: str,
-    leaf: str,
-    adversary: str | None,
-    changes: Sequence[Change] | None = None,
-    versions: Sequence[str] | None = None,
-) -> str | None:
+def explanation(written_by: str, leaf: str, adversary: str | None) -> str | None:
     """The entry that explains why a leaf of a document of an older version differs, or None.
 
     Args:
         written_by: version that wrote the document.
         leaf: path inside the document, parts joined by dots.
         adversary: whose assessment the leaf belongs to, if any.
-        changes: ``CHANGES`` by default.
-        versions: ``VERSIONS`` by default.
     """
-    known = list(VERSIONS if versions is None else versions)
-    if written_by not in known:
+    if written_by not in VERSIONS:
         return None
-    for change in CHANGES if changes is None else changes:
-        newer = change.version in known and known.index(change.version) > known.index(written_by)
+    for change in CHANGES:
+        newer = change.version in VERSIONS and VERSIONS.index(change.version) > VERSIONS.index(written_by)
         if newer and change.adversary in (None, adversary) and fnmatchcase(leaf, change.leaf):
             return f"{change.version}: {change.why}"
     return None
