@@ -58,10 +58,6 @@ class WorstCase(Adversary):
 def worst_case_proof(mechanism: Mechanism, neighbouring: Neighbouring) -> Proof:
     """What is proven of everybody: the composed curve of the dominating pairs.
 
-    Args:
-        mechanism: what was released.
-        neighbouring: between which data sets.
-
     Raises:
         UnsupportedError: no dominating pair is proven for this sampler and relation.
     """
@@ -75,12 +71,7 @@ def worst_case_proof(mechanism: Mechanism, neighbouring: Neighbouring) -> Proof:
 
 
 def worst_case_theorems(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[str, ...]:
-    """Keys of what the worst-case curve of ``mechanism`` follows from.
-
-    Args:
-        mechanism: what was released.
-        neighbouring: between which data sets.
-    """
+    """Keys of what the worst-case curve of ``mechanism`` follows from."""
     keys = {"DONG2022:Theorem 3.2", "RETICENT:composition-enclosure", "RETICENT:all-rates-mu"}
     keys.update(key for part in mechanism.parts_under(neighbouring) for key in part.theorems)
     return tuple(sorted(keys))

@@ -245,11 +245,7 @@ class DPSGD(Mechanism):
 
 
 def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
-    """Keys of what the count of epochs follows from, where batches are shuffled.
-
-    Args:
-        run: any DP-SGD run.
-    """
+    """Keys of what the count of epochs follows from, where batches are shuffled."""
     return ("RETICENT:shuffled-epochs",) if run.sampler.in_passes and run.sample_rate < 1.0 else ()
 
 
@@ -367,9 +363,6 @@ def accountable(run: DPSGD) -> DPSGD:
 
     An attacker who sees the step of the record knows that only one noisy sum per epoch depends on it; an epoch that was
     started counts in full. So do all uses of a record in it. Runs with other samplers are returned as they are.
-
-    Args:
-        run: any DP-SGD run.
     """
     if not run.sampler.in_passes:
         return run
@@ -398,10 +391,6 @@ def largest_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
 
     In batches of fixed size the target takes another record's place, so the sum moves by up to 2 under every
     relation.
-
-    Args:
-        run: any DP-SGD run.
-        neighbouring: between which data sets.
     """
     return 2.0 if run.sampler.displaces else neighbouring.sensitivity
 
@@ -420,10 +409,6 @@ def attained_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
 
     Lower ends follow from this (docs/theory/sampling.md). Fixed size: all other gradients are opposite to the target's,
     which a full batch without the target would contradict; under zero-out they are zero.
-
-    Args:
-        run: any DP-SGD run.
-        neighbouring: between which data sets.
     """
     match run.sampler:
         case Sampler.SHUFFLED | Sampler.RANDOM_ALLOCATION | Sampler.ALLOCATED_ONCE:

@@ -83,9 +83,5 @@ class Ledger(Mechanism):
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    """The mechanisms of a ledger, or the one that it is.
-
-    Args:
-        mechanism: any.
-    """
+    """The mechanisms of a ledger, or the one that it is."""
     return mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)

@@ -108,11 +108,7 @@ def runs_called(name: str) -> type[Runs]:
 
 
 def singles_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    """The single mechanisms of one: those of a ledger, of a list of settings, and the run that a selection repeats.
-
-    Args:
-        mechanism: any.
-    """
+    """The single mechanisms of one: those of a ledger, of a list of settings, and the run that a selection repeats."""
     inner = inner_of(mechanism)
     return inner if inner == (mechanism,) else tuple(one for part in inner for one in singles_of(part))
 
@@ -124,11 +120,7 @@ def _selects(mechanism: Mechanism) -> bool:
 
 
 def inner_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    """What a mechanism is made of: the parts of a ledger, the settings of a list, the run of a selection; or itself.
-
-    Args:
-        mechanism: any.
-    """
+    """What a mechanism is made of: the parts of a ledger, the settings of a list, the run of a selection; or itself."""
     match mechanism:
         case Selection(base=base):
             return (base,)

@@ -209,11 +209,7 @@ def _followed(part: Mechanism) -> bool:
 
 
 def as_one_run(mechanism: Mechanism) -> Mechanism:
-    """A ledger of Poisson-sampled runs that differ in the number of steps alone, as one run; others as they are.
-
-    Args:
-        mechanism: what was released.
-    """
+    """A ledger of Poisson-sampled runs that differ in the number of steps alone, as one run; others as they are."""
     runs = [part for part in parts_of(mechanism) if isinstance(part, DPSGD) and part.sampler is Sampler.POISSON]
     if len(runs) < len(parts_of(mechanism)) or len({replace(run, steps=1) for run in runs}) > 1:
         return mechanism
@@ -221,11 +217,7 @@ def as_one_run(mechanism: Mechanism) -> Mechanism:
 
 
 def released_coordinates(mechanism: Mechanism) -> int | None:
-    """How many numbers each release has, where that is known.
-
-    Args:
-        mechanism: what was released.
-    """
+    """How many numbers each release has, where that is known."""
     match mechanism:
         case Gaussian(dimension=d):
             return d
