@@ -30,12 +30,12 @@ def cells_of(config: Path, options: Sequence[str]) -> tuple[tuple[Cell, ...], Se
     Raises:
         ArtifactError, ParameterError: as ``make_grid``, ``parse_axis`` and ``parse_selection``.
     """
-    from reticent.training.config import load_document, parse_config
+    from reticent.training.config import parse_config
     from reticent.training.selecting import parse_selection
     from reticent.training.sweep import Cell as One
     from reticent.training.sweep import make_grid, parse_axis
 
-    document = load_document(config)
+    document = yaml.load_file(config)
     if not isinstance(document, dict):
         raise ArtifactError(f"{config}: must be a mapping of keys to values")
     axes = document.pop("sweep", {})

@@ -21,7 +21,9 @@ from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
 from reticent.cli._tables import say
 from reticent.data.files import check_file
 from reticent.errors import ArtifactError, ParameterError, needing
+from reticent.io import yaml
 from reticent.io.files import read_bytes
+from reticent.io.outputs import refuse_overwriting
 from reticent.records.run_ledger import RunLedger
 
 if TYPE_CHECKING:
@@ -111,8 +113,8 @@ def train(
     for name, value in (("label", label), ("sensitive", sensitive), ("schema", schema)):
         if data is None and value is not None:
             raise ParameterError(name, value, "left out unless --data is given", shown=False)
-    if out is not None and checkpoint is None and (out.is_symlink() or out.exists()):
-        raise _taken(out)
+    if out is not None and checkpoint is None:
+        refuse_overwriting(out)
     if data is not None:
         config, settings, table = _own(config, data, label, sensitive, schema)
     elif config is None:
@@ -177,8 +179,8 @@ def _select(
     dry_run: bool,
     json: bool,
 ) -> None:
-    if out is not None and (out.is_symlink() or out.exists()):
-        raise _taken(out)
+    if out is not None:
+        refuse_overwriting(out)
     plan = planned(config, cells, selection)
     if dry_run:
         print_planned(config, plan, json=json)
@@ -186,10 +188,6 @@ def _select(
     if out is None:
         raise _no_folder(config)
     run_selection(config, plan, out, None if sign is None else private_key(sign), json=json)
-
-
-def _taken(out: Path) -> ArtifactError:
-    return ArtifactError(f"{out} already exists; choose another --out, nothing is overwritten")
 
 
 def load_settings(config: Path) -> TrainConfig:
@@ -236,10 +234,9 @@ def _own(
     with limited(data, option=""):  # before torch is loaded, which takes longer
         table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
     require_torch()
-    from reticent.training.config import load_document
     from reticent.training.own import own_config
 
-    document = None if config is None else load_document(config)
+    document = None if config is None else yaml.load_file(config)
     where = config or data
     return where, own_config(document, table, sensitive, str(where)), table
 

@@ -11,38 +11,17 @@ from reticent.errors import DataError
 
 # Summary table of the published description of the Wisconsin diagnostic breast cancer data, rounded
 # outwards. Fixed here, so no range is computed from the loaded records.
-_BREAST_CANCER_RANGES = (
-    (6.5, 29.0),
-    (9.0, 40.0),
-    (43.0, 190.0),
-    (140.0, 2510.0),
-    (0.05, 0.17),
-    (0.01, 0.35),
-    (0.0, 0.43),
-    (0.0, 0.21),
-    (0.1, 0.31),
-    (0.04, 0.1),
-    (0.1, 2.9),
-    (0.3, 4.9),
-    (0.7, 22.0),
-    (6.0, 545.0),
-    (0.001, 0.032),
-    (0.002, 0.136),
-    (0.0, 0.4),
-    (0.0, 0.053),
-    (0.007, 0.08),
-    (0.0008, 0.03),
-    (7.5, 37.0),
-    (12.0, 50.0),
-    (50.0, 252.0),
-    (180.0, 4260.0),
-    (0.07, 0.23),
-    (0.02, 1.06),
-    (0.0, 1.26),
-    (0.0, 0.3),
-    (0.15, 0.67),
-    (0.05, 0.21),
+_LOWEST = (
+    "6.5 9 43 140 0.05 0.01 0 0 0.1 0.04 "
+    "0.1 0.3 0.7 6 0.001 0.002 0 0 0.007 0.0008 "
+    "7.5 12 50 180 0.07 0.02 0 0 0.15 0.05"
 )
+_HIGHEST = (
+    "29 40 190 2510 0.17 0.35 0.43 0.21 0.31 0.1 "
+    "2.9 4.9 22 545 0.032 0.136 0.4 0.053 0.08 0.03 "
+    "37 50 252 4260 0.23 1.06 1.26 0.3 0.67 0.21"
+)
+"""Of the 30 measurements: of ten features the means, the standard errors and the worst values."""
 _TEST_FRACTION = 0.2
 _GRID = 33
 
@@ -54,7 +33,7 @@ def load_breast_cancer() -> Dataset:
     seed 0 (``Dataset.split`` makes another).
     """
     bunch = _sklearn("load_breast_cancer")
-    low, high = np.array(_BREAST_CANCER_RANGES).T
+    low, high = (np.array(ends.split(), dtype=float) for ends in (_LOWEST, _HIGHEST))
     features = _to_unit(bunch.data, low, high)
     grids = np.linspace(low, high, _GRID)
     encoded = _to_unit(grids, low, high)

@@ -37,6 +37,16 @@ def refuse_existing(path: Path) -> None:
         raise ArtifactError(f"{path} already exists: nothing is overwritten, choose another name")
 
 
+def refuse_overwriting(path: Path) -> None:
+    """A folder is to be written at ``path``, and nothing may lie there.
+
+    Raises:
+        ArtifactError: something lies at ``path``.
+    """
+    if path.is_symlink() or path.exists():
+        raise ArtifactError(f"{path} already exists; choose another --out, nothing is overwritten")
+
+
 def refuse_foreign(path: Path, mark: str) -> None:
     """Whatever lies at ``path`` must be an older report of the same kind: to be asked before long work.
 

@@ -351,13 +351,4 @@ def load_config(path: Path) -> TrainConfig:
     Raises:
         ArtifactError: the file is missing, too large, not YAML, or not a valid configuration.
     """
-    return parse_config(load_document(path), str(path))
-
-
-def load_document(path: Path) -> Any:
-    """The YAML document in a file, not yet validated.
-
-    Raises:
-        ArtifactError: the file is missing, too large, or not YAML.
-    """
-    return yaml.load_file(path)
+    return parse_config(yaml.load_file(path), str(path))

@@ -23,6 +23,7 @@ from reticent import _check
 from reticent.data import Dataset
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.io.commitments import new_salt
+from reticent.io.outputs import refuse_overwriting
 from reticent.mechanisms.gradients import GradientsRecord
 from reticent.records.rules import word
 from reticent.records.run_ledger import RunLedger
@@ -86,7 +87,7 @@ def train(
         NumericalError: a gradient or a weight became infinite; nothing is written.
     """
     out = Path(out)
-    rundir.refuse_existing(out)
+    refuse_overwriting(out)
     _device(config.device)  # one that is missing is said before data are read
     ours = all(type(hook).__module__.startswith("reticent.") for hook in hooks)  # another's may change what is trained
     encoded_here = ours and (dataset is None or _is_of_table(dataset, config, hooks))

@@ -27,6 +27,7 @@ from reticent.errors import ArtifactError, DataError
 from reticent.io import strict
 from reticent.io.files import read_bytes, sha256_file, write_atomic, writing
 from reticent.io.models import Closed, Sha256, validated
+from reticent.io.outputs import refuse_overwriting
 from reticent.records.run_ledger import RunLedger
 from reticent.signing.envelope import RUN
 from reticent.signing.provenance import SIGNATURE, sealed
@@ -36,7 +37,7 @@ from reticent.training.config_models import CustomConfig
 from reticent.training.models import build_model
 from reticent.training.sensitive import SENSITIVITY, parse_sensitivity
 from reticent.training.setup import divided, find_dataset
-from reticent.training.trace import INDEX, Trace, check_tensors, parse_index, parse_tensors
+from reticent.training.trace import INDEX, Trace, TraceIndex, check_tensors, parse_tensors
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -94,7 +95,7 @@ class Run:
             ArtifactError: the file is corrupt or disagrees with the ledger.
         """
         shapes = {p.name: (p.shape, torch.float32) for p in self.ledger.parameters}
-        content = self._read(WEIGHTS, 4 * sum(math.prod(p.shape) for p in self.ledger.parameters) + _HEADER_BYTES)
+        content = self.file(WEIGHTS, 4 * sum(math.prod(p.shape) for p in self.ledger.parameters) + _HEADER_BYTES)
         tensors = parse_tensors(content, WEIGHTS)
         check_tensors(tensors, shapes, WEIGHTS)
         return {name: tensors[name] for name in shapes}
@@ -155,7 +156,7 @@ class Run:
             raise DataError(
                 "the records were given to train(dataset=mine) and are not in a file: call run.dataset(mine)"
             )
-        content = self._read(SCHEMA_FILE, _LARGEST_SCHEMA)
+        content = self.file(SCHEMA_FILE, _LARGEST_SCHEMA)
         if hashlib.sha256(content).hexdigest() != table.schema_sha256:
             raise ArtifactError(f"{self.path}/{SCHEMA_FILE}: is not the schema of the configuration")
         schema = Schema.from_json(content, f"{self.path}/{SCHEMA_FILE}")
@@ -172,7 +173,7 @@ class Run:
         """
         if INDEX not in self.manifest.files:
             return None
-        index = parse_index(self._read(INDEX, _LARGEST_INDEX))
+        index = validated(TraceIndex, strict.loads(self.file(INDEX, _LARGEST_INDEX), INDEX), INDEX)
         if index.num_parameters != self.ledger.num_parameters or index.dataset_size != self.ledger.data.dataset_size:
             raise ArtifactError(f"{INDEX}: does not fit the ledger")
         return Trace(index, self.file)
@@ -184,17 +185,14 @@ class Run:
         """
         if SENSITIVITY not in self.manifest.files:
             return None
-        return parse_sensitivity(self._read(SENSITIVITY, _HEADER_BYTES).decode("utf-8", "replace"), SENSITIVITY)
+        return parse_sensitivity(self.file(SENSITIVITY, _HEADER_BYTES).decode("utf-8", "replace"), SENSITIVITY)
 
     def file(self, name: str, limit: int) -> bytes:
-        """A file that a hook wrote, after checking size and checksum.
+        """The bytes of a file, after checking size and checksum.
 
         Raises:
             ArtifactError: there is none, or it is larger than ``limit`` bytes, or corrupt.
         """
-        return self._read(name, limit)
-
-    def _read(self, name: str, limit: int) -> bytes:
         record = self.manifest.files.get(name)
         if record is None:
             raise ArtifactError(f"{self.path}: has no file {name}")
@@ -228,16 +226,6 @@ def load_run(path: Path | str) -> Run:
     return Run(path, ledger, manifest)
 
 
-def refuse_existing(path: Path) -> None:
-    """Nothing that existed is overwritten.
-
-    Raises:
-        ArtifactError: something lies at ``path``.
-    """
-    if path.is_symlink() or path.exists():
-        raise ArtifactError(f"{path} already exists; choose another --out, nothing is overwritten")
-
-
 def check_files(path: Path) -> None:
     """Compare every file of a run with its record, and find those that it does not name.
 
@@ -269,7 +257,7 @@ def new_run(path: Path, sign: Ed25519PrivateKey | None = None) -> Iterator[Path]
         ArtifactError: the folder cannot be made.
     """
     path = Path(os.path.abspath(path))
-    refuse_existing(path)
+    refuse_overwriting(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
@@ -281,7 +269,7 @@ def new_run(path: Path, sign: Ed25519PrivateKey | None = None) -> Iterator[Path]
             _write_manifest(partial)
             if sign is not None:
                 write_atomic(partial / SIGNATURE, sealed((partial / MANIFEST).read_bytes(), RUN, sign))
-            refuse_existing(path)
+            refuse_overwriting(path)
             os.rename(partial, path)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)

@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 from reticent.data import Dataset
 from reticent.errors import ArtifactError, NumericalError, ParameterError
 from reticent.io.models import Closed, Positive, validated
+from reticent.io.outputs import refuse_overwriting
 from reticent.io.strict import portable
 from reticent.mechanisms import Selection
 from reticent.mechanisms.codec import mechanism_record
@@ -170,7 +171,7 @@ def select(
         ArtifactError: ``out`` exists or cannot be written.
         NumericalError: the best run diverged; nothing is written.
     """
-    rundir.refuse_existing(Path(out))
+    refuse_overwriting(Path(out))
     began = datetime.now(UTC).isoformat(timespec="seconds")
     draws = np.random.default_rng() if rng is None else rng
     best: tuple[tuple[float, float], Fitted | None] | None = None

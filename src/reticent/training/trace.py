@@ -15,7 +15,7 @@ from safetensors.torch import save as save_tensors
 
 from reticent.errors import ArtifactError
 from reticent.io import strict
-from reticent.io.models import Closed, validated
+from reticent.io.models import Closed
 from reticent.training.config import TraceConfig
 from reticent.training.hooks import RunContext, Step, StepHook, Update, flat
 
@@ -175,15 +175,6 @@ class Trace:
         check_tensors(tensors, shapes, shard.file)
         masks = np.unpackbits(tensors["masks"].numpy(), axis=1, count=n).astype(bool) if self.index.masks else None
         return TraceShard(tensors["steps"].numpy(), tensors["weights"], tensors["gradients"], masks)
-
-
-def parse_index(content: bytes) -> TraceIndex:
-    """Read ``trace.json``.
-
-    Raises:
-        ArtifactError: it is not a trace index.
-    """
-    return validated(TraceIndex, strict.loads(content, INDEX), INDEX)
 
 
 def parse_tensors(content: bytes, where: str) -> dict[str, torch.Tensor]:
