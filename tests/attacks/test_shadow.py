@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -22,8 +24,7 @@ from reticent.tasks import Store, Task
 from reticent.training import fit, parse_config
 from reticent.training.models import build_model
 from reticent.training.randomness import SeededSource, Stream
-from reticent.training.run import _optimiser
-from reticent.training.setup import make_settings
+from reticent.training.setup import make_settings, optimiser_of
 from reticent.training.smoothing import WeightAverage
 
 RECORDS, FEATURES, CLASSES = 120, 7, 3
@@ -53,7 +54,7 @@ def one_at_a_time(settings_of, seed: int, initial: int, chosen: np.ndarray) -> n
     context = settings.context(model, torch.from_numpy(X[chosen]), torch.from_numpy(Y[chosen]))
     sources = [SeededSource(seed, stream) for stream in (Stream.SAMPLING, Stream.NOISE)]
     averages = [] if settings_of.average_last is None else [WeightAverage(settings_of.average_last)]
-    fit(context, settings, _optimiser(settings_of, settings.steps), *sources, hooks=averages)
+    fit(context, settings, partial(optimiser_of, settings_of, settings.steps), *sources, hooks=averages)
     for mean in averages:
         mean.install()
     return model
@@ -69,9 +70,9 @@ def one_at_a_time(settings_of, seed: int, initial: int, chosen: np.ndarray) -> n
             {"model": {"kind": "mlp", "widths": [6], "activation": "tanh"}, "divisor": 9.0}, marks=pytest.mark.slow
         ),
         {"model": {"kind": "logistic"}, "batch_size": None, "sample_rate": 0.01},
-        {"learning_rate_schedule": {"decay": "cosine", "warmup": 0.2}, "average_last": 0.4},
+        {"learning_rate_schedule": {"decay": "cosine", "warmup": 0.2}, "average_last": 0.4, "weight_decay": 0.05},
     ],
-    ids=["poisson", "shuffled", "fixed-size adam", "tanh", "empty batches", "schedule and average"],
+    ids=["poisson", "shuffled", "fixed-size adam", "tanh", "empty batches", "schedule, average and decay"],
 )
 def test_stacked_training_is_the_training_of_each_model_alone(changes):
     settings_of = config(**changes)

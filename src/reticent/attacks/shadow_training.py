@@ -20,12 +20,12 @@ from reticent.attacks.signals import scaled_confidence
 from reticent.attacks.stacked import Buffers, Stacked, stack
 from reticent.tasks import Store, Task
 from reticent.training.batches import draw_batches
-from reticent.training.config import Optimiser, TrainConfig, parse_config
+from reticent.training.config import TrainConfig, parse_config
 from reticent.training.loop import fit
 from reticent.training.models import build_model
 from reticent.training.randomness import SeededSource, Stream, torch_seed
-from reticent.training.setup import make_settings
-from reticent.training.smoothing import WeightAverage, follow
+from reticent.training.setup import make_settings, optimiser_of
+from reticent.training.smoothing import WeightAverage
 
 BLOCK = 16
 """Models per task."""
@@ -108,7 +108,7 @@ class ShadowBlock:
         context = settings.context(module, self.features[chosen], self.labels[chosen])
         sampling = SeededSource(self.seeds[0], Stream.SAMPLING)
         averages = _averages(self.config)
-        make = partial(_optimiser, self.config, steps)
+        make = partial(optimiser_of, self.config, steps)
         fit(context, settings, make, sampling, SeededSource(self.seeds[0], Stream.NOISE), hooks=averages)
         for mean in averages:
             mean.install()
@@ -160,7 +160,7 @@ def train_stacked(
         for seed, chosen in zip(seeds, members, strict=True)
     ]
     noise = [SeededSource(seed, Stream.NOISE) for seed in seeds]
-    optimiser, buffers, averages = _optimiser(config, steps, models.parameters), Buffers(), _averages(config)
+    optimiser, buffers, averages = optimiser_of(config, steps, models.parameters), Buffers(), _averages(config)
     for mean in averages:
         mean.begin(models.parameters, steps)
     for step in range(steps):
@@ -179,18 +179,6 @@ def train_stacked(
             mean.add(step)
     for mean in averages:
         mean.install()
-
-
-def _optimiser(config: TrainConfig, steps: int, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
-    """torch's own: its updates work on each number alone, so stacking changes nothing."""
-    optimiser: torch.optim.Optimizer
-    if config.optimiser is Optimiser.ADAM:
-        optimiser = torch.optim.Adam(parameters, lr=config.learning_rate)
-    else:
-        optimiser = torch.optim.SGD(parameters, lr=config.learning_rate, momentum=config.momentum)
-    if config.learning_rate_schedule is not None:
-        follow(optimiser, config.learning_rate_schedule, steps)
-    return optimiser
 
 
 def _averages(config: TrainConfig) -> list[WeightAverage]:

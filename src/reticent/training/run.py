@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
-from torch.optim import SGD, Adam, Optimizer
 
 import reticent
 from reticent import _check
@@ -33,7 +33,7 @@ from reticent.records.run_warnings import Randomness
 from reticent.sensitivity import SensitiveAttribute
 from reticent.training import rundir
 from reticent.training.checkpoint import Checkpoint
-from reticent.training.config import Optimiser, TrainConfig
+from reticent.training.config import TrainConfig
 from reticent.training.features import feature_note, has_length
 from reticent.training.hooks import RunContext, StepHook
 from reticent.training.loop import FitRecord, Progress, Settings, fit
@@ -42,8 +42,8 @@ from reticent.training.models import build_model
 from reticent.training.own import SchemaHook
 from reticent.training.randomness import SeededSource, Source, Stream, SystemSource, torch_seed
 from reticent.training.sensitive import SensitivityFileHook
-from reticent.training.setup import divided, factor_of, load_dataset, make_settings
-from reticent.training.smoothing import WeightAverage, follow
+from reticent.training.setup import divided, factor_of, load_dataset, make_settings, optimiser_of
+from reticent.training.smoothing import WeightAverage
 from reticent.training.trace import TraceRecorder
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _fitted(
     context = _context(model, dataset, settings, device, directory)
     average = [] if config.average_last is None else [WeightAverage(config.average_last)]
     every = (*hooks, *_configured_hooks(config, dataset), *average)
-    make = _optimiser(config, settings.steps)
+    make = partial(optimiser_of, config, settings.steps)
     record = fit(context, settings, make, *_sources(config), every, progress, kept)
     if record.steps == 0:
         raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
@@ -179,7 +179,7 @@ def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple
     few = replace(settings, steps=min(_REHEARSED, settings.steps), stages=())
     context = _context(model, dataset, few, _device(config.device), None)
     ends = [time.perf_counter()]
-    make = _optimiser(config, few.steps)
+    make = partial(optimiser_of, config, few.steps)
     fit(context, few, make, SystemSource(), SystemSource(), progress=lambda *_: ends.append(time.perf_counter()))
     later = ends[1:] if len(ends) > 2 else ends  # the first step warms up
     return sum(p.numel() for p in model.parameters() if p.requires_grad), (later[-1] - later[0]) / (len(later) - 1)
@@ -288,22 +288,6 @@ def _sources(config: TrainConfig) -> tuple[Source, Source]:
     if config.randomness is Randomness.FRESH:
         return SystemSource(), SystemSource()
     return SeededSource(config.seed, Stream.SAMPLING), SeededSource(config.seed, Stream.NOISE)
-
-
-def _optimiser(config: TrainConfig, steps: int) -> Callable[[list[nn.Parameter]], Optimizer]:
-    def make(parameters: list[nn.Parameter]) -> Optimizer:
-        optimizer: Optimizer
-        if config.optimiser is Optimiser.ADAM:
-            optimizer = Adam(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
-        else:
-            optimizer = SGD(
-                parameters, lr=config.learning_rate, momentum=config.momentum, weight_decay=config.weight_decay
-            )
-        if config.learning_rate_schedule is not None:
-            follow(optimizer, config.learning_rate_schedule, steps)
-        return optimizer
-
-    return make
 
 
 def _ledger(

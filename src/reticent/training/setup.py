@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+
+import torch
+from torch.optim import SGD, Adam, Optimizer
 
 from reticent import data
 from reticent.data import Dataset
@@ -16,10 +19,11 @@ from reticent.mechanisms.epochs import epochs_to_steps
 from reticent.records.hidden_steps import TOO_LONG, contraction
 from reticent.records.run_parts import MOST_STEPS
 from reticent.training.augmentation import Augmentation
-from reticent.training.config import Clipping, TargetConfig, TrainConfig
+from reticent.training.config import Clipping, Optimiser, TargetConfig, TrainConfig
 from reticent.training.config_data import OWN, DataConfig
 from reticent.training.features import extracted, normalised
 from reticent.training.loop import Settings
+from reticent.training.smoothing import follow
 from reticent.training.stages import release_of, staged
 from reticent.training.target import calibrated_noise
 
@@ -89,6 +93,25 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
         planned.noise_multiplier if config.target is None else _calibrated(config, config.target, planned, dataset_size)
     )
     return staged(config, replace(planned, noise_multiplier=noise), dataset_size)
+
+
+def optimiser_of(config: TrainConfig, steps: int, parameters: Sequence[torch.Tensor]) -> Optimizer:
+    """What moves the weights. It works on each number alone, so it also moves models that are stacked.
+
+    Args:
+        config: of the run.
+        steps: that it will take.
+        parameters: to be moved.
+    """
+    rate, decay = config.learning_rate, config.weight_decay
+    optimizer: Optimizer
+    if config.optimiser is Optimiser.ADAM:
+        optimizer = Adam(parameters, lr=rate, weight_decay=decay)
+    else:
+        optimizer = SGD(parameters, lr=rate, momentum=config.momentum, weight_decay=decay)
+    if config.learning_rate_schedule is not None:
+        follow(optimizer, config.learning_rate_schedule, steps)
+    return optimizer
 
 
 def planned_release(config: TrainConfig, dataset_size: int) -> Mechanism:
