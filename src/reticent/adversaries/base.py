@@ -265,11 +265,7 @@ class Adversary(ABC):
         return self
 
     def checked_by(self, witness: Witness) -> dict[str, Status]:
-        """Conditions of this attacker's own that a ledger establishes, by key.
-
-        Args:
-            witness: the ledger.
-        """
+        """Conditions of this attacker's own that a ledger establishes, by key."""
         return {}
 
     @property
@@ -373,10 +369,6 @@ def adversaries_named(
 
 def adversary_called(name: str, option: str = "adversary") -> type[Adversary]:
     """The attacker of this name.
-
-    Args:
-        name: as typed.
-        option: what the error calls the argument.
 
     Raises:
         ParameterError: there is none; the message lists those that are shown to people, and asks about the nearest.

@@ -20,13 +20,7 @@ _NEAR = 0.7
 
 
 def one_line(error: ReticentError, app: click.Command, words: Sequence[str]) -> str:
-    """An error of ours as one line; it names an option only if the command that was typed has it.
-
-    Args:
-        error: as raised.
-        app: the whole command line.
-        words: as typed.
-    """
+    """An error of ours as one line; it names an option only if the command that was typed has it."""
     if isinstance(error, ParameterError):
         flag = "--" + error.name.replace("_", "-")
         known = _options_of(app, words)
@@ -56,13 +50,7 @@ def _options_of(app: click.Command, words: Iterable[str]) -> set[str]:
 
 
 def usage(error: click.ClickException, app: click.Command, words: Sequence[str]) -> str:
-    """What click says, as one line in our form; an option that is not known is answered with the nearest one.
-
-    Args:
-        error: as raised.
-        app: the whole command line.
-        words: as typed.
-    """
+    """What click says, as one line in our form; an option that is not known is answered with the nearest one."""
     message = " ".join(error.format_message().split())
     if isinstance(error, click.NoSuchOption):
         ours, known = _MEANT.get(error.option_name), _options_of(app, words)

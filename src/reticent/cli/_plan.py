@@ -89,13 +89,7 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
 
 
 def cost_of(config: TrainConfig, records: Dataset, planned: Settings) -> Cost:
-    """What a run takes, from a few steps that are thrown away.
-
-    Args:
-        config: what would be trained.
-        records: its records.
-        planned: settings of the run.
-    """
+    """What a run takes, from a few steps that are thrown away."""
     from reticent.training.run import rehearse
 
     parameters, seconds = rehearse(config, records, planned)

@@ -39,21 +39,13 @@ _MOST_PARTS = 1000
 
 
 def is_opake(document: Mapping[str, Any]) -> bool:
-    """Whether the JSON is a process of opake, or an accountant that holds one.
-
-    Args:
-        document: as parsed.
-    """
+    """Whether the JSON is a process of opake, or an accountant that holds one."""
     process = document.get("process", document)
     return isinstance(process, Mapping) and isinstance(process.get("type"), str)
 
 
 def mechanism_from_opake(document: Mapping[str, Any], where: str) -> Mechanism:
     """What the process releases; an accountant's budget says nothing about that.
-
-    Args:
-        document: as parsed.
-        where: what errors call it.
 
     Raises:
         ArtifactError: it is malformed.

@@ -30,11 +30,6 @@ class Closed(BaseModel):
 def validated(kind: type[Model], document: Any, where: str) -> Model:
     """The document as a model.
 
-    Args:
-        kind: of the model.
-        document: as parsed.
-        where: what errors call it.
-
     Raises:
         ArtifactError: it is none; the text names the key.
     """

@@ -396,11 +396,7 @@ def largest_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
 
 
 def singly_sampled(release: Mechanism) -> TypeGuard[DPSGD]:
-    """Whether single records are protected, each drawn independently: what closed forms are known for.
-
-    Args:
-        release: any mechanism.
-    """
+    """Whether single records are protected, each drawn independently: what closed forms are known for."""
     return isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.records == 1
 
 

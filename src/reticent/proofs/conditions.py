@@ -275,11 +275,7 @@ def _line(one: Condition, names: list[str]) -> str:
 
 
 def worst_first(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """Each once: first what makes a claim conditional, then by status, then in the order of ``CONDITIONS``.
-
-    Args:
-        conditions: of a number.
-    """
+    """Each once: first what makes a claim conditional, then by status, then in the order of ``CONDITIONS``."""
     place = list(CONDITIONS)
     return tuple(
         sorted(set(conditions), key=lambda one: (not one.weakens, _WORST_FIRST.index(one.status), place.index(one.key)))

@@ -32,10 +32,6 @@ def read_ledger(path: Path) -> AnyLedger:
 def ledger_of(document: Any, where: str) -> AnyLedger:
     """The ledger that a JSON document is.
 
-    Args:
-        document: as parsed.
-        where: what errors call it.
-
     Raises:
         ArtifactError: it is none.
     """

@@ -33,11 +33,7 @@ _ROUNDING = 3e-6  # of squared lengths in single precision
 
 
 def why_not(config: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The first setting that keeps a run from being one whose steps are hidden, and why; None where none does.
-
-    Args:
-        config: of a run, as JSON data.
-    """
+    """The first setting that keeps a run from being one whose steps are hidden, and why; None where none does."""
     model, data = config.get("model"), config.get("data")
     if not isinstance(model, dict) or model.get("kind") != "logistic":
         return "model", _NETWORKS
@@ -58,21 +54,13 @@ def why_not(config: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def unequal_settings(config: Mapping[str, Any]) -> str | None:
-    """The setting that makes the updates of a run differ, or more than steps of the weights; None where none does.
-
-    Args:
-        config: of a run, as JSON data.
-    """
+    """The setting that makes the updates of a run differ, or more than steps of the weights; None where none does."""
     other = [name for name in ("optimiser", "momentum") if config.get(name, _PLAIN[name]) != _PLAIN[name]]
     return next(iter([*other, *(name for name in _UNEQUAL if config.get(name))]), None)
 
 
 def unequal_steps(run: PublicWatchedRun) -> str | None:
-    """What was seen of a watched loop, or of those that it continues, that makes its updates differ; None else.
-
-    Args:
-        run: the ledger.
-    """
+    """What was seen of a watched loop, or of those that it continues, that makes its updates differ; None else."""
     loops = (*run.earlier, run)
     if any(one.optimiser[-1:] not in ((), ("SGD",)) for one in loops):
         return "the optimizer is not SGD"
@@ -98,9 +86,6 @@ def contraction_of(ledger: PublicLedger) -> float | None:
     """The factor by which each update without its noise brings any two weight vectors closer together, at most 1.
 
     None where the facts do not establish one: the run did not ask for it, or steps are too long.
-
-    Args:
-        ledger: of a run.
     """
     config = ledger.config
     if config.get("final_model") is not True or why_not(config) is not None or ledger.data.classes != 2:

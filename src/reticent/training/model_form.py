@@ -58,11 +58,7 @@ class Head:
 
 
 def head_of(model: nn.Module) -> Head | Obstacle:
-    """The head of ``model``, in the modes in which its layers are now, or what is in the way.
-
-    Args:
-        model: the bare module.
-    """
+    """The head of ``model``, in the modes in which its layers are now, or what is in the way."""
     owners = [m for m in model.modules() if any(p.requires_grad for p in m.parameters(recurse=False))]
     layer = owners[0] if len(owners) == 1 else None
     if not isinstance(layer, nn.Linear) or type(layer) is not nn.Linear:

@@ -87,12 +87,7 @@ def divergence(parts: Sequence[Steps], setting: Setting) -> float:
 
 
 def first_step_chi_square(part: Steps, setting: Setting) -> float:
-    """Upper bound on chi-square of a single step, before anything is known.
-
-    Args:
-        part: of one step.
-        setting: of the run.
-    """
+    """Upper bound on chi-square of a single step, before anything is known."""
     with np.errstate(over="ignore"):
         return float(_chi_square(part, 1.0, setting)[0])
 

@@ -92,9 +92,6 @@ def known_direction(part: Steps) -> float:
     """kappa: the divergence of one step whose direction is known, all records in it, rounded up.
 
     For one record KL((1 - p) N(0, s^2) + p N(1, s^2) || N(0, s^2)).
-
-    Args:
-        part: the step.
     """
     mean = part.records * part.rate
     most = 0.5 * part.signal * (mean * mean + mean * (1.0 - part.rate))

@@ -81,9 +81,6 @@ def relaxed_dpsgd(mechanism: DPSGD | Ledger) -> Enclosure:
 def sign_at_most(run: DPSGD) -> TradeOff | None:
     """A curve above that of ``relaxed_dpsgd``, without the worst case and all that is below: a claim for a search.
 
-    Args:
-        run: with noise.
-
     Returns:
         Both directions, symmetrised; None where it is no quicker.
     """

@@ -122,9 +122,6 @@ def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS, known: Uppe
 def bounds_above(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Upper:
     """The first half of ``enclose``: what it is ``known`` to start from.
 
-    Args:
-        kinds, count, points: as there.
-
     Raises:
         NumericalError: as there.
     """
