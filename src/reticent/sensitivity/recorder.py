@@ -206,12 +206,12 @@ class AttributeRecorder:
             if self._budget is not None and self._sums.after_granted(self._worst_term) > self._budget:
                 self._refused = True
                 return False
-            self._sums.take_for_granted(torch.arange(len(self._audit.features)), *worst)
+            self._sums.take_for_granted(*worst)
         elif at is not None:
-            self._sums.take_for_granted(torch.from_numpy(at), *worst)
+            self._sums.take_for_granted(*worst, at)
         elif size:
             step = RecordSums(1, self._noise, self._method)
-            step.take_for_granted(torch.zeros(1, dtype=torch.long), *worst)
+            step.take_for_granted(*worst)
             self._sums.add_step(step)
         if self._batches:
             self.largest_per_step.append(LARGEST_CHANGE if size else 0.0)
@@ -230,19 +230,17 @@ class AttributeRecorder:
             if max((self._sums.after(block, slack) for block in blocks), default=0.0) > self._budget:
                 return False
         for block in self._meter.blocks(audit.features, audit.labels):
-            rows = torch.arange(block.first, block.first + len(block.norms), device=block.norms.device)
-            self._sums.add(block, rows, slack)
+            self._sums.add(block, slack)
         return True
 
     def _observe_batch(self, features: torch.Tensor, labels: torch.Tensor, indices: np.ndarray | None) -> None:
         largest = 0.0
-        rows = None if indices is None else torch.from_numpy(indices)
-        whole_step = RecordSums(1, self._noise, self._method) if rows is None and self._audit is None else None
+        whole_step = RecordSums(1, self._noise, self._method) if indices is None and self._audit is None else None
         for block in self._meter.blocks(features, labels):
             if whole_step is not None:
                 change = whole_step.keep_largest(block)
-            elif self._audit is None and rows is not None:
-                change = self._sums.add(block, rows[block.first : block.first + len(block.norms)], 0.0)
+            elif self._audit is None and indices is not None:
+                change = self._sums.add(block, 0.0, indices[block.first : block.first + len(block.norms)])
             else:
                 change = float(RecordSums.changes(block, self._method).max())
             largest = max(largest, change)

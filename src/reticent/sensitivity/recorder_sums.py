@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import numpy as np
 import torch
@@ -13,174 +13,106 @@ from reticent.sensitivity.diameter import Diameter, diameters
 from reticent.sensitivity.meter import Distances
 
 
-class Sums(Protocol):
-    """What a recorder keeps."""
+class Sums(ABC):
+    """What a recorder keeps: sums over the steps of squared changes, in squared clip norms, and of mask terms."""
 
-    largest_mask_term: float
+    def __init__(self, shape: tuple[int, ...], noise: float) -> None:
+        self._noise = noise
+        self._changes, self._masks = np.zeros(shape), np.zeros(shape)
+        self.largest_mask_term = 0.0
 
-    def add(self, block: Distances, rows: torch.Tensor, slack: float) -> float:
-        """Count one step for the records at ``rows``; ``slack`` is added to the length of each mask term.
+    @abstractmethod
+    def _step(self, block: Distances, slack: float) -> tuple[np.ndarray, np.ndarray]:
+        """Squared changes and mask terms of a block; ``slack`` is added to the length of each mask term."""
+
+    @abstractmethod
+    def per_record(self) -> np.ndarray:
+        """Sum of squared changes of each record, shape (records,)."""
+
+    def add(self, block: Distances, slack: float, at: np.ndarray | None = None) -> float:
+        """Count one step for the records of the block, or for those ``at`` places, which make room for themselves.
 
         Returns:
             The largest change in the block.
         """
-        ...
+        squares, terms = self._step(block, slack)
+        self._count(_rows(block) if at is None else at, squares, terms)
+        return math.sqrt(float(squares.max(initial=0.0)))
+
+    def take_for_granted(self, change: float, term: float, at: np.ndarray | None = None) -> None:
+        """Count one step that was not measured: the most that any record can change, for all or those ``at`` places."""
+        if at is None or len(at):
+            self._count(slice(None) if at is None else at, np.array(change**2), np.array(term))
 
     def after(self, block: Distances, slack: float) -> float:
         """Largest sum of mask terms in the block's rows if this step were counted."""
-        ...
-
-    def add_step(self, step: RecordSums) -> None:
-        """Count the largest record of a step for an unknown record."""
-        ...
-
-    def take_for_granted(self, rows: torch.Tensor, change: float, term: float) -> None:
-        """Count one step that was not measured: the most that any record can change, for the records at ``rows``."""
-        ...
+        return float(np.max(self._masks[_rows(block)] + self._step(block, slack)[1]))
 
     def after_granted(self, term: float) -> float:
-        """Largest sum of mask terms of any record if such a step were counted for all."""
-        ...
+        """Largest sum of mask terms of any record if a step that was not measured were counted for all."""
+        return self.mask_term() + term
 
     def squared_change(self) -> float:
-        """Largest sum over the steps of squared changes, in squared clip norms."""
-        ...
+        """The largest sum of squared changes; 0 before the first step."""
+        return float(self._changes.max(initial=0.0))
 
     def mask_term(self) -> float:
-        """Largest sum over the steps of mask terms."""
-        ...
+        """The largest sum of mask terms; 0 before the first step."""
+        return float(self._masks.max(initial=0.0))
 
-    def per_record(self) -> np.ndarray:
-        """Sum of squared changes of each record, shape (records,)."""
-        ...
+    def _count(self, at: np.ndarray | slice, squares: np.ndarray, terms: np.ndarray) -> None:
+        missing = 0 if isinstance(at, slice) else int(at.max(initial=-1)) + 1 - len(self._changes)
+        if missing > 0:
+            room = 0, max(missing, len(self._changes))
+            self._changes, self._masks = np.pad(self._changes, room), np.pad(self._masks, room)
+        self._changes[at] += squares
+        self._masks[at] += terms
+        self.largest_mask_term = max(self.largest_mask_term, float(terms.max(initial=0.0)))
 
 
-class PairSums:
+class PairSums(Sums):
     """One sum per record and pair: the tightest."""
 
     def __init__(self, records: int, values: int, noise: float) -> None:
-        self._noise = noise
-        self._changes = torch.zeros(records, values, values, dtype=torch.float64)
-        self._masks = torch.zeros(records, values, values, dtype=torch.float64)
-        self.largest_mask_term = 0.0
-
-    def add(self, block: Distances, rows: torch.Tensor, slack: float) -> float:
-        """Add the squared distance of each pair of candidate values."""
-        terms = self._terms(block, slack)
-        first, last = block.first, block.first + len(block.norms)
-        self._changes[first:last] += block.squared.to(self._changes.device)
-        self._masks[first:last] += terms
-        self.largest_mask_term = max(self.largest_mask_term, float(terms.max()))
-        return math.sqrt(float(block.squared.max()))
-
-    def after(self, block: Distances, slack: float) -> float:
-        """As ``Sums.after``, exact for each pair."""
-        first, last = block.first, block.first + len(block.norms)
-        return float((self._masks[first:last] + self._terms(block, slack)).max())
-
-    def add_step(self, step: RecordSums) -> None:
-        """Refused: which record the step meant is not known.
-
-        Raises:
-            TypeError: always.
-        """
-        raise TypeError("pairs need known records")
-
-    def take_for_granted(self, rows: torch.Tensor, change: float, term: float) -> None:
-        self._changes[rows] += change**2
-        self._masks[rows] += term
-        self.largest_mask_term = max(self.largest_mask_term, term)
-
-    def after_granted(self, term: float) -> float:
-        return float(self._masks.max()) + term
-
-    def squared_change(self) -> float:
-        """Over all records and pairs of candidate values."""
-        return float(self._changes.max())
-
-    def mask_term(self) -> float:
-        """Over all records and pairs of candidate values."""
-        return float(self._masks.max())
+        super().__init__((records, values, values), noise)
 
     def per_record(self) -> np.ndarray:
         """The largest pair of each record, shape (records,)."""
-        return self._changes.amax((1, 2)).numpy()
+        return np.asarray(self._changes.max((1, 2)))
 
-    def _terms(self, block: Distances, slack: float) -> torch.Tensor:
+    def _step(self, block: Distances, slack: float) -> tuple[np.ndarray, np.ndarray]:
         terms = pair_mask_terms(block, self._noise)
-        return terms if slack == 0.0 else terms.sqrt_().add_(slack).square_()
+        longer = terms if slack == 0.0 else terms.sqrt_().add_(slack).square_()
+        return block.squared.cpu().numpy(), longer.numpy()
 
 
-class RecordSums:
+class RecordSums(Sums):
     """One sum per record of each step's largest pair: an upper bound on ``PairSums``, with less memory."""
 
     def __init__(self, records: int, noise: float, method: Diameter) -> None:
-        self._noise, self._method = noise, method
-        self._changes = np.zeros(records)
-        self._masks = np.zeros(records)
-        self.largest_mask_term = 0.0
+        super().__init__((records,), noise)
+        self._method = method
 
     @staticmethod
     def changes(block: Distances, method: Diameter) -> np.ndarray:
         """Largest distance of each record, or an upper bound on it."""
         return np.minimum(diameters(block.squared, method).double().cpu().numpy(), 2.0)
 
-    def add(self, block: Distances, rows: torch.Tensor, slack: float) -> float:
-        """Add the largest distance of each record; rows beyond the end make room for themselves."""
-        at = self._grown(rows)
-        changes, terms = self._step(block, slack)
-        self._changes[at] += np.square(changes)
-        self._masks[at] += terms
-        self.largest_mask_term = max(self.largest_mask_term, float(terms.max(initial=0.0)))
-        return float(changes.max(initial=0.0))
-
-    def take_for_granted(self, rows: torch.Tensor, change: float, term: float) -> None:
-        at = self._grown(rows)
-        self._changes[at] += change**2
-        self._masks[at] += term
-        if len(at):
-            self.largest_mask_term = max(self.largest_mask_term, term)
-
-    def after_granted(self, term: float) -> float:
-        return float(self._masks.max(initial=0.0)) + term
-
-    def _grown(self, rows: torch.Tensor) -> np.ndarray:
-        """The positions, with room for them."""
-        at = rows.cpu().numpy()
-        if len(at) and int(at.max()) >= len(self._changes):
-            grown = max(int(at.max()) + 1, 2 * len(self._changes))
-            self._changes = np.pad(self._changes, (0, grown - len(self._changes)))
-            self._masks = np.pad(self._masks, (0, grown - len(self._masks)))
-        return at
-
-    def after(self, block: Distances, slack: float) -> float:
-        """As ``Sums.after``, with the largest pair of each step: an upper bound."""
-        first, last = block.first, block.first + len(block.norms)
-        return float(np.max(self._masks[first:last] + self._step(block, slack)[1]))
-
     def keep_largest(self, block: Distances) -> float:
         """Keep the largest record of a step, blocks one after the other; returns the largest change in the block."""
-        changes, terms = self._step(block, 0.0)
-        self._changes = np.maximum(self._changes, np.square(changes).max())
+        squares, terms = self._step(block, 0.0)
+        self._changes = np.maximum(self._changes, squares.max())
         self._masks = np.maximum(self._masks, terms.max())
         self.largest_mask_term = float(self._masks[0])
-        return float(changes.max())
+        return math.sqrt(float(squares.max()))
 
     def add_step(self, step: RecordSums) -> None:
-        """Add what the largest record of ``step`` changed, to every record kept here."""
+        """Add what the largest record of ``step`` changed, to every record kept here: which one it was is not known."""
         if len(self._changes) == 0:
             self._changes, self._masks = np.zeros(1), np.zeros(1)
         self._changes += step._changes
         self._masks += step._masks
         self.largest_mask_term = max(self.largest_mask_term, step.largest_mask_term)
-
-    def squared_change(self) -> float:
-        """Over all records; 0 before the first step."""
-        return float(self._changes.max(initial=0.0))
-
-    def mask_term(self) -> float:
-        """Over all records; 0 before the first step."""
-        return float(self._masks.max(initial=0.0))
 
     def per_record(self) -> np.ndarray:
         """A copy, shape (records,)."""
@@ -193,7 +125,11 @@ class RecordSums:
         else:
             # A bound on the distance is no distance of a pair: take the worst pair at that distance.
             terms = worst_mask_term(changes, self._noise)
-        return changes, np.square(np.sqrt(terms) + slack)
+        return np.square(changes), np.square(np.sqrt(terms) + slack)
+
+
+def _rows(block: Distances) -> slice:
+    return slice(block.first, block.first + len(block.norms))
 
 
 def pair_mask_terms(block: Distances, noise: float) -> torch.Tensor:
