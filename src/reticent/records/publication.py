@@ -32,33 +32,12 @@ OWN = "own"
 """The name of a data set that the user brings, in a configuration."""
 
 SETTINGS = frozenset(
-    {
-        "model",
-        "noise_multiplier",
-        "target",
-        "max_grad_norm",
-        "clipping",
-        "sample_rate",
-        "batch_size",
-        "epochs",
-        "steps",
-        "learning_rate",
-        "learning_rate_schedule",
-        "momentum",
-        "weight_decay",
-        "final_model",
-        "average_last",
-        "optimiser",
-        "sampler",
-        "divisor",
-        "records_per_user",
-        "randomness",
-        "device",
-        "physical_batch_size",
-        "trace",
-        "schedule",
-        "augmentation",
-    }
+    (
+        *("model", "final_model", "average_last", "augmentation", "device", "randomness", "trace"),
+        *("noise_multiplier", "target", "max_grad_norm", "clipping", "divisor", "records_per_user", "schedule"),
+        *("sampler", "sample_rate", "batch_size", "physical_batch_size", "epochs", "steps"),
+        *("optimiser", "learning_rate", "learning_rate_schedule", "momentum", "weight_decay"),
+    )
 )
 """Settings that do not depend on the records: they are published as they are."""
 HANDLED = frozenset({"data", "seed", "sensitive"})

@@ -45,14 +45,8 @@ _OTHER_MODELS = ("mlp", "convnet", "resnet9")
 _ALWAYS_ASKED = ("max_grad_norm", "sampler", "randomness", "optimiser")
 _ONE_OF = (("noise_multiplier", "target"), ("sample_rate", "batch_size"), ("steps", "epochs"))
 PARTS_OF_DATA = {
-    "name",
-    "table",
-    "path",
-    "train_fraction",
-    "split_seed",
-    "train_size",
-    "features",
-    "normalise_features",
+    *("name", "table", "path", "features", "normalise_features"),
+    *("train_fraction", "train_size", "split_seed"),
 }
 """What a configuration can say about the records."""
 

@@ -39,13 +39,13 @@ def extracted(dataset: Dataset, config: FeaturesConfig | None) -> Dataset:
     records = torch.tensor(dataset.features)
     compute = _extractor(config, dataset.feature_shape)
     rows = torch.cat([compute(part) for part in records.split(_RECORDS)])
-    return replace(
-        dataset,
-        features=rows.numpy(),
-        groups=(),
-        notes=(*dataset.notes, note),
-        origin=hashlib.sha256(f"{dataset.content_hash} {note}".encode()).hexdigest(),
-    )
+    return _replaced(dataset, rows.numpy(), note)
+
+
+def _replaced(dataset: Dataset, features: np.ndarray, note: str) -> Dataset:
+    """``dataset`` with other features, which the note explains."""
+    origin = hashlib.sha256(f"{dataset.content_hash} {note}".encode()).hexdigest()
+    return replace(dataset, features=features, groups=(), notes=(*dataset.notes, note), origin=origin)
 
 
 def _extractor(config: FeaturesConfig, shape: tuple[int, ...]) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -67,13 +67,7 @@ def normalised(dataset: Dataset, length: float | None) -> Dataset:
         return dataset
     note = length_note(length)
     parts = [_of_length(rows, length) for rows in np.array_split(dataset.features, -(-len(dataset.features) // 4096))]
-    return replace(
-        dataset,
-        features=np.concatenate(parts),
-        groups=(),
-        notes=(*dataset.notes, note),
-        origin=hashlib.sha256(f"{dataset.content_hash} {note}".encode()).hexdigest(),
-    )
+    return _replaced(dataset, np.concatenate(parts), note)
 
 
 def has_length(dataset: Dataset, length: float) -> bool:

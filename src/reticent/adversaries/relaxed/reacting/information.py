@@ -17,6 +17,7 @@ from reticent.adversaries.relaxed.reacting.learnt import learnt
 from reticent.adversaries.relaxed.reacting.lengths import lengths
 from reticent.adversaries.relaxed.reacting.step_information import Steps, known_direction, step_nats
 from reticent.curves._logs import log_expm1, log_of
+from reticent.curves.polygon import convex_chain
 from reticent.mechanisms.gradients import Gradients
 
 _SINGLE = 3000  # first steps that are counted one by one
@@ -177,17 +178,8 @@ def _majorant(nats: np.ndarray, values: np.ndarray) -> Gains:
     Between two of ``nats`` it is at most its value at the right one.
     """
     upper = np.append(np.maximum.accumulate(values)[1 : len(nats)], values[-1])[: len(nats)]
-    kept = [0]
-    for i in range(1, len(nats)):
-        while len(kept) > 1 and _bends(nats, upper, kept[-2], kept[-1], i):
-            kept.pop()
-        kept.append(i)
+    kept = convex_chain(log_of(np.diff(nats)), log_of(np.diff(upper)))
     return Gains(nats[kept], upper[kept])
-
-
-def _bends(x: np.ndarray, y: np.ndarray, a: int, b: int, c: int) -> bool:
-    """Whether b lies on or below the chord from a to c."""
-    return bool((y[b] - y[a]) * (x[c] - x[a]) <= (y[c] - y[a]) * (x[b] - x[a]))
 
 
 def log_deltas(nats: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
