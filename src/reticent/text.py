@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from difflib import get_close_matches
 from enum import Enum
+from typing import Any
 
 Column = tuple[str, list[str]]
 """A heading, with its line breaks, and one cell for each row."""
@@ -172,12 +173,7 @@ class Short:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        shown = [
-            f"{field.name}={_written(getattr(self, field.name))}"
-            for field in dataclasses.fields(self)  # type: ignore[arg-type]
-            if field.default is dataclasses.MISSING or getattr(self, field.name) != field.default
-        ]
-        return "\n".join(wrapped(f"{type(self).__name__}({', '.join(shown)})", indent=2))
+        return "\n".join(wrapped(as_call(self), indent=2))
 
 
 class Brief:
@@ -197,7 +193,17 @@ class Brief:
         return f"<pre>{html.escape(repr(self))}</pre>"
 
 
-def _written(value: object) -> str:
+def as_call(thing: Any) -> str:
+    """A dataclass as the call that makes it, without what is the default."""
+    given = [
+        f"{field.name}={as_python(getattr(thing, field.name))}"
+        for field in dataclasses.fields(thing)
+        if field.default is dataclasses.MISSING or getattr(thing, field.name) != field.default
+    ]
+    return f"{type(thing).__name__}({', '.join(given)})"
+
+
+def as_python(value: object) -> str:
     """As in Python, on one line."""
     return f"{type(value).__name__}.{value.name}" if isinstance(value, Enum) else repr(value).replace("\n  ", " ")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import nn
@@ -43,7 +44,8 @@ class OwnTrainer:
         )
         recorder = _Recorder()
         context = settings.context(model, features, labels)
-        fit(context, settings, _still_sgd, SystemSource(), SystemSource(), hooks=(recorder,), progress=self.progress)
+        still = partial(torch.optim.SGD, lr=0.0)
+        fit(context, settings, still, SystemSource(), SystemSource(), hooks=(recorder,), progress=self.progress)
         return torch.stack(recorder.gradients)
 
 
@@ -54,7 +56,3 @@ class _Recorder(StepHook):
     def after_step(self, step: Step, update: Update) -> None:
         """Keep what the step released."""
         self.gradients.append(update.gradient)
-
-
-def _still_sgd(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    return torch.optim.SGD(parameters, lr=0.0)

@@ -202,12 +202,9 @@ def _add_noise(parameters: list[torch.Tensor], noise: Sequence[SeededSource], de
     sizes = [p[0].numel() for p in parameters]
     drawn = np.stack([source.normal(sum(sizes)) for source in noise]) * deviation
     flat = torch.from_numpy(drawn).to(parameters[0])
-    for gradient, part in zip(_gradients(parameters), flat.split(sizes, dim=1), strict=True):
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    for gradient, part in zip(gradients, flat.split(sizes, dim=1), strict=True):
         gradient.add_(part.reshape(gradient.shape))
-
-
-def _gradients(parameters: list[torch.Tensor]) -> list[torch.Tensor]:
-    return [p.grad for p in parameters if p.grad is not None]
 
 
 @contextmanager

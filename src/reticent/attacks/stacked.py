@@ -91,7 +91,7 @@ class StackedMLP:
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         if not _is_mlp(modules[0]):
             raise UnsupportedError("StackedMLP takes Linear layers with ReLU or Tanh between them")
-        layers = [_linears(module) for module in modules]
+        layers = [[layer for layer in module.modules() if isinstance(layer, nn.Linear)] for module in modules]
         self._weights = [_stacked([m[i].weight for m in layers]) for i in range(len(layers[0]))]
         self._biases = [_stacked([m[i].bias for m in layers]) for i in range(len(layers[0]))]
         self._tanh = any(isinstance(layer, nn.Tanh) for layer in modules[0].modules())
@@ -242,10 +242,6 @@ def _into(old: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:
 
 def _stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.stack([t.detach() for t in tensors]).contiguous()
-
-
-def _linears(module: nn.Module) -> list[nn.Linear]:
-    return [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
 
 
 def _is_mlp(module: nn.Module) -> bool:

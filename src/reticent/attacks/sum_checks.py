@@ -5,7 +5,6 @@ Sums are in units of the clip norm, so a clipped record counts at most 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -30,7 +29,7 @@ _SAME = 1e-5
 def canary_effect(sums: np.ndarray, claim: DPSGD) -> Check:
     """Each canary's total over the run is Binomial(steps, q) + N(0, steps s^2), if clipped and sampled as claimed."""
     totals = sums.sum(axis=0)
-    p = _upper_tail(totals, claim.steps, claim)
+    p = _tail(totals, claim.steps, claim)
     worst = int(np.argmin(p))
     limit = claim.steps * claim.sample_rate
     finding = f"canary {worst} adds up to {totals[worst]:.4g} clip norms where {limit:.4g} are expected"
@@ -42,7 +41,7 @@ def spread_effect(along: np.ndarray, claim: DPSGD) -> Check:
     trials = claim.steps * (claim.dataset_size or 1)
     total = np.array([along.sum()])
     finding = f"spread gradients add up to rate {total[0] / trials:.4g} where {claim.sample_rate:.4g} is expected"
-    return Check("spread gradients", float(_upper_tail(total, trials, claim)[0]), finding)
+    return Check("spread gradients", float(_tail(total, trials, claim)[0]), finding)
 
 
 def against_the_curve(coins: Scores | None, claim: DPSGD) -> Check:
@@ -66,7 +65,7 @@ def large_batches(batch: np.ndarray, claim: DPSGD) -> Check:
     found = []
     for level in _CUTS:
         limit = size * q + float(special.ndtri(level)) * np.sqrt(size * q * (1.0 - q) + s**2)
-        share, above = float(_upper_tail(np.array([limit]), size, one)[0]), int((batch > limit).sum())
+        share, above = float(_tail(np.array([limit]), size, one)[0]), int((batch > limit).sum())
         words = f"{above} of {len(batch)} counts are above {limit:.4g} where {share * len(batch):.3g} are expected"
         found.append((two_sided(above, len(batch), share), words))
     p, words = min(found)
@@ -102,7 +101,7 @@ def sampling_rate(batch: np.ndarray, claim: DPSGD) -> Check:
     """All batches together are Binomial(steps * records, q) records, and noise."""
     trials = claim.steps * (claim.dataset_size or 1)
     total = np.array([batch.sum()])
-    upper, lower = _upper_tail(total, trials, claim), _lower_tail(total, trials, claim)
+    upper, lower = _tail(total, trials, claim), _tail(total, trials, claim, below=True)
     rate = float(total[0]) / trials
     finding = f"records take part at rate {rate:.4g} where {claim.sample_rate:.4g} is claimed"
     return Check("sampling rate", min(1.0, 2.0 * float(min(upper[0], lower[0]))), finding)
@@ -129,19 +128,12 @@ def _simulated_variances(size: int, rate: float, steps: int, noise_multiplier: f
     return variances
 
 
-def _upper_tail(totals: np.ndarray, trials: int, claim: DPSGD) -> np.ndarray:
-    return _tail(totals, trials, claim, lambda z: special.ndtr(-z))
-
-
-def _lower_tail(totals: np.ndarray, trials: int, claim: DPSGD) -> np.ndarray:
-    return _tail(totals, trials, claim, special.ndtr)
-
-
-def _tail(totals: np.ndarray, trials: int, claim: DPSGD, side: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def _tail(totals: np.ndarray, trials: int, claim: DPSGD, *, below: bool = False) -> np.ndarray:
     """P(Binomial(trials, q) + N(0, steps s^2) beyond the total), summed over the binomial between ``_TAILS``."""
     low, high = stats.binom.ppf(_TAILS, trials, claim.sample_rate)
     counts = np.arange(max(0, int(low) - 1), min(trials, int(high) + 2) + 1)
     weights = stats.binom.pmf(counts, trials, claim.sample_rate)
     scale = claim.noise_multiplier * np.sqrt(claim.steps)
-    tails = side((totals[:, None] - counts) / scale) @ weights
+    further = (totals[:, None] - counts) / scale
+    tails = special.ndtr(further if below else -further) @ weights
     return np.minimum(tails + max(0.0, 1.0 - weights.sum()), 1.0)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +15,7 @@ import numpy as np
 
 from reticent.auditing.scores import Scores
 from reticent.errors import ArtifactError, ParameterError
-from reticent.io.npz import read_npy
+from reticent.io.npz import read_arrays, read_npy
 
 _MOST_BYTES = 1 << 30
 _LIRA_FOLDER = re.compile(r"experiment[-_](\d+)_of_(\d+)")
@@ -88,7 +86,9 @@ def import_privacy_meter(path: str | os.PathLike[str], model: int = 0) -> Scores
     file = next((candidate for candidate in candidates if candidate.is_file()), None)
     if file is None:
         raise ArtifactError(f"{root}: no report/exp/{name}")
-    scores, memberships = _from_npz(file, "scores"), _from_npz(file, "memberships")
+    with file.open("rb") as stream:
+        arrays = read_arrays(stream, str(file), ("scores", "memberships"), _MOST_BYTES, also=None)
+    scores, memberships = arrays["scores"], arrays["memberships"]
     if scores.shape != memberships.shape or memberships.dtype.kind not in "biuf":
         raise ArtifactError(f"{file}: scores and memberships differ in shape")
     if not np.all((memberships == 0) | (memberships == 1)):
@@ -122,17 +122,3 @@ def _file(path: Path, root: Path) -> np.ndarray:
     if path.stat().st_size > _MOST_BYTES:
         raise ArtifactError(f"{path}: larger than {_MOST_BYTES} bytes")
     return read_npy(path.read_bytes(), str(path))
-
-
-def _from_npz(file: Path, name: str) -> np.ndarray:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            info = archive.getinfo(f"{name}.npy")
-            if info.file_size > _MOST_BYTES:
-                raise ArtifactError(f"{file}: {name} is larger than {_MOST_BYTES} bytes")
-            with archive.open(info) as stream:
-                return read_npy(stream.read(info.file_size + 1), f"{file}:{name}")
-    except KeyError as error:
-        raise ArtifactError(f"{file}: holds no array {name}") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
-        raise ArtifactError(f"{file}: not a readable .npz file ({type(error).__name__})") from error

@@ -111,7 +111,8 @@ def headline(report: AuditReport) -> str:
         return f"The attack got {percent(report.auc.value)} of all pairs right (AUC); no claim was tested."
     refuted = findings.count(Finding.INCONSISTENT)
     if refuted:
-        what = "The claim is" if len(findings) == 1 else f"{refuted} of {len(findings)} claims {_are(refuted)}"
+        be = "is" if refuted == 1 else "are"
+        what = "The claim is" if len(findings) == 1 else f"{refuted} of {len(findings)} claims {be}"
         return f"{what} refuted: the attack does better than {'it' if refuted == 1 else 'they'} would allow."
     if Finding.CONSISTENT in findings:
         return "The attack works, and no better than claimed. A better attack may still do more."
@@ -159,7 +160,3 @@ def _notes(report: AuditReport) -> list[str]:
     found = [note for bound in report.bounds for note in bound.notes]
     found += [note for verdict in report.verdicts.values() for note in verdict.notes]
     return list(dict.fromkeys(found))
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"

@@ -268,7 +268,7 @@ COMPOSED = (*ANSWERS, *STRENGTHS, *_ROWS, *_LACKS, *_PERSONS, *_FACTS, *_REASONS
 
 def messages() -> list[Message]:
     """Every message once, in an order that does not change by itself."""
-    found = [*_of_the_page(), *(_plain(text) for text in (*questions(), *_of_registries(), *COMPOSED))]
+    found = [*_of_the_page(), *(Message(text, ()) for text in (*questions(), *_of_registries(), *COMPOSED))]
     found += [Message(one, (), plural=several) for one, several in _COUNTED]
     found += [Message(text, (), context="requirement") for text in _POLICY]
     found.append(Message("record", (), context="client"))
@@ -296,10 +296,6 @@ def questions() -> list[str]:
 def composed() -> list[str]:
     """All sentences with or without placeholders that are listed here, and so must be somewhere in the code."""
     return [*COMPOSED, *(form for pair in _COUNTED for form in pair), *_POLICY]
-
-
-def _plain(text: str) -> Message:
-    return Message(text, ())
 
 
 def _of_the_page() -> Iterator[Message]:

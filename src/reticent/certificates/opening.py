@@ -91,7 +91,7 @@ def check_opening(certificate: Certificate, path: Path, data: Path | None = None
     Raises:
         ArtifactError: there is nothing to open, or a file cannot be read.
     """
-    opening = _load(path)
+    opening = validated(Opening, load(path, _LARGEST), str(path))
     found = _commitments(certificate)
     problems, compared = [], []
     digests = opening.digests()
@@ -110,10 +110,6 @@ def check_opening(certificate: Certificate, path: Path, data: Path | None = None
         else:
             problems.append(f"{data} is another table")
     return Opened(tuple(problems), tuple(compared))
-
-
-def _load(path: Path) -> Opening:
-    return validated(Opening, load(path, _LARGEST), str(path))
 
 
 def _commitments(certificate: Certificate) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from reticent.adversaries import Adversary, Method
@@ -12,6 +12,7 @@ from reticent.calibration import calibrate as solve
 from reticent.calibration.spelling import forms
 from reticent.cli._app import option
 from reticent.cli._options import is_terminal, mechanism_given
+from reticent.cli._progress import waiting
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.registry import parameters_of
@@ -78,16 +79,9 @@ def with_status(
         return solve(mechanism, unknown, target, who, relation, method or Method.EXACT, said)
 
 
-@contextmanager
-def progress_of(name: str, json: bool) -> Iterator[Callable[[str], None] | None]:
+def progress_of(name: str, json: bool) -> AbstractContextManager[Callable[[str], None] | None]:
     """Says what is being searched, in a line that moves; None where nobody is watching."""
-    if json or not is_terminal():
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(f"{name}: searching") as status:
-        yield lambda text: status.update(f"{name}: {text}")
+    return nullcontext() if json or not is_terminal() else waiting(f"{name}:")
 
 
 def sizes_of(text: str) -> list[int]:

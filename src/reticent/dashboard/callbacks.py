@@ -31,7 +31,7 @@ from reticent.dashboard.takeaway import (
     certificate_page,
     curves_csv,
 )
-from reticent.dashboard.taking import Taking
+from reticent.dashboard.taking import Taking, said
 from reticent.dashboard.turns import BusyError, SupersededError, Turns
 from reticent.errors import ReticentError
 from reticent.mechanisms import Neighbouring
@@ -207,15 +207,13 @@ class Callbacks:
             return [], words.one_line(error), no_update, "unseen", True
         return found.page, "", found.figure, "" if found.figure["data"] else "unseen", not found.running
 
+    @said
     def ledger(self, contents: Any, name: Any) -> tuple[Any, str]:
         """A file as what was released: the address that sets it, or one line that says why not."""
-        try:
-            source = opening.source_of(contents, name, None, local=False)
-            if source is None:
-                return no_update, ""
-            return urlencode({"mechanism": "ledger", "ledger": as_text(opening.release(source))}), ""
-        except (ReticentError, *TOO_EXTREME) as error:
-            return no_update, words.one_line(error)
+        source = opening.source_of(contents, name, None, local=False)
+        if source is None:
+            return no_update, ""
+        return urlencode({"mechanism": "ledger", "ledger": as_text(opening.release(source))}), ""
 
     def derived(self, sent: Any) -> str:
         """What follows from records, batch and epochs, or what the file says; nothing where the rate is set itself."""
@@ -230,17 +228,13 @@ class Callbacks:
         except (ReticentError, *TOO_EXTREME):
             return ""  # the panel says what is wrong
 
+    @said
     def certificate(self, clicks: Any, sent: Any) -> tuple[Any, str]:
         """The certificate of these settings as its page, which anybody can verify."""
-        try:
-            asked = Asked.of(sent, None)
-            with self.turns.turn(asked.page, asked.turn) as turn:
-                page = certificate_page(asked.settings, lambda _: turn.check())
-            return send_string(page, "reticent-certificate.html"), "certificate written"
-        except SupersededError:
-            return no_update, "the settings changed meanwhile: ask again"
-        except (ReticentError, *TOO_EXTREME) as error:
-            return no_update, words.one_line(error)
+        asked = Asked.of(sent, None)
+        with self.turns.turn(asked.page, asked.turn) as turn:
+            page = certificate_page(asked.settings, lambda _: turn.check())
+        return send_string(page, "reticent-certificate.html"), "certificate written"
 
     def csv(self, clicks: Any, sent: Any) -> Any:
         """The shown curves as a file."""

@@ -6,10 +6,9 @@ import csv
 import io
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any
 
 from reticent.adversaries import Adversary, WorstCase
 from reticent.calibration import Calibration, Target, Unknown
@@ -24,6 +23,7 @@ from reticent.dashboard.state import State, adversaries_of, mechanism_of, relati
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Selection
 from reticent.mechanisms.selection import inner_of
+from reticent.text import as_call, as_python
 
 _Plain = DPSGD | Gaussian | Laplace
 _FILE = "release.json"
@@ -43,8 +43,8 @@ def risk_python(state: State, answer: Answer) -> str:
         f"{_imports(release, relation)}"
         "from reticent.risk import advantage, bayes_security\n"
         f"from reticent.adversaries import {', '.join([*names, 'assess'])}\n\n"
-        f"release = {_written(release)}\n"
-        f"attackers = [{', '.join(_written(a) for a in who)}]\n"
+        f"release = {as_call(release)}\n"
+        f"attackers = [{', '.join(as_call(a) for a in who)}]\n"
         f"for a in assess(release, attackers{_relation_python(relation)}):\n" + _PRINTED
     )
 
@@ -76,9 +76,9 @@ def calibration_python(state: State, found: Sequence[Calibration]) -> str:
         f"from reticent.calibration import {', '.join(kinds)}, calibrate\n"
         f"{_imports(release, relation)}"
         f"from reticent.adversaries import {', '.join(names)}\n\n"
-        f"release = {_written(release)}\n"
-        f"target = {_written(target)}\n"
-        f"for who in [{', '.join(_written(a) for a in who)}]:\n"
+        f"release = {as_call(release)}\n"
+        f"target = {as_call(target)}\n"
+        f"for who in [{', '.join(as_call(a) for a in who)}]:\n"
         f"    found = calibrate(release, {type(unknown).__name__}(), target, who{_relation_python(relation)})\n"
         "    print(who.name, found.value, found.achieved.value, found.worst_case().value)\n"
     )
@@ -149,24 +149,6 @@ def _answered(state: State, answer: Answer) -> list[Adversary]:
     return [a for a in adversaries_of(state) if a.name not in answer.skipped]
 
 
-def _written(thing: Any) -> str:
-    """A frozen dataclass as the call that makes it, without what is the default."""
-    parts = [
-        f"{f.name}={_value(getattr(thing, f.name))}"
-        for f in fields(thing)
-        if f.default is MISSING or getattr(thing, f.name) != f.default
-    ]
-    return f"{type(thing).__name__}({', '.join(parts)})"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"({', '.join(_value(item) for item in value)},)" if value else "()"
-    if is_dataclass(value):
-        return _written(value)
-    return f"{type(value).__name__}.{value.name}" if isinstance(value, Enum) else repr(value)
-
-
 def _names(release: Mechanism) -> list[str]:
     """What a script imports to write the release down."""
     stated = fields(release)  # type: ignore[arg-type]
@@ -203,7 +185,7 @@ def _relation(relation: Neighbouring | None) -> list[str]:
 
 
 def _relation_python(relation: Neighbouring | None) -> str:
-    return "" if relation is None else f", {_value(relation)}"
+    return "" if relation is None else f", {as_python(relation)}"
 
 
 def _target(target: Target) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,7 +23,20 @@ from reticent.dashboard.two_certificates import compared
 from reticent.errors import ArtifactError, ReticentError
 from reticent.mechanisms import DPSGD
 
-_CHANGED = "the settings changed meanwhile: ask again"
+
+def said(work: Callable[..., tuple[Any, str]]) -> Callable[..., tuple[Any, str]]:
+    """A callback that answers with something and a line; whatever goes wrong is that line."""
+
+    @wraps(work)
+    def answered(*given: Any) -> tuple[Any, str]:
+        try:
+            return work(*given)
+        except SupersededError:
+            return no_update, "the settings changed meanwhile: ask again"
+        except (ReticentError, *TOO_EXTREME) as error:
+            return no_update, words.one_line(error)
+
+    return answered
 
 
 class Taking:
@@ -50,26 +65,20 @@ class Taking:
             prevent_initial_call=True,
         )
 
+    @said
     def sheet(self, clicks: Any, sent: Any) -> tuple[Any, str]:
         """The panel that explores as a page of its own."""
-        try:
-            asked = Asked.of(sent, None)
-            with self.turns.turn(asked.page, asked.turn) as turn:
-                settings = asked.settings
-                release, relation = mechanism_of(settings), relation_of(settings)
-                found = answer(adversaries_of(settings), release, relation, turn.check)
-                return send_string(sheet(settings, found), "reticent-plan.html"), "page written"
-        except SupersededError:
-            return no_update, _CHANGED
-        except (ReticentError, *TOO_EXTREME) as error:
-            return no_update, words.one_line(error)
+        asked = Asked.of(sent, None)
+        with self.turns.turn(asked.page, asked.turn) as turn:
+            settings = asked.settings
+            release, relation = mechanism_of(settings), relation_of(settings)
+            found = answer(adversaries_of(settings), release, relation, turn.check)
+            return send_string(sheet(settings, found), "reticent-plan.html"), "page written"
 
+    @said
     def policy(self, contents: Any, name: Any) -> tuple[Any, str]:
         """A policy as the address that lays it over everything, or one line that says why not."""
-        try:
-            return urlencode({"policy": policy_text(*_text(contents, name))}), ""
-        except (ReticentError, *TOO_EXTREME) as error:
-            return no_update, words.one_line(error)
+        return urlencode({"policy": policy_text(*_text(contents, name))}), ""
 
     def certificates(self, contents: Any, names: Any) -> list[Any] | str:
         """What differs between two certificates."""

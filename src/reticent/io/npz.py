@@ -17,7 +17,7 @@ _LONGEST_DIRECTORY = 1 << 16
 
 
 def read_arrays(
-    stream: BinaryIO, where: str, needed: Collection[str], most: int, also: Collection[str] = ()
+    stream: BinaryIO, where: str, needed: Collection[str], most: int, also: Collection[str] | None = ()
 ) -> dict[str, np.ndarray]:
     """The arrays of a .npz file by name.
 
@@ -26,7 +26,7 @@ def read_arrays(
         where: names the file in the message of an error.
         needed: names that must be there.
         most: bytes of all arrays together.
-        also: further names that may be there.
+        also: further names that may be there; None for any, which are not opened.
 
     Raises:
         ArtifactError: the file is damaged or too large once unpacked, or holds other arrays.
@@ -39,7 +39,9 @@ def read_arrays(
                 raise ArtifactError(
                     f"{where}: must hold the arrays {listed(sorted(needed))}, holds {sorted(entries)[:8]}"
                 )
-            if extra := set(entries) - {*needed, *also}:
+            if also is None:
+                entries = {name: entries[name] for name in needed}
+            elif extra := set(entries) - {*needed, *also}:
                 raise ArtifactError(f"{where}: holds unknown entries {sorted(extra)[:8]}")
             size = sum(info.file_size for info in entries.values())
             if size > most:

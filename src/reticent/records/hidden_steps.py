@@ -66,13 +66,10 @@ def unequal_steps(run: PublicWatchedRun) -> str | None:
         return "the optimizer is not SGD"
     if len({norm for one in loops for norm in (one.clipping.smallest, one.clipping.largest)}) > 1:
         return "the clip norm changed"
-    if any((one.sampler.times_per_epoch or 1) > 1 or _most_passes(one) > 1 for one in loops):
+    mixed = any(part.mixed_passes > 1 for one in loops for part in one.segments)
+    if mixed or any((one.sampler.times_per_epoch or 1) > 1 for one in loops):
         return "a record may be in one step more than once"
     return "a pass was broken off" if any(map(_broken_off, loops)) else None
-
-
-def _most_passes(run: PublicWatchedRun) -> int:
-    return max(part.mixed_passes for part in run.segments)
 
 
 def _broken_off(run: PublicWatchedRun) -> bool:

@@ -44,6 +44,14 @@ class Sums(ABC):
         if at is None or len(at):
             self._count(slice(None) if at is None else at, np.array(change**2), np.array(term))
 
+    def add_step(self, step: RecordSums) -> None:
+        """Add what the largest record of ``step`` changed, to every record kept here: which one it was is not known."""
+        if len(self._changes) == 0:
+            self._changes, self._masks = np.zeros(1), np.zeros(1)
+        self._changes += step._changes
+        self._masks += step._masks
+        self.largest_mask_term = max(self.largest_mask_term, step.largest_mask_term)
+
     def after(self, block: Distances, slack: float) -> float:
         """Largest sum of mask terms in the block's rows if this step were counted."""
         return float(np.max(self._masks[_rows(block)] + self._step(block, slack)[1]))
@@ -105,14 +113,6 @@ class RecordSums(Sums):
         self._masks = np.maximum(self._masks, terms.max())
         self.largest_mask_term = float(self._masks[0])
         return math.sqrt(float(squares.max()))
-
-    def add_step(self, step: RecordSums) -> None:
-        """Add what the largest record of ``step`` changed, to every record kept here: which one it was is not known."""
-        if len(self._changes) == 0:
-            self._changes, self._masks = np.zeros(1), np.zeros(1)
-        self._changes += step._changes
-        self._masks += step._masks
-        self.largest_mask_term = max(self.largest_mask_term, step.largest_mask_term)
 
     def per_record(self) -> np.ndarray:
         """A copy, shape (records,)."""
