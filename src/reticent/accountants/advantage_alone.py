@@ -132,7 +132,7 @@ def _strip(
     best = (0.0, 0.0, 0.0)
     digits += math.log(steps)
     angles = strips(noise, digits)
-    reaches = argument_reach(noise, rate, antipodal, variance, angles)
+    reaches = argument_reach(noise, rate, antipodal, variance, angles[:, None])
     for angle, reach in zip(angles.tolist(), reaches.tolist(), strict=True):
         exponent = digits + reach + 0.5 * (angle * noise) ** 2
         best = max(best, (angle / exponent, angle, reach))

@@ -9,14 +9,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from reticent.accountants.contour import Laws, Moments, chernoff_moments
 from reticent.accountants.cut_moments import SampledStep, cut_moments
 from reticent.errors import NumericalError
-from reticent.pairs.sampled_gaussian import SampledGaussian
+from reticent.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
 from reticent.pairs.transforms import Law, PlainGaussian
 
 _NOT_SMALL = 5.0  # -log of the spread from which on delta is so small that more digits are needed
@@ -138,14 +138,36 @@ class Plan:
             reach: largest frequency times loss.
             effort: of a contour; None for moments.
         """
-        laws: list[tuple[Law, int]] = []
-        for s in self.steps:
-            law = SampledGaussian(s.noise_multiplier, s.rate, s.antipodal, s.count, reach, max(largest, 1.0))
+        laws: list[tuple[Law, int | np.ndarray]] = []
+        for noise, rate, antipodal, count in self._kinds:
+            law = SampledGaussian(noise, rate, antipodal, count, reach, max(largest, 1.0))
             if effort is not None:
                 digits = effort.digits - 2.0 + self.small_digits
                 law = replace(law, digits=digits, extended=effort.extended, work=effort.work)
-            laws.append((law, s.count))
+            laws += [(block, block.count) for block in (law.blocks() if np.ndim(count) else [law])]
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
+
+    @cached_property
+    def _kinds(self) -> list[tuple[Any, Any, bool, Any]]:
+        """(noise, rate, antipodal, count) of the kinds of either pair: numbers of one, else columns."""
+        found: list[tuple[Any, Any, bool, Any]] = []
+        for antipodal in (False, True):
+            kinds = [(s.noise_multiplier, s.rate, s.count) for s in self.steps if s.antipodal == antipodal]
+            if len(kinds) == 1:
+                noise, rate, count = kinds[0]
+                found.append((noise, rate, antipodal, count))
+            elif kinds:
+                noises, rates, counts = (np.array(each)[:, None] for each in zip(*kinds, strict=True))
+                found.append((noises, rates, antipodal, counts))
+        return found
+
+    def reach(self, c: float, digits: float) -> float:
+        """The largest frequency times loss that matters at c, before anything is known of the errors."""
+        variance, reach = self.cumulants(c)[1], 0.0
+        for noise, rate, antipodal, _ in self._kinds:
+            angle = np.atleast_2d(strips(noise, digits)[-1])
+            reach = max(reach, float(argument_reach(noise, rate, antipodal, variance, angle).max()))
+        return reach
 
     @cached_property
     def _planning_laws(self) -> Laws:
@@ -157,8 +179,8 @@ class Plan:
         if self.symmetric and c < 0.5:
             mean, variance = self.cumulants(1.0 - c)
             return -mean, variance
-        pairs = [(count, law.moments(c)) for law, count in laws]
-        return sum(n * m for n, (m, _) in pairs), sum(n * v for n, (_, v) in pairs)
+        pairs = [(count, *law.moments(c)) for law, count in laws]
+        return float(sum(np.sum(n * m) for n, m, _ in pairs)), float(sum(np.sum(n * v) for n, _, v in pairs))
 
     def saddle(self, threshold: float) -> float:
         """A contour near the saddle point of ``threshold`` that keeps away from the poles 0 and 1."""

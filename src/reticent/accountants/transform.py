@@ -18,7 +18,6 @@ from reticent.accountants.steps import Step, Steps
 from reticent.curves import LogErrors
 from reticent.curves.polygon import Sides, mirrored, polygon_above, polygon_through
 from reticent.errors import NumericalError
-from reticent.pairs.sampled_gaussian import argument_reach, strips
 
 _STEP = 1e-7  # standard deviations of the loss between the two deltas whose difference gives an error rate
 _MAX_SPANS = 24
@@ -239,8 +238,7 @@ class SpectralComposition:
 
     def _built(self, c: float, low: float, high: float, effort: Effort) -> Contour:
         """Nodes are refined until the quadrature error is at rounding level; the next contour starts there."""
-        variance = self.plan.cumulants(c)[1]
-        need = max((_reach(step, variance, self.accuracy.planned) for step in self.steps), default=0.0)
+        need = self.plan.reach(c, self.accuracy.planned)
         reach = max(need, _EASED * self._reaches.get(effort, 0.0), _FIRST_REACH)
         step = _STEP * min(self.plan.spread, 1.0)
 
@@ -304,9 +302,3 @@ def _transform_of(steps: tuple[Step, ...], accuracy: Transform) -> SpectralCompo
         else:
             return None
     return SpectralComposition(tuple(sampled), plain, accuracy)
-
-
-def _reach(step: SampledStep, variance: float, digits: float) -> float:
-    """The largest frequency times loss that matters, before anything is known of the errors."""
-    angles = strips(step.noise_multiplier, digits)[-1:]
-    return float(argument_reach(step.noise_multiplier, step.rate, step.antipodal, variance, angles)[0])

@@ -84,12 +84,12 @@ class GaussianMixture:
 
     Attributes:
         noise_multiplier: s > 0, in units of the largest contribution of one record.
-        weights: probability of each shift; arrays for several laws at once, nodes along the last axis.
+        weights: probability of each shift. Arrays of both for several laws at once, nodes along the last axis.
         shifts: increasing, > 0, in the same units.
         antipodal: the pair of the replacement relation.
     """
 
-    noise_multiplier: float
+    noise_multiplier: float | np.ndarray
     weights: tuple[float | np.ndarray, ...]
     shifts: tuple[float, ...] = (1.0,)
     antipodal: bool = False
@@ -114,13 +114,13 @@ class GaussianMixture:
 
     def log_mixture(self, x: np.ndarray) -> np.ndarray:
         """log of the mixture over N(0, s^2) at observations x."""
-        s = x.dtype.type(self.noise_multiplier)
+        s = np.asarray(self.noise_multiplier, dtype=x.dtype)
         return log_mixture(self.weights, [(x - 0.5 * shift) * (shift / (s * s)) for shift in self.shifts])
 
     def log_normal(self, x: np.ndarray) -> np.ndarray:
         """log density of N(0, s^2)."""
         s = self.noise_multiplier
-        return x * x * (-0.5 / (s * s)) - (HALF_LOG_TWO_PI + math.log(s))
+        return x * x * (-0.5 / (s * s)) - (HALF_LOG_TWO_PI + np.log(s))
 
     def loss(self, x: np.ndarray) -> np.ndarray:
         """L = log dQ/dP at observations x, increasing."""
