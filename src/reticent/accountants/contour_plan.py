@@ -32,6 +32,8 @@ _TOPS = np.array([1.0, 0.75, 0.5])  # shares of it, where the moments beyond are
 _OUTER = 0.35  # of the way from 1/2 to the last Chernoff exponent: contours do not go further
 _AWAY = 0.25  # standard deviations of the loss between a contour and the poles 0 and 1
 _CENTRAL = 7.5  # standard deviations that the contour between the poles serves where no other fits
+_END = -30.0  # log of delta at which the tails of that contour end, where it is the only one
+_QUIET = 1.0  # spread up to which it is the only one of many kinds
 _CLOSE = 0.05  # standard deviations of the loss, inverted: how close a saddle point is followed
 _HALF_STEPS = 200  # of a deviation, to the end of a tail
 _MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
@@ -54,6 +56,9 @@ class Effort(NamedTuple):
     rounding: float
     extended: bool = False
 
+
+MANY = 32
+"""Kinds of steps beyond which their number decides what is computed."""
 
 Planned = tuple[float, float, float]
 """c, lowest and highest threshold."""
@@ -79,6 +84,11 @@ class Plan:
     def symmetric(self) -> bool:
         """Whether the composed curve is its own inverse."""
         return all(step.antipodal for step in self.steps)
+
+    @property
+    def many(self) -> bool:
+        """Whether a contour costs so much that one should serve all thresholds."""
+        return len(self.steps) > MANY
 
     @cached_property
     def spread(self) -> float:
@@ -142,7 +152,7 @@ class Plan:
         for noise, rate, antipodal, count in self._kinds:
             law = SampledGaussian(noise, rate, antipodal, count, reach, max(largest, 1.0))
             if effort is not None:
-                digits = effort.digits - 2.0 + self.small_digits
+                digits = effort.digits - 2.0 + self.small_digits + math.log(len(self.steps))
                 law = replace(law, digits=digits, extended=effort.extended, work=effort.work)
             laws += [(block, block.count) for block in (law.blocks() if np.ndim(count) else [law])]
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
@@ -202,11 +212,12 @@ class Plan:
         """Largest c for contours: Chernoff needs room beyond it, and rare large losses limit Chernoff.
 
         1/2 where the losses are so small that no contour between the poles and that limit fits them: then
-        the one between the poles serves all thresholds, at the price of many frequencies.
+        the one between the poles serves all thresholds, at the price of many frequencies. Likewise for many kinds of
+        steps, where one contour costs more than the digits of deep tails are worth.
         """
         finite = self.exponents
         least = 1.0 + _AWAY / self.spread
-        if self.moments.lost > 0.0:
+        if self.moments.lost > 0.0 or (self.many and self.spread < _QUIET):
             return 0.5
         if len(finite) < 4 or finite[-2] <= 1.0:
             raise NumericalError("characteristic function: rare large losses leave no room for Chernoff bounds")
@@ -214,11 +225,19 @@ class Plan:
             return 0.5
         return float(max(min(finite[-2], 0.5 + _OUTER * (finite[-1] - 0.5)), least))
 
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Lowest and highest threshold that the contour between the poles serves where no other fits."""
+        reach = _CENTRAL * self.spread
+        if not self.many:
+            return -reach, reach
+        return self._tail_end(-reach, -1, _END), self._tail_end(reach, 1, _END)
+
     def blocks(self) -> list[Planned]:
         """(c, lowest threshold, highest threshold) per contour, in order; 0 is a border."""
         if self.rightmost == 0.5:
-            reach = _CENTRAL * self.spread
-            return [(0.5, 0.0, reach)] if self.symmetric else [(0.5, -reach, 0.0), (0.5, 0.0, reach)]
+            low, high = self.ends
+            return [(0.5, 0.0, high)] if self.symmetric else [(0.5, low, 0.0), (0.5, 0.0, high)]
         blocks: list[Planned] = []
         edges = {1: 0.0, -1: 0.0}
         for side in (1,) if self.symmetric else (1, -1):
@@ -234,7 +253,7 @@ class Plan:
                 mean, variance = self.cumulants(c)
                 edge = mean + side * _HALF_BLOCK * np.sqrt(variance)
                 if c == limit:
-                    edge = self._tail_end(edge, side)
+                    edge = self._tail_end(edge, side, self.deepest)
                 if side * (edge - edges[side]) > 0:
                     blocks.append((c, *sorted((edges[side], edge))))
                     edges[side] = edge
@@ -242,10 +261,10 @@ class Plan:
                     break
         return sorted(blocks, key=lambda block: block[1])
 
-    def _tail_end(self, threshold: float, side: int) -> float:
+    def _tail_end(self, threshold: float, side: int, deepest: float) -> float:
         """The first threshold from ``threshold`` on, in steps of half a deviation, where the tail ends."""
         for _ in range(_HALF_STEPS):
-            if self._log_tail(threshold, side) < self.deepest:
+            if self._log_tail(threshold, side) < deepest:
                 break
             threshold += side * 0.5 * self.spread
         return threshold

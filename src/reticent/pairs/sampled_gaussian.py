@@ -33,6 +33,7 @@ _MARKS = np.sort(np.concatenate([np.geomspace(1e-4, 1.0, 9), np.linspace(0.0, 1.
 _NARROW = (4.0, 1.3)  # strips for fast oscillation, in units of the one whose rule leaves e^-digits at frequency 0
 _OVERFLOWN = 1e299
 _MAX_NODES = 10_000
+_PLACES_AHEAD = 32  # at which the nodes may end
 _TOGETHER = 16_000  # nodes of all kinds of a block
 _FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
 _PLACES = np.linspace(-12.0, 12.0, 97)
@@ -113,8 +114,10 @@ class SampledGaussian:
         high, furthest = 1.0 + z * s, max(self.largest, 1.0) + z * s
         if np.any(furthest > 1e4 * s):
             raise NumericalError("characteristic function: an exponent is out of reach of the nodes")
-        while np.any(short := (high < furthest) & (self.right_tail(self.largest, high) > tail)):
-            high = np.where(short, high + np.maximum(s, (furthest - high) / 64.0), high)
+        step = np.maximum(s, (furthest - high) / _PLACES_AHEAD)
+        ahead = high + step * np.arange(_PLACES_AHEAD + 1)
+        enough = (ahead >= furthest) | (self.right_tail(self.largest, ahead) <= tail)
+        high = high + step * np.argmax(enough, axis=-1, keepdims=self._several)
         low = -high if self.antipodal else -z * s
         # The rule's error is about exp(reach + (angle s)^2/2 - 2 pi angle s^2/dx).
         angle = self.angles[-1] if self.angle is None else self.angle
