@@ -54,12 +54,13 @@ class LossCells:
             loss, steepest = loss - self._mirrored, steepest + self._posterior(-self.x)[..., :-1]
         density = np.exp(least + (2.0 * np.log(self.pair.noise_multiplier) - log_norm)) / steepest
         place, top = np.arange(density.shape[-1]), density.argmax(axis=-1)[..., None]
-        before, after = (np.where(side, density, np.inf) for side in (place <= top, place >= top))
+        before, after = np.where(place <= top, density, np.inf), np.where(place >= top, density, np.inf)
         left = np.minimum.accumulate(before[..., ::-1], axis=-1)[..., ::-1]
         minorant = np.minimum(left, np.minimum.accumulate(after, axis=-1))
-        order = np.argsort(-minorant, axis=-1, kind="stable")
-        heights, widths = (np.take_along_axis(each, order, axis=-1) for each in (minorant, np.diff(loss)))
-        spans = np.cumsum(widths, axis=-1)
+        order, widths = np.argsort(-minorant, axis=-1, kind="stable"), loss[..., 1:] - loss[..., :-1]
+        one = order.ndim == 1
+        heights = minorant[order] if one else np.take_along_axis(minorant, order, axis=-1)
+        spans = np.cumsum(widths[order] if one else np.take_along_axis(widths, order, axis=-1), axis=-1)
         heights[..., :-1] -= heights[..., 1:]
         return LayeredDecay(spans, heights * spans)
 

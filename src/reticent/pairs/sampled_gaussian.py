@@ -24,8 +24,8 @@ from reticent.pairs.transforms import Decay, Transform, turned
 
 _EPS = 2.0**-52
 _ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
-_FAR = (8.0, 30.0)  # where the right tail is cut, in standard deviations past the nodes
-_LAYER_CELLS = 160
+_FAR = np.array([8.0, 30.0])  # where the right tail is cut, in standard deviations past the nodes
+_LAYERS = np.linspace(0.0, 1.0, 161)  # cells of the decay bound, as shares of the nodes
 _LINES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])  # of the closer decay bound: shares of the largest angle
 _MOST_GROWTH = 9.0  # angle times s of these: the normal density grows by half its square
 _NO_MATTER = 0.1  # of what the rule's error was planned for: no further strip is tried below it
@@ -104,7 +104,7 @@ class SampledGaussian:
 
     @property
     def _several(self) -> bool:
-        return np.ndim(self.noise_multiplier) > 0
+        return isinstance(self.noise_multiplier, np.ndarray)
 
     @cached_property
     def range(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -150,9 +150,8 @@ class SampledGaussian:
 
     def _end(self, last: bool) -> np.ndarray:
         """The first node, or the last."""
-        index = -1 if last else 0
-        end: np.ndarray = self.nodes.x[:, [index]] if self._several else self.nodes.x[index]
-        return end
+        ends = self.nodes.x[..., -1 if last else 0].astype(float)
+        return ends[:, None] if self._several else ends
 
     @cached_property
     def _growth(self) -> np.ndarray:
@@ -184,7 +183,7 @@ class SampledGaussian:
         powers = np.concatenate([exponents, [0.0, 1.0]])
         outside = self.left_out(powers)
         cells = np.exp(np.minimum(self._cells(powers), 700.0)).sum(axis=-1)
-        factors = np.minimum.reduce([self.log_strip_factor(powers, angle) for angle in self.angles])
+        factors = self.log_strip_factor(powers, self.angles if self._several else self.angles[:, None]).min(axis=0)
         rule = np.exp(np.minimum(factors, 700.0)) * (cells + 2.0 * outside)
         unit = (rule + outside)[..., -2:].sum(axis=-1, keepdims=True)
         rule, outside = rule[..., :-2], outside[..., :-2]
@@ -343,11 +342,10 @@ class SampledGaussian:
 
         Both tails of the antipodal pair count with the right one's pieces, as it is symmetric.
         """
-        end, both = self._end(last=True), math.log(2.0) if self.antipodal else 0.0
-        outer = np.log(np.maximum(self.left_out(c), 1e-300))
-        far = [self.right_tail(c, end + k * self.noise_multiplier) + both for k in _FAR]
+        outer, both = np.log(np.maximum(self.left_out(c), 1e-300)), math.log(2.0) if self.antipodal else 0.0
+        far = self.right_tail(c, self._end(last=True) + self.noise_multiplier * _FAR) + both
         near = [] if self.antipodal else [outer]
-        return _joined(*near, self._cells(np.array([c]))[..., 0, :], outer, *far)
+        return _joined(*near, self._cells(np.array([c]))[..., 0, :], outer, far)
 
     def arguments(self, angle: float | np.ndarray) -> np.ndarray:
         """Bounds on |arg dQ/dP| on the line Im x = angle s^2: left tail, cells, right tail in three pieces.
@@ -364,7 +362,7 @@ class SampledGaussian:
     def _odds(self) -> np.ndarray:
         """Odds that the target took part, at the nodes and at ``_FAR``."""
         x, s = self.nodes.x, self.noise_multiplier
-        return odds_at(s, self.rate, _joined(x, x[..., -1:] + s * np.array(_FAR)))
+        return odds_at(s, self.rate, _joined(x, x[..., -1:] + s * _FAR))
 
     @cached_property
     def _mirrored_odds(self) -> np.ndarray:
@@ -394,12 +392,15 @@ class SampledGaussian:
         weights to the power c inside, and q^c <= ((1 + k) rate r)^c with k = (1 - rate) / (rate r(high)).
         """
         s, log_rate, log_rest = self.noise_multiplier, np.log(self.rate), np.log1p(-self.rate)
-        power = np.where((np.asarray(c) > 0.0) & (np.asarray(c) < 1.0), c, 1.0)
+        c = np.asarray(c)
+        power = np.where((c > 0.0) & (c < 1.0), c, 1.0)
         bend = 0.5 * c * (c - 1.0) / s**2 + _log_tail((high - c) / s)
         split = np.logaddexp(power * log_rest + _log_tail(high / s), power * log_rate + bend)
+        if np.all(c <= 1.0):
+            return split
         excess = np.log1p(np.exp(np.minimum(log_rest - log_rate - (high - 0.5) / s**2, 600.0)))
         beyond = np.minimum(split, c * (log_rate + excess) + bend)
-        return np.where(np.asarray(c) > 1.0, beyond + ((1.0 - c) * log_rest if self.antipodal else 0.0), split)
+        return np.where(c > 1.0, beyond + ((1.0 - c) * log_rest if self.antipodal else 0.0), split)
 
     def _left_tail(self, c: float | np.ndarray, low: np.ndarray) -> np.ndarray:
         """log of a bound on the integrand's mass below ``low`` < 0."""
@@ -413,8 +414,8 @@ class SampledGaussian:
     def decay(self, c: float, *, closely: bool = False) -> Decay:
         moment = self.real(np.array([c]))
         least, most = moment.excess - moment.error, moment.excess + moment.error
-        ends = (self._end(last)[..., 0] if self._several else self._end(last) for last in (False, True))
-        x = np.linspace(*ends, _LAYER_CELLS + 1, axis=-1)
+        dx, first, last = self.range
+        x = dx * (first + (last - first) * _LAYERS)
         layers = LossCells(self.pair, x).decay(c, np.log1p(most))
         if not closely or not np.all(least > -1.0):
             return layers
@@ -507,6 +508,6 @@ def _joined(*parts: float | np.ndarray) -> np.ndarray:
     return np.concatenate([np.atleast_1d(part) for part in parts], axis=-1)
 
 
-def _log_tail(z: float | np.ndarray) -> np.ndarray:
+def _log_tail(z: np.ndarray) -> np.ndarray:
     """log P(N > z); for z <= 0 a bound on any sum of nodes of the density, spacing at most 0.55 sd."""
-    return np.where(np.asarray(z) > 0.0, log_ndtr(-np.asarray(z, dtype=float)), 0.25)
+    return np.where(z > 0.0, log_ndtr(-z), 0.25)
