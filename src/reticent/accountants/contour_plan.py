@@ -15,6 +15,7 @@ import numpy as np
 
 from reticent.accountants.contour import Laws, Moments, chernoff_moments
 from reticent.accountants.cut_moments import SampledStep, cut_moments
+from reticent.accountants.grouped import MANY
 from reticent.errors import NumericalError
 from reticent.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
 from reticent.pairs.transforms import Law, PlainGaussian
@@ -56,9 +57,6 @@ class Effort(NamedTuple):
     rounding: float
     extended: bool = False
 
-
-MANY = 32
-"""Kinds of steps beyond which their number decides what is computed."""
 
 Planned = tuple[float, float, float]
 """c, lowest and highest threshold."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
+from reticent.accountants.grouped import fewer_below, stronger
 from reticent.accountants.route import Answer, Route
 from reticent.accountants.steps import Step, Steps, enclosed, weaker
 from reticent.curves import LogErrors, TradeOff
@@ -26,6 +27,7 @@ from reticent.pairs import LossMasses
 
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_TANGENTS = 2**13
+_MOST_KINDS = 256  # of steps that are taken one by one
 _LARGEST_LOSS = 600.0  # of one step: beyond it e^-L underflows, so it counts as a sure sign of the target
 _LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smaller
 _STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
@@ -110,10 +112,11 @@ class Lattice(Route):
         Raises:
             NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
         """
-        plan = _plan(steps, self)
-        if not enclosed(steps):
+        over = stronger(steps, _MOST_KINDS)
+        plan = _plan(over, self)
+        if over is steps and not enclosed(steps):
             return Answer((_pessimistic(steps, plan),), (_optimistic(steps, plan),))
-        return Answer((_pessimistic(steps, plan),), (self.below(weaker(steps)),))
+        return Answer((_pessimistic(over, plan),), (self.below(weaker(fewer_below(steps, _MOST_KINDS))),))
 
     def above(self, steps: Steps) -> Polygon:
         """The pessimistic curve alone; see ``answer``."""
