@@ -16,7 +16,8 @@ from reticent.curves._sums import roundings, weighted
 from reticent.errors import NumericalError
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.loss_cells import LossCells
-from reticent.pairs.sampled_gaussian import RealMoments, SampledGaussian, argument_reach, strips
+from reticent.pairs.sampled_gaussian import RealMoments, SampledGaussian
+from reticent.pairs.strips import argument_reach, strips
 from reticent.pairs.transforms import Decay, turned
 
 _EPS = 2.0**-52

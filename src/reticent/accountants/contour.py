@@ -22,6 +22,7 @@ import numpy as np
 
 from reticent.curves._logs import OVERFLOW
 from reticent.errors import NumericalError
+from reticent.pairs.gaussian_mixture import Numbers
 from reticent.pairs.transforms import Law
 
 _EPS = 2.0**-52
@@ -37,11 +38,11 @@ _TRIED = 9  # thresholds of a block at which exponents of Chernoff bounds compet
 
 _QUIET = np.errstate(over="ignore", invalid="ignore")  # what overflows becomes the trivial enclosure
 
-Laws = Sequence[tuple[Law, int | np.ndarray]]
+Laws = Sequence[tuple[Law, Numbers]]
 """(loss of one step, how many times it ran); of several kinds, the second has the shape (kinds, 1)."""
 
 
-def over_steps(count: int | np.ndarray, values: Any) -> Any:
+def over_steps(count: Numbers, values: Any) -> Any:
     """``values`` of one step times how often it ran, summed over the kinds of a block."""
     total = count * values
     return total.sum(axis=0) if np.ndim(count) else total

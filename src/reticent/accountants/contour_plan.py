@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from reticent.accountants.contour import Laws, Moments, chernoff_moments
 from reticent.accountants.cut_moments import SampledStep, cut_moments
 from reticent.accountants.grouped import MANY
 from reticent.errors import NumericalError
-from reticent.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
+from reticent.pairs.gaussian_mixture import Numbers
+from reticent.pairs.sampled_gaussian import SampledGaussian
+from reticent.pairs.strips import argument_reach, strips
 from reticent.pairs.transforms import Law, PlainGaussian
 
 _NOT_SMALL = 5.0  # -log of the spread from which on delta is so small that more digits are needed
@@ -27,6 +29,7 @@ _HALF_BLOCK = 1.4  # standard deviations to either side that one contour serves
 _ROOM = 1.0  # standard deviations of the loss by which Chernoff exponents must exceed 1, or losses are cut off
 _FURTHEST = 80.0  # standard deviations of the loss up to which Chernoff exponents are asked
 _RIGHT, _LEFT, _CUT = 40, 32, 48  # Chernoff exponents: above 1/2, below, and on either side of cut moments
+_FEWER = 4  # times fewer of them, and of their cells, for many kinds of steps
 _FIRST_RIGHT, _FIRST, _LEAST_FURTHEST = 1.05, 0.55, 0.6  # the first of them over 1/2; distances from 1/2
 _LEAST_TOP = 1.5  # the largest exponent is at least so large
 _TOPS = np.array([1.0, 0.75, 0.5])  # shares of it, where the moments beyond are out of reach
@@ -104,11 +107,12 @@ class Plan:
         furthest = 0.5 + _FURTHEST / self.spread
         explosion = max(min(furthest, min((_explosion(step) for step in self.steps), default=np.inf)), _LEAST_TOP)
         low = 0.5 - _FURTHEST / self.spread
-        left = 0.5 - np.geomspace(_FIRST, max(0.5 - low, _LEAST_FURTHEST), _LEFT)
+        few = _FEWER if self.many else 1
+        left = 0.5 - np.geomspace(_FIRST, max(0.5 - low, _LEAST_FURTHEST), _LEFT // few)
         for top in explosion * _TOPS:
             if top < 1.0 + _ROOM / self.spread:
                 break
-            right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * _FIRST_RIGHT, 1.0, _RIGHT)
+            right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * _FIRST_RIGHT, 1.0, _RIGHT // few)
             try:
                 found = self._whole_moments(top, left, right)
             except NumericalError:  # out of reach of the nodes
@@ -131,10 +135,11 @@ class Plan:
 
     def _cut_moments(self, furthest: float) -> Moments:
         """Chernoff exponents where rare large losses make the moments explode: those losses are left out."""
-        right = 0.5 + np.geomspace(_FIRST, furthest - 0.5, _CUT)
+        few = _FEWER if self.many else 1
+        right = 0.5 + np.geomspace(_FIRST, furthest - 0.5, _CUT // few)
         exponents = np.concatenate([1.0 - right[::-1], right])
         left_out = self.left_out - self.small_digits - math.log(len(self.steps))
-        parts = [cut_moments(step, exponents, left_out) for step in self.steps]
+        parts = [cut_moments(step, exponents, left_out, few) for step in self.steps]
         logs, lost = np.sum([part[0] for part in parts], axis=0), sum(part[1] for part in parts)
         return Moments(exponents, logs + PlainGaussian(self.plain).log_moment(exponents), lost)
 
@@ -146,7 +151,7 @@ class Plan:
             reach: largest frequency times loss.
             effort: of a contour; None for moments.
         """
-        laws: list[tuple[Law, int | np.ndarray]] = []
+        laws: list[tuple[Law, Numbers]] = []
         for noise, rate, antipodal, count in self._kinds:
             law = SampledGaussian(noise, rate, antipodal, count, reach, max(largest, 1.0))
             if effort is not None:
@@ -156,9 +161,9 @@ class Plan:
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
 
     @cached_property
-    def _kinds(self) -> list[tuple[Any, Any, bool, Any]]:
+    def _kinds(self) -> list[tuple[Numbers, Numbers, bool, Numbers]]:
         """(noise, rate, antipodal, count) of the kinds of either pair: numbers of one, else columns."""
-        found: list[tuple[Any, Any, bool, Any]] = []
+        found: list[tuple[Numbers, Numbers, bool, Numbers]] = []
         for antipodal in (False, True):
             kinds = [(s.noise_multiplier, s.rate, s.count) for s in self.steps if s.antipodal == antipodal]
             if len(kinds) == 1:

@@ -1,8 +1,9 @@
 """Fewer kinds of steps: near kinds of sampled Gaussian steps as one, on the side that is asked for.
 
-Less noise and a larger rate only help an attacker. Noise: who has the output adds the rest of it. Rate: a pair of a
-smaller rate p is p/p' of the pair of rate p', and else a pair of equal laws; the hockey-stick divergences are jointly
-convex, so each is at most p/p' times as large. By DONG2022:Theorem 3.2 that holds after composition too.
+Less noise and a larger rate only help an attacker. Noise: who sees the output can add noise to it. Rate: a pair of a
+smaller rate p is a mixture of the pair of rate p', with weight p/p', and of a pair of equal laws; hockey-stick
+divergences are jointly convex, so each is at most p/p' times that of rate p'. By DONG2022:Theorem 3.2 this holds
+after composition too (docs/theory/composition.md, "Many kinds of steps").
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _Sampled = GaussianPair | AntipodalGaussianPair
 
 
 def stronger(steps: Steps, most: int = MANY) -> Steps:
-    """About ``most`` kinds of steps that no attacker can tell apart less well than ``steps``.
+    """About ``most`` kinds of steps that are at least as easy to tell apart as ``steps``.
 
     Args:
         steps: what is composed; as they are where they are few.
@@ -34,12 +35,12 @@ def stronger(steps: Steps, most: int = MANY) -> Steps:
 
 
 def fewer_below(steps: Steps, most: int = MANY) -> Steps:
-    """About ``most`` kinds of steps that no attacker can tell apart better than ``steps``; arguments as there."""
+    """About ``most`` kinds of steps that are at most as easy to tell apart; arguments as of ``stronger``."""
     return _grouped(steps, most, max, min)
 
 
 def _grouped(steps: Steps, most: int, noise: Callable[..., float], rate: Callable[..., float]) -> Steps:
-    sampled = [step for step in steps if isinstance(step.pair, _Sampled)]
+    sampled = [(step.pair, step.count) for step in steps if isinstance(step.pair, _Sampled)]
     if len(sampled) <= most:
         return steps
     width, groups = _CLOSEST, _near(sampled, _CLOSEST)
@@ -50,21 +51,21 @@ def _grouped(steps: Steps, most: int, noise: Callable[..., float], rate: Callabl
     return [*others, *(_one(group, noise, rate) for group in groups.values())]
 
 
-def _near(steps: list[Step], width: float) -> dict[Hashable, list[Step]]:
-    groups: dict[Hashable, list[Step]] = {}
-    for step in steps:
-        pair = step.pair
-        assert isinstance(pair, _Sampled)
-        cell = (math.floor(math.log(value) / width) for value in (pair.noise_multiplier, pair.sample_rate))
-        groups.setdefault((type(pair), getattr(pair, "shift", None), *cell), []).append(step)
+_Counted = tuple[_Sampled, int]
+
+
+def _near(steps: list[_Counted], width: float) -> dict[Hashable, list[_Counted]]:
+    groups: dict[Hashable, list[_Counted]] = {}
+    for pair, count in steps:
+        noise, rate = (math.floor(math.log(value) / width) for value in (pair.noise_multiplier, pair.sample_rate))
+        groups.setdefault((type(pair), getattr(pair, "shift", None), noise, rate), []).append((pair, count))
     return groups
 
 
-def _one(group: list[Step], noise: Callable[..., float], rate: Callable[..., float]) -> Step:
-    pairs = [step.pair for step in group if isinstance(step.pair, _Sampled)]
-    one = replace(
-        pairs[0],
-        noise_multiplier=noise(pair.noise_multiplier for pair in pairs),
-        sample_rate=rate(pair.sample_rate for pair in pairs),
+def _one(group: list[_Counted], noise: Callable[..., float], rate: Callable[..., float]) -> Step:
+    one: _Sampled = replace(
+        group[0][0],
+        noise_multiplier=noise(pair.noise_multiplier for pair, _ in group),
+        sample_rate=rate(pair.sample_rate for pair, _ in group),
     )
-    return Step(one, sum(step.count for step in group))
+    return Step(one, sum(count for _, count in group))

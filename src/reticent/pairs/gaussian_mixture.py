@@ -11,10 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from reticent.curves._binomial import log_masses
+
+Numbers = Any
+"""A number; or a column of them, one for each of several laws."""
 
 HALF_LOG_TWO_PI = 0.9189385332046727
 _OVERFLOW = 700.0  # exponent beyond which e^y is not taken
@@ -59,7 +63,7 @@ class Nodes:
 
     pair: GaussianMixture
     x: np.ndarray
-    dx: float
+    dx: Numbers
     log_normal: np.ndarray
     loss: np.ndarray
     weight: np.ndarray
@@ -89,8 +93,8 @@ class GaussianMixture:
         antipodal: the pair of the replacement relation.
     """
 
-    noise_multiplier: float | np.ndarray
-    weights: tuple[float | np.ndarray, ...]
+    noise_multiplier: Numbers
+    weights: tuple[Numbers, ...]
     shifts: tuple[float, ...] = (1.0,)
     antipodal: bool = False
 
@@ -126,7 +130,7 @@ class GaussianMixture:
         """L = log dQ/dP at observations x, increasing."""
         return self.log_mixture(x) - self.log_mixture(-x) if self.antipodal else self.log_mixture(x)
 
-    def nodes(self, x: np.ndarray, dx: float) -> Nodes:
+    def nodes(self, x: np.ndarray, dx: Numbers) -> Nodes:
         """Nodes at ``x``, evenly spaced by ``dx``."""
         mixture, log_p = self.log_mixture(x), self.log_normal(x)
         if not self.antipodal:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,7 +20,7 @@ class LossCells:
 
     Attributes:
         pair: with one shift, of 1.
-        x: ends of the cells, increasing along the last axis. The density below the first and above the last counts as 0.
+        x: ends of the cells, increasing along the last axis. The density beyond them counts as 0.
     """
 
     pair: GaussianMixture

@@ -13,17 +13,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from reticent.curves._sums import roundings, weighted
 from reticent.errors import NumericalError
-from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, GaussianMixture, Nodes
+from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, GaussianMixture, Nodes, Numbers
 from reticent.pairs.line_decay import Closer, Each, LineDecay
 from reticent.pairs.loss_cells import LossCells, chunks
+from reticent.pairs.sampled_tails import left_tail, right_tail
+from reticent.pairs.strips import argument, odds_at, strips
 from reticent.pairs.transforms import Decay, Transform, turned
 
 _EPS = 2.0**-52
-_ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
 _FAR = np.array([8.0, 30.0])  # where the right tail is cut, in standard deviations past the nodes
 _LAYERS = np.linspace(0.0, 1.0, 161)  # cells of the decay bound, as shares of the nodes
 _LINES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])  # of the closer decay bound: shares of the largest angle
@@ -35,8 +35,6 @@ _OVERFLOWN = 1e299
 _MAX_NODES = 10_000
 _PLACES_AHEAD = 32  # at which the nodes may end
 _TOGETHER = 16_000  # nodes of all kinds of a block
-_FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
-_PLACES = np.linspace(-12.0, 12.0, 97)
 _ROOT_TWO = 1.4142135623730951
 
 
@@ -82,10 +80,10 @@ class SampledGaussian:
         work: nodes times frequencies that a transform may take.
     """
 
-    noise_multiplier: float | np.ndarray
-    rate: float | np.ndarray
+    noise_multiplier: Numbers
+    rate: Numbers
     antipodal: bool
-    count: int | np.ndarray
+    count: Numbers
     reach: float
     largest: float
     digits: float = 42.0
@@ -107,7 +105,7 @@ class SampledGaussian:
         return isinstance(self.noise_multiplier, np.ndarray)
 
     @cached_property
-    def range(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _span(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Distance of the nodes, and the first and the last, in units of it."""
         s, tail = self.noise_multiplier, -(self.digits + 1.75 + np.log(self.count))
         z = np.sqrt(-2.0 * tail)
@@ -116,7 +114,7 @@ class SampledGaussian:
             raise NumericalError("characteristic function: an exponent is out of reach of the nodes")
         step = np.maximum(s, (furthest - high) / _PLACES_AHEAD)
         ahead = high + step * np.arange(_PLACES_AHEAD + 1)
-        enough = (ahead >= furthest) | (self.right_tail(self.largest, ahead) <= tail)
+        enough = (ahead >= furthest) | (right_tail(self.pair, self.largest, ahead) <= tail)
         high = high + step * np.argmax(enough, axis=-1, keepdims=self._several)
         low = -high if self.antipodal else -z * s
         # The rule's error is about exp(reach + (angle s)^2/2 - 2 pi angle s^2/dx).
@@ -127,7 +125,7 @@ class SampledGaussian:
 
     @cached_property
     def nodes(self) -> Nodes:
-        dx, first, last = self.range
+        dx, first, last = self._span
         most = int(np.max(last - first))
         if most > _MAX_NODES:
             raise NumericalError(f"characteristic function: {most} nodes would be needed")
@@ -136,7 +134,7 @@ class SampledGaussian:
 
     def blocks(self) -> list[SampledGaussian]:
         """The same kinds, those together whose nodes are about as many and fit into memory."""
-        _, first, last = self.range
+        _, first, last = self._span
         sizes = (last - first).ravel()
         order, blocks, start = np.argsort(sizes, kind="stable"), [], 0
         while start < len(order):
@@ -188,7 +186,8 @@ class SampledGaussian:
         unit = (rule + outside)[..., -2:].sum(axis=-1, keepdims=True)
         rule, outside = rule[..., :-2], outside[..., :-2]
         grown, size = np.expm1(exponents[:, None] * grid.loss[..., None, :]), np.abs(exponents)
-        steady = _summed(np.abs(grown), self._blurred) + size * _summed(np.abs(self._growth)[..., None, :], self._blurred)
+        whole = _summed(np.abs(self._growth)[..., None, :], self._blurred)
+        steady = _summed(np.abs(grown), self._blurred) + size * whole
         excess = weighted(grown, grid.weight) - exponents * self._total_growth
         for k in np.flatnonzero(exponents == 0.5):  # e^(L/2) - 1 - (e^L - 1) / 2 is a square
             square = grown[..., k : k + 1, :] ** 2
@@ -212,7 +211,8 @@ class SampledGaussian:
         return result
 
     def log_scale(self, c: float) -> np.ndarray:
-        found: np.ndarray = np.log1p(self._over_nodes(self.nodes.weight * (np.expm1(c * self.nodes.loss) - c * self._growth)))
+        terms = np.expm1(c * self.nodes.loss) - c * self._growth
+        found: np.ndarray = np.log1p(self._over_nodes(self.nodes.weight * terms))
         return found
 
     def moments(self, c: float) -> tuple[np.ndarray, np.ndarray]:
@@ -296,7 +296,7 @@ class SampledGaussian:
         finest = self.digits * self.nodes.dx / (2.0 * math.pi * self.noise_multiplier**2)
         return *self.angles[:0:-1], *(np.minimum(share * finest, narrowest) for share in _NARROW)
 
-    def _cut_rule(self, c: float, angle: float, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    def _cut_rule(self, c: float, angle: Numbers, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """The same for a contour that returns to the real line in the middle of a cell, the best one at each frequency.
 
         There nothing is gained, but far out the mass is small where the argument is not. Beyond that cell nodes and
@@ -314,7 +314,7 @@ class SampledGaussian:
         left = _from_end(along[..., : top + 1]) + side[..., : top + 1] + np.cumsum(mass[..., : top + 1], axis=-1)
         return left.min(axis=-1) + right.min(axis=-1)
 
-    def _log_side_factor(self, c: float, angle: float | np.ndarray) -> np.ndarray:
+    def _log_side_factor(self, c: float, angle: Numbers) -> np.ndarray:
         """log of a bound on the integrals over both vertical sides in a cell, over the bound of that cell."""
         s, dx = self.noise_multiplier, self.nodes.dx
         height = angle * s**2
@@ -322,7 +322,7 @@ class SampledGaussian:
         found: np.ndarray = np.log(2.0 * height / dx) + grown + self._log_negative(c, angle)
         return found
 
-    def log_strip_factor(self, c: float | np.ndarray, angle: float | np.ndarray) -> np.ndarray:
+    def log_strip_factor(self, c: float | np.ndarray, angle: Numbers) -> np.ndarray:
         """log of the rule's error at frequency 0 over the sum of cell bounds; both broadcast."""
         s = self.noise_multiplier
         decay = 2.0 * math.pi * s**2 / self.nodes.dx * angle
@@ -331,7 +331,7 @@ class SampledGaussian:
         )
         return found
 
-    def _log_negative(self, c: float | np.ndarray, angle: float | np.ndarray) -> np.ndarray:
+    def _log_negative(self, c: float | np.ndarray, angle: Numbers) -> np.ndarray:
         """How far a negative power of |1 - rate + rate e^(i angle) r| exceeds its value at angle 0 at most, in logs."""
         negative = np.minimum(c, 0.0) + (np.minimum(1.0 - c, 0.0) if self.antipodal else 0.0)
         found: np.ndarray = negative * np.log(np.cos(0.5 * angle))
@@ -343,11 +343,11 @@ class SampledGaussian:
         Both tails of the antipodal pair count with the right one's pieces, as it is symmetric.
         """
         outer, both = np.log(np.maximum(self.left_out(c), 1e-300)), math.log(2.0) if self.antipodal else 0.0
-        far = self.right_tail(c, self._end(last=True) + self.noise_multiplier * _FAR) + both
+        far = right_tail(self.pair, c, self._end(last=True) + self.noise_multiplier * _FAR) + both
         near = [] if self.antipodal else [outer]
         return _joined(*near, self._cells(np.array([c]))[..., 0, :], outer, far)
 
-    def arguments(self, angle: float | np.ndarray) -> np.ndarray:
+    def arguments(self, angle: Numbers) -> np.ndarray:
         """Bounds on |arg dQ/dP| on the line Im x = angle s^2: left tail, cells, right tail in three pieces.
 
         The argument reaches ``angle`` far out only, so the tail is cut at ``_FAR``.
@@ -382,39 +382,15 @@ class SampledGaussian:
 
     def left_out(self, c: float | np.ndarray) -> np.ndarray:
         """Bounds on the sum (and integral) of the integrand outside the nodes."""
-        tails = self._left_tail(c, self._end(last=False)), self.right_tail(c, self._end(last=True))
+        tails = left_tail(self.pair, c, self._end(last=False)), right_tail(self.pair, c, self._end(last=True))
         return sum(np.exp(np.minimum(tail, 700.0)) for tail in tails)
-
-    def right_tail(self, c: float | np.ndarray, high: float | np.ndarray) -> np.ndarray:
-        """log of a bound on the integrand's mass above ``high``; c >= 1/2 if antipodal.
-
-        With q the mixture ratio, q^c <= (1 - rate) + rate r^c for c outside (0, 1), the same with both
-        weights to the power c inside, and q^c <= ((1 + k) rate r)^c with k = (1 - rate) / (rate r(high)).
-        """
-        s, log_rate, log_rest = self.noise_multiplier, np.log(self.rate), np.log1p(-self.rate)
-        c = np.asarray(c)
-        power = np.where((c > 0.0) & (c < 1.0), c, 1.0)
-        bend = 0.5 * c * (c - 1.0) / s**2 + _log_tail((high - c) / s)
-        split = np.logaddexp(power * log_rest + _log_tail(high / s), power * log_rate + bend)
-        if np.all(c <= 1.0):
-            return split
-        excess = np.log1p(np.exp(np.minimum(log_rest - log_rate - (high - 0.5) / s**2, 600.0)))
-        beyond = np.minimum(split, c * (log_rate + excess) + bend)
-        return np.where(c > 1.0, beyond + ((1.0 - c) * log_rest if self.antipodal else 0.0), split)
-
-    def _left_tail(self, c: float | np.ndarray, low: np.ndarray) -> np.ndarray:
-        """log of a bound on the integrand's mass below ``low`` < 0."""
-        below, c = _log_tail(-low / self.noise_multiplier), np.asarray(c)
-        if self.antipodal:
-            return np.where(c < 1.0, np.maximum(self.right_tail(1.0 - c, -low), below), below)
-        return below + np.minimum(c, 0.0) * np.log1p(-self.rate)  # the ratio is below 1 there
 
     # Decay.
 
     def decay(self, c: float, *, closely: bool = False) -> Decay:
         moment = self.real(np.array([c]))
         least, most = moment.excess - moment.error, moment.excess + moment.error
-        dx, first, last = self.range
+        dx, first, last = self._span
         x = dx * (first + (last - first) * _LAYERS)
         layers = LossCells(self.pair, x).decay(c, np.log1p(most))
         if not closely or not np.all(least > -1.0):
@@ -437,45 +413,6 @@ class SampledGaussian:
         growth = 0.5 * (angles * self.noise_multiplier) ** 2 + self._log_negative(c, angles)
         outside = math.log(max(float(self.left_out(c)), 1e-300))
         return LineDecay.of(growth - log_norm, self._cells(np.array([c]))[0], turns, outside)
-
-
-def strips(noise_multiplier: float | np.ndarray, digits: float | np.ndarray) -> np.ndarray:
-    """Angles in (0, pi), increasing: the trapezoid rule's error is bounded on the lines Im x = angle s^2.
-
-    Beyond angle s = sqrt(2 digits) a wider strip needs more nodes for an error of e^-digits, not fewer.
-    """
-    return np.multiply.outer(
-        _ANGLES, np.minimum(1.0, np.sqrt(2.0 * digits) / (noise_multiplier * float(_ANGLES[-1])))
-    )
-
-
-def argument_reach(
-    noise_multiplier: float | np.ndarray,
-    rate: float | np.ndarray,
-    antipodal: bool,
-    variance: float,
-    angles: np.ndarray,
-) -> np.ndarray:
-    """How far e^(t arg) outgrows the normal density and the composed decay e^(-t^2 variance / 2), in logs.
-
-    ``angles``: shape (n, 1), of one kind or one for each; one value for each.
-    """
-    turn = argument(odds_at(noise_multiplier, rate, noise_multiplier * _PLACES), angles)
-    turn = turn + turn[:, ::-1] if antipodal else turn
-    t = np.minimum(turn / variance, 10.0 / math.sqrt(variance))
-    growth = t * turn - 0.5 * _PLACES**2 - 0.5 * variance * t * t
-    return np.maximum(growth.max(axis=1), 0.0) + 4.0
-
-
-def odds_at(noise_multiplier: float | np.ndarray, rate: float | np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Odds that the target took part, given x."""
-    log_odds = np.log(rate) - np.log1p(-rate) + (x - 0.5) / noise_multiplier**2
-    return np.exp(np.minimum(log_odds, _FURTHEST_ODDS))
-
-
-def argument(odds: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
-    """arg(1 + odds e^(i angle)), increasing in odds."""
-    return np.arctan2(odds * np.sin(angle), 1.0 + odds * np.cos(angle))
 
 
 def _exp(logs: np.ndarray) -> np.ndarray:
@@ -506,8 +443,3 @@ def _column(value: np.ndarray) -> np.ndarray:
 
 def _joined(*parts: float | np.ndarray) -> np.ndarray:
     return np.concatenate([np.atleast_1d(part) for part in parts], axis=-1)
-
-
-def _log_tail(z: np.ndarray) -> np.ndarray:
-    """log P(N > z); for z <= 0 a bound on any sum of nodes of the density, spacing at most 0.55 sd."""
-    return np.where(z > 0.0, log_ndtr(-z), 0.25)
