@@ -276,7 +276,7 @@ class Plan:
         moments = self.moments
         exponents, logs = moments.right(1.0, 1.0) if side > 0 else moments.left(0.0, 0.0)
         offset = 1.0 if side > 0 else 0.0
-        return float(np.min(logs + (offset - exponents) * threshold))
+        return float(np.min(logs + (offset - exponents) * threshold, initial=np.inf))
 
 
 def _explosion(step: SampledStep) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from reticent.accountants.bounds import Bounds
 from reticent.accountants.grouped import MANY
-from reticent.accountants.lattice import Lattice
+from reticent.accountants.lattice import MOST_KINDS, Lattice
 from reticent.accountants.route import ROUTES, Answer, Route, Unanswered
 from reticent.accountants.split import Split
 from reticent.accountants.steps import Steps, enclosed
@@ -156,7 +156,7 @@ def _latticed(found: Findings, accuracy: Accuracy) -> None:
     """Lattices, each finer than the one before, until the advantage is known."""
     coarse = found.ask(Lattice(accuracy.aimed, accuracy.first_points, accuracy.missed))
     points = accuracy.finer(coarse, accuracy.first_points)
-    if found.width <= accuracy.width:
+    if found.width <= accuracy.width or len(found.steps) > MOST_KINDS:
         return
     if found.ask(Split(accuracy.aimed, accuracy.split_points, accuracy.split_work, points)) is not None:
         return

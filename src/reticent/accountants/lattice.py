@@ -27,7 +27,6 @@ from reticent.pairs import LossMasses
 
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_TANGENTS = 2**13
-_MOST_KINDS = 256  # of steps that are taken one by one
 _LARGEST_LOSS = 600.0  # of one step: beyond it e^-L underflows, so it counts as a sure sign of the target
 _LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smaller
 _STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
@@ -43,6 +42,10 @@ _CHERNOFF_ROOM, _LOW_ROOM = 1.05, 1.025  # around the window that Chernoff bound
 _LEAST_RANGE = 1e-11  # of the losses of one step that are looked at
 _SMALLEST, _LARGEST = 1e-12, 1e5  # losses of the coarse grid that plans the window
 _SUPPORT_CELLS, _COARSE_CELLS, _MEDIAN_CELLS = 800, 3400, 1200  # of geometric grids, each side of 0
+
+
+MOST_KINDS = 256
+"""Kinds of steps that a lattice takes one by one; more are grouped, and finer grids are then of little use."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +115,11 @@ class Lattice(Route):
         Raises:
             NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
         """
-        over = stronger(steps, _MOST_KINDS)
+        over = stronger(steps, MOST_KINDS)
         plan = _plan(over, self)
         if over is steps and not enclosed(steps):
             return Answer((_pessimistic(steps, plan),), (_optimistic(steps, plan),))
-        return Answer((_pessimistic(over, plan),), (self.below(weaker(fewer_below(steps, _MOST_KINDS))),))
+        return Answer((_pessimistic(over, plan),), (self.below(weaker(fewer_below(steps, MOST_KINDS))),))
 
     def above(self, steps: Steps) -> Polygon:
         """The pessimistic curve alone; see ``answer``."""

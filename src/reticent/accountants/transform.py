@@ -30,7 +30,8 @@ _Key = tuple[float, float, float, Effort]  # the same
 _EASED = 0.6  # of what the last contour had to resolve: where the next one starts
 _SHARED = 0.01  # standard deviations to either side of a single value whose contour serves others as well
 _OUTWARDS = 1.4  # factor from one contour to the next, for a single value that is not tight yet
-_ATTEMPTS = 5  # of these; the last in extended precision
+_ATTEMPTS = 5  # of these; the last in extended precision, which many kinds of steps are spared
+_TIGHT_OF_MANY = 1e-6  # ``Transform.tight`` for these
 _INNER = 0.9  # of the outermost contour: further in, another contour would not be tighter
 _FIRST_REACH = 40.0  # of the nodes of a contour, where they are not too many: few are cheap
 _SETTLED = 0.1  # share of the errors that more nodes would take away
@@ -161,8 +162,9 @@ class SpectralComposition:
         c, low, high = self._neighbourhood(threshold)
         limit = float(self.plan.exponents[-2])
         best = (1.0, c)
+        tight, attempts = (_TIGHT_OF_MANY, _ATTEMPTS - 1) if self.plan.many else (self.accuracy.tight, _ATTEMPTS)
         with np.errstate(all="ignore"):
-            for attempt in range(_ATTEMPTS):
+            for attempt in range(attempts):
                 extended = attempt == _ATTEMPTS - 1
                 try:
                     effort = self.accuracy.point._replace(extended=extended)
@@ -174,7 +176,7 @@ class SpectralComposition:
                     continue
                 best = min(best, (float(bounds.upper[0] - bounds.lower[0]), c))
                 lower, upper = max(lower, float(bounds.lower[0])), min(upper, float(bounds.upper[0]))
-                if upper - lower <= self.accuracy.tight * lower or c < _INNER * self.plan.rightmost:
+                if upper - lower <= tight * lower or c < _INNER * self.plan.rightmost:
                     break
                 c = min(_OUTWARDS * c, limit)
         return lower, upper

@@ -34,7 +34,7 @@ _NARROW = (4.0, 1.3)  # strips for fast oscillation, in units of the one whose r
 _OVERFLOWN = 1e299
 _MAX_NODES = 10_000
 _PLACES_AHEAD = 32  # at which the nodes may end
-_TOGETHER = 16_000  # nodes of all kinds of a block
+_TOGETHER, _FEWEST = 16_000, 64  # nodes of all kinds of a block, where each counts as at least so many
 _ROOT_TWO = 1.4142135623730951
 
 
@@ -135,7 +135,7 @@ class SampledGaussian:
     def blocks(self) -> list[SampledGaussian]:
         """The same kinds, those together whose nodes are about as many and fit into memory."""
         _, first, last = self._span
-        sizes = (last - first).ravel()
+        sizes = np.maximum(last - first, _FEWEST).ravel()
         order, blocks, start = np.argsort(sizes, kind="stable"), [], 0
         while start < len(order):
             fit = sizes[order[start:]] * np.arange(1, len(order) - start + 1) <= _TOGETHER
