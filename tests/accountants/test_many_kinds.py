@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from dp_accounting.pld import privacy_loss_distribution
 
 import reticent as rt
 from reticent.accountants import grouped
+from reticent.accountants.bounds import Bounds, CheapBounds
 from reticent.accountants.contour import build_contour, chernoff_moments
 from reticent.accountants.contour_plan import Plan
 from reticent.accountants.cut_moments import SampledStep, cut_moments
-from reticent.accountants.enclose import enclose
+from reticent.accountants.enclose import CURVE, enclose
 from reticent.accountants.lattice import Lattice
 from reticent.accountants.steps import Step, steps_of
 from reticent.accountants.transform import SpectralComposition, Transform, transform_of
@@ -106,8 +108,8 @@ def test_one_contour_agrees_with_several(relation: Neighbouring, monkeypatch: py
 def test_a_lattice_agrees_with_many_kinds() -> None:
     """It shares no code with transforms."""
     steps, _ = steps_of(kinds(36, 30), ADD)
-    found = enclose(steps)
-    assert [attempt.name for attempt in found.trace] == ["bounds", "transform"]
+    found = enclose(steps, accuracy=replace(CURVE, deepest=-200.0))
+    assert [attempt.name for attempt in found.trace] == ["bounds", "transform"]  # a short tail asks for no lattice
     lattice = Lattice(5e-8, 2**14).answer(steps)
     assert np.all(found.pessimistic.delta(EPSILONS) >= lattice.below[0].delta(EPSILONS))
     assert np.all(found.optimistic.delta(EPSILONS) <= lattice.above[0].delta(EPSILONS))
@@ -154,6 +156,13 @@ def test_groups_are_on_the_side_that_is_asked_for(relation: Neighbouring) -> Non
     for way in (lambda curve: curve, lambda curve: curve.reversed):
         assert np.all(way(most.below).delta(EPSILONS[:3]) > way(exact.above).delta(EPSILONS[:3]))
         assert np.all(way(least.above).delta(EPSILONS[:3]) < way(exact.below).delta(EPSILONS[:3]))
+
+
+def test_cheap_bounds_of_many_kinds_are_looser_on_both_sides() -> None:
+    steps, _ = steps_of(kinds(60, 5000), ADD)
+    found, each, far = Bounds().answer(steps), CheapBounds(steps, Bounds().left_out), np.array([15.0, 20.0])
+    assert np.all(found.above[0].delta(far) > each.above()[0].delta(far))
+    assert np.all(found.below[0].delta(EPSILONS) < each.below().delta(EPSILONS))
 
 
 def test_few_kinds_and_other_pairs_stay_as_they_are() -> None:
