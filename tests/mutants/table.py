@@ -18,6 +18,7 @@ SAMPLERS = "tests/accountants/test_samplers.py"
 COMPOSE = "tests/accountants/test_compose.py"
 NEAR_ATOMIC = "tests/accountants/test_near_atomic.py"
 ROUTES = "tests/accountants/test_routes.py"
+KINDS = "tests/accountants/test_many_kinds.py"
 REFEREE = "tests/accountants/test_referee_cases.py"
 POLYGON = "tests/curves/test_polygon.py"
 COMMON_SIGN = "tests/adversaries/relaxed/test_common_sign.py"
@@ -180,6 +181,11 @@ MUTANTS = (
     Mutant("lattices: as fine as a small advantage asks", "reticent/accountants/enclose.py", "self.relative * advantage", "self.width", NEAR_ATOMIC + "::test_a_small_advantage_of_a_lattice_is_known_to_its_first_digit"),
     Mutant("diameters: rounding of distances to a centre", "reticent/sensitivity/diameter.py", "+ roundings * (product + half)", "- roundings * (product + half)", "tests/sensitivity/test_recorder.py::test_diameters_of_random_sets"),
     Mutant("estimates: a lattice that wraps around", "reticent/accountants/lattice_estimate.py", "max(20.0 * spread, 2.0 * furthest)", "20.0 * spread", ROUTES + "::test_a_lattice_of_estimates_does_not_wrap_around"),
+    Mutant("kinds: groups on the wrong side", "reticent/accountants/grouped.py", "return _grouped(steps, most, min, max)", "return _grouped(steps, most, max, min)", KINDS + "::test_groups_are_on_the_side_that_is_asked_for"),
+    Mutant("kinds: groups from below with the larger rate", "reticent/accountants/grouped.py", "return _grouped(steps, most, max, min)", "return _grouped(steps, most, max, max)", KINDS + "::test_groups_are_on_the_side_that_is_asked_for"),
+    Mutant("kinds: cheap bounds of groups from below", "reticent/accountants/bounds.py", "over, under = stronger(steps)", "over, under = fewer_below(steps)", KINDS + "::test_cheap_bounds_of_many_kinds_are_looser_on_both_sides"),
+    Mutant("kinds: roundings of a sum over kinds", "reticent/accountants/contour.py", "added = len(laws) + max(np.size(count) for _, count in laws)", "added = 0", KINDS + "::test_roundings_of_a_sum_over_kinds_are_counted"),
+    Mutant("kinds: a block skips a kind", "reticent/pairs/sampled_gaussian.py", "            start = end\n", "            start = end + 1\n", KINDS + "::test_blocks_hold_every_kind_once"),
     Mutant("laws: roundings of sums over nodes", "reticent/pairs/sampled_gaussian.py", " + roundings(self.nodes.x.shape[-1]) / 32.0", "", TERMS + "::test_sums_over_nodes_count_their_roundings"),
     Mutant("laws: roundings of turned sums", "reticent/pairs/sampled_gaussian.py", "(roundings(grid.x.shape[-1], parts=2) + 2)", "2", TERMS + "::test_sums_over_nodes_count_their_roundings"),
     Mutant("lattice: roundings of tail sums", "reticent/accountants/lattice.py", "(0.5 * running_roundings(points) + 8.0) * EPS", "0.0", TERMS + "::test_sums_over_a_lattice_count_their_roundings"),

@@ -276,7 +276,8 @@ class SpectralComposition:
         return best
 
     def _block(self, c: float, low: float, high: float) -> Block:
-        contour = self._contour(c, *self.plan.ends) if self.plan.many and c == 0.5 else self._contour(c, low, high)
+        alone = self.plan.many and self.plan.rightmost == 0.5
+        contour = self._contour(c, *self.plan.ends) if alone else self._contour(c, low, high)
         # Each block owns its end nearer to 0; the block right of 0 owns 0.
         spans = min(max(1, int(np.ceil((high - low) / (_SPAN * self.plan.spread)))), _MAX_SPANS)
         thresholds = np.linspace(low, high, spans * self.accuracy.per_block + 1)
