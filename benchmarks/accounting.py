@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+import reticent as rt
 from benchmarks._rows import Limit, Row, interleave, limit, main, spread
 from reticent.accountants import advantage, certified_advantage
 from reticent.accountants.advantage_map import advantage_map
@@ -182,7 +183,32 @@ def map_rows() -> list[Row]:
     return rows
 
 
-FAMILIES: list[Callable[[], list[Row]]] = [advantage_rows, certified_rows, full_rows, fourier_rows, map_rows]
+def ledger_rows() -> list[Row]:
+    """A ledger of different kinds of steps; the peer's time for one distribution times their number."""
+    middle = {"noise_multiplier": 1.5, "sample_rate": 4e-3, "steps": 1}
+    one = min(_seconds(lambda: _peer_pld(middle)) for _ in range(3))
+    rows = []
+    for kinds, allowed in ((100, 1.0), (1_000, 3.0), (10_000, 15.0)):
+        noises, rates = np.linspace(1.0, 2.0, kinds).tolist(), np.geomspace(1e-3, 0.02, kinds).tolist()
+        ledger = rt.Ledger(tuple(rt.DPSGD(noise, rate, 1) for noise, rate in zip(noises, rates, strict=True)))
+        seconds = _seconds(lambda ledger=ledger: rt.assess(ledger).document)
+        epsilon = rt.assess(ledger)[0].measure(rt.epsilon_at_delta, 1e-5)
+        width = (epsilon.upper - epsilon.lower) / epsilon.upper
+        notes: dict[str, object] = {"seconds": round(seconds, 2), "ratio": "extrapolated; the peer only builds"}
+        met, work = seconds <= allowed and width <= 1e-6, f"all numbers of a ledger of {kinds:,} different steps"
+        goal = f"{allowed:g} s, epsilon within 1e-6"
+        rows.append(Row(work, "dp_accounting", spread([kinds * one / seconds]), width, goal, met, notes))
+    return rows
+
+
+FAMILIES: list[Callable[[], list[Row]]] = [
+    advantage_rows,
+    certified_rows,
+    full_rows,
+    fourier_rows,
+    map_rows,
+    ledger_rows,
+]
 """Each adds its rows; a new family is a function here."""
 
 

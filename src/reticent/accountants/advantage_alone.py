@@ -16,7 +16,8 @@ from reticent.curves._sums import roundings, weighted
 from reticent.errors import NumericalError
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.loss_cells import LossCells
-from reticent.pairs.sampled_gaussian import RealMoments, SampledGaussian, argument_reach, strips
+from reticent.pairs.sampled_gaussian import RealMoments, SampledGaussian
+from reticent.pairs.strips import argument_reach, strips
 from reticent.pairs.transforms import Decay, turned
 
 _EPS = 2.0**-52
@@ -132,7 +133,7 @@ def _strip(
     best = (0.0, 0.0, 0.0)
     digits += math.log(steps)
     angles = strips(noise, digits)
-    reaches = argument_reach(noise, rate, antipodal, variance, angles)
+    reaches = argument_reach(noise, rate, antipodal, variance, angles[:, None])
     for angle, reach in zip(angles.tolist(), reaches.tolist(), strict=True):
         exponent = digits + reach + 0.5 * (angle * noise) ** 2
         best = max(best, (angle / exponent, angle, reach))

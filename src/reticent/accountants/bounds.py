@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from reticent.accountants.affinity import advantage_above
+from reticent.accountants.grouped import fewer_below, stronger
 from reticent.accountants.route import Answer, Route
 from reticent.accountants.steps import Step, Steps, enclosed, weaker
 from reticent.curves import GaussianTradeOff, LogErrors
@@ -40,7 +41,7 @@ _QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a mome
 
 @dataclass(frozen=True, slots=True)
 class Bounds(Route):
-    """Moments, the loudest step, and the mask revealed: loose, for any steps, in milliseconds.
+    """Moments, the loudest step, and the mask revealed: loose, for any steps, in milliseconds. Many kinds are grouped.
 
     Attributes:
         left_out: log of the probability that the grids of all steps together may leave out.
@@ -53,9 +54,9 @@ class Bounds(Route):
         return "bounds"
 
     def answer(self, steps: Steps) -> Answer:
-        cheap = CheapBounds(steps, self.left_out)
-        under = weaker(steps)
-        least = CheapBounds(under) if enclosed(steps) else cheap
+        over, under = stronger(steps), weaker(fewer_below(steps))
+        cheap = CheapBounds(over, self.left_out)
+        least = CheapBounds(under) if enclosed(steps) or over is not steps else cheap
         return Answer((*cheap.above(), *mask_revealed(steps)), (least.below(), loudest_step(under)))
 
 

@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from reticent.curves._logs import OVERFLOW
 from reticent.errors import NumericalError
+from reticent.pairs.gaussian_mixture import Numbers
 from reticent.pairs.transforms import Law
 
 _EPS = 2.0**-52
@@ -36,7 +38,14 @@ _TRIED = 9  # thresholds of a block at which exponents of Chernoff bounds compet
 
 _QUIET = np.errstate(over="ignore", invalid="ignore")  # what overflows becomes the trivial enclosure
 
-Laws = Sequence[tuple[Law, int]]
+Laws = Sequence[tuple[Law, Numbers]]
+"""(loss of one step, how many times it ran); of several kinds, the second has the shape (kinds, 1)."""
+
+
+def over_steps(count: Numbers, values: Any) -> Any:
+    """``values`` of one step times how often it ran, summed over the kinds of a block."""
+    total = count * values
+    return total.sum(axis=0) if np.ndim(count) else total
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ def chernoff_moments(laws: Laws, exponents: np.ndarray) -> Moments:
     """
     logs = np.zeros(len(exponents))
     for law, count in laws:
-        logs += count * law.log_moment(exponents)
+        logs += over_steps(count, law.log_moment(exponents))
     return Moments(exponents, logs)
 
 
@@ -316,16 +325,18 @@ def build_contour(
     decay, last = _decay(laws, c, spacing, digits)
     frequencies = spacing * np.arange(last + 1)
     logs, relative, by_rule = np.zeros(last + 1, dtype=complex), np.zeros(last + 1), np.zeros(last + 1)
+    added = len(laws) + max(np.size(count) for _, count in laws)  # roundings of a sum over blocks of kinds
     for law, count in laws:
         part = law.transform(c, frequencies)
         excess = part.excess
         modulus = 0.5 * np.log1p(2.0 * excess.real + excess.real**2 + excess.imag**2)
-        logs += count * (modulus + 1j * np.arctan2(excess.imag, 1.0 + excess.real))
+        logs += over_steps(count, modulus + 1j * np.arctan2(excess.imag, 1.0 + excess.real))
         # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each, and
-        # adding up the logarithms of n kinds of steps up to n roundings.
+        # adding up the logarithms of kinds of steps as many as a block has kinds and the composition has blocks.
         shrunk = np.exp(-modulus)
-        relative += count * (np.log1p(part.error * shrunk) + (8 + len(laws)) * _EPS * np.abs(np.log1p(excess)))
-        by_rule += count * np.log1p(part.rule * shrunk)
+        blur = (8 + added) * _EPS * np.abs(np.log1p(excess))
+        relative += over_steps(count, np.log1p(part.error * shrunk) + blur)
+        by_rule += over_steps(count, np.log1p(part.rule * shrunk))
     values = np.exp(logs.real - logs.real[0]) * np.exp(1j * np.fmod(logs.imag, 2.0 * np.pi))
     errors = np.abs(values) * (np.expm1(np.minimum(relative + relative[0], OVERFLOW)) + 8 * _EPS)
     # Where the rule does not resolve the oscillation, the decay bound does: 0 is the value, the bound the error.
@@ -341,7 +352,7 @@ def build_contour(
 
 
 def _log_scale(laws: Laws, c: float) -> float:
-    return sum(count * law.log_scale(c) for law, count in laws)
+    return float(sum(np.sum(count * law.log_scale(c)) for law, count in laws))
 
 
 def _window(moments: Moments, c: float, log_scale: float, low: float, high: float, target: float) -> float:
@@ -360,13 +371,13 @@ def _decay(laws: Laws, c: float, spacing: float, digits: float) -> tuple[Callabl
 
     def bound(closely: bool) -> Callable[[np.ndarray], np.ndarray]:
         decays = [(law.decay(c, closely=closely), count) for law, count in laws]
-        return lambda t: np.sum([count * part.log_bound(t) for part, count in decays], axis=0)
+        return lambda t: np.sum([over_steps(count, part.log_bound(t)) for part, count in decays], axis=0)
 
     cheap = bound(False)
     try:
         return cheap, _last_frequency(cheap, spacing, digits)
     except NumericalError:
-        if sum(count for _, count in laws) > _FEW_STEPS:
+        if sum(np.sum(count) for _, count in laws) > _FEW_STEPS:
             raise
     closer = bound(True)
     return closer, _last_frequency(closer, spacing, digits, _FEW_FREQUENCIES)

@@ -15,8 +15,11 @@ import numpy as np
 
 from reticent.accountants.contour import Laws, Moments, chernoff_moments
 from reticent.accountants.cut_moments import SampledStep, cut_moments
+from reticent.accountants.grouped import MANY
 from reticent.errors import NumericalError
+from reticent.pairs.gaussian_mixture import Numbers
 from reticent.pairs.sampled_gaussian import SampledGaussian
+from reticent.pairs.strips import argument_reach, strips
 from reticent.pairs.transforms import Law, PlainGaussian
 
 _NOT_SMALL = 5.0  # -log of the spread from which on delta is so small that more digits are needed
@@ -26,12 +29,15 @@ _HALF_BLOCK = 1.4  # standard deviations to either side that one contour serves
 _ROOM = 1.0  # standard deviations of the loss by which Chernoff exponents must exceed 1, or losses are cut off
 _FURTHEST = 80.0  # standard deviations of the loss up to which Chernoff exponents are asked
 _RIGHT, _LEFT, _CUT = 40, 32, 48  # Chernoff exponents: above 1/2, below, and on either side of cut moments
+_FEWER = 4  # times fewer of them, and of their cells, for many kinds of steps
 _FIRST_RIGHT, _FIRST, _LEAST_FURTHEST = 1.05, 0.55, 0.6  # the first of them over 1/2; distances from 1/2
 _LEAST_TOP = 1.5  # the largest exponent is at least so large
 _TOPS = np.array([1.0, 0.75, 0.5])  # shares of it, where the moments beyond are out of reach
 _OUTER = 0.35  # of the way from 1/2 to the last Chernoff exponent: contours do not go further
 _AWAY = 0.25  # standard deviations of the loss between a contour and the poles 0 and 1
 _CENTRAL = 7.5  # standard deviations that the contour between the poles serves where no other fits
+_END = -30.0  # log of delta at which the tails of that contour end, where it is the only one
+_FOLLOWED, _QUIET = 1000, 1.0  # kinds of steps beyond which it is the only one, and spread up to which it is
 _CLOSE = 0.05  # standard deviations of the loss, inverted: how close a saddle point is followed
 _HALF_STEPS = 200  # of a deviation, to the end of a tail
 _MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
@@ -80,6 +86,11 @@ class Plan:
         """Whether the composed curve is its own inverse."""
         return all(step.antipodal for step in self.steps)
 
+    @property
+    def many(self) -> bool:
+        """Whether there are so many kinds of steps that fewer Chernoff exponents must do, and no lattice follows."""
+        return len(self.steps) > MANY
+
     @cached_property
     def spread(self) -> float:
         """Standard deviation of the loss at c = 1/2, for planning."""
@@ -96,11 +107,12 @@ class Plan:
         furthest = 0.5 + _FURTHEST / self.spread
         explosion = max(min(furthest, min((_explosion(step) for step in self.steps), default=np.inf)), _LEAST_TOP)
         low = 0.5 - _FURTHEST / self.spread
-        left = 0.5 - np.geomspace(_FIRST, max(0.5 - low, _LEAST_FURTHEST), _LEFT)
+        few = _FEWER if len(self.steps) > _FOLLOWED else 1
+        left = 0.5 - np.geomspace(_FIRST, max(0.5 - low, _LEAST_FURTHEST), _LEFT // few)
         for top in explosion * _TOPS:
             if top < 1.0 + _ROOM / self.spread:
                 break
-            right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * _FIRST_RIGHT, 1.0, _RIGHT)
+            right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * _FIRST_RIGHT, 1.0, _RIGHT // few)
             try:
                 found = self._whole_moments(top, left, right)
             except NumericalError:  # out of reach of the nodes
@@ -123,10 +135,11 @@ class Plan:
 
     def _cut_moments(self, furthest: float) -> Moments:
         """Chernoff exponents where rare large losses make the moments explode: those losses are left out."""
-        right = 0.5 + np.geomspace(_FIRST, furthest - 0.5, _CUT)
+        few = _FEWER if self.many else 1
+        right = 0.5 + np.geomspace(_FIRST, furthest - 0.5, _CUT // few)
         exponents = np.concatenate([1.0 - right[::-1], right])
         left_out = self.left_out - self.small_digits - math.log(len(self.steps))
-        parts = [cut_moments(step, exponents, left_out) for step in self.steps]
+        parts = [cut_moments(step, exponents, left_out, few) for step in self.steps]
         logs, lost = np.sum([part[0] for part in parts], axis=0), sum(part[1] for part in parts)
         return Moments(exponents, logs + PlainGaussian(self.plain).log_moment(exponents), lost)
 
@@ -138,14 +151,36 @@ class Plan:
             reach: largest frequency times loss.
             effort: of a contour; None for moments.
         """
-        laws: list[tuple[Law, int]] = []
-        for s in self.steps:
-            law = SampledGaussian(s.noise_multiplier, s.rate, s.antipodal, s.count, reach, max(largest, 1.0))
+        laws: list[tuple[Law, Numbers]] = []
+        for noise, rate, antipodal, count in self._kinds:
+            law = SampledGaussian(noise, rate, antipodal, count, reach, max(largest, 1.0))
             if effort is not None:
-                digits = effort.digits - 2.0 + self.small_digits
+                digits = effort.digits - 2.0 + self.small_digits + math.log(len(self.steps))
                 law = replace(law, digits=digits, extended=effort.extended, work=effort.work)
-            laws.append((law, s.count))
+            laws += [(block, block.count) for block in (law.blocks() if np.ndim(count) else [law])]
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
+
+    @cached_property
+    def _kinds(self) -> list[tuple[Numbers, Numbers, bool, Numbers]]:
+        """(noise, rate, antipodal, count) of the kinds of either pair: numbers of one, else columns."""
+        found: list[tuple[Numbers, Numbers, bool, Numbers]] = []
+        for antipodal in (False, True):
+            kinds = [(s.noise_multiplier, s.rate, s.count) for s in self.steps if s.antipodal == antipodal]
+            if len(kinds) == 1:
+                noise, rate, count = kinds[0]
+                found.append((noise, rate, antipodal, count))
+            elif kinds:
+                noises, rates, counts = (np.array(each)[:, None] for each in zip(*kinds, strict=True))
+                found.append((noises, rates, antipodal, counts))
+        return found
+
+    def reach(self, c: float, digits: float) -> float:
+        """The largest frequency times loss that matters at c, before anything is known of the errors."""
+        variance, reach = self.cumulants(c)[1], 0.0
+        for noise, rate, antipodal, _ in self._kinds:
+            angle = np.atleast_2d(strips(noise, digits)[-1])
+            reach = max(reach, float(argument_reach(noise, rate, antipodal, variance, angle).max()))
+        return reach
 
     @cached_property
     def _planning_laws(self) -> Laws:
@@ -157,8 +192,8 @@ class Plan:
         if self.symmetric and c < 0.5:
             mean, variance = self.cumulants(1.0 - c)
             return -mean, variance
-        pairs = [(count, law.moments(c)) for law, count in laws]
-        return sum(n * m for n, (m, _) in pairs), sum(n * v for n, (_, v) in pairs)
+        pairs = [(count, *law.moments(c)) for law, count in laws]
+        return float(sum(np.sum(n * m) for n, m, _ in pairs)), float(sum(np.sum(n * v) for n, _, v in pairs))
 
     def saddle(self, threshold: float) -> float:
         """A contour near the saddle point of ``threshold`` that keeps away from the poles 0 and 1."""
@@ -180,11 +215,12 @@ class Plan:
         """Largest c for contours: Chernoff needs room beyond it, and rare large losses limit Chernoff.
 
         1/2 where the losses are so small that no contour between the poles and that limit fits them: then
-        the one between the poles serves all thresholds, at the price of many frequencies.
+        the one between the poles serves all thresholds, at the price of many frequencies. Likewise for thousands of
+        kinds of steps, where a contour costs more than the digits of deep tails are worth.
         """
         finite = self.exponents
         least = 1.0 + _AWAY / self.spread
-        if self.moments.lost > 0.0:
+        if self.moments.lost > 0.0 or (len(self.steps) > _FOLLOWED and self.spread < _QUIET):
             return 0.5
         if len(finite) < 4 or finite[-2] <= 1.0:
             raise NumericalError("characteristic function: rare large losses leave no room for Chernoff bounds")
@@ -192,11 +228,19 @@ class Plan:
             return 0.5
         return float(max(min(finite[-2], 0.5 + _OUTER * (finite[-1] - 0.5)), least))
 
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Lowest and highest threshold that the contour between the poles serves where no other fits."""
+        reach = _CENTRAL * self.spread
+        if not self.many:
+            return -reach, reach
+        return self._tail_end(-reach, -1, _END), self._tail_end(reach, 1, _END)
+
     def blocks(self) -> list[Planned]:
         """(c, lowest threshold, highest threshold) per contour, in order; 0 is a border."""
         if self.rightmost == 0.5:
-            reach = _CENTRAL * self.spread
-            return [(0.5, 0.0, reach)] if self.symmetric else [(0.5, -reach, 0.0), (0.5, 0.0, reach)]
+            low, high = self.ends
+            return [(0.5, 0.0, high)] if self.symmetric else [(0.5, low, 0.0), (0.5, 0.0, high)]
         blocks: list[Planned] = []
         edges = {1: 0.0, -1: 0.0}
         for side in (1,) if self.symmetric else (1, -1):
@@ -212,7 +256,7 @@ class Plan:
                 mean, variance = self.cumulants(c)
                 edge = mean + side * _HALF_BLOCK * np.sqrt(variance)
                 if c == limit:
-                    edge = self._tail_end(edge, side)
+                    edge = self._tail_end(edge, side, self.deepest)
                 if side * (edge - edges[side]) > 0:
                     blocks.append((c, *sorted((edges[side], edge))))
                     edges[side] = edge
@@ -220,10 +264,10 @@ class Plan:
                     break
         return sorted(blocks, key=lambda block: block[1])
 
-    def _tail_end(self, threshold: float, side: int) -> float:
+    def _tail_end(self, threshold: float, side: int, deepest: float) -> float:
         """The first threshold from ``threshold`` on, in steps of half a deviation, where the tail ends."""
         for _ in range(_HALF_STEPS):
-            if self._log_tail(threshold, side) < self.deepest:
+            if self._log_tail(threshold, side) < deepest:
                 break
             threshold += side * 0.5 * self.spread
         return threshold
@@ -232,7 +276,7 @@ class Plan:
         moments = self.moments
         exponents, logs = moments.right(1.0, 1.0) if side > 0 else moments.left(0.0, 0.0)
         offset = 1.0 if side > 0 else 0.0
-        return float(np.min(logs + (offset - exponents) * threshold))
+        return float(np.min(logs + (offset - exponents) * threshold, initial=np.inf))
 
 
 def _explosion(step: SampledStep) -> float:

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from reticent.curves._logs import EPS
 from reticent.pairs.gaussian_mixture import GaussianMixture
 
-_WIDEST, _CELLS = 16.0, 3201  # standard deviations that the cells cover, and their number
+_WIDEST, _CELLS = 16.0, 3200  # standard deviations that the cells cover, and their number
 _MOST = 0.4  # survival above which differences of it lose digits
 _ULPS = 1.0 + 1e-9  # for the rounding of sums of positive terms
 
@@ -33,7 +33,7 @@ class SampledStep:
     count: int
 
 
-def cut_moments(step: SampledStep, exponents: np.ndarray, log_tail: float) -> tuple[np.ndarray, float]:
+def cut_moments(step: SampledStep, exponents: np.ndarray, log_tail: float, fewer: int = 1) -> tuple[np.ndarray, float]:
     """Moments without rare large losses: where these begin, at B, Q(L > B) of all steps is about e^``log_tail``.
 
     e^(cL) - 1 - c (e^L - 1) falls to 0 at L = 0 and then grows, so on a cell it is at most its larger end; and
@@ -43,6 +43,7 @@ def cut_moments(step: SampledStep, exponents: np.ndarray, log_tail: float) -> tu
         step: the antipodal pair leaves out losses below -B as well.
         exponents: c < 0 or c > 1.
         log_tail: of the probability.
+        fewer: times fewer cells.
 
     Returns:
         Upper bounds on log E_P[e^(cL)] over what is kept, of all steps; and a bound on the probability of what is
@@ -50,11 +51,12 @@ def cut_moments(step: SampledStep, exponents: np.ndarray, log_tail: float) -> tu
     """
     s, rate, both = step.noise_multiplier, step.rate, step.antipodal
     far = 1.0 + _WIDEST * s
-    x = np.linspace(-far, far, _CELLS)
+    cells = _CELLS // fewer
+    x = np.linspace(-far, far, cells + 1)
     beyond = step.count * (rate * ndtr((1.0 - x) / s) + (1.0 - rate) * ndtr(-x / s))
     last = int(np.argmax(beyond <= np.exp(log_tail)))
     lost = float(beyond[last]) * _ULPS * (2.0 if both else 1.0)
-    x = x[_CELLS - 1 - last : last + 1] if both else x[: last + 1]
+    x = x[cells - last : last + 1] if both else x[: last + 1]
     loss = GaussianMixture(s, (rate,), antipodal=both).loss(x)
     survival = (1.0 - rate) * ndtr(-x / s) + rate * ndtr((-1.0 - x) / s) if both else ndtr(-x / s)
     if not both:  # the cell below all others, down to the smallest loss

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field, replace
 
 from reticent.accountants.bounds import Bounds
-from reticent.accountants.lattice import Lattice
+from reticent.accountants.grouped import MANY
+from reticent.accountants.lattice import MOST_KINDS, Lattice
 from reticent.accountants.route import ROUTES, Answer, Route, Unanswered
 from reticent.accountants.split import Split
 from reticent.accountants.steps import Steps, enclosed
@@ -127,6 +128,8 @@ class Findings:
 def enclose(steps: Steps, *always_above: Polygon, accuracy: Accuracy = CURVE) -> Findings:
     """Cheap bounds; characteristic functions; lattices while the advantage is wide or a tail is short; other routes.
 
+    Of many kinds of steps a short tail is left as it is: a lattice takes each kind by itself.
+
     Args:
         steps: what is composed.
         always_above: more curves on the safe side.
@@ -141,7 +144,8 @@ def enclose(steps: Steps, *always_above: Polygon, accuracy: Accuracy = CURVE) ->
     if enclosed(steps):  # a finer lattice would not narrow what the steps are known by
         found.ask(Lattice(accuracy.aimed, accuracy.split_points, accuracy.missed_deep, accuracy.depth))
         return found
-    if exact is None or found.width > accuracy.width or not exact.above[0].reaches(accuracy.deepest):
+    short = exact is None or not (len(steps) > MANY or exact.above[0].reaches(accuracy.deepest))
+    if short or found.width > accuracy.width:
         _latticed(found, accuracy)
     for kind in ROUTES.values() if found.width > accuracy.width else ():
         found.ask(kind())
@@ -152,7 +156,7 @@ def _latticed(found: Findings, accuracy: Accuracy) -> None:
     """Lattices, each finer than the one before, until the advantage is known."""
     coarse = found.ask(Lattice(accuracy.aimed, accuracy.first_points, accuracy.missed))
     points = accuracy.finer(coarse, accuracy.first_points)
-    if found.width <= accuracy.width:
+    if found.width <= accuracy.width or len(found.steps) > MOST_KINDS:
         return
     if found.ask(Split(accuracy.aimed, accuracy.split_points, accuracy.split_work, points)) is not None:
         return

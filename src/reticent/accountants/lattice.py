@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
+from reticent.accountants.grouped import fewer_below, stronger
 from reticent.accountants.route import Answer, Route
 from reticent.accountants.steps import Step, Steps, enclosed, weaker
 from reticent.curves import LogErrors, TradeOff
@@ -41,6 +42,10 @@ _CHERNOFF_ROOM, _LOW_ROOM = 1.05, 1.025  # around the window that Chernoff bound
 _LEAST_RANGE = 1e-11  # of the losses of one step that are looked at
 _SMALLEST, _LARGEST = 1e-12, 1e5  # losses of the coarse grid that plans the window
 _SUPPORT_CELLS, _COARSE_CELLS, _MEDIAN_CELLS = 800, 3400, 1200  # of geometric grids, each side of 0
+
+
+MOST_KINDS = 256
+"""Kinds of steps that a lattice takes one by one; more are grouped, and finer grids are then of little use."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +115,11 @@ class Lattice(Route):
         Raises:
             NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
         """
-        plan = _plan(steps, self)
-        if not enclosed(steps):
+        over = stronger(steps, MOST_KINDS)
+        plan = _plan(over, self)
+        if over is steps and not enclosed(steps):
             return Answer((_pessimistic(steps, plan),), (_optimistic(steps, plan),))
-        return Answer((_pessimistic(steps, plan),), (self.below(weaker(steps)),))
+        return Answer((_pessimistic(over, plan),), (self.below(weaker(fewer_below(steps, MOST_KINDS))),))
 
     def above(self, steps: Steps) -> Polygon:
         """The pessimistic curve alone; see ``answer``."""

@@ -18,7 +18,6 @@ from reticent.accountants.steps import Step, Steps
 from reticent.curves import LogErrors
 from reticent.curves.polygon import Sides, mirrored, polygon_above, polygon_through
 from reticent.errors import NumericalError
-from reticent.pairs.sampled_gaussian import argument_reach, strips
 
 _STEP = 1e-7  # standard deviations of the loss between the two deltas whose difference gives an error rate
 _MAX_SPANS = 24
@@ -31,7 +30,8 @@ _Key = tuple[float, float, float, Effort]  # the same
 _EASED = 0.6  # of what the last contour had to resolve: where the next one starts
 _SHARED = 0.01  # standard deviations to either side of a single value whose contour serves others as well
 _OUTWARDS = 1.4  # factor from one contour to the next, for a single value that is not tight yet
-_ATTEMPTS = 5  # of these; the last in extended precision
+_ATTEMPTS = 5  # of these; the last in extended precision, which many kinds of steps are spared
+_TIGHT_OF_MANY = 1e-6  # ``Transform.tight`` for these
 _INNER = 0.9  # of the outermost contour: further in, another contour would not be tighter
 _FIRST_REACH = 40.0  # of the nodes of a contour, where they are not too many: few are cheap
 _SETTLED = 0.1  # share of the errors that more nodes would take away
@@ -162,8 +162,9 @@ class SpectralComposition:
         c, low, high = self._neighbourhood(threshold)
         limit = float(self.plan.exponents[-2])
         best = (1.0, c)
+        tight, attempts = (_TIGHT_OF_MANY, _ATTEMPTS - 1) if self.plan.many else (self.accuracy.tight, _ATTEMPTS)
         with np.errstate(all="ignore"):
-            for attempt in range(_ATTEMPTS):
+            for attempt in range(attempts):
                 extended = attempt == _ATTEMPTS - 1
                 try:
                     effort = self.accuracy.point._replace(extended=extended)
@@ -175,7 +176,7 @@ class SpectralComposition:
                     continue
                 best = min(best, (float(bounds.upper[0] - bounds.lower[0]), c))
                 lower, upper = max(lower, float(bounds.lower[0])), min(upper, float(bounds.upper[0]))
-                if upper - lower <= self.accuracy.tight * lower or c < _INNER * self.plan.rightmost:
+                if upper - lower <= tight * lower or c < _INNER * self.plan.rightmost:
                     break
                 c = min(_OUTWARDS * c, limit)
         return lower, upper
@@ -239,8 +240,7 @@ class SpectralComposition:
 
     def _built(self, c: float, low: float, high: float, effort: Effort) -> Contour:
         """Nodes are refined until the quadrature error is at rounding level; the next contour starts there."""
-        variance = self.plan.cumulants(c)[1]
-        need = max((_reach(step, variance, self.accuracy.planned) for step in self.steps), default=0.0)
+        need = self.plan.reach(c, self.accuracy.planned)
         reach = max(need, _EASED * self._reaches.get(effort, 0.0), _FIRST_REACH)
         step = _STEP * min(self.plan.spread, 1.0)
 
@@ -276,7 +276,8 @@ class SpectralComposition:
         return best
 
     def _block(self, c: float, low: float, high: float) -> Block:
-        contour = self._contour(c, low, high)
+        alone = self.plan.many and self.plan.rightmost == 0.5
+        contour = self._contour(c, *self.plan.ends) if alone else self._contour(c, low, high)
         # Each block owns its end nearer to 0; the block right of 0 owns 0.
         spans = min(max(1, int(np.ceil((high - low) / (_SPAN * self.plan.spread)))), _MAX_SPANS)
         thresholds = np.linspace(low, high, spans * self.accuracy.per_block + 1)
@@ -304,9 +305,3 @@ def _transform_of(steps: tuple[Step, ...], accuracy: Transform) -> SpectralCompo
         else:
             return None
     return SpectralComposition(tuple(sampled), plain, accuracy)
-
-
-def _reach(step: SampledStep, variance: float, digits: float) -> float:
-    """The largest frequency times loss that matters, before anything is known of the errors."""
-    angles = strips(step.noise_multiplier, digits)[-1:]
-    return float(argument_reach(step.noise_multiplier, step.rate, step.antipodal, variance, angles)[0])

@@ -11,10 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from reticent.curves._binomial import log_masses
+
+Numbers = Any
+"""A number; or a column of them, one for each of several laws."""
 
 HALF_LOG_TWO_PI = 0.9189385332046727
 _OVERFLOW = 700.0  # exponent beyond which e^y is not taken
@@ -59,7 +63,7 @@ class Nodes:
 
     pair: GaussianMixture
     x: np.ndarray
-    dx: float
+    dx: Numbers
     log_normal: np.ndarray
     loss: np.ndarray
     weight: np.ndarray
@@ -84,13 +88,13 @@ class GaussianMixture:
 
     Attributes:
         noise_multiplier: s > 0, in units of the largest contribution of one record.
-        weights: probability of each shift; arrays for several laws at once, nodes along the last axis.
+        weights: probability of each shift. Arrays of both for several laws at once, nodes along the last axis.
         shifts: increasing, > 0, in the same units.
         antipodal: the pair of the replacement relation.
     """
 
-    noise_multiplier: float
-    weights: tuple[float | np.ndarray, ...]
+    noise_multiplier: Numbers
+    weights: tuple[Numbers, ...]
     shifts: tuple[float, ...] = (1.0,)
     antipodal: bool = False
 
@@ -114,19 +118,19 @@ class GaussianMixture:
 
     def log_mixture(self, x: np.ndarray) -> np.ndarray:
         """log of the mixture over N(0, s^2) at observations x."""
-        s = x.dtype.type(self.noise_multiplier)
+        s = np.asarray(self.noise_multiplier, dtype=x.dtype)
         return log_mixture(self.weights, [(x - 0.5 * shift) * (shift / (s * s)) for shift in self.shifts])
 
     def log_normal(self, x: np.ndarray) -> np.ndarray:
         """log density of N(0, s^2)."""
         s = self.noise_multiplier
-        return x * x * (-0.5 / (s * s)) - (HALF_LOG_TWO_PI + math.log(s))
+        return x * x * (-0.5 / (s * s)) - (HALF_LOG_TWO_PI + np.log(s))
 
     def loss(self, x: np.ndarray) -> np.ndarray:
         """L = log dQ/dP at observations x, increasing."""
         return self.log_mixture(x) - self.log_mixture(-x) if self.antipodal else self.log_mixture(x)
 
-    def nodes(self, x: np.ndarray, dx: float) -> Nodes:
+    def nodes(self, x: np.ndarray, dx: Numbers) -> Nodes:
         """Nodes at ``x``, evenly spaced by ``dx``."""
         mixture, log_p = self.log_mixture(x), self.log_normal(x)
         if not self.antipodal:

@@ -69,3 +69,18 @@ class Closer:
         """Per frequency, the lower of both."""
         found: np.ndarray = np.minimum(self.one.log_bound(frequencies), self.other.log_bound(frequencies))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """Those of several kinds, along the first axis.
+
+    Attributes:
+        kinds: one for each.
+    """
+
+    kinds: list[Decay]
+
+    def log_bound(self, frequencies: np.ndarray) -> np.ndarray:
+        """For each kind and frequency, an upper bound on log |M(c + it)| / M(c) for all t at least that large."""
+        return np.array([kind.log_bound(frequencies) for kind in self.kinds])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,11 +16,11 @@ _SINC_FLOOR = 0.217233628211222  # largest |sin z / z| beyond the first zero
 
 @dataclass(frozen=True)
 class LossCells:
-    """The loss of one step on cells of the observation.
+    """The loss of one step on cells of the observation, or of several kinds, as in ``SampledGaussian``.
 
     Attributes:
         pair: with one shift, of 1.
-        x: ends of the cells, increasing. The density below the first and above the last counts as 0.
+        x: ends of the cells, increasing along the last axis. The density beyond them counts as 0.
     """
 
     pair: GaussianMixture
@@ -45,41 +44,45 @@ class LossCells:
         weight = np.exp(log_p + 0.5 * (self._mixture + self._mirrored))
         return float(weight @ (loss * loss)) * float(self.x[1] - self.x[0])
 
-    def decay(self, c: float, log_norm: float) -> LayeredDecay:
+    def decay(self, c: float, log_norm: float | np.ndarray) -> LayeredDecay:
         """Bounds on |M(c + it)| / M(c); ``log_norm`` bounds log M(c) from above."""
         loss, log_p = self._mixture, self._log_normal
-        least, steepest = np.minimum(log_p[:-1], log_p[1:]) + _lower(c * loss), self._posterior(self.x)[1:]
+        least, steepest = _lower(log_p) + _lower(c * loss), self._posterior(self.x)[..., 1:]
         if self.pair.antipodal:
             least = least + _lower((1.0 - c) * self._mirrored)
-            loss, steepest = loss - self._mirrored, steepest + self._posterior(-self.x)[:-1]
-        density = np.exp(least + (2.0 * math.log(self.pair.noise_multiplier) - log_norm)) / steepest
-        top = int(density.argmax())
-        left, right = np.minimum.accumulate(density[top::-1])[::-1], np.minimum.accumulate(density[top:])
-        minorant = np.concatenate([left, right[1:]])
-        order = np.argsort(-minorant, kind="stable")
-        heights, spans = minorant[order], np.cumsum((loss[1:] - loss[:-1])[order])
-        heights[:-1] -= heights[1:]
+            loss, steepest = loss - self._mirrored, steepest + self._posterior(-self.x)[..., :-1]
+        density = np.exp(least + (2.0 * np.log(self.pair.noise_multiplier) - log_norm)) / steepest
+        place, top = np.arange(density.shape[-1]), density.argmax(axis=-1)[..., None]
+        before, after = np.where(place <= top, density, np.inf), np.where(place >= top, density, np.inf)
+        left = np.minimum.accumulate(before[..., ::-1], axis=-1)[..., ::-1]
+        minorant = np.minimum(left, np.minimum.accumulate(after, axis=-1))
+        order, widths = np.argsort(-minorant, axis=-1, kind="stable"), loss[..., 1:] - loss[..., :-1]
+        one = order.ndim == 1
+        heights = minorant[order] if one else np.take_along_axis(minorant, order, axis=-1)
+        spans = np.cumsum(widths[order] if one else np.take_along_axis(widths, order, axis=-1), axis=-1)
+        heights[..., :-1] -= heights[..., 1:]
         return LayeredDecay(spans, heights * spans)
 
     def _posterior(self, x: np.ndarray) -> np.ndarray:
         """Probability that the target took part, given x: s^2 dL/dx of the one-sided pair; increasing."""
-        rate = float(self.pair.weights[0])
-        odds: np.ndarray = expit((math.log(rate) - math.log1p(-rate)) + (x - 0.5) / self.pair.noise_multiplier**2)
+        rate = self.pair.weights[0]
+        odds: np.ndarray = expit((np.log(rate) - np.log1p(-rate)) + (x - 0.5) / self.pair.noise_multiplier**2)
         return odds
 
 
 @dataclass(frozen=True, slots=True)
 class LayeredDecay:
-    """A law that contains a mixture of uniforms: each contributes at most the envelope of its sinc."""
+    """A law that contains a mixture of uniforms: each contributes at most the envelope of its sinc; or several laws."""
 
     widths: np.ndarray
     weights: np.ndarray
 
     def log_bound(self, frequencies: np.ndarray) -> np.ndarray:
         """Per frequency, an upper bound on log |M(c + it)| / M(c) for all t at least that large."""
-        parts = chunks(frequencies, len(self.widths))
-        lost = [(1.0 - sinc_envelope(np.multiply.outer(0.5 * t, self.widths))) @ self.weights for t in parts]
-        return np.log1p(-np.minimum(np.concatenate(lost), 1.0 - 1e-12) * (1.0 - 1e-9))
+        parts = chunks(frequencies, self.widths.size)
+        widths, weights = self.widths[..., None, :], self.weights[..., None]
+        lost = [np.matmul(1.0 - sinc_envelope(0.5 * t[:, None] * widths), weights)[..., 0] for t in parts]
+        return np.log1p(-np.minimum(np.concatenate(lost, axis=-1), 1.0 - 1e-12) * (1.0 - 1e-9))
 
 
 def sinc_envelope(y: np.ndarray) -> np.ndarray:
@@ -98,4 +101,4 @@ def chunks(values: np.ndarray, nodes: int) -> list[np.ndarray]:
 
 def _lower(values: np.ndarray) -> np.ndarray:
     """The smaller end of each cell."""
-    return np.minimum(values[:-1], values[1:])
+    return np.minimum(values[..., :-1], values[..., 1:])

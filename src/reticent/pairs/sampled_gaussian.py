@@ -8,7 +8,7 @@ a given one (layers of a unimodal minorant of the loss density).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,15 +16,16 @@ import numpy as np
 
 from reticent.curves._sums import roundings, weighted
 from reticent.errors import NumericalError
-from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, GaussianMixture, Nodes
-from reticent.pairs.line_decay import Closer, LineDecay
+from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, GaussianMixture, Nodes, Numbers
+from reticent.pairs.line_decay import Closer, Each, LineDecay
 from reticent.pairs.loss_cells import LossCells, chunks
+from reticent.pairs.sampled_tails import left_tail, right_tail
+from reticent.pairs.strips import argument, odds_at, strips
 from reticent.pairs.transforms import Decay, Transform, turned
 
 _EPS = 2.0**-52
-_ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
-_FAR = (8.0, 30.0)  # where the right tail is cut, in standard deviations past the nodes
-_LAYER_CELLS = 160
+_FAR = np.array([8.0, 30.0])  # where the right tail is cut, in standard deviations past the nodes
+_LAYERS = np.linspace(0.0, 1.0, 161)  # cells of the decay bound, as shares of the nodes
 _LINES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])  # of the closer decay bound: shares of the largest angle
 _MOST_GROWTH = 9.0  # angle times s of these: the normal density grows by half its square
 _NO_MATTER = 0.1  # of what the rule's error was planned for: no further strip is tried below it
@@ -32,8 +33,8 @@ _MARKS = np.sort(np.concatenate([np.geomspace(1e-4, 1.0, 9), np.linspace(0.0, 1.
 _NARROW = (4.0, 1.3)  # strips for fast oscillation, in units of the one whose rule leaves e^-digits at frequency 0
 _OVERFLOWN = 1e299
 _MAX_NODES = 10_000
-_FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
-_PLACES = np.linspace(-12.0, 12.0, 97)
+_PLACES_AHEAD = 32  # at which the nodes may end
+_TOGETHER, _FEWEST = 16_000, 64  # nodes of all kinds of a block, where each counts as at least so many
 _ROOT_TWO = 1.4142135623730951
 
 
@@ -58,10 +59,13 @@ class RealMoments(NamedTuple):
 
 @dataclass(frozen=True)
 class SampledGaussian:
-    """One Poisson-sampled Gaussian step, H0 = absent.
+    """One Poisson-sampled Gaussian step, H0 = absent; or several kinds of them, each for itself.
 
     P = N(0, s^2) against (1 - rate) P + rate N(1, s^2); or, ``antipodal``, the two mixtures with means -1
     and +1. Only exponents c >= 1/2 are supported for the antipodal pair, which is symmetric.
+
+    Of several kinds noise, rate and count have the shape (kinds, 1), and whatever is found has kinds along its first
+    axis. All have as many nodes as the one that needs most.
 
     Attributes:
         noise_multiplier: s > 0, in units of the shift.
@@ -76,10 +80,10 @@ class SampledGaussian:
         work: nodes times frequencies that a transform may take.
     """
 
-    noise_multiplier: float
-    rate: float
+    noise_multiplier: Numbers
+    rate: Numbers
     antipodal: bool
-    count: int
+    count: Numbers
     reach: float
     largest: float
     digits: float = 42.0
@@ -93,50 +97,81 @@ class SampledGaussian:
 
     @cached_property
     def angles(self) -> np.ndarray:
-        """The strips on which the rule's error is bounded."""
-        return strips(self.noise_multiplier, self.digits + math.log(self.count))
+        """The strips on which the rule's error is bounded, along the first axis."""
+        return strips(self.noise_multiplier, self.digits + np.log(self.count))
+
+    @property
+    def _several(self) -> bool:
+        return isinstance(self.noise_multiplier, np.ndarray)
+
+    @cached_property
+    def _span(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Distance of the nodes, and the first and the last, in units of it."""
+        s, tail = self.noise_multiplier, -(self.digits + 1.75 + np.log(self.count))
+        z = np.sqrt(-2.0 * tail)
+        high, furthest = 1.0 + z * s, max(self.largest, 1.0) + z * s
+        if np.any(furthest > 1e4 * s):
+            raise NumericalError("characteristic function: an exponent is out of reach of the nodes")
+        step = np.maximum(s, (furthest - high) / _PLACES_AHEAD)
+        ahead = high + step * np.arange(_PLACES_AHEAD + 1)
+        enough = (ahead >= furthest) | (right_tail(self.pair, self.largest, ahead) <= tail)
+        high = high + step * np.argmax(enough, axis=-1, keepdims=self._several)
+        low = -high if self.antipodal else -z * s
+        # The rule's error is about exp(reach + (angle s)^2/2 - 2 pi angle s^2/dx).
+        angle = self.angles[-1] if self.angle is None else self.angle
+        exponent = self.digits + np.log(self.count) + self.reach + 0.5 * (angle * s) ** 2
+        dx = np.minimum(2.0 * math.pi * angle * s**2 / exponent, 0.55 * s)
+        return dx, np.floor(low / dx), np.ceil(high / dx)
 
     @cached_property
     def nodes(self) -> Nodes:
-        s, tail = self.noise_multiplier, -(self.digits + 1.75 + math.log(self.count))
-        z = math.sqrt(-2.0 * tail)
-        high, furthest = 1.0 + z * s, max(self.largest, 1.0) + z * s
-        if furthest > 1e4 * s:
-            raise NumericalError("characteristic function: an exponent is out of reach of the nodes")
-        while high < furthest and self.right_tail(self.largest, high) > tail:
-            high += max(s, (furthest - high) / 64.0)
-        low = -high if self.antipodal else -z * s
-        # The rule's error is about exp(reach + (angle s)^2/2 - 2 pi angle s^2/dx).
-        angle = float(self.angles[-1]) if self.angle is None else self.angle
-        exponent = self.digits + math.log(self.count) + self.reach + 0.5 * (angle * s) ** 2
-        dx = min(2.0 * math.pi * angle * s**2 / exponent, 0.55 * s)
-        first, last = int(np.floor(low / dx)), int(np.ceil(high / dx))
-        if last - first > _MAX_NODES:
-            raise NumericalError(f"characteristic function: {last - first} nodes would be needed")
-        x: np.ndarray = np.arange(first, last + 1).astype(np.longdouble if self.extended else np.float64)
+        dx, first, last = self._span
+        most = int(np.max(last - first))
+        if most > _MAX_NODES:
+            raise NumericalError(f"characteristic function: {most} nodes would be needed")
+        x: np.ndarray = (first + np.arange(most + 1)).astype(np.longdouble if self.extended else np.float64)
         return self.pair.nodes(x * dx, dx)
+
+    def blocks(self) -> list[SampledGaussian]:
+        """The same kinds, those together whose nodes are about as many and fit into memory."""
+        _, first, last = self._span
+        sizes = np.maximum(last - first, _FEWEST).ravel()
+        order, blocks, start = np.argsort(sizes, kind="stable"), [], 0
+        while start < len(order):
+            fit = sizes[order[start:]] * np.arange(1, len(order) - start + 1) <= _TOGETHER
+            end = start + max(int(np.count_nonzero(fit)), 1)
+            part = order[start:end]
+            noise, rate, count = (np.asarray(v)[part] for v in (self.noise_multiplier, self.rate, self.count))
+            blocks.append(replace(self, noise_multiplier=noise, rate=rate, count=count))
+            start = end
+        return blocks
+
+    def _end(self, last: bool) -> np.ndarray:
+        """The first node, or the last."""
+        ends = self.nodes.x[..., -1 if last else 0].astype(float)
+        return ends[:, None] if self._several else ends
 
     @cached_property
     def _growth(self) -> np.ndarray:
         return np.expm1(np.minimum(self.nodes.loss, 700.0))
 
     @cached_property
-    def _total_growth(self) -> np.floating:
+    def _total_growth(self) -> np.ndarray:
         """E_P[e^L - 1] over the nodes."""
-        return weighted(self._growth[None], self.nodes.weight)[0]
+        return weighted(self._growth[..., None, :], self.nodes.weight)
 
     @cached_property
     def _blurred(self) -> np.ndarray:
         """Weights times the relative error of a term, in 16 eps: what is behind its loss, and the sum over nodes."""
-        return self.nodes.weight * (self.nodes.blur + roundings(len(self.nodes.x)) / 32.0)
+        return self.nodes.weight * (self.nodes.blur + roundings(self.nodes.x.shape[-1]) / 32.0)
 
     @cached_property
     def _peaks(self) -> np.ndarray:
         """log of the largest normal density on each cell times dx."""
         x, log_p = self.nodes.x, self.nodes.log_normal
-        peaks = _largest(log_p)
-        peaks[(x[:-1] < 0.0) & (x[1:] > 0.0)] = -HALF_LOG_TWO_PI - math.log(self.noise_multiplier)
-        return math.log(self.nodes.dx) + peaks
+        inside = -HALF_LOG_TWO_PI - np.log(self.noise_multiplier)
+        around = (x[..., :-1] < 0.0) & (x[..., 1:] > 0.0)
+        return np.log(self.nodes.dx) + np.where(around, inside, _largest(log_p))
 
     # Real exponents.
 
@@ -144,18 +179,20 @@ class SampledGaussian:
         """Moments of all ``exponents`` in few array calls; 0 and 1 are added for the identities E_P 1 = E_P e^L = 1."""
         grid = self.nodes
         powers = np.concatenate([exponents, [0.0, 1.0]])
-        outside = np.array([self.left_out(c) for c in powers.tolist()])
-        cells = np.exp(np.minimum(self._cells(powers), 700.0)).sum(axis=1)
-        factors = self.log_strip_factor(powers[:, None], self.angles).min(axis=1)
+        outside = self.left_out(powers)
+        cells = np.exp(np.minimum(self._cells(powers), 700.0)).sum(axis=-1)
+        factors = self.log_strip_factor(powers, self.angles if self._several else self.angles[:, None]).min(axis=0)
         rule = np.exp(np.minimum(factors, 700.0)) * (cells + 2.0 * outside)
-        unit = float(rule[-1] + rule[-2] + outside[-1] + outside[-2])
-        rule, outside = rule[:-2], outside[:-2]
-        grown, size = np.expm1(exponents[:, None] * grid.loss), np.abs(exponents)
-        steady = np.abs(grown) @ self._blurred + size * (np.abs(self._growth) @ self._blurred)
+        unit = (rule + outside)[..., -2:].sum(axis=-1, keepdims=True)
+        rule, outside = rule[..., :-2], outside[..., :-2]
+        grown, size = np.expm1(exponents[:, None] * grid.loss[..., None, :]), np.abs(exponents)
+        whole = _summed(np.abs(self._growth)[..., None, :], self._blurred)
+        steady = _summed(np.abs(grown), self._blurred) + size * whole
         excess = weighted(grown, grid.weight) - exponents * self._total_growth
         for k in np.flatnonzero(exponents == 0.5):  # e^(L/2) - 1 - (e^L - 1) / 2 is a square
-            square = grown[k : k + 1] ** 2
-            excess[k], steady[k] = -0.5 * weighted(square, grid.weight)[0], (square @ self._blurred)[0]
+            square = grown[..., k : k + 1, :] ** 2
+            excess[..., k] = -0.5 * weighted(square, grid.weight)[..., 0]
+            steady[..., k] = _summed(square, self._blurred)[..., 0]
         rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * self._unit_in_last_place * steady
         return RealMoments(excess, rule, rest.astype(float))
 
@@ -164,41 +201,46 @@ class SampledGaussian:
         return float(np.finfo(self.nodes.x.dtype).eps) if self.extended else _EPS
 
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
-        result, loss = np.full(len(exponents), np.inf), self.nodes.loss
-        fits = np.maximum(exponents * float(loss[-1]), exponents * float(loss[0])) <= 700.0
-        for part in chunks(np.flatnonzero(fits), len(loss)):
+        loss = self.nodes.loss
+        result = np.full((*loss.shape[:-1], len(exponents)), np.inf)
+        fits = np.maximum(exponents * float(loss.max()), exponents * float(loss.min())) <= 700.0
+        for part in chunks(np.flatnonzero(fits), loss.size):
             found = self.real(exponents[part])
             bound = (found.excess + found.error).astype(float)
-            result[part] = np.where(bound < 1e280, np.log1p(bound), np.inf)
+            result[..., part] = np.where(bound < 1e280, np.log1p(bound), np.inf)
         return result
 
-    def log_scale(self, c: float) -> float:
-        return math.log1p(float(self._excess(c)))
+    def log_scale(self, c: float) -> np.ndarray:
+        terms = np.expm1(c * self.nodes.loss) - c * self._growth
+        found: np.ndarray = np.log1p(self._over_nodes(self.nodes.weight * terms))
+        return found
 
-    def _excess(self, c: float) -> np.floating:
-        return (np.expm1(c * self.nodes.loss) - c * self._growth) @ self.nodes.weight
-
-    def moments(self, c: float) -> tuple[float, float]:
+    def moments(self, c: float) -> tuple[np.ndarray, np.ndarray]:
         grid = self.nodes
         tilted = grid.weight * np.exp(np.minimum(c * grid.loss, 700.0))
-        total = tilted.sum()
-        mean = float(np.sum(tilted * grid.loss) / total)
-        return mean, float(np.sum(tilted * (grid.loss - mean) ** 2) / total)
+        tilted /= self._over_nodes(tilted)
+        mean = self._over_nodes(tilted * grid.loss)
+        return mean, self._over_nodes(tilted * (grid.loss - mean) ** 2)
+
+    def _over_nodes(self, values: np.ndarray) -> np.ndarray:
+        """Sums over nodes: a number, or one for each kind."""
+        total: np.ndarray = values.sum(axis=-1, keepdims=self._several)
+        return total
 
     # Complex ones.
 
     def transform(self, c: float, frequencies: np.ndarray) -> Transform:
         grid = self.nodes
-        if len(grid.x) * len(frequencies) > self.work:
+        if grid.x.shape[-1] * len(frequencies) > self.work:
             raise NumericalError(f"characteristic function: nodes times frequencies exceed {self.work / 1e6:g} million")
-        if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) > 700.0:
+        if c * float(grid.loss.max() if c > 0.0 else grid.loss.min()) > 700.0:
             raise NumericalError("characteristic function: e^(cL) overflows")
         tilted, steady = grid.tilted(c), self.real(np.array([c]))
         real, imaginary = self._turned(frequencies, tilted)
-        excess = (steady.excess[0] + real).astype(complex)
+        excess = (steady.excess + real).astype(complex)
         excess.imag = imaginary
         rule = self.rule(c, frequencies)
-        error = rule + steady.rest[0] + self.turning(tilted) * frequencies
+        error = rule + steady.rest + self.turning(tilted) * frequencies
         return Transform(excess, error + (8 * _EPS * np.abs(excess) if self.extended else 0.0), rule)
 
     def _turned(self, frequencies: np.ndarray, tilted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -210,15 +252,15 @@ class SampledGaussian:
         real, imaginary = np.concatenate(parts, axis=1)[..., 0]
         return real, imaginary
 
-    def turning(self, tilted: np.ndarray) -> float:
+    def turning(self, tilted: np.ndarray) -> np.ndarray:
         """Rounding of e^(itL) - 1 summed over ``tilted`` weights, for each unit of frequency.
 
         16 eps of t |L| for a term; and for the sums of ``turned`` half an eps of 2 t |L| for each rounding of either
         part, two more to add them up, and sqrt(2) for both parts together.
         """
         grid = self.nodes
-        blur = grid.blur + _ROOT_TWO / 16.0 * (roundings(len(grid.x), parts=2) + 2)
-        return 16 * self._unit_in_last_place * float((tilted * np.abs(grid.loss)) @ blur)
+        blur = grid.blur + _ROOT_TWO / 16.0 * (roundings(grid.x.shape[-1], parts=2) + 2)
+        return 16 * self._unit_in_last_place * self._over_nodes(tilted * np.abs(grid.loss) * blur).astype(float)
 
     def rule(self, c: float, frequencies: np.ndarray) -> np.ndarray:
         """Bound on the trapezoid rule's error at each frequency, the best of a few strips.
@@ -230,58 +272,66 @@ class SampledGaussian:
         """
         places = np.ceil((len(frequencies) - 1) * _MARKS).astype(int)
         marks = frequencies[places[np.concatenate([[True], places[1:] > places[:-1]])]]
-        best, cells, open_from = np.full(len(marks), np.inf), self._cell_bounds(c), 0
+        cells, open_from = self._cell_bounds(c), 0
+        best = np.full((*cells.shape[:-1], len(marks)), np.inf)
         no_matter = _NO_MATTER * math.exp(-self.digits) / self.count
         for angle in self._tried():
-            growth = np.multiply.outer(marks[open_from:], self.arguments(angle)) + cells
-            sums = _exp(growth + self.log_strip_factor(c, angle)).sum(axis=1)
-            if self.angle is None and not sums[-1] < no_matter:
+            growth = marks[open_from:, None] * self.arguments(angle)[..., None, :] + cells[..., None, :]
+            sums = _exp(growth + _column(self.log_strip_factor(c, angle))).sum(axis=-1)
+            if self.angle is None and not np.all(sums[..., -1:] < no_matter):
                 sums = np.fmin(sums, self._cut_rule(c, angle, growth, cells))
-            best[open_from:] = np.fmin(best[open_from:], np.where(sums > _OVERFLOWN, np.inf, sums))
-            open_from = int(np.count_nonzero(np.cumprod(best < no_matter)))
+            best[..., open_from:] = np.fmin(best[..., open_from:], np.where(sums > _OVERFLOWN, np.inf, sums))
+            known = np.atleast_2d(best < no_matter).all(axis=0)  # for every kind
+            open_from = int(np.count_nonzero(np.cumprod(known)))
             if open_from == len(marks):
                 break
-        return best[np.searchsorted(marks, frequencies)]
+        found: np.ndarray = best[..., np.searchsorted(marks, frequencies)]
+        return found
 
-    def _tried(self) -> tuple[float, ...]:
+    def _tried(self) -> tuple[float | np.ndarray, ...]:
         """The strips for the rule: the planned one and the narrowest, or from wide to as narrow as the nodes allow."""
-        narrowest = float(self.angles[0])
+        narrowest = self.angles[0]
         if self.angle is not None:
             return self.angle, narrowest
         finest = self.digits * self.nodes.dx / (2.0 * math.pi * self.noise_multiplier**2)
-        return *self.angles[:0:-1].tolist(), *(min(share * finest, narrowest) for share in _NARROW)
+        return *self.angles[:0:-1], *(np.minimum(share * finest, narrowest) for share in _NARROW)
 
-    def _cut_rule(self, c: float, angle: float, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    def _cut_rule(self, c: float, angle: Numbers, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """The same for a contour that returns to the real line in the middle of a cell, the best one at each frequency.
 
         There nothing is gained, but far out the mass is small where the argument is not. Beyond that cell nodes and
         integral count in full.
         """
-        first, end, strip = 0 if self.antipodal else 1, -1 - len(_FAR), self.log_strip_factor(c, angle)
-        growth, cells, near = growth[:, first:end], cells[first:end], growth[:, :first]
-        along, side = _exp(growth + strip), _exp(growth + self._log_side_factor(c, angle))
-        mass, top = 2.0 * np.exp(cells), int(cells.argmax())
-        right = np.cumsum(along[:, top:], axis=1) + side[:, top:] + np.cumsum(mass[top:][::-1])[::-1]
+        first, end = 0 if self.antipodal else 1, -1 - len(_FAR)
+        growth, cells, near = growth[..., first:end], cells[..., first:end], growth[..., :first]
+        strip, side = _column(self.log_strip_factor(c, angle)), _column(self._log_side_factor(c, angle))
+        along, side = _exp(growth + strip), _exp(growth + side)
+        mass, top = 2.0 * np.exp(cells)[..., None, :], int(cells.argmax(axis=-1).min())  # any place serves as the top
+        right = np.cumsum(along[..., top:], axis=-1) + side[..., top:] + _from_end(mass[..., top:])
         if not self.antipodal:
-            left = _exp(near + strip).sum(axis=1) + along[:, :top].sum(axis=1)
-            return left + right.min(axis=1)
-        left = np.cumsum(along[:, top::-1], axis=1) + side[:, top::-1] + np.cumsum(mass[: top + 1])[::-1]
-        return left.min(axis=1) + right.min(axis=1)
+            left = _exp(near + strip).sum(axis=-1) + along[..., :top].sum(axis=-1)
+            return left + right.min(axis=-1)
+        left = _from_end(along[..., : top + 1]) + side[..., : top + 1] + np.cumsum(mass[..., : top + 1], axis=-1)
+        return left.min(axis=-1) + right.min(axis=-1)
 
-    def _log_side_factor(self, c: float, angle: float) -> float:
+    def _log_side_factor(self, c: float, angle: Numbers) -> np.ndarray:
         """log of a bound on the integrals over both vertical sides in a cell, over the bound of that cell."""
         s, dx = self.noise_multiplier, self.nodes.dx
         height = angle * s**2
-        grown = max(0.0, 0.5 * (angle * s) ** 2 - 2.0 * math.pi * height / dx)
-        return math.log(2.0 * height / dx) + grown + float(self._log_negative(c, angle))
+        grown = np.maximum(0.0, 0.5 * (angle * s) ** 2 - 2.0 * math.pi * height / dx)
+        found: np.ndarray = np.log(2.0 * height / dx) + grown + self._log_negative(c, angle)
+        return found
 
-    def log_strip_factor(self, c: float | np.ndarray, angle: float | np.ndarray) -> np.ndarray:
+    def log_strip_factor(self, c: float | np.ndarray, angle: Numbers) -> np.ndarray:
         """log of the rule's error at frequency 0 over the sum of cell bounds; both broadcast."""
         s = self.noise_multiplier
         decay = 2.0 * math.pi * s**2 / self.nodes.dx * angle
-        return 0.5 * (angle * s) ** 2 - decay + np.log(2.0 / -np.expm1(-decay)) + self._log_negative(c, angle)
+        found: np.ndarray = (
+            0.5 * (angle * s) ** 2 - decay + np.log(2.0 / -np.expm1(-decay)) + self._log_negative(c, angle)
+        )
+        return found
 
-    def _log_negative(self, c: float | np.ndarray, angle: float | np.ndarray) -> np.ndarray:
+    def _log_negative(self, c: float | np.ndarray, angle: Numbers) -> np.ndarray:
         """How far a negative power of |1 - rate + rate e^(i angle) r| exceeds its value at angle 0 at most, in logs."""
         negative = np.minimum(c, 0.0) + (np.minimum(1.0 - c, 0.0) if self.antipodal else 0.0)
         found: np.ndarray = negative * np.log(np.cos(0.5 * angle))
@@ -292,28 +342,27 @@ class SampledGaussian:
 
         Both tails of the antipodal pair count with the right one's pieces, as it is symmetric.
         """
-        end, both = float(self.nodes.x[-1]), math.log(2.0) if self.antipodal else 0.0
-        outer = math.log(max(self.left_out(c), 1e-300))
-        far = [self.right_tail(c, end + k * self.noise_multiplier) + both for k in _FAR]
+        outer, both = np.log(np.maximum(self.left_out(c), 1e-300)), math.log(2.0) if self.antipodal else 0.0
+        far = right_tail(self.pair, c, self._end(last=True) + self.noise_multiplier * _FAR) + both
         near = [] if self.antipodal else [outer]
-        return np.concatenate([near, self._cells(np.array([c]))[0], [outer], far])
+        return _joined(*near, self._cells(np.array([c]))[..., 0, :], outer, far)
 
-    def arguments(self, angle: float) -> np.ndarray:
+    def arguments(self, angle: Numbers) -> np.ndarray:
         """Bounds on |arg dQ/dP| on the line Im x = angle s^2: left tail, cells, right tail in three pieces.
 
         The argument reaches ``angle`` far out only, so the tail is cut at ``_FAR``.
         """
-        turn = np.concatenate([argument(self._odds, angle), [angle]])
+        turn = _joined(argument(self._odds, angle), angle)
         if not self.antipodal:
             return turn
         back, far = argument(self._mirrored_odds, angle), len(_FAR) + 1
-        return turn[1:] + np.append(back[:-1], np.repeat(back[-1], far))
+        return turn[..., 1:] + _joined(back[..., :-1], np.repeat(back[..., -1:], far, axis=-1))
 
     @cached_property
     def _odds(self) -> np.ndarray:
         """Odds that the target took part, at the nodes and at ``_FAR``."""
         x, s = self.nodes.x, self.noise_multiplier
-        return odds_at(s, self.rate, np.append(x, x[-1] + s * np.array(_FAR)))
+        return odds_at(s, self.rate, _joined(x, x[..., -1:] + s * _FAR))
 
     @cached_property
     def _mirrored_odds(self) -> np.ndarray:
@@ -322,56 +371,37 @@ class SampledGaussian:
     def _cells(self, exponents: np.ndarray) -> np.ndarray:
         """log of bounds on the integral of |integrand| over each cell, per exponent: each factor is monotone."""
         grid = self.nodes
-        power = exponents[:, None] * grid.mixture
-        inner = self._peaks + _largest(power)
+        power = exponents[:, None] * grid.mixture[..., None, :]
+        inner = self._peaks[..., None, :] + _largest(power)
         if grid.mirrored is not None:
-            power = (1.0 - exponents)[:, None] * grid.mirrored
+            power = (1.0 - exponents)[:, None] * grid.mirrored[..., None, :]
             inner = inner + _largest(power)
         return inner
 
     # What lies outside the nodes.
 
-    def left_out(self, c: float) -> float:
-        """Bound on the sum (and integral) of the integrand outside the nodes."""
-        x = self.nodes.x
-        tails = self._left_tail(c, float(x[0])), self.right_tail(c, float(x[-1]))
-        return sum(math.exp(min(tail, 700.0)) for tail in tails)
-
-    def right_tail(self, c: float, high: float) -> float:
-        """log of a bound on the integrand's mass above ``high``; c >= 1/2 if antipodal.
-
-        With q the mixture ratio, q^c <= (1 - rate) + rate r^c for c outside (0, 1), the same with both
-        weights to the power c inside, and q^c <= ((1 + k) rate r)^c with k = (1 - rate) / (rate r(high)).
-        """
-        s, log_rate, log_rest = self.noise_multiplier, math.log(self.rate), math.log1p(-self.rate)
-        power = c if 0.0 < c < 1.0 else 1.0
-        bend = 0.5 * c * (c - 1.0) / s**2 + _log_tail((high - c) / s)
-        flat, steep = power * log_rest + _log_tail(high / s), power * log_rate + bend
-        split = max(flat, steep) + math.log1p(math.exp(-abs(flat - steep)))
-        if c > 1.0:
-            excess = math.log1p(math.exp(min(log_rest - log_rate - (high - 0.5) / s**2, 600.0)))
-            split = min(split, c * (log_rate + excess) + bend)
-        return split + (1.0 - c) * log_rest if self.antipodal and c > 1.0 else split
-
-    def _left_tail(self, c: float, low: float) -> float:
-        """log of a bound on the integrand's mass below ``low`` < 0."""
-        s = self.noise_multiplier
-        if self.antipodal:
-            return max(self.right_tail(1.0 - c, -low) if c < 1.0 else -math.inf, _log_tail(-low / s))
-        if c < 0.0:
-            return c * math.log1p(-self.rate) + _log_tail(-low / s)
-        return _log_tail(-low / s)  # the ratio is below 1 there
+    def left_out(self, c: float | np.ndarray) -> np.ndarray:
+        """Bounds on the sum (and integral) of the integrand outside the nodes."""
+        tails = left_tail(self.pair, c, self._end(last=False)), right_tail(self.pair, c, self._end(last=True))
+        return sum(np.exp(np.minimum(tail, 700.0)) for tail in tails)
 
     # Decay.
 
     def decay(self, c: float, *, closely: bool = False) -> Decay:
-        x, moment = self.nodes.x, self.real(np.array([c]))
-        log_norm = float(np.log1p(moment.excess[0] + moment.error[0]))
-        layers = LossCells(self.pair, np.linspace(x[0], x[-1], _LAYER_CELLS + 1)).decay(c, log_norm)
-        if not (closely and moment.error[0] < 1.0 + moment.excess[0]):
+        moment = self.real(np.array([c]))
+        least, most = moment.excess - moment.error, moment.excess + moment.error
+        dx, first, last = self._span
+        x = dx * (first + (last - first) * _LAYERS)
+        layers = LossCells(self.pair, x).decay(c, np.log1p(most))
+        if not closely or not np.all(least > -1.0):
             return layers
-        least = math.log1p(float(moment.excess[0] - moment.error[0]))
-        return Closer(layers, self._on_lines(c, least))
+        if self._several:
+            return Each([one.decay(c, closely=True) for one in self._apart()])
+        return Closer(layers, self._on_lines(c, float(np.log1p(least[0]))))
+
+    def _apart(self) -> list[SampledGaussian]:
+        kinds = zip(*(np.ravel(each).tolist() for each in (self.noise_multiplier, self.rate, self.count)), strict=True)
+        return [replace(self, noise_multiplier=noise, rate=rate, count=count) for noise, rate, count in kinds]
 
     def _on_lines(self, c: float, log_norm: float) -> LineDecay:
         """``log_norm`` bounds log M(c) from below."""
@@ -381,41 +411,8 @@ class SampledGaussian:
             turns[:, :-1] + argument(self._mirrored_odds, angles[:, None])[:, 1:] if self.antipodal else turns[:, :-1]
         )
         growth = 0.5 * (angles * self.noise_multiplier) ** 2 + self._log_negative(c, angles)
-        outside = math.log(max(self.left_out(c), 1e-300))
+        outside = math.log(max(float(self.left_out(c)), 1e-300))
         return LineDecay.of(growth - log_norm, self._cells(np.array([c]))[0], turns, outside)
-
-
-def strips(noise_multiplier: float, digits: float) -> np.ndarray:
-    """Angles in (0, pi), increasing: the trapezoid rule's error is bounded on the lines Im x = angle s^2.
-
-    Beyond angle s = sqrt(2 digits) a wider strip needs more nodes for an error of e^-digits, not fewer.
-    """
-    return _ANGLES * min(1.0, math.sqrt(2.0 * digits) / (noise_multiplier * float(_ANGLES[-1])))
-
-
-def argument_reach(
-    noise_multiplier: float, rate: float, antipodal: bool, variance: float, angles: np.ndarray
-) -> np.ndarray:
-    """How far e^(t arg) outgrows the normal density and the composed decay e^(-t^2 variance / 2), in logs.
-
-    ``angles``: shape (n,); one value for each.
-    """
-    turn = argument(odds_at(noise_multiplier, rate, noise_multiplier * _PLACES), angles[:, None])
-    turn = turn + turn[:, ::-1] if antipodal else turn
-    t = np.minimum(turn / variance, 10.0 / math.sqrt(variance))
-    growth = t * turn - 0.5 * _PLACES**2 - 0.5 * variance * t * t
-    return np.maximum(growth.max(axis=1), 0.0) + 4.0
-
-
-def odds_at(noise_multiplier: float, rate: float, x: np.ndarray) -> np.ndarray:
-    """Odds that the target took part, given x."""
-    log_odds = math.log(rate) - math.log1p(-rate) + (x - 0.5) / noise_multiplier**2
-    return np.exp(np.minimum(log_odds, _FURTHEST_ODDS))
-
-
-def argument(odds: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
-    """arg(1 + odds e^(i angle)), increasing in odds."""
-    return np.arctan2(odds * np.sin(angle), 1.0 + odds * np.cos(angle))
 
 
 def _exp(logs: np.ndarray) -> np.ndarray:
@@ -428,8 +425,21 @@ def _largest(values: np.ndarray) -> np.ndarray:
     return np.maximum(values[..., :-1], values[..., 1:])
 
 
-def _log_tail(z: float) -> float:
-    """log P(N > z); for z <= 0 a bound on any sum of nodes of the density, spacing at most 0.55 sd."""
-    if z <= 0.0:
-        return 0.25
-    return math.log(0.5 * math.erfc(z / _ROOT_TWO)) if z < 30.0 else -0.5 * z * z - math.log(z) - HALF_LOG_TWO_PI
+def _from_end(values: np.ndarray) -> np.ndarray:
+    """Sums of everything from each position on, along the last axis."""
+    return np.cumsum(values[..., ::-1], axis=-1)[..., ::-1]
+
+
+def _summed(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Rows times weights over nodes, without a count of roundings."""
+    total: np.ndarray = np.matmul(rows, weights[..., None])[..., 0]
+    return total
+
+
+def _column(value: np.ndarray) -> np.ndarray:
+    """One value for each kind, against frequencies and cells."""
+    return np.asarray(value)[..., None]
+
+
+def _joined(*parts: float | np.ndarray) -> np.ndarray:
+    return np.concatenate([np.atleast_1d(part) for part in parts], axis=-1)

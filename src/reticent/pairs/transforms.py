@@ -34,7 +34,7 @@ class Decay(Protocol):
 
 
 class Law(Protocol):
-    """The loss law of one step."""
+    """The loss law of one step; or of several kinds of steps, which are then the first axis of all that it returns."""
 
     def transform(self, c: float, frequencies: np.ndarray) -> Transform:
         """M(c + it) - 1 at ``frequencies`` t, increasing from 0."""
@@ -42,10 +42,10 @@ class Law(Protocol):
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
         """Upper bounds on log M(c) at real ``exponents`` c; inf where there is none."""
 
-    def log_scale(self, c: float) -> float:
+    def log_scale(self, c: float) -> float | np.ndarray:
         """log M(c), without a bound: whatever it is, values are divided by it and multiplied again."""
 
-    def moments(self, c: float) -> tuple[float, float]:
+    def moments(self, c: float) -> tuple[float | np.ndarray, float | np.ndarray]:
         """Mean and variance of the loss under the law tilted by e^(cL): not certified, they only plan."""
 
     def decay(self, c: float, *, closely: bool = False) -> Decay:

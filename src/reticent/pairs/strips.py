@@ -1,0 +1,53 @@
+"""Lines beside the real one, for a sampled Gaussian step: where they lie, and how the likelihood ratio turns on them.
+
+Noise and rate are numbers, or columns for several kinds of steps, as in ``sampled_gaussian``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from reticent.pairs.gaussian_mixture import Numbers
+
+_ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
+_FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
+_PLACES = np.linspace(-12.0, 12.0, 97)
+
+
+def strips(noise_multiplier: Numbers, digits: Numbers) -> np.ndarray:
+    """Angles in (0, pi), increasing: the trapezoid rule's error is bounded on the lines Im x = angle s^2.
+
+    Beyond angle s = sqrt(2 digits) a wider strip needs more nodes for an error of e^-digits, not fewer.
+    """
+    return np.multiply.outer(_ANGLES, np.minimum(1.0, np.sqrt(2.0 * digits) / (noise_multiplier * float(_ANGLES[-1]))))
+
+
+def argument_reach(
+    noise_multiplier: Numbers,
+    rate: Numbers,
+    antipodal: bool,
+    variance: float,
+    angles: np.ndarray,
+) -> np.ndarray:
+    """How far e^(t arg) outgrows the normal density and the composed decay e^(-t^2 variance / 2), in logs.
+
+    ``angles``: shape (n, 1), of one kind or one for each; one value for each.
+    """
+    turn = argument(odds_at(noise_multiplier, rate, noise_multiplier * _PLACES), angles)
+    turn = turn + turn[:, ::-1] if antipodal else turn
+    t = np.minimum(turn / variance, 10.0 / math.sqrt(variance))
+    growth = t * turn - 0.5 * _PLACES**2 - 0.5 * variance * t * t
+    return np.maximum(growth.max(axis=1), 0.0) + 4.0
+
+
+def odds_at(noise_multiplier: Numbers, rate: Numbers, x: np.ndarray) -> np.ndarray:
+    """Odds that the target took part, given x."""
+    log_odds = np.log(rate) - np.log1p(-rate) + (x - 0.5) / noise_multiplier**2
+    return np.exp(np.minimum(log_odds, _FURTHEST_ODDS))
+
+
+def argument(odds: np.ndarray, angle: Numbers) -> np.ndarray:
+    """arg(1 + odds e^(i angle)), increasing in odds."""
+    return np.arctan2(odds * np.sin(angle), 1.0 + odds * np.cos(angle))
