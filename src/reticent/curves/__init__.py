@@ -6,7 +6,13 @@ from reticent.curves.base import LogErrors, Reversed, TradeOff
 from reticent.curves.gaussian import GaussianTradeOff
 from reticent.curves.laplace import LaplaceTradeOff, RelaxedLaplaceTradeOff
 from reticent.curves.membership_step import MembershipStepTradeOff
-from reticent.curves.piecewise import PiecewiseLinearTradeOff, PolygonTradeOff, from_advantage, no_privacy
+from reticent.curves.piecewise import (
+    PiecewiseLinearTradeOff,
+    PolygonTradeOff,
+    SymmetricPolygon,
+    from_advantage,
+    no_privacy,
+)
 from reticent.curves.profile import ProfileTradeOff
 from reticent.curves.relaxed_gaussian import RelaxedGaussianTradeOff
 from reticent.curves.worst import Symmetrised, Worst, symmetrised
@@ -19,6 +25,7 @@ __all__ = [
     "Mixture",
     "PiecewiseLinearTradeOff",
     "PolygonTradeOff",
+    "SymmetricPolygon",
     "ProfileTradeOff",
     "RelaxedGaussianTradeOff",
     "RelaxedLaplaceTradeOff",
