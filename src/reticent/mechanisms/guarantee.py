@@ -81,4 +81,5 @@ def _pair(epsilon: float, delta: float) -> pairs.CurvePair:
         always = LogErrors(*(np.array([rate]) for rate in (0.0, -math.inf, -math.inf, 0.0)))
         rates = LogErrors.joined(rates, always)
     slopes = np.array([epsilon, -epsilon, -math.inf])[: len(rates.fpr) - 1]
-    return pairs.CurvePair(SymmetricPolygon(rates, slopes), (epsilon, epsilon) if delta == 0.0 else (math.inf, math.inf))
+    largest = epsilon if delta == 0.0 else math.inf
+    return pairs.CurvePair(SymmetricPolygon(rates, slopes), (largest, largest))
