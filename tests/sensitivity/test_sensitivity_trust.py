@@ -177,7 +177,7 @@ def _cancelling(size: float) -> nn.Module:
     return model
 
 
-@pytest.mark.parametrize("size", [1.0, 1e5])
+@pytest.mark.parametrize("size", [1.0, 2e4])
 def test_single_precision_is_left_where_it_loses_more_than_the_slack(size):
     model, (x, y) = _cancelling(size), _batch()
     single = GradientSensitivity(model, AGE, precision=Precision.SINGLE)
@@ -193,7 +193,7 @@ def test_single_precision_is_looked_at_again(monkeypatch):
     model = _cancelling(1.0)
     meter = GradientSensitivity(model, AGE, precision=Precision.SINGLE)
     meter.largest(*_batch())
-    model.load_state_dict(_cancelling(1e5).state_dict())
+    model.load_state_dict(_cancelling(2e4).state_dict())
     with pytest.raises(UnsupportedError, match="no longer agree"):
         meter.largest(*_batch())
 

@@ -136,7 +136,7 @@ class Examiner:
             raise UnsupportedError(str(error)) from None
 
     def is_precise(self, engine: Engine, features: torch.Tensor, labels: torch.Tensor) -> bool:
-        """Whether an engine in single precision is as near to brute force in double as its slack says, on a few records.
+        """Whether an engine in single precision is within its slack of brute force in double, on a few records.
 
         A network whose units nearly cancel loses more. Nothing else would see it: brute force in single loses as much.
 
