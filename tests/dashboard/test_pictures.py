@@ -15,6 +15,7 @@ from reticent.dashboard.readings import assessed, points, summary
 from reticent.dashboard.state import State
 from reticent.dashboard.words import accuracy, answer_line
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
+from reticent.risk import success
 
 RUN = DPSGD(1.1, 0.01, 1000)
 VIEWS = ("curves", "roc", "profile", "guesses")
@@ -36,6 +37,21 @@ def test_every_line_has_a_name_that_is_tied_to_it(view: str) -> None:
         k = int(np.argmin(np.abs(read.x - x)))
         assert y == pytest.approx(read.claimed[k], rel=1e-9, abs=0)
         assert note["showarrow"]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_label_of_a_bound_is_one(view: str) -> None:
+    """As shown, place and number are rounded: the curve keeps to what is read there (2.536% was shown as 2.54%)."""
+    (bound,) = found(RUN, WorstCase())
+    line = next(line for line in risk_figure([bound], view, "light")["data"] if "customdata" in line)
+    at, said = np.array(line["customdata"]).T[:2]
+    form = {"curves": ".1%", "roc": ".3g", "profile": ".2e", "guesses": ".1%"}[view]
+    shown = [format(x, form) for x in said]
+    read = np.array([float(text.rstrip("%")) / (100.0 if "%" in text else 1.0) for text in shown])
+    truth = {"curves": bound.curve.beta, "roc": bound.curve.power, "profile": bound.curve.delta}.get(view)
+    known = truth(at) if truth else np.array([success(bound.curve, float(p)) for p in at])
+    assert np.all(read <= known * (1 + 1e-9) if view == "curves" else read >= known * (1 - 1e-9))
+    assert np.allclose(read, known, rtol=0.2 if view == "profile" else 0.02, atol=1.1e-3 if "%" in form else 0.0)
 
 
 def test_names_of_lines_stay_apart() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import parse_qsl
@@ -25,7 +26,7 @@ from reticent.dashboard.taking import Taking
 from reticent.dashboard.turns import Turns
 from reticent.dashboard.two_certificates import differences
 from reticent.errors import ArtifactError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism
+from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism, Sampler
 from reticent.proofs.references import THEOREMS
 from reticent.risk import advantage
 
@@ -156,6 +157,14 @@ class TestTheBudget:
         (note,) = (note for note in figure["layout"]["annotations"] if note["text"] == line["name"])
         assert note["bgcolor"], "it may lie on the upright line of what is allowed"
         assert all((y <= target.value * 1.01) == (x <= ends * 1.01) for x, y in zip(line["x"], line["y"], strict=True))
+
+    def test_a_bound_on_security_is_a_lower_one_and_is_rounded_down(self) -> None:
+        run = replace(RUN, sampler=Sampler.SHUFFLED, noise_multiplier=8.0)
+        target = target_of(State.of({"target": "bayes-security", "goal": "0.9"}))
+        line = budget_figure(run, budget_of(run, target, None), target, None, "light")["data"][0]
+        assert "at least" in line["hovertemplate"]
+        assert all(float(text) <= risk for text, risk in zip(line["text"], line["y"], strict=True))
+        assert any(float(text) < risk for text, risk in zip(line["text"], line["y"], strict=True))
 
     def test_what_has_no_epochs_is_said(self) -> None:
         with pytest.raises(UnsupportedError, match="epochs are known of DP-SGD only"):

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import pytest
 
-from reticent.accountants import compose
+from reticent.accountants import compose, mu_limits
 from reticent.errors import ParameterError
 from reticent.mechanisms import Guarantee, Neighbouring, RandomisedResponse
 from reticent.risk import advantage, epsilon_at_delta
@@ -36,6 +37,26 @@ def test_pure_releases_are_randomised_responses() -> None:
 def test_nothing_is_stated_to_be_shown() -> None:
     assert Guarantee(0.0).parts_under(ADD) == ()
     assert advantage(compose(Guarantee(0.0, 0.1), ADD).pessimistic) == pytest.approx(0.1, rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("delta", [1e-5, 3.3e-14, 1e-17, 1e-300])
+def test_a_small_delta_is_not_rounded_away(delta: float) -> None:
+    """1 - 3.3e-14 as a float states 3.297e-14, and 1 - 1e-17 states 0."""
+    for epsilon in (0.03, 1.0, 40.0):
+        found = compose(Guarantee(epsilon, delta), ADD).pessimistic
+        assert float(found.delta(epsilon)) == pytest.approx(delta, rel=1e-12, abs=0)
+        assert float(found.power(0.0)) == pytest.approx(delta, rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 25.0, 30.0, 34.0, 35.0, 36.3, 36.7, 40.0])
+def test_mu_of_a_large_epsilon(epsilon: float) -> None:
+    """2 Phi^-1(1 - 1 / (1 + e^epsilon)), which 1 - 1e-16 has not in its digits: mpmath inverts the small tail."""
+    with mpmath.workdps(50):
+        tail = -mpmath.log1p(mpmath.exp(mpmath.mpf(epsilon)))
+        half = mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(-z)) - tail, (0.1, 12.0), solver="anderson", tol=1e-40)
+        truth = float(2 * half)
+    for release in (Guarantee(epsilon), RandomisedResponse(1.0 / (1.0 + math.exp(epsilon)))):
+        assert mu_limits(release, ADD)[1] == pytest.approx(truth, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("fields", [(-1.0, 0.0), (math.nan, 0.0), (1.0, 1.0), (1.0, -0.1), (700.0, 0.0), (1.0, 0.0, 0)])

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from reticent.errors import ReticentError, UnsupportedError
-from reticent.sensitivity import GradientSensitivity, Route, SensitiveAttribute
+from reticent.sensitivity import GradientSensitivity, Precision, Route, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder
 from tests.sensitivity.hard_modules import Net, head, mlp
 from tests.sensitivity.module_cases import CASES, fresh, state_of, truth
@@ -162,6 +162,40 @@ def test_later_steps_are_compared_at_random(monkeypatch):
     for _ in range(400):
         meter.diameters(x[:1], y[:1])
     assert 1 <= len(seen) <= 20
+
+
+def _cancelling(size: float) -> nn.Module:
+    """Each unit of ``size`` has a twin of opposite sign, a little apart: logits lose the digits that both share."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+        with torch.no_grad():
+            for of_half in (model[0].weight.mul_(size), model[0].bias.mul_(size)):
+                of_half[8:] = of_half[:8]
+            model[0].weight[8:] += 0.3 * torch.randn(8, 6)
+            model[2].weight[:, 8:] = -model[2].weight[:, :8]
+    return model
+
+
+@pytest.mark.parametrize("size", [1.0, 2e4])
+def test_single_precision_is_left_where_it_loses_more_than_the_slack(size):
+    model, (x, y) = _cancelling(size), _batch()
+    single = GradientSensitivity(model, AGE, precision=Precision.SINGLE)
+    (block,) = single.blocks(x, y)
+    found, kept = block.squared.double().sqrt().clone(), block.squared.dtype
+    (exact,) = GradientSensitivity(model, AGE).blocks(x.double(), y)
+    assert float((found - exact.squared.sqrt()).abs().max()) < single.slack
+    assert kept is (torch.float32 if size == 1.0 else torch.float64)
+
+
+def test_single_precision_is_looked_at_again(monkeypatch):
+    monkeypatch.setattr("reticent.sensitivity.meter._EXAMINED", 1.0)
+    model = _cancelling(1.0)
+    meter = GradientSensitivity(model, AGE, precision=Precision.SINGLE)
+    meter.largest(*_batch())
+    model.load_state_dict(_cancelling(2e4).state_dict())
+    with pytest.raises(UnsupportedError, match="no longer agree"):
+        meter.largest(*_batch())
 
 
 def test_randomness_that_starts_later_is_refused_and_put_back():

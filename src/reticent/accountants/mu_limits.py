@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.special import ndtri, ndtri_exp
+from scipy.special import ndtri_exp
 
 from reticent.accountants.compose import compose
 from reticent.accountants.selection import steps_of
@@ -62,7 +62,7 @@ def _sufficient_mu(step: Step) -> float:
     seen = step.pair.unsampled_mu
     if enclosed([step]) and seen is not None:
         return seen
-    response = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-max(step.pair.largest_losses)))))
+    response = -2.0 * float(ndtri_exp(-np.logaddexp(0.0, max(step.pair.largest_losses))))
     own = min(max(step.curve.proven_mu, step.curve.reversed.proven_mu), response)
     return own if seen is None else min(own, seen)
 
@@ -86,4 +86,7 @@ def _mu_of_bounded_losses(curve: TradeOff, largest: float) -> float:
 def _tangent_polygon(curve: TradeOff, largest: float) -> Polygon:
     thresholds = largest * np.linspace(-1.0, 1.0, _TANGENTS)
     thresholds[_TANGENTS // 2] = 0.0
-    return polygon_above(thresholds, curve.log_delta(np.abs(thresholds)))
+    size = np.abs(thresholds)
+    rates = curve.errors(size)  # 1 - delta = beta + e^threshold alpha: next to certainty delta has lost it
+    log_rest = np.minimum(np.logaddexp(rates.fnr, size + rates.fpr), 0.0)
+    return polygon_above(thresholds, curve.log_delta(size), log_rest)

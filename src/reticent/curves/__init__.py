@@ -13,6 +13,7 @@ from reticent.curves.laplace import RelaxedLaplaceTradeOff as RelaxedLaplaceTrad
 from reticent.curves.membership_step import MembershipStepTradeOff as MembershipStepTradeOff
 from reticent.curves.piecewise import PiecewiseLinearTradeOff as PiecewiseLinearTradeOff
 from reticent.curves.piecewise import PolygonTradeOff as PolygonTradeOff
+from reticent.curves.piecewise import SymmetricPolygon as SymmetricPolygon
 from reticent.curves.piecewise import from_advantage as from_advantage
 from reticent.curves.piecewise import no_privacy as no_privacy
 from reticent.curves.profile import ProfileTradeOff as ProfileTradeOff

@@ -66,6 +66,16 @@ class PolygonTradeOff(TradeOff):
         return follow_segment(log_alpha, self.vertices.at(right), self.vertices.at(right - 1))
 
 
+class SymmetricPolygon(PolygonTradeOff):
+    """One that is its own inverse."""
+
+    __slots__ = ()
+
+    @property
+    def reversed(self) -> TradeOff:
+        return self
+
+
 class PiecewiseLinearTradeOff(PolygonTradeOff):
     """The curve through given points; exact, because tests between two vertices randomise.
 

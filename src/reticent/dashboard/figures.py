@@ -18,6 +18,8 @@ Figure = dict[str, Any]
 
 _VISIBLE = 0.004
 """Share of the axis at which an enclosure is wide enough to be seen."""
+_ROUNDING = 1e-9
+"""Of a last digit that is shown: 0.1 stays 0.1."""
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 AXES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "curves": (
@@ -49,10 +51,10 @@ _GUESSING: dict[str, tuple[list[float], list[float]]] = {
 }
 """What a guess without the release achieves."""
 _HOVER = {
-    "curves": "%{{x:.3~%}} false alarms:<br>misses {least} %{{y:.1%}}<br>of members",
-    "roc": "%{{x:.3~%}} false alarms:<br>finds {most} %{{y:.3~%}}<br>of members",
-    "profile": "At epsilon %{{x:.2f}}:<br>delta {most}<br>%{{y:.2e}}",
-    "guesses": "Likely with %{{x:.0%}}:<br>right %{{customdata[0]:.1%}} without,<br>{most} "
+    "curves": "%{{customdata[0]:.3~%}} false alarms:<br>misses {least} %{{customdata[1]:.1%}}<br>of members",
+    "roc": "%{{customdata[0]:.3~%}} false alarms:<br>finds {most} %{{customdata[1]:.3~%}}<br>of members",
+    "profile": "At epsilon %{{customdata[0]:.2f}}:<br>delta {most}<br>%{{customdata[1]:.2e}}",
+    "guesses": "Likely with %{{customdata[0]:.0%}}:<br>right %{{customdata[2]:.1%}} without,<br>{most} "
     "%{{customdata[1]:.1%}} with it<br>",
 }
 """Short lines: on a phone a label has half of the picture."""
@@ -115,8 +117,7 @@ def traces(assessment: Assessment, view: str, look: Style, label: str, theme: st
     }
     if marked:
         line["marker"] = {"symbol": marked, "size": 8, "maxdisplayed": 14, "color": look.on(theme)}
-    if view == "guesses":
-        line["customdata"] = np.stack([BLIND, read.claimed], axis=1).tolist()
+    line["customdata"] = _stated(read, view, assessment.claim.proven)
     return [*_band(read, view, look, label, theme), line]
 
 
@@ -190,6 +191,29 @@ def _shown(values: np.ndarray, view: str) -> list[float | None]:
     if view == "guesses":
         return np.maximum(values - BLIND, 0.0).tolist()
     return values.tolist()
+
+
+def _stated(read: Points, view: str, bound: bool) -> list[list[float]]:
+    """Place and number of each label; those of a bound so that the digits shown are rounded to the safe side."""
+    at, number = read.x, read.claimed
+    if bound and view == "roc":  # fewer false alarms find fewer members
+        at, number = _to_digits(at, np.floor), np.minimum(_to_digits(number, np.ceil), 1.0)
+    elif bound and view == "curves":
+        at, number = _to_digits(at, np.floor), np.floor(1e3 * number + _ROUNDING) / 1e3
+    elif bound and view == "profile":
+        at, number = np.ceil(1e2 * at - _ROUNDING) / 1e2, np.minimum(_to_digits(number, np.ceil), 1.0)
+    elif bound:
+        number = np.minimum(np.ceil(1e3 * number - _ROUNDING) / 1e3, 1.0)
+    blind = [BLIND] if view == "guesses" else []
+    found: list[list[float]] = np.stack([at, number, *blind], axis=1).tolist()
+    return found
+
+
+def _to_digits(values: np.ndarray, way: np.ufunc) -> np.ndarray:
+    """Three significant digits of numbers >= 0; ``way`` is ``np.floor`` or ``np.ceil``."""
+    scale = 10.0 ** (2.0 - np.floor(np.log10(np.maximum(values, 1e-300))))
+    slack = _ROUNDING if way is np.floor else -_ROUNDING
+    return np.where(values > 0.0, way(values * scale + slack) / scale, 0.0)
 
 
 def _sentence(view: str, claim: Claim) -> str:

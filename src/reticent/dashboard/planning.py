@@ -87,7 +87,8 @@ def budget_figure(
         run = replace(release, steps=count)
         known = screen_assessment(WorstCase(), run, within) if quick else None
         risks.append(target.of(known or assessed(WorstCase(), run, within)).value)
-    per, said = budget.per_epoch, "about" if quick else "at most"
+    per, up = budget.per_epoch, target.grows_with_risk
+    said = "about" if quick else "at most" if up else "at least"
     line = {
         "type": "scatter",
         "mode": "lines",
@@ -95,7 +96,8 @@ def budget_figure(
         "y": [risk if math.isfinite(risk) else None for risk in risks],
         "line": SETTINGS["B"].line(theme, 3.0),
         "name": f"worst case ({'estimate' if quick else 'bound'})",
-        "hovertemplate": f"After %{{x:.3~g}} epochs: {words.risk_of(target)} {said} %{{y:.4~g}}.<extra></extra>",
+        "hovertemplate": f"After %{{x:.3~g}} epochs: {words.risk_of(target)} {said} %{{text}}.<extra></extra>",
+        "text": [digits(risk, up=None if quick else up) if math.isfinite(risk) else "" for risk in risks],
     }
     ends = end / per
     limit = {"x": [0.0, ends], "y": [target.value] * 2, "line": {"color": ground.accent, "width": 2.5}}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
+
+import numpy as np
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError
@@ -64,12 +67,19 @@ class Guarantee(Mechanism):
 
 @lru_cache(maxsize=64)  # equal releases are counted together
 def _pair(epsilon: float, delta: float) -> pairs.CurvePair:
-    """The curve max(0, 1 - delta - e^epsilon alpha, e^-epsilon (1 - delta - alpha)), which no release is worse than."""
-    import math
+    """The curve max(0, 1 - delta - e^epsilon alpha, e^-epsilon (1 - delta - alpha)), which no release is worse than.
 
-    from reticent.curves import PiecewiseLinearTradeOff
+    In logarithms, as 1 - delta would round a small delta away.
+    """
+    from reticent.curves import LogErrors, SymmetricPolygon
 
-    corner = (1.0 - delta) / (1.0 + math.exp(epsilon))
-    ends = [0.0, corner, 1.0 - delta, *([1.0] if delta > 0.0 else [])]
-    curve = PiecewiseLinearTradeOff(ends, [1.0 - delta, corner, *[0.0] * (len(ends) - 2)])
-    return pairs.CurvePair(curve, (epsilon, epsilon) if delta == 0.0 else (math.inf, math.inf))
+    shown, hidden = math.log(delta) if delta > 0.0 else -math.inf, math.log1p(-delta)
+    corner = hidden - float(np.logaddexp(0.0, epsilon))
+    fpr, tnr = np.array([-math.inf, corner, hidden]), np.array([0.0, math.log1p(-math.exp(corner)), shown])
+    rates = LogErrors(fpr=fpr, tnr=tnr, fnr=fpr[::-1], tpr=tnr[::-1])  # exchanging both answers exchanges the laws
+    if delta > 0.0:
+        always = LogErrors(*(np.array([rate]) for rate in (0.0, -math.inf, -math.inf, 0.0)))
+        rates = LogErrors.joined(rates, always)
+    slopes = np.array([epsilon, -epsilon, -math.inf])[: len(rates.fpr) - 1]
+    largest = epsilon if delta == 0.0 else math.inf
+    return pairs.CurvePair(SymmetricPolygon(rates, slopes), (largest, largest))

@@ -31,7 +31,9 @@ class Precision(Enum):
     """The arithmetic of all passes, forward included."""
 
     SINGLE = torch.float32
-    """Distances to about 1e-6 of the clip norm, absolute; ``GradientSensitivity.slack`` covers the error."""
+    """Distances to about 1e-6 of the clip norm, absolute; ``GradientSensitivity.slack`` covers the error.
+
+    Double where that is seen not to be so, as in a network whose units nearly cancel."""
     DOUBLE = torch.float64
     """Distances to about 1e-14 of the clip norm."""
 
@@ -170,7 +172,7 @@ class GradientSensitivity:
             checks.model_is_fit(self._model)
             self._choose(features, labels)
             self._examined = now
-        elif self._rng.random() < _EXAMINED and not self._examiner.agrees(self._twin, self._dtype, features, labels):
+        elif self._rng.random() < _EXAMINED and not self._agrees(features, labels):
             self._examined = None
             raise UnsupportedError(
                 f"the gradients of {type(self._model).__name__} no longer agree with one backward pass per record: "
@@ -187,6 +189,13 @@ class GradientSensitivity:
         self._engine = self._build(wanted)
         # Brute force and what it is compared with share their precision.
         self._twin = self._engine if wanted is self._dtype else self._build(self._dtype)
+        if self._engine is not self._twin and not self._examiner.is_precise(self._engine, features, labels):
+            self._engine = self._twin  # single precision is not enough for this network
+
+    def _agrees(self, features: torch.Tensor, labels: torch.Tensor) -> bool:
+        """Whether later gradients are still right, and precise."""
+        right = self._examiner.agrees(self._twin, self._dtype, features, labels)
+        return right and (self._engine is self._twin or self._examiner.is_precise(self._engine, features, labels))
 
     def _build(self, dtype: torch.dtype) -> Engine:
         engine = build(self._route, self._model, self._loss, self._columns, self._values.to(dtype))

@@ -135,6 +135,20 @@ class Examiner:
         except _CannotRunError as error:
             raise UnsupportedError(str(error)) from None
 
+    def is_precise(self, engine: Engine, features: torch.Tensor, labels: torch.Tensor) -> bool:
+        """Whether an engine in single precision is within its slack of brute force in double, on a few records.
+
+        A network whose units nearly cancel loses more. Nothing else would see it: brute force in single loses as much.
+
+        Raises:
+            UnsupportedError: no gradient per record exists any more.
+        """
+        try:
+            exam = self._exam(features, labels, torch.float64, _RECORDS, shaken=False)
+        except _CannotRunError as error:
+            raise UnsupportedError(str(error)) from None
+        return self._passes(engine, exam, torch.float32)
+
     def _choose(self, features: torch.Tensor, labels: torch.Tensor, dtype: torch.dtype) -> tuple[Route, torch.dtype]:
         exams = [self._exam(features, labels, dtype, _RECORDS, shaken=False)]
         # Weights close to those of now may be impossible for the model.
@@ -170,8 +184,9 @@ class Examiner:
                 raise _CannotRunError(self._model, error) from None
         return _Exam(x, y, at, dtype, shaken, found)
 
-    def _passes(self, engine: Engine, exam: _Exam) -> bool:
-        if isinstance(engine, SingleEngine):
+    def _passes(self, engine: Engine, exam: _Exam, dtype: torch.dtype | None = None) -> bool:
+        """``dtype``: of the engine, where it is not that of the exam."""
+        if isinstance(engine, SingleEngine) and dtype is None:
             return True
         with borrowed(self._model, exam.dtype, exam.shake()), torch.no_grad():
             try:
@@ -180,7 +195,7 @@ class Examiner:
             except Exception:  # a route that does not fit is one that is not taken
                 return False
             squared, norms = squared[:, exam.at][:, :, exam.at].double(), norms[:, exam.at].double()
-        absolute, relative = self._tolerance(exam.dtype)
+        absolute, relative = self._tolerance(dtype or exam.dtype)
         near = torch.allclose(squared.sqrt(), exam.truth.distances, rtol=relative, atol=absolute)
         return near and torch.allclose(norms, exam.truth.norms, rtol=relative, atol=absolute)
 
@@ -205,7 +220,7 @@ class Examiner:
 
 
 def slack(model: nn.Module, dtype: torch.dtype) -> float:
-    """What rounding may add to a distance over the clip norm: measured errors stay below half of it; no theorem."""
+    """What rounding may add to a distance over the clip norm: no theorem; ``Examiner.is_precise`` looks at single."""
     depth = sum(1 for p in model.parameters() if p.requires_grad)
     return 64.0 * torch.finfo(dtype).eps * math.sqrt(depth)
 
