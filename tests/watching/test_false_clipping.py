@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
+from reticent.watching import ghost_lengths
 from tests.watching.loops import BATCH, NOISE, RATE, network, private, records, void
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")
@@ -49,6 +50,21 @@ class Skipping(nn.Module):
 
     def forward(self, x):
         return self.head(x if self.skips else torch.tanh(self.body(x)))
+
+
+class Reused(nn.Module):
+    """Its first weight is used by a layer and by a function, as a language model uses that of its embedding."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(10.0 * self.body(x) @ self.body.weight.T)
+
+
+def enlarge(p):
+    p.grad.mul_(10.0)
 
 
 class TestGhost:
@@ -119,6 +135,53 @@ class TestGhost:
 
         assert Fault.CHANGED_GRADIENTS in faults(trained(made, between=add))
 
+    def test_a_loss_that_is_not_the_one_of_make_private(self):
+        """Opacus then clips nothing, and says nothing."""
+        model, optimizer, loader, _ = private(mode="ghost")
+        assert faults(trained((model, optimizer, loader, nn.CrossEntropyLoss()))) == {Fault.UNCLIPPED}
+
+    def test_an_empty_batch_without_a_backward_pass(self):
+        model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=1, shuffle=True), mode="ghost")
+        with rt.watch(model, optimizer, loader) as seen:
+            for features, labels in loader:
+                optimizer.zero_grad()
+                if len(labels) or not len(seen):
+                    criterion(model(features), labels).backward()
+                optimizer.step()
+        assert not void(seen)
+
+    @pytest.mark.parametrize("past", ["penalty", "function", "hook", "writing hook"])
+    def test_what_reaches_a_weight_past_its_layer_is_not_measured(self, past):
+        model = Reused() if past == "function" else network()
+        wrapped, optimizer, loader, own = private(mode="ghost", model=model)
+        weight = next(model.parameters())
+        if past == "hook":
+            weight.register_hook(lambda slope: 10.0 * slope)
+        if past == "writing hook":
+            weight.register_post_accumulate_grad_hook(enlarge)
+
+        def criterion(logits, labels):
+            return own(logits, labels) + (weight.square().sum() if past == "penalty" else 0.0)
+
+        wanted = Fault.CHANGED_GRADIENTS if past == "writing hook" else Fault.UNCLIPPED
+        assert faults(trained((wrapped, optimizer, loader, criterion))) == {wanted}
+
+    def test_a_hook_that_only_looks(self):
+        made = model, *_ = private(mode="ghost")
+        next(model.parameters()).register_hook(lambda slope: None)
+        assert not void(trained(made))
+
+    def test_a_penalty_from_some_step_on(self, monkeypatch):
+        monkeypatch.setattr(ghost_lengths, "_LOOKED_AT", 1.0 - 1e-9)
+        model, optimizer, loader, own = private(mode="ghost")
+        weight, steps = next(model.parameters()), []
+
+        def criterion(logits, labels):
+            steps.append(len(labels))
+            return own(logits, labels) + (weight.square().sum() if len(steps) > 3 else 0.0)
+
+        assert faults(trained((model, optimizer, loader, criterion))) == {Fault.UNCLIPPED}
+
     def test_hooks_that_the_program_turns_off_for_a_while(self):
         made = model, *_ = private(mode="ghost")
 
@@ -132,8 +195,9 @@ class TestGhost:
 
     def test_two_loops_side_by_side_and_nothing_is_left_behind(self):
         from opacus.grad_sample import GradSampleHooksFastGradientClipping as Hooks
+        from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping as Loss
 
-        before = dict(vars(Hooks))
+        before = dict(vars(Hooks)), dict(vars(Loss))
         one, other = private(mode="ghost"), private(mode="ghost")
         with rt.watch(*one[:3]) as first, rt.watch(*other[:3]) as second:
             for model, optimizer, loader, criterion in (one, other):
@@ -143,7 +207,7 @@ class TestGhost:
                     optimizer.step()
         assert not void(first)
         assert not void(second)
-        assert dict(vars(Hooks)) == before
+        assert (dict(vars(Hooks)), dict(vars(Loss))) == before
 
 
 class TestFrozen:
