@@ -5,8 +5,8 @@ So three things decide what one record can move: the norm at that moment, which 
 what was measured is of this batch. A parameter that two layers share, of which Opacus knows only one, is measured in
 one of its two uses; what it found in the other waits for ever. A layer that was left out of the forward pass still has
 the lengths of the batch before, and they take part in the factors of this one. After the second pass the sum of the
-clipped gradients lies open until the step, and whoever writes there writes past the clipping. A loss that is not the one
-which ``make_private`` returned goes backward once: its sum is not clipped at all.
+clipped gradients lies open until the step, and whoever writes there writes past the clipping. A loss that
+``make_private`` did not return goes backward once, and its sum is not clipped at all.
 """
 
 from __future__ import annotations

@@ -106,6 +106,11 @@ class Moves:
             if not self.noisy.enough(deviation):
                 self._found(Fault.TOO_LITTLE_NOISE)
 
+    def before_others_add(self) -> None:
+        """The noisy gradients are about to be used, by the optimizer or by other processes that add theirs."""
+        if self.noisy is not None and self.noisy.changed():
+            self._found(Fault.CHANGED_GRADIENTS)
+
     def borrowed(self, look: Callable[[], None]) -> None:
         """Weights that ``look`` borrows for a moment are not weights that somebody wrote."""
         self._compare(Fault.WEIGHTS_CHANGED)
@@ -200,8 +205,7 @@ class Moves:
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
             self._found(Fault.WEIGHTS_CHANGED)
-        if self.noisy is not None and self.noisy.changed():
-            self._found(Fault.CHANGED_GRADIENTS)
+        self.before_others_add()
 
     def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self.taken += 1

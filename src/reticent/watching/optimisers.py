@@ -42,16 +42,20 @@ def clipping_of(optimizer: Any) -> Kind:
     from opacus.optimizers import (
         AdaClipDPOptimizer,
         DistributedDPOptimizer,
+        DistributedDPOptimizerFastGradientClipping,
         DPOptimizer,
         DPOptimizerFastGradientClipping,
         DPPerLayerOptimizer,
+        SimpleDistributedPerLayerOptimizer,
     )
 
     kinds: tuple[tuple[type, Kind], ...] = (
         (AdaClipDPOptimizer, "adaptive"),
+        (SimpleDistributedPerLayerOptimizer, "per-layer"),  # of several processes the first adds the noise of all
         (DPPerLayerOptimizer, "per-layer"),
+        (DistributedDPOptimizerFastGradientClipping, "flat"),
         (DPOptimizerFastGradientClipping, "flat"),
-        (DistributedDPOptimizer, "flat"),  # the first process adds the noise of all
+        (DistributedDPOptimizer, "flat"),
         (DPOptimizer, "flat"),
     )
     own = getattr(type(optimizer), "reticent_noise", type(optimizer))

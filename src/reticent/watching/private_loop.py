@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,6 +16,7 @@ from reticent.watching.ghost import GhostClipping
 from reticent.watching.layouts import look_at_layouts
 from reticent.watching.model_form import FormWatch
 from reticent.watching.moves import Moves
+from reticent.watching.noise import NoisyGradients
 from reticent.watching.recorder import Recorder
 from reticent.watching.sensitive import SensitiveWatch
 from reticent.watching.steps import SeenStep
@@ -81,13 +83,19 @@ class PrivateLoop:
             self._around("add_noise", before=self.on_noise, after=self.after_noise),
         ]
         if noisy is not None:
-            undo.append(self._around("scale_grad", after=lambda: noisy.keep(values=self._measures)))
+            keep = partial(self._keep, noisy)
+            undo.append(self._around("scale_grad", after=keep))
+            if hasattr(self._optimizer, "reduce_gradients"):
+                undo.append(self._around("reduce_gradients", before=self._moves.before_others_add, after=keep))
         if self._ghost_clipping is not None:
             undo.append(self._ghost_clipping.attach())
             if noisy is not None:
                 noisy.released = self._ghost_clipping.released
         layouts = look_at_layouts(self._model, ghost=self._ghost, found=self._recorder.found)
         return undo + [handle.remove for handle in layouts] + [self._leave, *self._form.attach()]
+
+    def _keep(self, noisy: NoisyGradients) -> None:
+        noisy.keep(values=self._measures)
 
     def _leave(self) -> None:
         """Batches that wait for their noise count in the first step of the next watch."""
