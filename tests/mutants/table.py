@@ -373,6 +373,8 @@ MUTANTS = (
     Mutant("watch: a write before processes add up", "reticent/watching/private_loop.py", "before=self._moves.before_others_add, after=keep", "after=keep", "tests/watching/test_distributed.py::test_what_is_written_in_the_first_process_is_seen"),
     Mutant("watch: a write after processes added up", "reticent/watching/noise.py", "        if self._sharded:\n            return False\n", "        if hasattr(self._optimizer, \"world_size\"):\n            return False\n", "tests/watching/test_distributed.py::test_what_is_written_in_the_first_process_is_seen"),
     Mutant("watch: noise of the first of several processes", "reticent/watching/noise.py", "getattr(optimizer, \"rank\", 0) != 0", "hasattr(optimizer, \"rank\")", "tests/watching/test_distributed.py::test_what_is_written_in_the_first_process_is_seen"),
+    Mutant("watch: an empty batch among others", "reticent/watching/draws.py", "for _ in range(missing):", "for _ in range(0):", FALSE_CLIPPING + "::TestDraws"),
+    Mutant("watch: an empty batch after others", "reticent/watching/draws.py", "elif end < len(waiting) and not waiting[end].size:", "elif False:", FALSE_CLIPPING + "::TestDraws"),
     Mutant("watch: bare gradients beside noisy ones", "reticent/watching/noise.py", "if not same and _bare(now, kept):", "if False:", FALSE_CLIPPING + "::TestFrozen"),
     Mutant("watch: zeros of a layer that was frozen", "reticent/watching/noise.py", "p.grad.is_sparse or bool(p.grad.any())", "True", FALSE_CLIPPING + "::TestFrozen"),
     Mutant("watch: momentum that others wrote", "reticent/watching/memory.py", "return any(bool(t.any()) for t in now) and not self._equal(now)", "return False", FALSE_CLIPPING + "::TestMemory"),

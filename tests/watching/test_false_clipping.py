@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import pytest
 import torch
+from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
 from reticent.watching import ghost_lengths
-from tests.watching.loops import BATCH, NOISE, RATE, network, private, records, void
+from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records, run, void
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")
 
@@ -346,6 +347,30 @@ class TestDraws:
                     optimizer.step()
         assert Fault.LEFT_OUT in seen.ledger.faults
         assert Fault.LEFT_OUT not in trained(private()).ledger.faults
+
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_an_empty_batch_among_those_that_a_step_adds_up(self, workers):
+        """Each record had two chances to be in the step, also where one of them drew nobody."""
+        made = private(DataLoader(records(), batch_size=1, shuffle=True, num_workers=workers))
+        model, optimizer, loader, criterion = made
+        model.allow_grad_accumulation()
+        with rt.watch(model, optimizer, loader) as seen:
+            for step, (features, labels) in enumerate(loader):
+                criterion(model(features), labels).backward()
+                if step % 2:
+                    optimizer.step()
+                    optimizer.zero_grad()
+        assert {segment.batches for segment in seen.ledger.segments} == {2}
+        assert Fault.LEFT_OUT not in seen.ledger.faults
+
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_an_empty_batch_that_is_a_step_of_its_own(self, workers):
+        made = _, optimizer, loader, _ = private(DataLoader(records(), batch_size=1, num_workers=workers))
+        with BatchMemoryManager(data_loader=loader, max_physical_batch_size=1, optimizer=optimizer) as parts:
+            seen = rt.watch(*made[:3])
+            with seen:
+                run(made[0], optimizer, parts, made[3], epochs=1)
+        assert [(segment.batches, segment.steps) for segment in seen.ledger.segments] == [(1, RECORDS)]
 
     def test_a_step_that_a_scaler_skips_leaves_a_batch_out(self):
         model, optimizer, loader, criterion = private()
