@@ -375,6 +375,7 @@ MUTANTS = (
     Mutant("watch: noise of the first of several processes", "reticent/watching/noise.py", "getattr(optimizer, \"rank\", 0) != 0", "hasattr(optimizer, \"rank\")", "tests/watching/test_distributed.py::test_what_is_written_in_the_first_process_is_seen"),
     Mutant("watch: an empty batch among others", "reticent/watching/draws.py", "for _ in range(missing):", "for _ in range(0):", FALSE_CLIPPING + "::TestDraws"),
     Mutant("watch: an empty batch after others", "reticent/watching/draws.py", "elif end < len(waiting) and not waiting[end].size:", "elif False:", FALSE_CLIPPING + "::TestDraws"),
+    Mutant("watch: a made-up record for an empty batch", "reticent/watching/recorder.py", "\"rand_on_empty\", False)", "\"rand_on_nothing\", False)", FALSE_CLIPPING + "::TestDraws"),
     Mutant("watch: bare gradients beside noisy ones", "reticent/watching/noise.py", "if not same and _bare(now, kept):", "if False:", FALSE_CLIPPING + "::TestFrozen"),
     Mutant("watch: zeros of a layer that was frozen", "reticent/watching/noise.py", "p.grad.is_sparse or bool(p.grad.any())", "True", FALSE_CLIPPING + "::TestFrozen"),
     Mutant("watch: momentum that others wrote", "reticent/watching/memory.py", "return any(bool(t.any()) for t in now) and not self._equal(now)", "return False", FALSE_CLIPPING + "::TestMemory"),

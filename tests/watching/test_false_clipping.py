@@ -363,6 +363,12 @@ class TestDraws:
         assert {segment.batches for segment in seen.ledger.segments} == {2}
         assert Fault.LEFT_OUT not in seen.ledger.faults
 
+    @pytest.mark.parametrize("made_up", [True, False])
+    def test_a_made_up_record_for_an_empty_batch(self, made_up):
+        """Of whom the batch would hold alone, it holds the gradient in place of the made-up one: up to twice the norm."""
+        made = private(DataLoader(records(), batch_size=1, shuffle=True), rand_on_empty=made_up)
+        assert faults(trained(made)) == ({Fault.LARGER_BATCH} if made_up else set())
+
     @pytest.mark.parametrize("workers", [0, 1])
     def test_an_empty_batch_that_is_a_step_of_its_own(self, workers):
         made = _, optimizer, loader, _ = private(DataLoader(records(), batch_size=1, num_workers=workers))

@@ -192,9 +192,10 @@ _EXPLANATIONS = {
     Fault.LARGER_BATCH: Explanation(
         Severity.ERROR,
         "A step clipped more gradients than the loader drew records for it. One record may be in it several times, as "
-        "several views of it are, each clipped alone; then clipping does not bound what it moves. No noise counts.",
-        "Average the views of a record before its gradient is clipped, and take one step for each batch of the loader "
-        "that is watched.",
+        "several views of it are, each clipped alone. Or a made-up record fills an empty batch (rand_on_empty), and "
+        "whoever is drawn takes its place. Then clipping does not bound what one record moves. No noise counts.",
+        "Average the views of a record before its gradient is clipped, leave rand_on_empty out, and take one step for "
+        "each batch of the loader that is watched.",
     ),
     Fault.UNCLIPPED: Explanation(
         Severity.ERROR,

@@ -98,6 +98,8 @@ class Recorder:
         self._mixing = models.mixing_layers(self._model)
         self.draw_seeds = seeds.Seeds(seeds.of_draws(self._batches), use="draws")
         self._drawn_from = getattr(self._batches, "generator", None)
+        if getattr(getattr(self._loader, "collate_fn", None), "rand_on_empty", False):  # whoever joins replaces it
+            self.found(Fault.LARGER_BATCH)
 
     def follow(self, ahead: bool) -> Draws:
         """Watch the sampler from now on.
