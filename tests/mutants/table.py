@@ -709,6 +709,8 @@ MUTANTS = (
     Mutant("watch: the trained numbers at the end", "reticent/watching/recorder.py", "self._trained = min(now, self._trained)", "self._trained = now", USERS + "::TestTrainedNumbers"),
     Mutant("watch: trained numbers that no optimizer moves", "reticent/watching/recorder.py", "if self._optimizer is None or id(p) in moved)", ")", USERS + "::TestTrainedNumbers"),
     Mutant("watch: any weights are those of a start", "reticent/watching/starts.py", "now in _BEGAN.get(self._model, ()) and", "", USERS + "::TestTheSameModelAgain"),
+    Mutant("watch: what a closure steps", "reticent/watching/moves.py", "self._stepping = len(args) < 2 and not kwargs", "self._stepping = True", USERS + "::TestOptimizersOfOptimizers"),
+    Mutant("watch: optimizers after a step", "reticent/watching/moves.py", "        self._stepping = False\n", "", "tests/watching/test_opacus_loops.py"),
     Mutant("watch: hooks in the file of a model", "reticent/watching/hooks.py", "    def __reduce__(self)", "    def reduce(self)", USERS + "::TestFilesOfTheModel"),
     Mutant("watch: a schedule behind a wrapper", "reticent/watching/schedules.py", "innermost(self.optimizer) is one", "self.optimizer is one", USERS + "::test_a_learning_rate_that_follows_a_metric_through_the_wrapper_of_a_trainer"),
     Mutant("watch: faults that follow are counted as seen", "reticent/watching/recorder.py", "sum(map(only_seen, self._faults))", "len(self._faults)", USERS + "::test_a_loop_that_mixes_records_by_hand_ends_in_a_certificate"),
