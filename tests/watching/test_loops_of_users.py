@@ -322,6 +322,19 @@ def test_a_model_that_is_compiled():
     assert not void(seen)
 
 
+def test_spectral_norms_follow_the_weights_alone():
+    model = network()
+    nn.utils.parametrizations.spectral_norm(model[0])
+    made, before = by_hand(model), [b.clone() for b in model.buffers()]
+    with rt.watch(*made) as seen:
+        for features, labels in made[2]:
+            nn.functional.cross_entropy(model(features), labels).backward()
+            made[1].step()
+            seen.step(noise_multiplier=NOISE, max_grad_norm=1.0)
+    assert not void(seen)
+    assert not all(map(torch.equal, before, model.buffers()))
+
+
 def test_a_loop_that_mixes_records_by_hand_ends_in_a_certificate():
     model, optimizer, loader, _ = private()
     with rt.watch(model, optimizer, loader) as seen:
