@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from opacus.distributed import DifferentiallyPrivateDistributedDataParallel
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 from torch.utils.data.distributed import DistributedSampler
 
@@ -15,7 +16,7 @@ from reticent.records.any_ledger import read_ledger
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import Drawn, Source
 from reticent.watching.samplers import look_at
-from tests.watching.loops import BATCH, NOISE, RECORDS, private, records
+from tests.watching.loops import BATCH, NOISE, RECORDS, network, private, records, watched
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,6 +55,40 @@ def test_two_real_processes_over_gloo(tmp_path, kind, name, noise, steps) -> Non
         release = ledger.mechanism()
         assert (release.sample_rate, release.steps) == (1.0, steps)
         assert release.noise_multiplier == pytest.approx(noise, rel=1e-12, abs=0)
+
+
+@pytest.fixture
+def one_process(tmp_path):
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
+    yield
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("when", ["never", "after the noise", "after the sum over processes", "noise replaced"])
+@pytest.mark.parametrize(("mode", "clipping"), [("hooks", "flat"), ("ghost", "flat"), ("hooks", "per_layer")])
+def test_what_is_written_in_the_first_process_is_seen(one_process, mode, clipping, when) -> None:
+    """Sums over processes come between the noise and the step; nothing was compared there."""
+    made = private(model=DifferentiallyPrivateDistributedDataParallel(network()), mode=mode, clipping=clipping)
+    optimizer = made[1]
+
+    def add(*_):
+        for p in optimizer.params:
+            p.grad = p.grad + p.summed_grad.view_as(p)
+
+    def quiet():
+        for p in optimizer.params:
+            p.grad = p.summed_grad.view_as(p).clone()
+
+    if when == "after the noise":
+        optimizer.attach_step_hook(add)
+    elif when == "after the sum over processes":
+        optimizer.original_optimizer.register_step_pre_hook(add)
+    elif when == "noise replaced":
+        optimizer.add_noise = quiet
+    seen = watched(*made)
+    wanted = {"never": set(), "noise replaced": {Fault.UNKNOWN_CLIPPING, Fault.TOO_LITTLE_NOISE}}
+    assert {f for f in seen.ledger.faults if f.voids} == wanted.get(when, {Fault.CHANGED_GRADIENTS})
 
 
 @pytest.fixture

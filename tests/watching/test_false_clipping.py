@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import pytest
 import torch
+from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
-from tests.watching.loops import BATCH, NOISE, RATE, network, private, records, void
+from reticent.watching import ghost_lengths
+from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records, run, void
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")
 
@@ -49,6 +51,21 @@ class Skipping(nn.Module):
 
     def forward(self, x):
         return self.head(x if self.skips else torch.tanh(self.body(x)))
+
+
+class Reused(nn.Module):
+    """Its first weight is used by a layer and by a function, as a language model uses that of its embedding."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(10.0 * self.body(x) @ self.body.weight.T)
+
+
+def enlarge(p):
+    p.grad.mul_(10.0)
 
 
 class TestGhost:
@@ -119,6 +136,53 @@ class TestGhost:
 
         assert Fault.CHANGED_GRADIENTS in faults(trained(made, between=add))
 
+    def test_a_loss_that_is_not_the_one_of_make_private(self):
+        """Opacus then clips nothing, and says nothing."""
+        model, optimizer, loader, _ = private(mode="ghost")
+        assert faults(trained((model, optimizer, loader, nn.CrossEntropyLoss()))) == {Fault.UNCLIPPED}
+
+    def test_an_empty_batch_without_a_backward_pass(self):
+        model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=1, shuffle=True), mode="ghost")
+        with rt.watch(model, optimizer, loader) as seen:
+            for features, labels in loader:
+                optimizer.zero_grad()
+                if len(labels) or not len(seen):
+                    criterion(model(features), labels).backward()
+                optimizer.step()
+        assert not void(seen)
+
+    @pytest.mark.parametrize("past", ["penalty", "function", "hook", "writing hook"])
+    def test_what_reaches_a_weight_past_its_layer_is_not_measured(self, past):
+        model = Reused() if past == "function" else network()
+        wrapped, optimizer, loader, own = private(mode="ghost", model=model)
+        weight = next(model.parameters())
+        if past == "hook":
+            weight.register_hook(lambda slope: 10.0 * slope)
+        if past == "writing hook":
+            weight.register_post_accumulate_grad_hook(enlarge)
+
+        def criterion(logits, labels):
+            return own(logits, labels) + (weight.square().sum() if past == "penalty" else 0.0)
+
+        wanted = Fault.CHANGED_GRADIENTS if past == "writing hook" else Fault.UNCLIPPED
+        assert faults(trained((wrapped, optimizer, loader, criterion))) == {wanted}
+
+    def test_a_hook_that_only_looks(self):
+        made = model, *_ = private(mode="ghost")
+        next(model.parameters()).register_hook(lambda slope: None)
+        assert not void(trained(made))
+
+    def test_a_penalty_from_some_step_on(self, monkeypatch):
+        monkeypatch.setattr(ghost_lengths, "_LOOKED_AT", 1.0 - 1e-9)
+        model, optimizer, loader, own = private(mode="ghost")
+        weight, steps = next(model.parameters()), []
+
+        def criterion(logits, labels):
+            steps.append(len(labels))
+            return own(logits, labels) + (weight.square().sum() if len(steps) > 3 else 0.0)
+
+        assert faults(trained((model, optimizer, loader, criterion))) == {Fault.UNCLIPPED}
+
     def test_hooks_that_the_program_turns_off_for_a_while(self):
         made = model, *_ = private(mode="ghost")
 
@@ -132,8 +196,9 @@ class TestGhost:
 
     def test_two_loops_side_by_side_and_nothing_is_left_behind(self):
         from opacus.grad_sample import GradSampleHooksFastGradientClipping as Hooks
+        from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping as Loss
 
-        before = dict(vars(Hooks))
+        before = dict(vars(Hooks)), dict(vars(Loss))
         one, other = private(mode="ghost"), private(mode="ghost")
         with rt.watch(*one[:3]) as first, rt.watch(*other[:3]) as second:
             for model, optimizer, loader, criterion in (one, other):
@@ -143,7 +208,7 @@ class TestGhost:
                     optimizer.step()
         assert not void(first)
         assert not void(second)
-        assert dict(vars(Hooks)) == before
+        assert (dict(vars(Hooks)), dict(vars(Loss))) == before
 
 
 class TestFrozen:
@@ -282,6 +347,36 @@ class TestDraws:
                     optimizer.step()
         assert Fault.LEFT_OUT in seen.ledger.faults
         assert Fault.LEFT_OUT not in trained(private()).ledger.faults
+
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_an_empty_batch_among_those_that_a_step_adds_up(self, workers):
+        """Each record had two chances to be in the step, also where one of them drew nobody."""
+        made = private(DataLoader(records(), batch_size=1, shuffle=True, num_workers=workers))
+        model, optimizer, loader, criterion = made
+        model.allow_grad_accumulation()
+        with rt.watch(model, optimizer, loader) as seen:
+            for step, (features, labels) in enumerate(loader):
+                criterion(model(features), labels).backward()
+                if step % 2:
+                    optimizer.step()
+                    optimizer.zero_grad()
+        assert {segment.batches for segment in seen.ledger.segments} == {2}
+        assert Fault.LEFT_OUT not in seen.ledger.faults
+
+    @pytest.mark.parametrize("made_up", [True, False])
+    def test_a_made_up_record_for_an_empty_batch(self, made_up):
+        """Of whom the batch would hold alone, it holds the gradient in place of the made-up one: up to twice the norm."""
+        made = private(DataLoader(records(), batch_size=1, shuffle=True), rand_on_empty=made_up)
+        assert faults(trained(made)) == ({Fault.LARGER_BATCH} if made_up else set())
+
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_an_empty_batch_that_is_a_step_of_its_own(self, workers):
+        made = _, optimizer, loader, _ = private(DataLoader(records(), batch_size=1, num_workers=workers))
+        with BatchMemoryManager(data_loader=loader, max_physical_batch_size=1, optimizer=optimizer) as parts:
+            seen = rt.watch(*made[:3])
+            with seen:
+                run(made[0], optimizer, parts, made[3], epochs=1)
+        assert [(segment.batches, segment.steps) for segment in seen.ledger.segments] == [(1, RECORDS)]
 
     def test_a_step_that_a_scaler_skips_leaves_a_batch_out(self):
         model, optimizer, loader, criterion = private()

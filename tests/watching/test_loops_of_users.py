@@ -192,6 +192,51 @@ class TestTrainedNumbers:
         assert seen.ledger.num_parameters == 14
 
 
+class Both(torch.optim.Optimizer):
+    """Matrices by one optimizer and the rest by another, as Muon is used; then all is drawn towards a slow copy."""
+
+    def __init__(self, model):
+        super().__init__(model.parameters(), {})
+        own = list(model.parameters())
+        self.parts = [torch.optim.SGD([p for p in own if (p.ndim == 2) == flat], lr=0.1) for flat in (True, False)]
+        self.slow = [p.detach().clone() for p in own]
+
+    def step(self, closure=None):
+        if closure is not None:
+            closure()
+        for part in self.parts:
+            part.step()
+        with torch.no_grad():
+            for p, slow in zip(self.param_groups[0]["params"], self.slow, strict=True):
+                p.copy_(slow.lerp_(p, 0.5))
+
+
+class TestOptimizersOfOptimizers:
+    """A step within a step of the optimizer that is watched is a part of it, and no step of another one."""
+
+    def test_inside_a_private_one(self):
+        made = private()
+        made[1].original_optimizer = Both(made[0])
+        assert not void(watched(*made))
+
+    def test_in_a_loop_of_ones_own(self):
+        model, _, loader = by_hand()
+        optimizer = Both(model)
+        with rt.watch(model, optimizer, loader) as seen:
+            stepped(seen, model, optimizer, loader)
+        assert not void(seen)
+
+    def test_what_a_closure_steps_is_no_part(self):
+        model, optimizer, loader = by_hand()
+        other = torch.optim.SGD(model.parameters(), lr=0.1)
+        with rt.watch(model, optimizer, loader) as seen:
+            for features, labels in loader:
+                plain_step(model, features, labels, NOISE, 1.0)
+                optimizer.step(other.step)
+                seen.step(noise_multiplier=NOISE, max_grad_norm=1.0)
+        assert Fault.OTHER_OPTIMISER in seen.ledger.faults
+
+
 class TestTheSameModelAgain:
     def test_a_model_that_is_put_back_to_its_start(self):
         model = network()
@@ -275,6 +320,19 @@ def test_a_model_that_is_compiled():
 
     assert seen.ledger.weights_sha256 == fingerprint(made[0])
     assert not void(seen)
+
+
+def test_spectral_norms_follow_the_weights_alone():
+    model = network()
+    nn.utils.parametrizations.spectral_norm(model[0])
+    made, before = by_hand(model), [b.clone() for b in model.buffers()]
+    with rt.watch(*made) as seen:
+        for features, labels in made[2]:
+            nn.functional.cross_entropy(model(features), labels).backward()
+            made[1].step()
+            seen.step(noise_multiplier=NOISE, max_grad_norm=1.0)
+    assert not void(seen)
+    assert not all(map(torch.equal, before, model.buffers()))
 
 
 def test_a_loop_that_mixes_records_by_hand_ends_in_a_certificate():

@@ -192,15 +192,18 @@ _EXPLANATIONS = {
     Fault.LARGER_BATCH: Explanation(
         Severity.ERROR,
         "A step clipped more gradients than the loader drew records for it. One record may be in it several times, as "
-        "several views of it are, each clipped alone; then clipping does not bound what it moves. No noise counts.",
-        "Average the views of a record before its gradient is clipped, and take one step for each batch of the loader "
-        "that is watched.",
+        "several views of it are, each clipped alone. Or a made-up record fills an empty batch (rand_on_empty), and "
+        "whoever is drawn takes its place. Then clipping does not bound what one record moves. No noise counts.",
+        "Average the views of a record before its gradient is clipped, leave rand_on_empty out, and take one step for "
+        "each batch of the loader that is watched.",
     ),
     Fault.UNCLIPPED: Explanation(
         Severity.ERROR,
-        "A parameter was trained whose gradients ghost clipping did not measure, as one that was unfrozen after "
-        "make_private. So clipping does not bound what one record moves. No noise counts.",
-        "Let all that will be trained be trainable when make_private is called, and freeze parts of it afterwards.",
+        "Ghost clipping did not measure all that a record moves: a parameter that was unfrozen after make_private, a "
+        "loss that make_private did not return, or a weight that the loss reaches past its layer, as a penalty does. "
+        "So clipping does not bound what one record moves. No noise counts.",
+        "Use the loss that make_private returned and no penalty on the weights. Let all that will be trained be "
+        "trainable when make_private is called, and freeze parts of it afterwards. Or use another grad_sample_mode.",
     ),
     Fault.NOT_FINITE: Explanation(
         Severity.ERROR,

@@ -8,6 +8,11 @@ import random
 _PICK = random.Random()  # noqa: S311  (of its own: nobody's noise comes from it)
 
 
+def some_of(count: int, most: int) -> list[int]:
+    """At most so many of the numbers from 0 to below ``count``, each once."""
+    return _PICK.sample(range(count), min(most, count))
+
+
 class CloserLooks:
     """Says of one step after the other whether a closer look is taken.
 

@@ -120,12 +120,13 @@ class Draws:
         self._dropped = 0
         return found
 
-    def take(self, size: int | None, fresh: Fresh) -> Used | None:
+    def take(self, size: int | None, fresh: Fresh, empty: int = 0) -> Used | None:
         """The draws of a step, or None where they are unknown.
 
         Args:
             size: realised number of records, if it is known: draws that add up to it are those of the step.
             fresh: what was drawn between the step before and this one.
+            empty: batches without records that the step added up.
         """
         drawn, passes, dropped = fresh
         self._lost += dropped
@@ -135,7 +136,8 @@ class Draws:
         if size is None and not self._exact:
             self._most_added_up(drawn)
             return None
-        if self._exact and self._waiting and self._waiting[-1].size == size:  # as nearly always
+        alone = self._exact and bool(self._waiting) and self._waiting[-1].size == size  # as nearly always
+        if alone and (empty <= (not size) or len(self._waiting) == 1):
             draw = self._waiting.pop()
             if self._waiting:
                 self._skip(self._waiting, [draw])
@@ -143,13 +145,13 @@ class Draws:
             self.coins = () if draw.coins is None else (draw.coins,)
             self._taken, self._lost = draw.size, 0
             if self._alone[:2] != (draw.number, passes):
-                alone = Used(1, 1, tuple(range(draw.number, passes + 1)))
-                self._alone = (draw.number, passes, alone)
+                self._alone = (draw.number, passes, Used(1, 1, tuple(range(draw.number, passes + 1))))
             return self._alone[2]
         waiting = list(self._waiting)
         count, end = (len(waiting), len(waiting)) if size is None else self._matching(waiting, size)
         if not count:
             return None
+        count, end = self._with_empty(waiting, count, end, empty)
         used = waiting[end - count : end]
         for _ in range(end):
             self._waiting.popleft()
@@ -199,6 +201,16 @@ class Draws:
             ends = range(len(waiting), 0, -1)
             return next(((n, end) for end in ends if (n := _adding_up(waiting[:end][::-1], size))), (0, 0))
         return next(((n, at + n) for at in range(len(waiting)) if (n := _adding_up(waiting[at:], size))), (0, 0))
+
+    def _with_empty(self, waiting: list[Draw], count: int, end: int, empty: int) -> tuple[int, int]:
+        """The same with draws next to them that hold no record, as many as belong to the step."""
+        missing = empty - sum(not draw.size for draw in waiting[end - count : end])
+        for _ in range(missing):
+            if self._exact and count < end and not waiting[end - count - 1].size:
+                count += 1
+            elif end < len(waiting) and not waiting[end].size:
+                count, end = count + 1, end + 1
+        return count, end
 
     def _exchange(self, sampler: Any) -> None:
         own, watcher = type(sampler), self

@@ -5,7 +5,8 @@ So three things decide what one record can move: the norm at that moment, which 
 what was measured is of this batch. A parameter that two layers share, of which Opacus knows only one, is measured in
 one of its two uses; what it found in the other waits for ever. A layer that was left out of the forward pass still has
 the lengths of the batch before, and they take part in the factors of this one. After the second pass the sum of the
-clipped gradients lies open until the step, and whoever writes there writes past the clipping.
+clipped gradients lies open until the step, and whoever writes there writes past the clipping. A loss that
+``make_private`` did not return goes backward once, and its sum is not clipped at all.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from operator import attrgetter, is_
 from typing import Any
 
 from reticent.records.watch_faults import Fault
+from reticent.watching.ghost_lengths import Lengths
 
 _LENGTHS, _GRAD, _AFTER = attrgetter("_norm_sample"), attrgetter("grad"), "enable_hooks"
 """Of a parameter, its gradient and those of all records in length; and what Opacus calls after the second pass."""
 
 _REST = "_current_grad_sample"
 """Of a parameter, gradients of records that Opacus found and has not measured."""
+
+_WRITERS = "_post_accumulate_grad_hooks"
+"""Of a parameter, hooks that may write to its gradient after each backward pass; several processes need some."""
 
 
 class GhostClipping:
@@ -38,6 +43,7 @@ class GhostClipping:
         self._trained: list[Any] = []
         self._sums: list[Any] | None = None
         self._versions: list[int] = []
+        self._one = Lengths(optimizer)
         self.norm = 0.0
 
     def attach(self) -> Callable[[], None]:
@@ -49,9 +55,11 @@ class GhostClipping:
         if len(_LOOKING) == 1:
             _OWN[:] = [getattr(Hooks, _AFTER)]
             setattr(Hooks, _AFTER, _after)
-        return lambda: self._leave(Hooks)
+        end = self._one.attach()
+        return lambda: self._leave(Hooks, end)
 
-    def _leave(self, hooks: type) -> None:
+    def _leave(self, hooks: type, end: Callable[[], None]) -> None:
+        end()
         self._look_at_rest()
         _LOOKING.remove(self)
         if not _LOOKING:
@@ -81,18 +89,25 @@ class GhostClipping:
             self.norm = norm
         self._sums = sums = list(map(_GRAD, self._measured))
         self._versions = [g._version for g in sums if g is not None]
+        if self._one.longer_than(lengths, norm):
+            self._found(Fault.UNCLIPPED)
         if new:
             self._look_at_rest()
 
     def _look_at_rest(self) -> None:
-        """Of no parameter a part of what was found may wait, beside what was measured."""
+        """Of no parameter a part of what was found may wait, beside what was measured; no hook may write to its sum."""
         if any(hasattr(p, _REST) for p in self._measured):
             self._found(Fault.UNCLIPPED)
+        if any(getattr(p, _WRITERS, None) for p in self._measured) and not hasattr(self._optimizer, "world_size"):
+            self._found(Fault.CHANGED_GRADIENTS)
 
     def clipped(self) -> None:
-        """The sum is about to be released: it must be what the backward pass left."""
+        """The sum is about to be released: it must be what the two backward passes left, and nothing without them."""
         sums, self._sums = self._sums, None
-        if sums is not None and not (
+        if sums is None:  # of an empty batch nothing need be
+            if any(p.grad is not None and bool(p.grad.any()) for p in self._optimizer.params):
+                self._found(Fault.UNCLIPPED)
+        elif not (
             all(map(is_, map(_GRAD, self._measured), sums))
             and [g._version for g in sums if g is not None] == self._versions
         ):

@@ -46,7 +46,7 @@ class Moves:
         self._optimizer, self._found = optimizer, found
         self._inner = _inside(optimizer)
         self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
-        self.taken, self._armed = 0, False
+        self.taken, self._armed, self._stepping = 0, False, False
         self._usual: tuple[tuple[int, bool], ...] = ()
         self._steered: list[Any] = []
         self._memory = Memory()
@@ -105,6 +105,11 @@ class Moves:
             deviation = float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
             if not self.noisy.enough(deviation):
                 self._found(Fault.TOO_LITTLE_NOISE)
+
+    def before_others_add(self) -> None:
+        """The noisy gradients are about to be used, by the optimizer or by other processes that add theirs."""
+        if self.noisy is not None and self.noisy.changed():
+            self._found(Fault.CHANGED_GRADIENTS)
 
     def borrowed(self, look: Callable[[], None]) -> None:
         """Weights that ``look`` borrows for a moment are not weights that somebody wrote."""
@@ -200,11 +205,12 @@ class Moves:
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
             self._found(Fault.WEIGHTS_CHANGED)
-        if self.noisy is not None and self.noisy.changed():
-            self._found(Fault.CHANGED_GRADIENTS)
+        self.before_others_add()
+        self._stepping = len(args) < 2 and not kwargs  # a closure may do anything
 
     def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self.taken += 1
+        self._stepping = False
         self._weights.keep()
         if optimizer.state or self._memory.full:
             self._memory.keep(optimizer)
@@ -213,8 +219,8 @@ class Moves:
         self._armed = False
 
     def _after_any(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if optimizer is self._inner or hasattr(optimizer, "original_optimizer"):
-            return
+        if optimizer is self._inner or hasattr(optimizer, "original_optimizer") or self._stepping:
+            return  # one that steps within a step of ours is a part of it
         moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
         self._found(Fault.OTHER_OPTIMISER if moved & self._own else Fault.OTHER_MODEL)
         if moved & self._own:

@@ -24,7 +24,9 @@ class NoisyGradients:
 
     def __init__(self, optimizer: Any) -> None:
         self._optimizer = optimizer
-        self._shared = hasattr(optimizer, "world_size")  # other processes add to them after the noise
+        self._sharded = hasattr(optimizer, "world_size") and not hasattr(optimizer, "reduce_gradients")
+        self._elsewhere = self._sharded or getattr(optimizer, "rank", 0) != 0
+        """Whether the noise lies elsewhere: the first of several processes adds it."""
         self._kept: list[Any] = []
         self._grads: list[torch.Tensor] = []
         self._versions: list[int] = []
@@ -35,7 +37,7 @@ class NoisyGradients:
 
     def enough(self, deviation: float) -> bool:
         """Whether noise of this standard deviation was just added, as far as its length can tell."""
-        if deviation == 0.0 or self._shared:
+        if deviation == 0.0 or self._elsewhere:
             return True
         with torch.no_grad():
             gaps = [p.grad - p.summed_grad.view_as(p) for p in self._optimizer.params if p.grad is not None]
@@ -62,7 +64,7 @@ class NoisyGradients:
         """Whether the optimizer, which is about to step, finds others there now, or one that got no noise."""
         kept, grads, versions, values = self._kept, self._grads, self._versions, self._values
         self._kept, self._grads, self._versions, self._values = [], [], [], []
-        if self._shared:
+        if self._sharded:
             return False
         now = [p for p in self._params() if p.grad is not None]
         same = len(now) == len(kept) and all(map(is_, now, kept))

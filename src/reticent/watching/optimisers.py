@@ -42,16 +42,20 @@ def clipping_of(optimizer: Any) -> Kind:
     from opacus.optimizers import (
         AdaClipDPOptimizer,
         DistributedDPOptimizer,
+        DistributedDPOptimizerFastGradientClipping,
         DPOptimizer,
         DPOptimizerFastGradientClipping,
         DPPerLayerOptimizer,
+        SimpleDistributedPerLayerOptimizer,
     )
 
     kinds: tuple[tuple[type, Kind], ...] = (
         (AdaClipDPOptimizer, "adaptive"),
+        (SimpleDistributedPerLayerOptimizer, "per-layer"),  # of several processes the first adds the noise of all
         (DPPerLayerOptimizer, "per-layer"),
+        (DistributedDPOptimizerFastGradientClipping, "flat"),
         (DPOptimizerFastGradientClipping, "flat"),
-        (DistributedDPOptimizer, "flat"),  # the first process adds the noise of all
+        (DistributedDPOptimizer, "flat"),
         (DPOptimizer, "flat"),
     )
     own = getattr(type(optimizer), "reticent_noise", type(optimizer))
@@ -111,15 +115,14 @@ def first_of(optimizer: Any) -> Any:
     return next((p for p in own if p.requires_grad), own[0])
 
 
-def waiting(p: Any, ghost: bool) -> tuple[int | None, int]:
-    """(records, batches) whose gradients wait to be clipped, seen at one parameter; None where that cannot be seen."""
-    if ghost:
-        found = getattr(p, "_norm_sample", None)
-        return (None if found is None else found.shape[0]), 1
-    grads = getattr(p, "grad_sample", None)
+def waiting(p: Any, ghost: bool) -> tuple[int | None, int, int]:
+    """(records, batches, empty batches) whose gradients wait to be clipped, seen at one parameter; None if unknown."""
+    grads = getattr(p, "_norm_sample" if ghost else "grad_sample", None)
     if isinstance(grads, list):
-        return sum(map(len, grads)), len(grads)
-    return (None if grads is None else grads.shape[0]), 1
+        sizes = list(map(len, grads))
+        return sum(sizes), len(sizes), sizes.count(0)
+    size = None if grads is None else grads.shape[0]
+    return size, 1, size == 0
 
 
 def is_pending(optimizer: Any) -> bool:

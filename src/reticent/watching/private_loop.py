@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,6 +16,7 @@ from reticent.watching.ghost import GhostClipping
 from reticent.watching.layouts import look_at_layouts
 from reticent.watching.model_form import FormWatch
 from reticent.watching.moves import Moves
+from reticent.watching.noise import NoisyGradients
 from reticent.watching.recorder import Recorder
 from reticent.watching.sensitive import SensitiveWatch
 from reticent.watching.steps import SeenStep
@@ -34,8 +36,9 @@ _NUMBERS = attrgetter("noise_multiplier", "max_grad_norm", "expected_batch_size"
 _AT_ONCE = 64
 """Steps that wait at most until they are written down."""
 
-_Piece = tuple[int | None, int, int | None, float]
-"""A batch that was clipped: records, batches, how many were clipped if that was counted, and the clip norm."""
+_Piece = tuple[int | None, int, int | None, float, int]
+"""What was clipped at once: records, batches, how many were clipped if that was counted, the clip norm, and how many of
+the batches were empty."""
 
 _WAITING: WeakKeyDictionary[Any, list[_Piece]] = WeakKeyDictionary()
 """Of each optimizer the batches that were clipped in a watch and released in none."""
@@ -60,7 +63,7 @@ class PrivateLoop:
         self._used: Used | tuple[()] | None = ()
         self._rate: float | None = None
         self._records_second = getattr(model, "batch_first", True) is False
-        self._late: list[tuple[int | None, int | None, int, Fresh]] = []
+        self._late: list[tuple[int | None, int | None, int, int, Fresh]] = []
         self._steps, self._known = 0, _NOISE_FIRST
         self._measures = self._looks = False
         recorder.catch_up = self.catch_up
@@ -81,13 +84,19 @@ class PrivateLoop:
             self._around("add_noise", before=self.on_noise, after=self.after_noise),
         ]
         if noisy is not None:
-            undo.append(self._around("scale_grad", after=lambda: noisy.keep(values=self._measures)))
+            keep = partial(self._keep, noisy)
+            undo.append(self._around("scale_grad", after=keep))
+            if hasattr(self._optimizer, "reduce_gradients"):
+                undo.append(self._around("reduce_gradients", before=self._moves.before_others_add, after=keep))
         if self._ghost_clipping is not None:
             undo.append(self._ghost_clipping.attach())
             if noisy is not None:
                 noisy.released = self._ghost_clipping.released
         layouts = look_at_layouts(self._model, ghost=self._ghost, found=self._recorder.found)
         return undo + [handle.remove for handle in layouts] + [self._leave, *self._form.attach()]
+
+    def _keep(self, noisy: NoisyGradients) -> None:
+        noisy.keep(values=self._measures)
 
     def _leave(self) -> None:
         """Batches that wait for their noise count in the first step of the next watch."""
@@ -104,11 +113,11 @@ class PrivateLoop:
             self._carried = sum(piece[0] or 0 for piece in self._pieces) or self._carried
         if not self._first.requires_grad:
             self._first = optimisers.first_of(optimizer)
-        size, batches = optimisers.waiting(self._first, self._ghost)
+        size, batches, empty = optimisers.waiting(self._first, self._ghost)
         norm = self._clip_norm()
         measure = self._steps % _MEASURE_EVERY == 0 and size != 0
         clipped = optimisers.count_clipped(optimizer, norm) if measure else None if size else 0
-        self._pieces.append((size, batches, clipped, norm))
+        self._pieces.append((size, batches, clipped, norm, empty))
         if self._form.follows:
             self._form.clipped(batches)
         if self.sensitive is not None:
@@ -136,7 +145,7 @@ class PrivateLoop:
         self._looks = self._closer.due()
         if not pieces:  # the program clipped by itself, and took Opacus's noise alone
             recorder.clipped_by_hand()
-        size, batches, clipped, norm = pieces[0] if len(pieces) == 1 else _together(pieces)
+        size, batches, clipped, norm, empty = pieces[0] if len(pieces) == 1 else _together(pieces)
         adjusted, added = vars(optimizer).get("_adjusted_noise_multiplier"), pieces[-1][1] if pieces else 1
         rate = None if self._coins is None else float(self._coins.sample_rate)
         facts = (_NUMBERS(optimizer), type(optimizer), adjusted, norm, batches, added, rate)
@@ -147,7 +156,7 @@ class PrivateLoop:
             self._release = optimisers.release_of(optimizer, norm, size, added)
             self._facts, self._norm, self._batches = facts, norm, batches
             self._used = ()
-        self._late.append((size, clipped, self._carried, self._draws.fresh()))
+        self._late.append((size, clipped, self._carried, empty, self._draws.fresh()))
         self._steps += 1
         if self._carried:  # Opacus forgets where a batch ends: a step may hold the last small one of the draw before
             self._carried = size or 1
@@ -165,8 +174,8 @@ class PrivateLoop:
         """Write down the steps that wait. They are alike but for their draws, and many at once take less time."""
         late, self._late = self._late, []
         recorder = self._recorder
-        for size, clipped, carried, fresh in late:
-            used, rate = recorder.used(size, fresh, carried), self._facts[-1]
+        for size, clipped, carried, empty, fresh in late:
+            used, rate = recorder.used(size, fresh, carried, empty), self._facts[-1]
             if used is None and self._records_second and size is not None:
                 recorder.found(Fault.MIXES_RECORDS)
             if rate is not None and recorder.drawn_at > rate:  # lowered since the batch was drawn
@@ -232,9 +241,10 @@ class PrivateLoop:
 
 
 def _together(pieces: list[_Piece]) -> _Piece:
-    """Several batches that were clipped for one step, or none: records, batches, clipped ones, and the largest norm."""
-    batches, norm = max(1, sum(piece[1] for piece in pieces)), max((piece[3] for piece in pieces), default=1.0)
-    return _total([piece[0] for piece in pieces]), batches, _total([piece[2] for piece in pieces]), norm
+    """Several pieces that were clipped for one step, or none, as one; the largest norm counts."""
+    batches, empty = max(1, sum(piece[1] for piece in pieces)), sum(piece[4] for piece in pieces)
+    norm = max((piece[3] for piece in pieces), default=1.0)
+    return _total([piece[0] for piece in pieces]), batches, _total([piece[2] for piece in pieces]), norm, empty
 
 
 def _total(counts: list[int | None]) -> int | None:

@@ -98,6 +98,8 @@ class Recorder:
         self._mixing = models.mixing_layers(self._model)
         self.draw_seeds = seeds.Seeds(seeds.of_draws(self._batches), use="draws")
         self._drawn_from = getattr(self._batches, "generator", None)
+        if getattr(getattr(self._loader, "collate_fn", None), "rand_on_empty", False):  # whoever joins replaces it
+            self.found(Fault.LARGER_BATCH)
 
     def follow(self, ahead: bool) -> Draws:
         """Watch the sampler from now on.
@@ -152,16 +154,17 @@ class Recorder:
             raise ParameterError("step", "called", "inside the with block")
         return self._draws
 
-    def used(self, size: int | None, fresh: Fresh | None = None, carried: int = 0) -> Used | None:
+    def used(self, size: int | None, fresh: Fresh | None = None, carried: int = 0, empty: int = 0) -> Used | None:
         """The draws of a step. Coins from where others that a step used came are the same.
 
         Args:
             size: records in it, if known.
             fresh: what was drawn between the step before and this one; None for what was drawn until now.
             carried: how many of the records another watch saw drawn.
+            empty: batches without records that it added up.
         """
         draws = self.draws
-        used = draws.take(size, draws.fresh() if fresh is None else fresh)
+        used = draws.take(size, draws.fresh() if fresh is None else fresh, empty)
         self.drawn_at = 0.0
         for coins in draws.coins:
             self.drawn_at = max(self.drawn_at, coins.rate)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.utils.parametrizations import _SpectralNorm
 
 from reticent.watching.models import bare
 
@@ -115,7 +116,9 @@ class Buffers:
         }
 
     def _learning(self) -> Iterator[tuple[str, Any]]:
-        yield from ((name, b) for name, b in self._model.named_buffers() if b is not None)
+        for name, layer in self._model.named_modules():
+            if type(layer) is not _SpectralNorm:  # it learns from the weights alone
+                yield from layer.named_buffers(name, recurse=False)
         yield from ((name, value) for name, value in self._model.state_dict().items() if name.endswith(_EXTRA))
 
 

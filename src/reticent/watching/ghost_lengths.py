@@ -1,0 +1,109 @@
+"""Whether ghost clipping measures the whole gradient of a record: some records by a backward pass of their own.
+
+Opacus measures what its layers see. What reaches a weight past its layer is in the sum and not in the length: a penalty
+on the weights, a weight that is used in a function, a hook that enlarges the gradient of a weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from reticent.watching.closer_looks import CloserLooks, some_of
+
+_AT_FIRST, _LOOKED_AT = 8, 1 / 256
+"""Records of the first batch that are looked at; and the share of later batches of which one is. Each costs a backward
+pass."""
+
+_RELATIVE, _OF_THE_NORM = 0.01, 0.001
+"""How much longer a gradient may be than was measured: of its length, and of the clip norm; of half numbers ten times
+as much."""
+
+
+class Lengths:
+    """Compares the gradient of one record with what ghost clipping measures of it."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
+        self._true: dict[int, float] = {}
+        """Of records of this batch, by their place in it."""
+        self._first = True
+
+    def attach(self) -> Callable[[], None]:
+        """Begin to look; what is returned ends it."""
+        self._closer, self._first = CloserLooks(1, _LOOKED_AT), True
+        if not _LOOKING:
+            _OWN.update((kind, kind.backward) for kind in _losses())
+            for kind, own in _OWN.items():
+                kind.backward = _looked_at(own)
+        _LOOKING.append(self)
+        return self._leave
+
+    def _leave(self) -> None:
+        _LOOKING.remove(self)
+        while _OWN and not _LOOKING:
+            kind, own = _OWN.popitem()
+            kind.backward = own
+
+    def before(self, loss: Any) -> None:
+        """The two backward passes of this loss begin."""
+        each = loss.loss_per_sample
+        if loss.optimizer is not self._optimizer or not len(each) or not self._closer.due():
+            return
+        records = some_of(len(each), _AT_FIRST if self._first else 1)
+        self._true, self._first = {}, False
+        try:
+            for record in records:
+                self._true[record] = _length(loss.module, each[record].sum(), self._optimizer.params)
+        except Exception:  # unknown layers may raise anything; the loop must go on
+            self._true = {}
+
+    def longer_than(self, measured: list[torch.Tensor], norm: float) -> bool:
+        """Whether a record is longer than was measured.
+
+        Args:
+            measured: for each parameter the lengths of all records.
+            norm: to which they are clipped.
+        """
+        true, self._true = self._true, {}
+        if not true or any(lengths.ndim != 1 or len(lengths) <= max(true) for lengths in measured):
+            return False
+        coarse = 10.0 if any(lengths.element_size() < 4 for lengths in measured) else 1.0
+        share, least = 1.0 + coarse * _RELATIVE, coarse * _OF_THE_NORM * norm
+        return any(long > share * _norm([m[record].float() for m in measured]) + least for record, long in true.items())
+
+
+def _length(hooks: Any, loss: torch.Tensor, parameters: list[Any]) -> float:
+    """The length of the gradient of a loss; Opacus's hooks are off meanwhile."""
+    enabled, hooks.hooks_enabled = hooks.hooks_enabled, False
+    try:
+        slopes = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
+    finally:
+        hooks.hooks_enabled = enabled
+    return _norm([slope.float().norm() for slope in slopes if slope is not None])
+
+
+def _norm(numbers: list[torch.Tensor]) -> float:
+    return float(torch.stack([number.cpu() for number in numbers]).norm()) if numbers else 0.0
+
+
+_LOOKING: list[Lengths] = []
+_OWN: dict[Any, Any] = {}
+
+
+def _losses() -> list[Any]:
+    """The classes of losses whose backward pass is that of ghost clipping."""
+    from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping as Loss
+
+    return [kind for kind in (Loss, *Loss.__subclasses__()) if "backward" in vars(kind)]
+
+
+def _looked_at(own: Any) -> Any:
+    def backward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        for one in _LOOKING:
+            one.before(self)
+        return own(self, *args, **kwargs)
+
+    return backward
