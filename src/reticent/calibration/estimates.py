@@ -66,7 +66,11 @@ def worst_log_mu(target: Target, tried: Tried, neighbouring: Neighbouring) -> fl
             profile = WorstCaseProfile.of_advantage(max(noise, _LEAST_NOISE), rate, steps, neighbouring, records)
             return _log_mu_at(0.0, profile.advantage())
         profile = _worst(tried, neighbouring, target.threshold)
-        return _agreeing(target, profile.delta, profile.largest)
+        if profile.reliable:
+            return _agreeing(target, profile.delta, profile.largest)
+        # What is claimed comes from a lattice, too: the search needs the slope of what is claimed.
+        profile = _worst(tried, neighbouring, _beyond(target))
+        return _claimed(target, profile.delta, profile.largest)
 
 
 def averaged_log_mu(target: Target, who: Relaxed | Mixed, tried: Tried, neighbouring: Neighbouring) -> float:
@@ -82,7 +86,7 @@ def averaged_log_mu(target: Target, who: Relaxed | Mixed, tried: Tried, neighbou
     with np.errstate(all="ignore"):
         if neighbouring is not Neighbouring.REPLACE and isinstance(who, Relaxed):
             return _claimed(target, relaxed, _furthest(tried.rate * math.sqrt(tried.steps) / tried.noise))
-        worst = _worst(tried, neighbouring, None if target.threshold is None else _AROUND[1] * target.threshold)
+        worst = _worst(tried, neighbouring, _beyond(target))
         both, share = _least(relaxed, worst.delta), who.relaxed_probability if isinstance(who, Mixed) else 1.0
         return _claimed(target, lambda x: share * both(x) + (1.0 - share) * worst.delta(x), worst.largest)
 
@@ -97,6 +101,11 @@ def schedule_log_mu(target: Target, runs: Mechanism, neighbouring: Neighbouring)
     near = log_clt_mu(runs, neighbouring)
     delta = quick_sign_estimate(runs) if isinstance(runs, Ledger) else None
     return near if delta is None else _claimed(target, delta, _furthest(math.exp(near)))
+
+
+def _beyond(target: Target) -> float | None:
+    """The last threshold that ``_claimed`` looks at."""
+    return None if target.threshold is None else _AROUND[1] * target.threshold
 
 
 def _worst(tried: Tried, neighbouring: Neighbouring, largest: float | None) -> WorstCaseProfile:

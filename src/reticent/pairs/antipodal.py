@@ -13,6 +13,7 @@ from reticent.curves import LogErrors, TradeOff
 from reticent.curves._logs import HUGE, log1mexp, log_expm1, log_sub
 from reticent.pairs.base import Drawn
 from reticent.pairs.gaussian_mixture import GaussianMixture
+from reticent.pairs.losses import LossMasses
 
 _FAR = 20.0  # log of a number whose inverse hyperbolic sine is the log of its double
 
@@ -68,12 +69,28 @@ class AntipodalGaussianPair(Drawn, TradeOff):
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         x, step = self._standardised(_check.reals(log_ratio=log_ratio))
+        below, above = log_ndtr(x), log_ndtr(-x)
         return LogErrors(
-            fpr=self._mix(-x, -x - step),
-            tnr=self._mix(x, x + step),
-            fnr=self._mix(x, x - step),
-            tpr=self._mix(-x, -x + step),
+            fpr=self._mix(above, -x - step),
+            tnr=self._mix(below, x + step),
+            fnr=self._mix(below, x - step),
+            tpr=self._mix(above, -x + step),
         )
+
+    def losses(self, grid: np.ndarray) -> LossMasses:
+        """The privacy loss distribution; on a grid that is its own mirror image one half of it says the other.
+
+        Args:
+            grid: ends of the cells, increasing.
+        """
+        zero = int(np.searchsorted(grid, 0.0, side="right"))
+        known, other = -grid[:zero][::-1], grid[zero:]
+        start = int(zero > 0 and known[0] == 0.0)
+        mirror = slice(start, start + len(other))
+        if not np.array_equal(known[mirror], other):
+            return LossMasses.of(self, grid)
+        rates = self.errors(known)
+        return LossMasses(grid, LogErrors.joined(rates.exchanged.at(slice(None, None, -1)), rates.at(mirror)))
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         """delta(e) = rate (tail at +1 - e^e tail at -1) - (1 - rate) (e^e - 1) tail at 0.
@@ -90,11 +107,9 @@ class AntipodalGaussianPair(Drawn, TradeOff):
         """The observation at each log likelihood ratio, and the shift, in standard deviations."""
         return self._observation(np.clip(ratio, -HUGE, HUGE)) / self.noise_multiplier, 1.0 / self.noise_multiplier
 
-    def _mix(self, outside: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    def _mix(self, log_outside: np.ndarray, inside: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
-            return np.logaddexp(
-                np.log1p(-self.sample_rate) + log_ndtr(outside), np.log(self.sample_rate) + log_ndtr(inside)
-            )
+            return np.logaddexp(np.log1p(-self.sample_rate) + log_outside, np.log(self.sample_rate) + log_ndtr(inside))
 
     def _observation(self, ratio: np.ndarray) -> np.ndarray:
         """The x at which the log likelihood ratio equals ``ratio``."""
