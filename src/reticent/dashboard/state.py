@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -120,10 +120,6 @@ class State:
     def address_of(self, *names: str) -> str:
         """Those values, whether they are the default or not: laid over other settings they change them."""
         return urlencode({name: self.values[name] for name in names})
-
-    def having(self, **changes: str) -> State:
-        """With some values changed."""
-        return replace(self, values={**self.values, **changes})
 
     def pinned(self) -> State | None:
         """Setting A of a comparison, or None where none is pinned."""
