@@ -141,12 +141,7 @@ def mechanism_of(state: State) -> Mechanism:
 
 
 def _one_run(state: State) -> Mechanism:
-    """What one run releases.
-
-    Raises:
-        ParameterError: a field is empty, no number, or out of its domain.
-        ArtifactError: the file says nothing that can be assessed.
-    """
+    """What one run releases."""
     if state["mechanism"] == "ledger":
         return release_of(state["ledger"])
     known = RELEASED[state["mechanism"]]
