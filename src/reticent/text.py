@@ -71,10 +71,9 @@ def nearest(typed: object, names: Iterable[str], cutoff: float = 0.5) -> str | N
     return plain[found[0]] if found else None
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names as people write them: ``a``, ``a and b``, ``a, b and c``; at least one."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Names as people write them: ``a``, ``a and b``, ``a, b and c``; nothing for none."""
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def _joined(name: object) -> str:
