@@ -194,12 +194,15 @@ class Brief:
 
 def as_call(thing: Any) -> str:
     """A dataclass as the call that makes it, without what is the default."""
-    given = [
-        f"{field.name}={as_python(getattr(thing, field.name))}"
-        for field in dataclasses.fields(thing)
-        if field.default is dataclasses.MISSING or getattr(thing, field.name) != field.default
-    ]
-    return f"{type(thing).__name__}({', '.join(given)})"
+    given = ", ".join(f"{name}={as_python(value)}" for name, value in stated(thing).items())
+    return f"{type(thing).__name__}({given})"
+
+
+def stated(thing: Any) -> dict[str, Any]:
+    """The fields of a dataclass that are not at their default."""
+    values = {field: getattr(thing, field.name) for field in dataclasses.fields(thing)}
+    required = dataclasses.MISSING
+    return {field.name: x for field, x in values.items() if field.default is required or x != field.default}
 
 
 def as_python(value: object) -> str:
