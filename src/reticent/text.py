@@ -71,10 +71,9 @@ def nearest(typed: object, names: Iterable[str], cutoff: float = 0.5) -> str | N
     return plain[found[0]] if found else None
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names as people write them: ``a``, ``a and b``, ``a, b and c``; at least one."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Names as people write them: ``a``, ``a and b``, ``a, b and c``; nothing for none."""
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def _joined(name: object) -> str:
@@ -195,12 +194,15 @@ class Brief:
 
 def as_call(thing: Any) -> str:
     """A dataclass as the call that makes it, without what is the default."""
-    given = [
-        f"{field.name}={as_python(getattr(thing, field.name))}"
-        for field in dataclasses.fields(thing)
-        if field.default is dataclasses.MISSING or getattr(thing, field.name) != field.default
-    ]
-    return f"{type(thing).__name__}({', '.join(given)})"
+    given = ", ".join(f"{name}={as_python(value)}" for name, value in stated(thing).items())
+    return f"{type(thing).__name__}({given})"
+
+
+def stated(thing: Any) -> dict[str, Any]:
+    """The fields of a dataclass that are not at their default."""
+    values = {field: getattr(thing, field.name) for field in dataclasses.fields(thing)}
+    required = dataclasses.MISSING
+    return {field.name: x for field, x in values.items() if field.default is required or x != field.default}
 
 
 def as_python(value: object) -> str:

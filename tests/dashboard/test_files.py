@@ -71,6 +71,13 @@ def test_every_file_that_says_what_was_released_can_be_explored(callbacks: Callb
         assert mechanism_of(settings_of(callbacks, content)) == release
 
 
+def test_a_ledger_that_contradicts_itself_is_refused(callbacks: Callbacks) -> None:
+    changed = make_ledger().model_copy(update={"noise_multiplier": 40.0})
+    address, complaint = callbacks.ledger(sent(changed.to_json().encode()), "x.json")
+    assert not isinstance(address, str)
+    assert "contradicts itself" in complaint
+
+
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"kind": "x"}', b'{"schema": "y"}', b"\xff", b"[" * 9999])
 def test_a_file_that_says_nothing_is_one_line(callbacks: Callbacks, content: bytes) -> None:
     address, complaint = callbacks.ledger(sent(content), "\u202ex.json")

@@ -53,7 +53,7 @@ def test_the_address_holds_the_whole_state(values: dict[str, str]) -> None:
 def test_the_default_needs_no_address_and_every_change_is_in_it() -> None:
     assert State.of({}).address() == ""
     for name in DEFAULTS:
-        changed = State.of({}).having(**{name: "17"})
+        changed = State({**DEFAULTS, name: "17"})
         assert f"{name}=17" in changed.address()
 
 
@@ -111,7 +111,7 @@ def test_targets_unknowns_and_relations_become_types() -> None:
     assert target_of(State.of({"goal": "0.2"})) == Advantage(0.2)
     epsilon = State.of({"target": "epsilon", "goal": "2", "place": "1e-6"})
     assert target_of(epsilon) == EpsilonAtDelta(2.0, 1e-6)
-    assert target_of(epsilon.having(place="")) == EpsilonAtDelta(2.0, 1e-5)
+    assert target_of(State({**epsilon.values, "place": ""})) == EpsilonAtDelta(2.0, 1e-5)
     assert unknown_of(State.of({"unknown": "steps"})).name == "steps"
     assert relation_of(State.of({})) is None
     assert relation_of(State.of({"relation": "replace"})) is Neighbouring.REPLACE

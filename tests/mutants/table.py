@@ -450,7 +450,7 @@ MUTANTS = (
     Mutant("form: a bias is overlooked", "reticent/training/model_form.py", 'bias="bias" in named and named["bias"].requires_grad', "bias=False", FORM + "::TestKinds::test_a_bias_of_unknown_weight_has_no_kind"),
     Mutant("form: a bias with normalised gradients is fixed", "reticent/training/model_form.py", "if normalised and not form.bias else", "if normalised else", FORM + "::TestKinds::test_a_bias_is_never_fixed"),
     Mutant("form: a network is taken for a head", "reticent/training/model_form.py", "layer = owners[0] if len(owners) == 1 else None", "layer = owners[-1] if owners else None", FORM + "::TestLayers::test_what_is_in_the_way"),
-    Mutant("form: dropout is not seen", "reticent/training/model_form.py", "return layer.p > 0.0", "return False", FORM + "::TestLayers::test_what_is_in_the_way"),
+    Mutant("form: dropout is not seen", "reticent/training/model_form.py", "(mixes or is_random(layer))", "mixes", FORM + "::TestLayers::test_what_is_in_the_way"),
     Mutant("form: statistics of a batch are not seen", "reticent/training/model_form.py", "return layer.training or not layer.track_running_stats", "return False", FORM + "::TestLayers::test_what_is_in_the_way"),
     Mutant("form: a layer that is used twice in a row", "reticent/training/model_form.py", "known=known and _places(model, layer) == 1", "known=known", FORM + "::TestLayers::test_what_is_written_by_somebody_else_is_not_known"),
     Mutant("form: any loss keeps its sign", "reticent/training/model_form.py", "if hard_labels and form.known and form.last and", "if form.known and", FORM + "::TestKinds::test_a_loss_that_may_turn_the_gradient_round_is_a_head"),

@@ -18,7 +18,6 @@ from reticent.records.run_ledger import RunLedger
 from reticent.training import Settings, fit, load_run, parse_config, train
 from reticent.training.randomness import SystemSource
 from reticent.training.setup import make_settings
-from reticent.training.stages import Stage
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
@@ -77,8 +76,7 @@ def test_the_loop_really_changes_rate_noise_norm_and_divisor() -> None:
     def released(noise: float, later: float) -> tuple[list[np.ndarray], list[int]]:
         model = Huge()
         nn.init.zeros_(model.layer.weight)
-        stage = Stage(at=3, noise_multiplier=later, max_grad_norm=0.25, sample_rate=0.5, divisor=10.0, batch_size=None)
-        settings = Settings(noise, 1.0, 0.1, 100.0, 6, stages=(stage,))
+        settings = Settings(noise, 1.0, 0.1, 100.0, 6, stages=((3, Settings(later, 0.25, 0.5, 10.0, 6)),))
         seen: list[np.ndarray] = []
 
         class Watch:
@@ -191,7 +189,7 @@ def test_a_stage_after_the_end_is_refused() -> None:
 def test_a_target_scales_the_whole_schedule() -> None:
     asked = {"noise_multiplier": None, "target": {"advantage": 0.1}, "schedule": [{"at": 6, "noise_factor": 0.5}]}
     settings = make_settings(parse_config({k: v for k, v in {**PLAIN, **asked}.items() if v is not None}), 400)
-    first, second = settings.noise_multiplier, settings.stages[0].noise_multiplier
+    first, second = settings.noise_multiplier, settings.stages[0][1].noise_multiplier
     assert second == pytest.approx(0.5 * first)
     found = rt.assess(Ledger((DPSGD(first, 0.05, 6), DPSGD(second, 0.05, 6))))[0]
     assert 0.0999 < rt.advantage(found.curve) <= 0.1

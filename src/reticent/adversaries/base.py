@@ -27,7 +27,7 @@ from reticent.proofs import Basis, Claim, Condition, Formula, Proof, Status, cla
 from reticent.proofs.proof import Derived
 from reticent.registry import Parameter, Registry, parameters_of, typed
 from reticent.styles import SPARE, Style
-from reticent.text import Brief, digits, one_of
+from reticent.text import Brief, digits, listed, one_of
 
 if TYPE_CHECKING:
     from reticent.adversaries.witness import Witness
@@ -122,7 +122,7 @@ class Assessment(Brief):
         """What the attacker does not know of this release; completes "does not know ..."."""
         own = [self.adversary.lacks] if self.adversary.lacks else []
         present = {one.key for one in self.conditions}
-        return _listed([*own, *(words for key, words in _HIDDEN.items() if key in present)])
+        return listed([*own, *(words for key, words in _HIDDEN.items() if key in present)], "or")
 
     def vouched(self, statuses: Mapping[str, Status]) -> Assessment:
         """The same with what is known about its conditions, by key; the claim follows."""
@@ -199,11 +199,6 @@ STRENGTH = {
     Claim.EMPIRICAL: "as measured",
 }
 """The words before a number, by claim."""
-
-
-def _listed(words: Sequence[str]) -> str:
-    """As in a sentence: a, b or c."""
-    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def _falls(number: Callable[..., float], *at: float) -> bool:

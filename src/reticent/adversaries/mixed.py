@@ -75,11 +75,6 @@ class Mixed(DirectionUnknown):
     ) -> Assessment:
         """delta_mixed = w delta_relaxed + (1 - w) delta_worst at every epsilon: equal slopes.
 
-        Args:
-            mechanism: what was released.
-            neighbouring: between which data sets.
-            method: any; the answer is that of ``exact``.
-
         Raises:
             UnsupportedError: as for ``WorstCase`` and ``Relaxed``.
         """

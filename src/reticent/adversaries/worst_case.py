@@ -44,11 +44,6 @@ class WorstCase(Adversary):
 
         Of a Poisson-sampled run it is composed when more than its advantage or Bayes security is read.
 
-        Args:
-            mechanism: what was released.
-            neighbouring: between which data sets.
-            method: any; the answer is that of ``exact``.
-
         Raises:
             UnsupportedError: no dominating pair is proven for this sampler and relation.
         """

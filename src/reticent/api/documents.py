@@ -376,11 +376,7 @@ def _opened(what: Any) -> Any:
 
 
 def _named(release: Any, place: int) -> OneRelease:
-    """What was released, what to call it, and the ledger that says so.
-
-    Raises:
-        ArtifactError, ParameterError: it is nothing that was released.
-    """
+    """What was released, what to call it, and the ledger that says so."""
     if isinstance(release, (str, Path)):
         found = release_in(release)
         return OneRelease(str(release), found.mechanism, found.ledger)

@@ -17,6 +17,7 @@ from jinja2 import Environment
 from jinja2.ext import extract_from_ast
 
 from reticent.adversaries import ADVERSARIES
+from reticent.adversaries.relaxed import fixed_length
 from reticent.certificates import answers, facts, numbers, verdicts, words
 from reticent.certificates.catalogue import Message, written
 from reticent.certificates.derive import NOT_ASKED, PRIVATE
@@ -24,7 +25,8 @@ from reticent.certificates.language import DAY
 from reticent.certificates.sentences import HIDDEN_DRAWS, Protected, about, asked_about, known, wanted
 from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.mechanisms.gradients import Obstacle
-from reticent.mechanisms.sampling import EVERY_STEP, MU_NOTE, ONE_STEP
+from reticent.mechanisms.sampling import ALLOCATED_NOTE, EVERY_STEP, FIXED_SIZE_NOTE, MU_NOTE, ONE_STEP, TRUNCATED_NOTE
+from reticent.mechanisms.units import CLIENT_NOTE
 from reticent.proofs import CONDITIONS
 from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_faults import Fault
@@ -181,21 +183,16 @@ _REASONS = (
 )
 _NOTES = (
     *(MU_NOTE.format(where) for where in (EVERY_STEP, ONE_STEP)),
-    "Batches of fixed size: a drawn record takes another one's place, so it moves the sum by up to 2 (BALLE2018); "
-    "sample_rate is the batch size over the data size, the target counted.",
-    "Batches cut at {size}: in a batch that is full without the target, a drawn target takes another one's place and "
-    "moves the sum by up to 2. dataset_size counts the target.",
-    "Random allocation: {steps} steps per epoch. An epoch that was started counts in full, and fewer steps per epoch "
-    "are the safe side where their number was not stated. Data sets that differ by a replaced record, or by several "
-    "records of one person, count as a chain of neighbours.",
+    FIXED_SIZE_NOTE,
+    TRUNCATED_NOTE.format("{size}"),
+    ALLOCATED_NOTE.format("{steps}"),
     "Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that contains "
     "the target: {epochs} counted ({steps} steps, {batches} per epoch). Batch boundaries must not depend on the "
     "target.",
     "Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that contains "
     "the target: {epochs} counted ({steps} steps, {batches} per epoch, as the loader may drop an incomplete batch). "
     "Batch boundaries must not depend on the target.",
-    "Whole clients are protected: what a round adds up are updates of clients, each clipped as one, and sample_rate is "
-    "that of a client. A person with several clients is not covered.",
+    CLIENT_NOTE,
     "Block sampling: the data are cut into {blocks} blocks, without looking at them; step t draws from block t modulo "
     "{modulus}, each record independently, with probability sample_rate.",
     "It is assumed that each record is used in at most {steps} steps, any two of them at least {apart} apart.",
@@ -207,21 +204,7 @@ _NOTES = (
     "releases. The number is an average over directions: a record whose direction can be guessed gets no relief. "
     "Features whose sign or pattern is known to everybody (counts, pixels, categories) can be guessed from.",
     "The form of the model was looked at, and ensures nothing about how gradients react. {obstacle}",
-    "In one dimension the epsilon of showing that the record was used falls by at most log 2 = 0.693.",
-    "The attacker lacks one sign, the same in all steps. The number holds for any number of parameters.",
-    "All records of one person are taken to move the result in one and the same direction, each by the full clip norm. "
-    "The attacker does not know this direction; knowing how one of them moves it is knowing how all do.",
-    "The runs differ in noise or sample rate: the answer is that of one unknown sign, the same in all of them, "
-    "whatever the dimension. It is safe as well where the record moves different runs in different directions, if "
-    "the attacker knows nothing that would change were all of these turned round together.",
-    "The attacker does not know in which direction any single record of the person moves the result, in any step. "
-    "These directions may differ and depend on each other in any way. The number is an average over them. Someone "
-    "who knows one of them is not covered.",
-    "All participations of the record are taken to move the result in one and the same direction.",
-    "Replacement: the attacker knows nothing about the direction of the difference of both records; someone who knows "
-    "one of the two knows a part of it.",
-    "One fixed query: given how far the record moves its answer, every direction is equally likely for this attacker.",
-    "Replacement: the attacker knows the direction of neither record; each is compared with its absence.",
+    *fixed_length.NOTES,
     "No relaxed curve is proven for {release}: the answer is the worst case with its own enclosure, which is always "
     "safe. How much less this attacker reaches is not known.",
     "With probability {share} the attacker does not know the direction; otherwise they are the worst case. They know "

@@ -138,11 +138,7 @@ def train(
 
 
 def _look_first(config: Path | None, data: Path | None, schema: Path | None) -> None:
-    """Refuse what is not there at once: torch takes seconds to load.
-
-    Raises:
-        ArtifactError, DataError: a file cannot be read.
-    """
+    """Refuse what is not there at once: torch takes seconds to load."""
     for path in (config, schema):
         if path is not None:
             read_bytes(path, _LARGEST_TEXT)

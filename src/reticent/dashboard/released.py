@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reticent.errors import ArtifactError, ParameterError
-from reticent.interop.documents import mechanism_from_event_json
-from reticent.interop.opake import is_opake, mechanism_from_opake
+from reticent.errors import ParameterError
+from reticent.interop.documents import release_from
 from reticent.io.strict import loads
 from reticent.mechanisms import Ledger, Mechanism, Selection
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
 from reticent.mechanisms.selection import singles_of
-from reticent.records.any_ledger import ledger_of
 
 MOST_STEPS = 10**9
 """Counts above this are not computed here: they would keep the server busy for minutes."""
@@ -49,21 +47,12 @@ def release_in(document: Any, name: str) -> Mechanism:
     """What a file says was released: a ledger, a certificate, a mechanism as ``risk --json`` shows it, or a DpEvent.
 
     Raises:
-        ArtifactError: it says nothing of the kind.
+        ArtifactError: it says nothing of the kind, or a ledger contradicts itself.
         UnsupportedError: an event has no counterpart here.
     """
-    if not isinstance(document, dict):
-        raise ArtifactError(f"{name}: {_NONE}")
-    if "class_name" in document:
-        return mechanism_from_event_json(document, name)
-    inner = document if "kind" in document else document.get("mechanism")
-    if isinstance(inner, dict):
-        return mechanism_of(inner)
-    if "schema" not in document and is_opake(document):
-        return mechanism_from_opake(document, name)
-    if "schema" not in document:
-        raise ArtifactError(f"{name}: {_NONE}")
-    return ledger_of(document, name).mechanism()
+    inner = document.get("mechanism") if isinstance(document, dict) else None
+    found = release_from(inner if isinstance(inner, dict) else document, name)
+    return found if isinstance(found, Mechanism) else found.mechanism()
 
 
 def in_words(release: Mechanism) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -121,10 +121,6 @@ class State:
         """Those values, whether they are the default or not: laid over other settings they change them."""
         return urlencode({name: self.values[name] for name in names})
 
-    def having(self, **changes: str) -> State:
-        """With some values changed."""
-        return replace(self, values={**self.values, **changes})
-
     def pinned(self) -> State | None:
         """Setting A of a comparison, or None where none is pinned."""
         return State.of_address(self["pinned"]) if self["pinned"] else None
@@ -145,12 +141,7 @@ def mechanism_of(state: State) -> Mechanism:
 
 
 def _one_run(state: State) -> Mechanism:
-    """What one run releases.
-
-    Raises:
-        ParameterError: a field is empty, no number, or out of its domain.
-        ArtifactError: the file says nothing that can be assessed.
-    """
+    """What one run releases."""
     if state["mechanism"] == "ledger":
         return release_of(state["ledger"])
     known = RELEASED[state["mechanism"]]

@@ -6,7 +6,7 @@ import csv
 import io
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -23,7 +23,7 @@ from reticent.dashboard.state import State, adversaries_of, mechanism_of, relati
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Selection
 from reticent.mechanisms.selection import inner_of
-from reticent.text import as_call, as_python
+from reticent.text import as_call, as_python, stated
 
 _Plain = DPSGD | Gaussian | Laplace
 _FILE = "release.json"
@@ -151,12 +151,10 @@ def _answered(state: State, answer: Answer) -> list[Adversary]:
 
 def _names(release: Mechanism) -> list[str]:
     """What a script imports to write the release down."""
-    stated = fields(release)  # type: ignore[arg-type]
-    values = [getattr(release, f.name) for f in stated if getattr(release, f.name) != f.default]
     parts = () if inner_of(release) == (release,) else inner_of(release)
     return [
         type(release).__name__,
-        *[type(value).__name__ for value in values if isinstance(value, Enum)],
+        *[type(value).__name__ for value in stated(release).values() if isinstance(value, Enum)],
         *[name for part in parts for name in _names(part)],
     ]
 
@@ -164,19 +162,16 @@ def _names(release: Mechanism) -> list[str]:
 def _options(release: Mechanism, leave: Sequence[str]) -> list[str]:
     """``--name value`` for what is not the default."""
     words = []
-    for f in fields(release):  # type: ignore[arg-type]
-        value = getattr(release, f.name)
-        if f.name not in leave and (f.default is MISSING or value != f.default):
-            words += [_option(f.name), str(value) if isinstance(value, Enum) else repr(value)]
+    for name, value in stated(release).items():
+        if name not in leave:
+            words += [_option(name), str(value) if isinstance(value, Enum) else repr(value)]
     return words
 
 
 def _who(adversaries: Sequence[Adversary]) -> list[str]:
     words = [word for a in adversaries for word in ("--adversary", a.name)]
     for adversary in adversaries:
-        for f in fields(adversary):  # type: ignore[arg-type]
-            if (value := getattr(adversary, f.name)) != f.default:
-                words += [_option(f.name), repr(value)]
+        words += [word for name, value in stated(adversary).items() for word in (_option(name), repr(value))]
     return words
 
 
@@ -212,8 +207,8 @@ def _runs(release: Mechanism, leave: Sequence[str] = ()) -> list[str]:
     if not isinstance(release, Selection):
         return []
     law = release.runs
-    stated = {name: getattr(law, own) for name, own in OF_RUNS[law.name].items() if name not in leave}
-    return ["--selection", law.name, *[word for name in stated for word in (_option(name), repr(stated[name]))]]
+    given = {name: getattr(law, own) for name, own in OF_RUNS[law.name].items() if name not in leave}
+    return ["--selection", law.name, *[word for name in given for word in (_option(name), repr(given[name]))]]
 
 
 def _imports(release: Mechanism, relation: Neighbouring | None) -> str:

@@ -111,11 +111,7 @@ class Taking:
 
 
 def _text(contents: Any, name: Any) -> tuple[str, str]:
-    """A chosen file as text, and its name.
-
-    Raises:
-        ArtifactError: nothing came, or no text.
-    """
+    """A chosen file as text, and its name."""
     source = opening.source_of(contents, name, None, local=False)
     if source is None:
         raise ArtifactError("no file was chosen")

@@ -142,11 +142,7 @@ def _npz(content: bytes) -> dict[str, Cells]:
 
 
 def _check_size(rows: int, columns: int) -> None:
-    """Before memory is taken.
-
-    Raises:
-        DataError: there are too many of them.
-    """
+    """Before memory is taken."""
     if columns > MOST_COLUMNS or rows * columns > _MOST_CELLS:
         raise DataError(
             f"a table of {rows} records and {columns} columns: at most {_MOST_CELLS} cells and {MOST_COLUMNS} columns "

@@ -22,7 +22,16 @@ def read_release(path: Path) -> Mechanism | AnyLedger:
     Raises:
         ArtifactError, UnsupportedError: as for ``read_statement``; or a ledger contradicts itself.
     """
-    found = read_statement(path)
+    return release_from(strict.load(path, _LARGEST), str(path))
+
+
+def release_from(document: Any, where: str) -> Mechanism | AnyLedger:
+    """What a JSON document says was released; errors call it ``where``.
+
+    Raises:
+        ArtifactError, UnsupportedError: as for ``read_statement``; or a ledger contradicts itself.
+    """
+    found = _statement(document, where)
     if not isinstance(found, Mechanism):
         from reticent.certificates.ledger_rules import refuse_contradictions
 
@@ -37,19 +46,23 @@ def read_statement(path: Path) -> Mechanism | AnyLedger:
         ArtifactError: it is missing, no strict JSON, or none of these.
         UnsupportedError: the event or process has no counterpart, or dp_accounting is not installed.
     """
-    document = strict.load(path, _LARGEST)
-    if isinstance(document, dict) and "class_name" in document:
-        return mechanism_from_event_json(document, str(path))
-    if isinstance(document, dict) and "kind" in document:
-        return mechanism_from_record(document, str(path))
-    if isinstance(document, dict) and "schema" not in document and is_opake(document):
-        return mechanism_from_opake(document, str(path))
-    if not isinstance(document, dict) or "schema" not in document:
-        raise ArtifactError(
-            f"{path}: no ledger (it has no schema), no mechanism (it has no kind), no DpEvent (it has no class_name) "
-            "and no process of opake (it has no type)"
-        )
-    return ledger_of(document, str(path))
+    return _statement(strict.load(path, _LARGEST), str(path))
+
+
+def _statement(document: Any, where: str) -> Mechanism | AnyLedger:
+    stated = document if isinstance(document, dict) else {}
+    if "class_name" in stated:
+        return mechanism_from_event_json(document, where)
+    if "kind" in stated:
+        return mechanism_from_record(document, where)
+    if "schema" in stated:
+        return ledger_of(document, where)
+    if is_opake(stated):
+        return mechanism_from_opake(stated, where)
+    raise ArtifactError(
+        f"{where}: no ledger (it has no schema), no mechanism (it has no kind), no DpEvent (it has no class_name) "
+        "and no process of opake (it has no type)"
+    )
 
 
 def mechanism_from_record(document: dict[str, Any], where: str) -> Mechanism:

@@ -5,8 +5,6 @@ Nothing else in reticent calls this module; docs/theory/curves.md gives the dist
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
@@ -30,21 +28,6 @@ def power_equation_36(alpha: ArrayLike, noncentrality: float, dimension: int) ->
         ParameterError: an argument is outside its domain.
     """
     return ndtr(_shift(noncentrality, dimension) - _upper_quantile(alpha))
-
-
-def power_equation_36_with_skewness(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
-    """``power_equation_36`` with its first-order error: m becomes m [1 + sqrt2 (z - 2m) / (3 sqrt d)].
-
-    Args:
-        alpha: false positive rates in [0, 1], any shape.
-        noncentrality: lam >= 0.
-        dimension: d >= 1.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-    z, m = _upper_quantile(alpha), _shift(noncentrality, dimension)
-    return ndtr(m * (1.0 + np.sqrt(2.0) * (z - 2.0 * m) / (3.0 * np.sqrt(dimension))) - z)
 
 
 def power_equation_35(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
@@ -75,23 +58,6 @@ def power_equation_35_corrected(alpha: ArrayLike, noncentrality: float, dimensio
     """
     z, m = _upper_quantile(alpha), _shift(noncentrality, dimension)
     return ndtr((m - z) / np.sqrt(1.0 + 2.0 * noncentrality / dimension))
-
-
-def noncentrality_of_unweighted_mean(sensitivities: Sequence[float], noises: Sequence[float]) -> float:
-    """Lemma 8 of KAISSIS2023: (sum of sensitivities)^2 / sum of noise variances.
-
-    Optimistic unless all sensitivity / noise^2 are equal (KAISSIS2023:R1); the right value is the sum of
-    sensitivity^2 / noise^2. With (1, 1) and (1, 10) it is .0396, below the 1 of the first release alone.
-
-    Args:
-        sensitivities: of each release, >= 0.
-        noises: standard deviations, > 0, as many.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-    top = sum(_check.non_negative(sensitivities=s) for s in sensitivities)
-    return top**2 / sum(_check.positive(noises=s) ** 2 for s in noises)
 
 
 def _upper_quantile(alpha: ArrayLike) -> np.ndarray:

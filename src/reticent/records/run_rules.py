@@ -29,17 +29,8 @@ _EXACT = 1e-9
 _IMPOSSIBLE = 60.0
 """Batches that a fair draw shows with probability below e^-60 were drawn otherwise."""
 
-_ASKED_AND_DONE = {
-    "noise_multiplier": "noise_multiplier",
-    "max_grad_norm": "max_grad_norm",
-    "sample_rate": "sample_rate",
-    "divisor": "divisor",
-    "sampler": "sampler",
-    "randomness": "randomness",
-    "optimiser": "optimiser",
-    "steps": "planned_steps",
-    "records_per_user": "records_per_user",
-}
+_SAME = (*OF_A_STAGE, "sampler", "randomness", "optimiser", "records_per_user")
+_ASKED_AND_DONE = dict(zip(_SAME, _SAME, strict=True)) | {"steps": "planned_steps"}
 _ONE_LAYER, _CUSTOM = "logistic", "custom"
 _OTHER_MODELS = ("mlp", "convnet", "resnet9")
 _ALWAYS_ASKED = ("max_grad_norm", "sampler", "randomness", "optimiser")

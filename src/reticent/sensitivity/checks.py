@@ -86,7 +86,7 @@ def model_is_fit(model: nn.Module) -> None:
             raise UnsupportedError(
                 f"{layer} has max_norm: it rewrites the rows that a record looks up, outside the noise"
             )
-        if _is_random(module):
+        if is_random(module):
             raise UnsupportedError(
                 f"{layer} is random while it trains, as dropout is: the gradient of a completion is then random, "
                 "and its sensitivity undefined"
@@ -163,9 +163,10 @@ def _foreign_hooks(module: nn.Module) -> list[str]:
     return found
 
 
-def _is_random(module: nn.Module) -> bool:
+def is_random(module: nn.Module) -> bool:
+    """Whether a layer draws random numbers while it trains."""
     if isinstance(module, nn.modules.dropout._DropoutNd):
         return module.p > 0.0
     chance = getattr(module, "dropout", 0.0)
     random = (nn.RReLU, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
-    return isinstance(module, random) or (isinstance(chance, float) and chance > 0.0)
+    return isinstance(module, random) or (isinstance(chance, (int, float)) and chance > 0.0)

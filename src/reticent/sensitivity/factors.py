@@ -126,11 +126,8 @@ class PairedSequence:
 
     def bytes(self) -> int:
         """Of both factors, and of the products over pairs of positions at their peak."""
-        positions = self._a.shape[2]
-        return self._a.nbytes + self._e.nbytes + 8 * self._a.element_size() * self._pairs() * positions**2
-
-    def _pairs(self) -> int:
-        return self._a.shape[0] * self._a.shape[1] ** 2
+        records, n, positions, _ = self._a.shape
+        return self._a.nbytes + self._e.nbytes + 8 * self._a.element_size() * records * n**2 * positions**2
 
 
 def _paired_gram(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -184,14 +181,11 @@ def _convolution(
         numbers = tuple(int(v) for v in setting) if isinstance(setting, tuple) else (int(str(setting)),)
         return (fill, *numbers) if flat else numbers
 
-    x = pad(inputs[:, :, None, :] if flat else inputs, _around(plane(module.padding, 0)))
+    down, across = plane(module.padding, 0)
+    x = pad(inputs[:, :, None, :] if flat else inputs, (across, across, down, down))
     patches = _patches(x, plane(module.kernel_size, 1), plane(module.stride, 1), plane(module.dilation, 1), work)
     errors = (error[:, :, None, :] if flat else error).permute(0, 2, 3, 1).flatten(1, 2)
     return _sequence(patches, errors, records, module.bias is not None, work)
-
-
-def _around(padding: tuple[int, ...]) -> tuple[int, int, int, int]:
-    return padding[1], padding[1], padding[0], padding[0]
 
 
 def _patches(

@@ -221,8 +221,5 @@ def _bare_copy(model: nn.Module, dtype: torch.dtype) -> nn.Module:
 
 
 def _shared_parameters(model: nn.Module) -> set[int]:
-    seen: dict[int, int] = {}
-    for module in model.modules():
-        for p in module.parameters(recurse=False):
-            seen[id(p)] = seen.get(id(p), 0) + 1
+    seen = Counter(id(p) for module in model.modules() for p in module.parameters(recurse=False))
     return {key for key, count in seen.items() if count > 1}

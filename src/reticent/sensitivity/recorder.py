@@ -250,11 +250,7 @@ class AttributeRecorder:
 
 
 def _positions(indices: object, records: int) -> np.ndarray:
-    """Positions of the drawn records as int64.
-
-    Raises:
-        ParameterError: not one distinct position for each record.
-    """
+    """Positions of the drawn records as int64."""
     found = np.asarray(indices)
     if found.shape != (records,) or (found.dtype.kind not in "iu" and records):
         allowed = f"{records} whole numbers, one per drawn record"

@@ -110,11 +110,7 @@ def parse(document: object, kind: str, where: str) -> Envelope:
 
 
 def _decoded(text: str) -> bytes:
-    """Base 64 in its one spelling.
-
-    Raises:
-        ArtifactError: it is none.
-    """
+    """Base 64 in its one spelling."""
     try:
         found = base64.b64decode(text, validate=True)
     except binascii.Error:

@@ -31,7 +31,7 @@ from reticent.training.model_form import head_of
 from reticent.training.models import check_private_model
 from reticent.training.optimiser import PrivateOptimizer
 from reticent.training.randomness import Source
-from reticent.training.stages import Stage, StageLog, batches_of
+from reticent.training.stages import StageLog, batches_of
 
 Progress = Callable[[int, int], None]
 
@@ -49,7 +49,7 @@ class Settings:
         sampler: how batches are drawn.
         batch_size: size of a batch, for samplers other than Poisson.
         physical_batch_size: most records in one forward and backward pass.
-        stages: what changes later in the run.
+        stages: what changes later in the run: first steps, from 0, with the settings that hold from there on.
         augmentation: views of each record, whose mean gradient is clipped.
         normalise: bring every gradient to the clip norm, not only those that are longer.
     """
@@ -62,7 +62,7 @@ class Settings:
     sampler: Sampler = Sampler.POISSON
     batch_size: int | None = None
     physical_batch_size: int = 1024
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[tuple[int, Settings], ...] = ()
     augmentation: Augmentation | None = None
     normalise: bool = False
 
@@ -73,6 +73,8 @@ class Settings:
         _check.positive(divisor=self.divisor)
         _check.count(steps=self.steps)
         _check.count(physical_batch_size=self.physical_batch_size)
+        for at, _ in self.stages:
+            _check.count(at=at)
 
     def context(
         self,
@@ -214,7 +216,7 @@ class _Loop:
         self.batch_sizes: list[int] = []
         self.clipped: list[int] = []
         self.ran = StageLog()
-        self.stages = {stage.at: stage for stage in settings.stages}
+        self.stages = dict(settings.stages)
         self.linear: LinearModel | None = None
         if settings.augmentation is None:
             with _undisturbed(model):
@@ -253,7 +255,7 @@ class _Loop:
         stage = self.stages.get(index)
         if stage is None:
             return
-        self.settings = stage.of(self.settings)
+        self.settings = stage
         self.optimizer.noise_multiplier = stage.noise_multiplier
         self.optimizer.max_grad_norm = stage.max_grad_norm
         self.optimizer.expected_batch_size = stage.divisor

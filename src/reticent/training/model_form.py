@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
-from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.instancenorm import _InstanceNorm
 
 from reticent.data import ColumnKind, Dataset
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
+from reticent.sensitivity.checks import is_random
 from reticent.training.config import Clipping, TrainConfig
 
 if TYPE_CHECKING:
@@ -159,13 +159,8 @@ def _changes_by_itself(layer: nn.Module) -> bool:
         return True
     if isinstance(layer, _BatchNorm):
         return layer.training or not layer.track_running_stats
-    if not layer.training:
-        return False
-    if isinstance(layer, _DropoutNd):
-        return layer.p > 0.0
-    if isinstance(layer, (nn.RNNBase, nn.MultiheadAttention)):
-        return layer.dropout > 0.0
-    return isinstance(layer, nn.RReLU) or (isinstance(layer, _InstanceNorm) and layer.track_running_stats)
+    mixes = isinstance(layer, _InstanceNorm) and layer.track_running_stats
+    return layer.training and (mixes or is_random(layer))
 
 
 def _as_written(layer: nn.Module) -> bool:

@@ -186,12 +186,7 @@ def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple
 
 
 def _refuse_seen_steps(config: TrainConfig, dataset: Dataset, settings: Settings, unseen: bool) -> None:
-    """What ``final_model`` cannot promise ends here, before anything is trained.
-
-    Raises:
-        UnsupportedError: several classes, or somebody else sees the steps.
-        ParameterError: steps are too long to contract.
-    """
+    """What ``final_model`` cannot promise ends here, before anything is trained."""
     if dataset.classes != 2:
         raise UnsupportedError(
             f"final_model: two labels, not {dataset.classes}: clipped gradients of softmax over three or more classes "

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reticent import _check
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism
 from reticent.records.run_parts import OF_A_STAGE, StageRecord
@@ -21,48 +20,13 @@ if TYPE_CHECKING:
     from reticent.training.loop import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Settings that hold from one step on, instead of those before.
-
-    Attributes:
-        at: number of the first step, from 0.
-        noise_multiplier, max_grad_norm, sample_rate, divisor, batch_size: as in ``Settings``.
-    """
-
-    at: int
-    noise_multiplier: float
-    max_grad_norm: float
-    sample_rate: float
-    divisor: float
-    batch_size: int | None
-
-    def __post_init__(self) -> None:
-        _check.count(at=self.at)
-        _check.non_negative(noise_multiplier=self.noise_multiplier)
-        _check.positive(max_grad_norm=self.max_grad_norm)
-        _check.positive(divisor=self.divisor)
-        _check.rate(sample_rate=self.sample_rate)
-
-    def of(self, settings: Settings) -> Settings:
-        """``settings`` as they are in this stage."""
-        return replace(
-            settings,
-            noise_multiplier=self.noise_multiplier,
-            max_grad_norm=self.max_grad_norm,
-            sample_rate=self.sample_rate,
-            divisor=self.divisor,
-            batch_size=self.batch_size,
-        )
-
-
 def staged(config: TrainConfig, settings: Settings, dataset_size: int) -> Settings:
     """``settings`` with the stages of the configuration, each with what it does not change from the one before.
 
     Raises:
         ParameterError: a stage begins after the last step, or its batch is larger than the data.
     """
-    stages: list[Stage] = []
+    stages: list[tuple[int, Settings]] = []
     now, base = settings, settings.noise_multiplier
     for asked in config.schedule:
         if asked.at >= settings.steps:
@@ -76,16 +40,15 @@ def staged(config: TrainConfig, settings: Settings, dataset_size: int) -> Settin
                 raise ParameterError("schedule.batch_size", batch, f"at most the {dataset_size} training records")
             rate = batch / dataset_size
         rate = now.sample_rate if rate is None else rate
-        stage = Stage(
-            asked.at,
-            now.noise_multiplier if noise is None else noise,
-            now.max_grad_norm if asked.max_grad_norm is None else asked.max_grad_norm,
-            rate,
-            config.divisor if config.divisor is not None else rate * dataset_size,
-            now.batch_size if batch is None else batch,
+        now = replace(
+            now,
+            noise_multiplier=now.noise_multiplier if noise is None else noise,
+            max_grad_norm=now.max_grad_norm if asked.max_grad_norm is None else asked.max_grad_norm,
+            sample_rate=rate,
+            divisor=config.divisor if config.divisor is not None else rate * dataset_size,
+            batch_size=now.batch_size if batch is None else batch,
         )
-        stages.append(stage)
-        now = stage.of(settings)
+        stages.append((asked.at, now))
     return replace(settings, stages=tuple(stages))
 
 
@@ -95,7 +58,7 @@ def batches_of(settings: Settings, source: Source, dataset_size: int) -> Iterato
     def drawn(now: Settings) -> Iterator[np.ndarray]:
         return draw_batches(now.sampler, source, dataset_size, now.sample_rate, now.batch_size)
 
-    parts = [(0, settings), *((stage.at, stage.of(settings)) for stage in settings.stages)]
+    parts = [(0, settings), *settings.stages]
     if all((s.sample_rate, s.batch_size) == (settings.sample_rate, settings.batch_size) for _, s in parts):
         return drawn(settings)
     lengths = [later - first for (first, _), (later, _) in pairwise(parts)]
@@ -105,7 +68,7 @@ def batches_of(settings: Settings, source: Source, dataset_size: int) -> Iterato
 
 def release_of(settings: Settings, batches_per_epoch: int | None, records_per_user: int | None = None) -> Mechanism:
     """What the run would release as it is planned; one mechanism where its steps are equal or fill epochs."""
-    starts = [(0, settings), *((stage.at, stage.of(settings)) for stage in settings.stages)]
+    starts = [(0, settings), *settings.stages]
     ends = [at for at, _ in starts[1:]] + [settings.steps]
     parts = tuple(
         DPSGD(

@@ -124,11 +124,6 @@ class Relaxed(DirectionUnknown):
     ) -> Assessment:
         """The maximin curve over a common unknown direction, or the worst case where none is proven.
 
-        Args:
-            mechanism: what was released.
-            neighbouring: between which data sets.
-            method: any; the answer is that of ``exact``.
-
         Raises:
             ParameterError: ``dimension`` exceeds the number of released coordinates or trained parameters.
             UnsupportedError: ``directions`` for anything but Poisson-sampled DP-SGD with noise, or for replacement.

@@ -43,6 +43,8 @@ _ONE_QUERY = (
     "One fixed query: given how far the record moves its answer, every direction is equally likely for this attacker."
 )
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
+NOTES = (_LOG_2, _SUBSAMPLED, _TOGETHER, _DIFFERENT, _APART, _SAME_DIRECTION, _DIFFERENCE, _ONE_QUERY, _NEITHER)
+"""What may be said about a number."""
 _GLRT = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
 _SIGN = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
 _MOMENTS = (

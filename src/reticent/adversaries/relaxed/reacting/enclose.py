@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from reticent import _check
-from reticent.accountants.compose import certified_advantage, compose
+from reticent.accountants.compose import compose
 from reticent.adversaries.relaxed.dimension import attacks_from_below, second_moment, whole_user
 from reticent.adversaries.relaxed.dimension.chain import chained
 from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
@@ -42,8 +42,7 @@ _FIXED_BATCHES = (
 )
 _OTHER_RELEASES = "Something else than DP-SGD was released as well: its direction may be known."
 _LEAST_LOG = -600.0  # of chi-square
-_FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS = 24, 60, 10  # of the attacks that are tried for the advantage alone
-_LARGE, _FEW_DIMENSIONS = 0.1, 4  # advantage from which, and dimensions up to which, the worst case is asked as well
+_LEVELS, _GROUPS = 25, 15  # of the attacker who sees a constant length
 _SLACK = 1e-9  # relative, of chi-square
 _TANGENTS, _GONE = 2000, 40.0  # of a smooth worst case, from 0 to where -log of delta is so large
 _SMOOTH = np.append(0.0, np.geomspace(1e-6, 60.0, 300))  # thresholds of a curve that an attack attains exactly
@@ -98,33 +97,6 @@ def reacting_in(
     return Enclosure.checked(curve, below, worst.notes)
 
 
-def reacting_advantage(
-    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
-) -> tuple[float, float]:
-    """(lower, upper) around the advantage alone, in milliseconds; the upper end may be above that of ``reacting_in``.
-
-    The worst case is asked where it may be the smaller one: large advantages and few dimensions.
-
-    Args:
-        release, dimension, kind, known_share, hard_labels: as for ``reacting_in``.
-
-    Raises:
-        ParameterError, UnsupportedError: as for ``reacting_in``.
-    """
-    case = _case(release, dimension, kind, known_share, hard_labels)
-    if isinstance(case, str):
-        return 0.0, float(compose(release, Neighbouring.ADD_REMOVE).pessimistic.delta(0.0))
-    with np.errstate(all="ignore"):
-        at = np.zeros(1)
-        logs = [second_moment.log_deltas({2.0: case.log_chi_square()}, at)[0][0]]
-        logs.append(reacting_information.log_deltas(case.nats(), at)[0][0])
-        upper = min([1.0, *(math.exp(min(log, 0.0)) for log in logs if not math.isnan(log))])
-        lower = case.advantage_reached()
-    if upper > _LARGE or dimension <= _FEW_DIMENSIONS:
-        upper = min(upper, _worst_advantage(release))
-    return min(lower, upper), upper
-
-
 @lru_cache(maxsize=64)
 def reacting_replace(
     release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
@@ -152,14 +124,6 @@ def _followed(worst: TradeOff) -> list[TradeOff]:
     last = seen[min(int(np.searchsorted(-worst.log_delta(seen), _GONE)), len(seen) - 1)]
     thresholds = np.linspace(0.0, last, _TANGENTS)
     return [worst, symmetric_above(thresholds, worst.log_delta(thresholds))]
-
-
-def _worst_advantage(release: Release) -> float:
-    """Of the worst case, by its own certificate where there is one."""
-    if isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.records == 1:
-        noise, rate, steps = release.noise_multiplier, release.sample_rate, release.steps
-        return certified_advantage(noise, rate, steps, Neighbouring.ADD_REMOVE)[1]
-    return float(compose(release, Neighbouring.ADD_REMOVE).pessimistic.delta(0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,26 +163,19 @@ class _Case:
         curves = [polygon_through(rates) for rates in self._attacks()]
         return hull([turned for curve in curves for turned in (curve, curve.reversed)])
 
-    def advantage_reached(self) -> float:
-        """The advantage of a few attacks."""
-        if not self._tried:
-            return 0.0
-        few = self._attacks(_FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS)
-        return max(0.0, *(float(np.nanmax(np.exp(rates.tpr) - np.exp(rates.fpr))) for rates in few))
-
     @property
     def _tried(self) -> bool:
         (part, *others) = self.parts
         usual = _LEAST_NOISE <= part.noise <= _MOST_NOISE and part.count <= _LONGEST
         return self.attained and not others and usual
 
-    def _attacks(self, levels: int = 100, cells: int = 300, groups: int = 15) -> list[LogErrors]:
+    def _attacks(self) -> list[LogErrors]:
         """Of a reaction to frozen weights, and of an attacker who sees a constant length."""
         (part,), d = self.parts, self.setting.dimension
         run, signed = (part.noise, part.rate, part.count, d), not self.setting.agrees
-        reacting = frozen.error_rates(*run, part.records, signed=signed, levels=levels, cells=cells)
+        reacting = frozen.error_rates(*run, part.records, signed=signed)
         if part.rate < 1.0:
-            constant = _log_errors(*attacks_from_below.error_rates(*run, levels // 4, groups, part.records))
+            constant = _log_errors(*attacks_from_below.error_rates(*run, _LEVELS, _GROUPS, part.records))
         else:
             strength = part.count * (part.records / part.noise) ** 2
             constant = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)

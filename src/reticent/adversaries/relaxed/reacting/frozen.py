@@ -23,15 +23,7 @@ _ROUNDING = 1e-10  # of every mass
 
 
 def error_rates(
-    noise: float,
-    rate: float,
-    steps: int,
-    dimension: int,
-    records: int = 1,
-    *,
-    signed: bool = False,
-    levels: int = _LEVELS,
-    cells: int = _CELLS,
+    noise: float, rate: float, steps: int, dimension: int, records: int, *, signed: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """(false positive rates, lower bounds on the power) of threshold tests on the sum.
 
@@ -42,16 +34,14 @@ def error_rates(
         dimension: of the space in which the direction is unknown, >= 1.
         records: of the person, each drawn independently, all in one direction.
         signed: whether the record may push against its direction, too.
-        levels: how many thresholds.
-        cells: of a.
     """
     counts, mass = _counts(rate, steps * records)
-    ends, inside = _overlaps(dimension, cells)
+    ends, inside = _overlaps(dimension)
     shifts = np.multiply.outer(ends, counts).ravel() / (noise * math.sqrt(steps))
     weights = np.multiply.outer(inside if signed else 0.5 * inside, mass).ravel()
     largest = float(np.max(shifts))
-    beyond = np.linspace(1.0, min(largest, _MOST) + _MOST, levels // 2)
-    thresholds = np.append(np.linspace(-1.0, 1.0, levels // 2), beyond)
+    beyond = np.linspace(1.0, min(largest, _MOST) + _MOST, _LEVELS // 2)
+    thresholds = np.append(np.linspace(-1.0, 1.0, _LEVELS // 2), beyond)
     fpr = ndtr(-thresholds)
     gained = (ndtr(shifts - thresholds[:, None]) - fpr[:, None]) @ weights
     return fpr, np.minimum(fpr + gained * (1.0 - _ROUNDING), 1.0)
@@ -65,11 +55,11 @@ def _counts(rate: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
     return law.low.astype(float), np.exp(law.log_least)
 
 
-def _overlaps(dimension: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
+def _overlaps(dimension: int) -> tuple[np.ndarray, np.ndarray]:
     """Lower ends of cells of |<u, e>|, and lower bounds on their probabilities."""
     if dimension == 1:
         return np.ones(1), np.ones(1)
-    edges = np.append(np.linspace(0.0, min(_WIDTH / math.sqrt(dimension), 1.0), cells + 1), 1.0)
+    edges = np.append(np.linspace(0.0, min(_WIDTH / math.sqrt(dimension), 1.0), _CELLS + 1), 1.0)
     power = 0.5 * (dimension - 1.0)
     cdf, sf = betainc(0.5, power, edges**2), betaincc(0.5, power, edges**2)
     return edges[:-1], np.maximum(cell_masses(cdf, sf), 0.0) * (1.0 - _ROUNDING)
