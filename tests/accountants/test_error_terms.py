@@ -165,7 +165,7 @@ def test_nodes_left_out_are_paid_for(antipodal):
     found = law.transform(0.5, t)
     off = np.abs(found.excess - truth)
     assert np.all(off <= found.error)
-    outside = 4.0 * law.left_out(0.5) + 1.5 * (law.left_out(0.0) + law.left_out(1.0))
+    outside = law.left_out([0.5, 0.0, 1.0]) @ [4.0, 1.5, 1.5]
     assert off[0] > found.error[0] - outside  # the rule and rounding do not cover it
 
 

@@ -29,6 +29,7 @@ _LOSSES = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
 _THRESHOLDS = np.concatenate([[0.0], np.geomspace(1e-9, 1e8, 1350)])
 _EXPONENTS = np.geomspace(1e-3, 1e9, 145)  # beyond 1, or below 0
 _SHARES = np.concatenate([np.geomspace(1e-4, 0.4, 20), [0.5], 1.0 - np.geomspace(0.4, 1e-4, 20)])  # between 0 and 1
+_LARGEST_EXPONENT = 709.78  # e to its power is a number
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's masses
 _ULPS = 1e-12  # relative rounding of sums of terms of one sign, on grids of fewer than 9,000 cells
 _LOGS = 1e-9  # of sums over steps of logarithms that matter: below 1e3 in size, of up to 10,000 kinds
@@ -158,15 +159,19 @@ class _Grid:
         return cls(cells, mass, p_below, q_below, q_above)
 
     def log_moments(self, exponents: np.ndarray) -> np.ndarray:
-        """Upper bounds on log E_P e^(cL) within the grid, for c > 1 or c < 0.
+        """Upper bounds on log E_P e^(cL) within the grid, for c > 1 or c < 0; infinite where e^(cL) overflows.
 
         E_P (e^L - 1) is 0 but for what lies outside, so c times it is taken away: all terms are positive
         then, and small losses keep their digits.
         """
-        terms = np.expm1(np.multiply.outer(exponents, self.cells.grid))
-        terms -= np.multiply.outer(exponents, np.expm1(self.cells.grid))
+        grid, logs = self.cells.grid, np.full(len(exponents), np.inf)
+        fits = np.maximum(exponents * grid[0], exponents * grid[-1]) < _LARGEST_EXPONENT
+        exponents = exponents[fits]
+        terms = np.expm1(np.multiply.outer(exponents, grid))
+        terms -= np.multiply.outer(exponents, np.expm1(grid))
         outside = np.where(exponents > 0.0, self.p_below, self.q_above) + _STEP_ERROR
-        return np.log1p(terms @ self.connected * (1.0 + _ULPS) + (1.0 + np.abs(exponents)) * outside)
+        logs[fits] = np.log1p(terms @ self.connected * (1.0 + _ULPS) + (1.0 + np.abs(exponents)) * outside)
+        return logs
 
     def log_labelled(self) -> np.ndarray:
         """Upper bounds on log E_P e^(cL) within the grid, for c in ``_SHARES``: sums of p^(1-c) q^c (Jensen)."""

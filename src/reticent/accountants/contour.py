@@ -22,7 +22,7 @@ import numpy as np
 
 from reticent.curves._logs import OVERFLOW
 from reticent.errors import NumericalError
-from reticent.pairs.gaussian_mixture import Numbers
+from reticent.pairs.columns import Numbers
 from reticent.pairs.transforms import Law
 
 _EPS = 2.0**-52

@@ -17,7 +17,7 @@ from reticent.accountants.contour import Laws, Moments, chernoff_moments
 from reticent.accountants.cut_moments import SampledStep, cut_moments
 from reticent.accountants.grouped import MANY
 from reticent.errors import NumericalError
-from reticent.pairs.gaussian_mixture import Numbers
+from reticent.pairs.columns import Numbers
 from reticent.pairs.sampled_gaussian import SampledGaussian
 from reticent.pairs.strips import argument_reach, strips
 from reticent.pairs.transforms import Law, PlainGaussian

@@ -131,6 +131,7 @@ class SpectralComposition:
         It does not depend on what was asked before. Beyond the contours delta is at most what it is at their end; None
         before ``polygons`` was called.
         """
+        threshold = float(threshold)  # phases are made from its bytes
         contour, inner = self._serves(threshold), threshold
         if contour is None:
             ends = [(edge, one) for low, high, one in self._serving for edge in (low, high)]

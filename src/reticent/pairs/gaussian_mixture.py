@@ -11,14 +11,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from reticent.curves._binomial import log_masses
-
-Numbers = Any
-"""A number; or a column of them, one for each of several laws."""
+from reticent.pairs.columns import Numbers
 
 HALF_LOG_TWO_PI = 0.9189385332046727
 _OVERFLOW = 700.0  # exponent beyond which e^y is not taken

@@ -52,10 +52,7 @@ class LossCells:
             least = least + _lower((1.0 - c) * self._mirrored)
             loss, steepest = loss - self._mirrored, steepest + self._posterior(-self.x)[..., :-1]
         density = np.exp(least + (2.0 * np.log(self.pair.noise_multiplier) - log_norm)) / steepest
-        place, top = np.arange(density.shape[-1]), density.argmax(axis=-1)[..., None]
-        before, after = np.where(place <= top, density, np.inf), np.where(place >= top, density, np.inf)
-        left = np.minimum.accumulate(before[..., ::-1], axis=-1)[..., ::-1]
-        minorant = np.minimum(left, np.minimum.accumulate(after, axis=-1))
+        minorant = _unimodal(density)
         order, widths = np.argsort(-minorant, axis=-1, kind="stable"), loss[..., 1:] - loss[..., :-1]
         one = order.ndim == 1
         heights = minorant[order] if one else np.take_along_axis(minorant, order, axis=-1)
@@ -83,6 +80,19 @@ class LayeredDecay:
         widths, weights = self.widths[..., None, :], self.weights[..., None]
         lost = [np.matmul(1.0 - sinc_envelope(0.5 * t[:, None] * widths), weights)[..., 0] for t in parts]
         return np.log1p(-np.minimum(np.concatenate(lost, axis=-1), 1.0 - 1e-12) * (1.0 - 1e-9))
+
+
+def _unimodal(density: np.ndarray) -> np.ndarray:
+    """The largest function below that rises and then falls, along the last axis."""
+    top = density.argmax(axis=-1)
+    if density.ndim == 1:
+        left = np.minimum.accumulate(density[top::-1])[::-1]
+        return np.concatenate([left, np.minimum.accumulate(density[top + 1 :])])
+    place = np.arange(density.shape[-1])
+    before = np.where(place <= top[..., None], density, np.inf)[..., ::-1]
+    after = np.where(place >= top[..., None], density, np.inf)
+    rising = np.minimum.accumulate(before, axis=-1)[..., ::-1]
+    return np.minimum(rising, np.minimum.accumulate(after, axis=-1))
 
 
 def sinc_envelope(y: np.ndarray) -> np.ndarray:

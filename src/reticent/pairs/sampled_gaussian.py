@@ -16,10 +16,11 @@ import numpy as np
 
 from reticent.curves._sums import roundings, weighted
 from reticent.errors import NumericalError
-from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, GaussianMixture, Nodes, Numbers
+from reticent.pairs.columns import Numbers, against_rows, any_of, functions, joined
+from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, GaussianMixture, Nodes
 from reticent.pairs.line_decay import Closer, Each, LineDecay
 from reticent.pairs.loss_cells import LossCells, chunks
-from reticent.pairs.sampled_tails import left_tail, right_tail
+from reticent.pairs.sampled_tails import mass_outside, right_tail
 from reticent.pairs.strips import argument, odds_at, strips
 from reticent.pairs.transforms import Decay, Transform, turned
 
@@ -98,7 +99,11 @@ class SampledGaussian:
     @cached_property
     def angles(self) -> np.ndarray:
         """The strips on which the rule's error is bounded, along the first axis."""
-        return strips(self.noise_multiplier, self.digits + np.log(self.count))
+        return strips(self.noise_multiplier, self.digits + self._log_count)
+
+    @cached_property
+    def _log_count(self) -> Numbers:
+        return functions(self.count).log(self.count)
 
     @property
     def _several(self) -> bool:
@@ -107,26 +112,25 @@ class SampledGaussian:
     @cached_property
     def _span(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Distance of the nodes, and the first and the last, in units of it."""
-        s, tail = self.noise_multiplier, -(self.digits + 1.75 + np.log(self.count))
-        z = np.sqrt(-2.0 * tail)
+        s, tail = self.noise_multiplier, -(self.digits + 1.75 + self._log_count)
+        z = (-2.0 * tail) ** 0.5
         high, furthest = 1.0 + z * s, max(self.largest, 1.0) + z * s
-        if np.any(furthest > 1e4 * s):
+        if any_of(furthest > 1e4 * s):
             raise NumericalError("characteristic function: an exponent is out of reach of the nodes")
-        step = np.maximum(s, (furthest - high) / _PLACES_AHEAD)
-        ahead = high + step * np.arange(_PLACES_AHEAD + 1)
-        enough = (ahead >= furthest) | (right_tail(self.pair, self.largest, ahead) <= tail)
-        high = high + step * np.argmax(enough, axis=-1, keepdims=self._several)
+        step = functions(s).most(s, (furthest - high) / _PLACES_AHEAD)
+        while any_of(short := (high < furthest) & (right_tail(self.pair, self.largest, high) > tail)):
+            high = high + step * short
         low = -high if self.antipodal else -z * s
         # The rule's error is about exp(reach + (angle s)^2/2 - 2 pi angle s^2/dx).
         angle = self.angles[-1] if self.angle is None else self.angle
-        exponent = self.digits + np.log(self.count) + self.reach + 0.5 * (angle * s) ** 2
+        exponent = self.digits + self._log_count + self.reach + 0.5 * (angle * s) ** 2
         dx = np.minimum(2.0 * math.pi * angle * s**2 / exponent, 0.55 * s)
         return dx, np.floor(low / dx), np.ceil(high / dx)
 
     @cached_property
     def nodes(self) -> Nodes:
         dx, first, last = self._span
-        most = int(np.max(last - first))
+        most = int((last - first).max())
         if most > _MAX_NODES:
             raise NumericalError(f"characteristic function: {most} nodes would be needed")
         x: np.ndarray = (first + np.arange(most + 1)).astype(np.longdouble if self.extended else np.float64)
@@ -146,10 +150,11 @@ class SampledGaussian:
             start = end
         return blocks
 
-    def _end(self, last: bool) -> np.ndarray:
-        """The first node, or the last."""
-        ends = self.nodes.x[..., -1 if last else 0].astype(float)
-        return ends[:, None] if self._several else ends
+    @cached_property
+    def _ends(self) -> tuple[Numbers, Numbers]:
+        """The first node, and the last."""
+        x = self.nodes.x
+        return (x[:, :1].astype(float), x[:, -1:].astype(float)) if self._several else (float(x[0]), float(x[-1]))
 
     @cached_property
     def _growth(self) -> np.ndarray:
@@ -179,7 +184,7 @@ class SampledGaussian:
         """Moments of all ``exponents`` in few array calls; 0 and 1 are added for the identities E_P 1 = E_P e^L = 1."""
         grid = self.nodes
         powers = np.concatenate([exponents, [0.0, 1.0]])
-        outside = self.left_out(powers)
+        outside = self.left_out(powers.tolist())
         cells = np.exp(np.minimum(self._cells(powers), 700.0)).sum(axis=-1)
         factors = self.log_strip_factor(powers, self.angles if self._several else self.angles[:, None]).min(axis=0)
         rule = np.exp(np.minimum(factors, 700.0)) * (cells + 2.0 * outside)
@@ -277,14 +282,15 @@ class SampledGaussian:
         no_matter = _NO_MATTER * math.exp(-self.digits) / self.count
         for angle in self._tried():
             growth = marks[open_from:, None] * self.arguments(angle)[..., None, :] + cells[..., None, :]
-            sums = _exp(growth + _column(self.log_strip_factor(c, angle))).sum(axis=-1)
+            sums = _exp(growth + against_rows(self.log_strip_factor(c, angle))).sum(axis=-1)
             if self.angle is None and not np.all(sums[..., -1:] < no_matter):
                 sums = np.fmin(sums, self._cut_rule(c, angle, growth, cells))
             best[..., open_from:] = np.fmin(best[..., open_from:], np.where(sums > _OVERFLOWN, np.inf, sums))
-            known = np.atleast_2d(best < no_matter).all(axis=0)  # for every kind
-            open_from = int(np.count_nonzero(np.cumprod(known)))
-            if open_from == len(marks):
+            known = best < no_matter
+            known = known.all(axis=0) if self._several else known
+            if known.all():
                 break
+            open_from = int(known.argmin())
         found: np.ndarray = best[..., np.searchsorted(marks, frequencies)]
         return found
 
@@ -304,7 +310,7 @@ class SampledGaussian:
         """
         first, end = 0 if self.antipodal else 1, -1 - len(_FAR)
         growth, cells, near = growth[..., first:end], cells[..., first:end], growth[..., :first]
-        strip, side = _column(self.log_strip_factor(c, angle)), _column(self._log_side_factor(c, angle))
+        strip, side = against_rows(self.log_strip_factor(c, angle)), against_rows(self._log_side_factor(c, angle))
         along, side = _exp(growth + strip), _exp(growth + side)
         mass, top = 2.0 * np.exp(cells)[..., None, :], int(cells.argmax(axis=-1).min())  # any place serves as the top
         right = np.cumsum(along[..., top:], axis=-1) + side[..., top:] + _from_end(mass[..., top:])
@@ -342,27 +348,28 @@ class SampledGaussian:
 
         Both tails of the antipodal pair count with the right one's pieces, as it is symmetric.
         """
-        outer, both = np.log(np.maximum(self.left_out(c), 1e-300)), math.log(2.0) if self.antipodal else 0.0
-        far = right_tail(self.pair, c, self._end(last=True) + self.noise_multiplier * _FAR) + both
+        end, both = self._ends[1], math.log(2.0) if self.antipodal else 0.0
+        outer = np.log(np.maximum(self.left_out([c]), 1e-300))
+        far = [right_tail(self.pair, c, end + k * self.noise_multiplier) + both for k in _FAR]
         near = [] if self.antipodal else [outer]
-        return _joined(*near, self._cells(np.array([c]))[..., 0, :], outer, far)
+        return joined(*near, self._cells(np.array([c]))[..., 0, :], outer, *far)
 
     def arguments(self, angle: Numbers) -> np.ndarray:
         """Bounds on |arg dQ/dP| on the line Im x = angle s^2: left tail, cells, right tail in three pieces.
 
         The argument reaches ``angle`` far out only, so the tail is cut at ``_FAR``.
         """
-        turn = _joined(argument(self._odds, angle), angle)
+        turn = joined(argument(self._odds, angle), angle)
         if not self.antipodal:
             return turn
         back, far = argument(self._mirrored_odds, angle), len(_FAR) + 1
-        return turn[..., 1:] + _joined(back[..., :-1], np.repeat(back[..., -1:], far, axis=-1))
+        return turn[..., 1:] + joined(back[..., :-1], np.repeat(back[..., -1:], far, axis=-1))
 
     @cached_property
     def _odds(self) -> np.ndarray:
         """Odds that the target took part, at the nodes and at ``_FAR``."""
         x, s = self.nodes.x, self.noise_multiplier
-        return odds_at(s, self.rate, _joined(x, x[..., -1:] + s * _FAR))
+        return odds_at(s, self.rate, joined(x, x[..., -1:] + s * _FAR))
 
     @cached_property
     def _mirrored_odds(self) -> np.ndarray:
@@ -380,10 +387,9 @@ class SampledGaussian:
 
     # What lies outside the nodes.
 
-    def left_out(self, c: float | np.ndarray) -> np.ndarray:
+    def left_out(self, exponents: list[float]) -> np.ndarray:
         """Bounds on the sum (and integral) of the integrand outside the nodes."""
-        tails = left_tail(self.pair, c, self._end(last=False)), right_tail(self.pair, c, self._end(last=True))
-        return sum(np.exp(np.minimum(tail, 700.0)) for tail in tails)
+        return joined(*(mass_outside(self.pair, c, *self._ends) for c in exponents))
 
     # Decay.
 
@@ -411,8 +417,8 @@ class SampledGaussian:
             turns[:, :-1] + argument(self._mirrored_odds, angles[:, None])[:, 1:] if self.antipodal else turns[:, :-1]
         )
         growth = 0.5 * (angles * self.noise_multiplier) ** 2 + self._log_negative(c, angles)
-        outside = math.log(max(float(self.left_out(c)), 1e-300))
-        return LineDecay.of(growth - log_norm, self._cells(np.array([c]))[0], turns, outside)
+        left_out = math.log(max(float(self.left_out([c])[0]), 1e-300))
+        return LineDecay.of(growth - log_norm, self._cells(np.array([c]))[0], turns, left_out)
 
 
 def _exp(logs: np.ndarray) -> np.ndarray:
@@ -432,14 +438,5 @@ def _from_end(values: np.ndarray) -> np.ndarray:
 
 def _summed(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Rows times weights over nodes, without a count of roundings."""
-    total: np.ndarray = np.matmul(rows, weights[..., None])[..., 0]
+    total: np.ndarray = rows @ weights if weights.ndim == 1 else np.matmul(rows, weights[..., None])[..., 0]
     return total
-
-
-def _column(value: np.ndarray) -> np.ndarray:
-    """One value for each kind, against frequencies and cells."""
-    return np.asarray(value)[..., None]
-
-
-def _joined(*parts: float | np.ndarray) -> np.ndarray:
-    return np.concatenate([np.atleast_1d(part) for part in parts], axis=-1)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from reticent.pairs.gaussian_mixture import Numbers
+from reticent.pairs.columns import Numbers
 
 _ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
 _FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
