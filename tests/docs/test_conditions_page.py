@@ -7,7 +7,20 @@ import re
 import pytest
 
 from reticent.adversaries import Attribute, Relaxed, WorstCase
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import (
+    DPSGD,
+    FilteredGaussian,
+    Gaussian,
+    Laplace,
+    MatrixMechanism,
+    Mechanism,
+    Neighbouring,
+    OneOf,
+    RandomisedResponse,
+    Sampler,
+    Selection,
+)
+from reticent.pairs import Geometric
 from reticent.proofs import CONDITIONS, Bearing
 from reticent.proofs.references import THEOREMS
 from tests.docs.follow import ROOT
@@ -62,3 +75,26 @@ def test_what_people_see_beside_a_number_is_what_its_theorems_need(who, mechanis
     assert seen <= needed | EVERYWHERE | {"planned-steps"}
     weakening = {key for key in needed if CONDITIONS[key].bearing in (Bearing.DATA, Bearing.ATTACKER)}
     assert weakening - seen <= {"audited-record"}  # of records that a filter measured
+
+
+_OTHERS = (Sampler.TRUNCATED_POISSON, Sampler.ALLOCATED_ONCE)  # needs sizes; draws once where others draw anew
+RELEASES: list[Mechanism] = [
+    *(DPSGD(2.0, 0.1, 5, sampler=one) for one in Sampler if one not in _OTHERS),
+    DPSGD(2.0, 0.1, 5, records_per_user=3),
+    Gaussian(2.0),
+    Laplace(2.0, sample_rate=0.1),
+    RandomisedResponse(0.3),
+    FilteredGaussian(0.5),
+    MatrixMechanism(2.0, 4),
+    MatrixMechanism(2.0, 4, sample_rate=0.1),
+    Selection(Gaussian(2.0), Geometric(4)),
+    OneOf((Gaussian(2.0), Gaussian(3.0)), (1, 1)),
+]
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda x: repr(x)[:50])
+def test_what_the_theorems_of_a_release_need_is_beside_its_numbers(release: Mechanism) -> None:
+    """Blocks, the draw of a setting and the noise under a filter were not."""
+    needed = set().union(*(ROWS[key] for part in release.parts_under(Neighbouring.ADD_REMOVE) for key in part.theorems))
+    of_release = {key for key in needed if CONDITIONS[key].bearing in (Bearing.RELEASE, Bearing.GENERAL)}
+    assert of_release | {"unpredictable-noise"} <= {one.key for one in release.conditions}

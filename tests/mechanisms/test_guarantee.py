@@ -12,7 +12,7 @@ import pytest
 
 from reticent.accountants import compose, mu_limits
 from reticent.errors import ParameterError
-from reticent.mechanisms import Guarantee, Neighbouring, RandomisedResponse
+from reticent.mechanisms import Guarantee, Neighbouring, OneOf, RandomisedResponse
 from reticent.risk import advantage, epsilon_at_delta
 
 ADD = Neighbouring.ADD_REMOVE
@@ -48,15 +48,28 @@ def test_a_small_delta_is_not_rounded_away(delta: float) -> None:
         assert float(found.power(0.0)) == pytest.approx(delta, rel=1e-12, abs=0)
 
 
+def _mu_where_both_errors_are(tail: mpmath.mpf) -> float:
+    """2 Phi^-1(1 - tail), which 1 - 1e-16 has not in its digits."""
+    wanted = mpmath.log(tail)
+    half = mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(-z)) - wanted, (0.1, 12.0), solver="anderson", tol=1e-40)
+    return float(2 * half)
+
+
 @pytest.mark.parametrize("epsilon", [1.0, 25.0, 30.0, 34.0, 35.0, 36.3, 36.7, 40.0])
 def test_mu_of_a_large_epsilon(epsilon: float) -> None:
-    """2 Phi^-1(1 - 1 / (1 + e^epsilon)), which 1 - 1e-16 has not in its digits: mpmath inverts the small tail."""
     with mpmath.workdps(50):
-        tail = -mpmath.log1p(mpmath.exp(mpmath.mpf(epsilon)))
-        half = mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(-z)) - tail, (0.1, 12.0), solver="anderson", tol=1e-40)
-        truth = float(2 * half)
+        truth = _mu_where_both_errors_are(1 / (1 + mpmath.exp(mpmath.mpf(epsilon))))
     for release in (Guarantee(epsilon), RandomisedResponse(1.0 / (1.0 + math.exp(epsilon)))):
         assert mu_limits(release, ADD)[1] == pytest.approx(truth, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("epsilons", [(36.76, 36.44), (31.0, 30.7), (2.0, 1.9)])
+def test_mu_of_one_of_two_large_epsilons(epsilons: tuple[float, float]) -> None:
+    """It is decided where both errors are the mean of those of the two."""
+    with mpmath.workdps(50):
+        truth = _mu_where_both_errors_are(sum(1 / (1 + mpmath.exp(mpmath.mpf(one))) for one in epsilons) / 2)
+    found = mu_limits(OneOf(tuple(map(Guarantee, epsilons)), (1, 1)), ADD)[1]
+    assert truth * (1.0 - 1e-12) <= found <= truth * (1.0 + 1e-4)
 
 
 @pytest.mark.parametrize("fields", [(-1.0, 0.0), (math.nan, 0.0), (1.0, 1.0), (1.0, -0.1), (700.0, 0.0), (1.0, 0.0, 0)])

@@ -66,7 +66,9 @@ class PairedCanaries:
         if not 1 <= _check.count(guesses=guesses) <= len(self):
             raise ParameterError("guesses", guesses, f"at most the {len(self)} pairs")
         lead = np.sort(self.included - self.left_out)
-        first, second = np.random.default_rng(digest(np.abs(lead), np.array([]))).random((2, len(lead)))
+        # Not by their sizes alone: the same places among equal leads would be chosen, however many of them are right.
+        seed = digest(np.sort(self.included), np.sort(self.left_out))
+        first, second = np.random.default_rng(seed).random((2, len(lead)))
         chosen = np.lexsort((first, -np.abs(lead)))[:guesses]
         right = (lead > 0.0) | ((lead == 0.0) & (second < 0.5))
         return GuessCounts(len(self), guesses, int(np.count_nonzero(right[chosen])))

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms.base import Mechanism
+from reticent.mechanisms.base import OF_NOISE, Mechanism
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.ledger import parts_of
 from reticent.pairs import Neighbouring, Part
@@ -63,6 +63,9 @@ class FilteredGaussian(Mechanism):
 
     def _stated(self) -> tuple[str, ...]:
         return ("clipped", "filtered")
+
+    def _unseen(self) -> tuple[str, ...]:
+        return OF_NOISE
 
 
 class GaussianFilter:

@@ -183,8 +183,8 @@ class MatrixMechanism(Mechanism):
         return (pattern, *loose)
 
     def _stated(self) -> tuple[str, ...]:
-        drawn = "poisson-draws" if self.sample_rate < 1.0 else "participation-pattern"
-        return ("clipped", drawn, "planned-steps", "public-divisor")
+        drawn = ("poisson-draws",) if self.sample_rate < 1.0 else ()
+        return ("clipped", *drawn, "participation-pattern", "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
         return ("hidden-draws", "start-weights") if self.sample_rate < 1.0 else ("start-weights",)

@@ -13,7 +13,7 @@ from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.ledger import parts_of
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring, Part
-from reticent.proofs import Condition
+from reticent.proofs import Condition, Status, condition
 
 _MOST = 64
 
@@ -85,8 +85,9 @@ class OneOf(Mechanism):
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Those of all settings, each once."""
-        return tuple(dict.fromkeys(found for one in self.settings for found in one.conditions))
+        """Those of all settings, each once, and that chance drew the setting."""
+        each = dict.fromkeys(found for one in self.settings for found in one.conditions)
+        return (*each, condition("drawn-setting", Status.DECLARED))
 
     def _repr_html_(self) -> str:
         return "".join(one._repr_html_() for one in self.settings)

@@ -163,6 +163,10 @@ CONDITIONS: Mapping[str, Kind] = {
         "At most the stated share of each gradient's squared length lies in a bias, whose direction everybody knows.",
         Bearing.DATA,
     ),
+    "drawn-setting": Kind(
+        "Which setting of the list ran was drawn by chance before the run, whatever is in these records.",
+        Bearing.RELEASE,
+    ),
     "independent-runs": Kind(
         "Every run drew its settings from the same list by itself, without a look at the others, and how many runs "
         "there are was drawn from the stated law before the first.",

@@ -28,6 +28,7 @@ REMEDIES: Mapping[str, str] = {
     "records-per-person": "Count each person's records; keep one each, or state the largest number.",
     "one-direction": "State --gradients one-direction for linear models with one output only.",
     "linear-head": "Train a last linear layer only, on features that stay the same.",
+    "drawn-setting": "Draw the setting from the list before the run; or state the most revealing setting alone.",
     "independent-runs": "Draw the number of runs first, then each setting from one list, whatever came before.",
     "hidden-runs": "Publish no log, no progress, no times and no folder of the other runs.",
     "best-only": "Keep the best run only; reticent train with a section selection writes nothing of the others.",

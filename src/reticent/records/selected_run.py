@@ -95,6 +95,7 @@ def vouched_by_selection(record: SelectionRecord) -> dict[str, Status]:
     """What the loop of ``reticent train`` establishes of a selection: whether anybody looked on, no ledger can see."""
     return {
         "hidden-runs": Status.ASSUMED,
+        "drawn-setting": Status.CHECKED,
         "independent-runs": Status.CHECKED,
         "best-only": Status.CHECKED,
         "counted-scores": Status.CHECKED if record.score == "train" else Status.DECLARED,
