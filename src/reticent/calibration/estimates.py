@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reticent.accountants import WorstCaseProfile, closed_forms
+from reticent.accountants.selection import best_delta
 from reticent.accountants.tangents import power_of
 from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.relaxed.dimension import relaxed_estimate
@@ -16,7 +17,7 @@ from reticent.adversaries.relaxed.sign import quick_sign_estimate
 from reticent.calibration._gaussian import clipped, mu_at
 from reticent.calibration.scale import log_clt_mu
 from reticent.calibration.targets import EpsilonAtDelta, Target
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Selection
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
 _LEAST_DELTA = 1e-15  # whose logarithm is taken
@@ -106,6 +107,17 @@ def schedule_log_mu(target: Target, runs: Mechanism, neighbouring: Neighbouring)
 def _beyond(target: Target) -> float | None:
     """The last threshold that ``_claimed`` looks at."""
     return None if target.threshold is None else _AROUND[1] * target.threshold
+
+
+def selected_log_mu(epsilon: float, best: Selection, neighbouring: Neighbouring) -> float:
+    """The same for the best of several runs, by its delta at one threshold.
+
+    Args:
+        epsilon: the threshold.
+        best: the selection.
+        neighbouring: as for ``worst_log_mu``.
+    """
+    return _log_mu_at(epsilon, best_delta(best, neighbouring, epsilon))
 
 
 def _worst(tried: Tried, neighbouring: Neighbouring, largest: float | None) -> WorstCaseProfile:
