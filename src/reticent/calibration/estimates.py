@@ -17,7 +17,7 @@ from reticent.adversaries.relaxed.sign import quick_sign_estimate
 from reticent.calibration._gaussian import clipped, mu_at
 from reticent.calibration.scale import log_clt_mu
 from reticent.calibration.targets import EpsilonAtDelta, Target
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Selection
+from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
 _LEAST_DELTA = 1e-15  # whose logarithm is taken
@@ -109,7 +109,7 @@ def _beyond(target: Target) -> float | None:
     return None if target.threshold is None else _AROUND[1] * target.threshold
 
 
-def selected_log_mu(epsilon: float, best: Selection, neighbouring: Neighbouring) -> float:
+def selected_log_mu(epsilon: float, best: Mechanism, neighbouring: Neighbouring) -> float:
     """The same for the best of several runs, by its delta at one threshold.
 
     Args:
