@@ -182,17 +182,17 @@ def _majorant(nats: np.ndarray, values: np.ndarray) -> Gains:
     Between two of ``nats`` it is at most its value at the right one.
     """
     upper = np.append(np.maximum.accumulate(values)[1 : len(nats)], values[-1])[: len(nats)]
-    kept = [0]
+    x, y, kept = nats.tolist(), upper.tolist(), [0]  # numbers out of an array one by one take five times as long
     for i in range(1, len(nats)):
-        while len(kept) > 1 and _bends(nats, upper, kept[-2], kept[-1], i):
+        while len(kept) > 1 and _bends(x, y, kept[-2], kept[-1], i):
             kept.pop()
         kept.append(i)
     return Gains(nats[kept], upper[kept])
 
 
-def _bends(x: np.ndarray, y: np.ndarray, a: int, b: int, c: int) -> bool:
+def _bends(x: list[float], y: list[float], a: int, b: int, c: int) -> bool:
     """Whether b lies on or below the chord from a to c."""
-    return bool((y[b] - y[a]) * (x[c] - x[a]) <= (y[c] - y[a]) * (x[b] - x[a]))
+    return (y[b] - y[a]) * (x[c] - x[a]) <= (y[c] - y[a]) * (x[b] - x[a])
 
 
 def log_deltas(nats: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
