@@ -17,11 +17,14 @@ from reticent.calibration.search import Edge
 from reticent.calibration.solve import _Search
 from reticent.calibration.steer import steering
 from reticent.curves import GaussianTradeOff
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring, Selection
+from reticent.pairs import Geometric
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 TWO = DPSGD(1.0, 0.01, 300, records_per_user=2)
 OFTEN = DPSGD(1.0, 0.2, 100)
+RARE = DPSGD(1.0, 4.39e-5, 313)
+BEST = Selection(Gaussian(2.0), Geometric(10))
 
 
 @pytest.fixture
@@ -42,6 +45,9 @@ def certified(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     ("run", "who", "relation", "target", "most"),
     [
         (TWO, WorstCase(), REPLACE, Advantage(0.1), 1),
+        (BEST, WorstCase(), ADD, EpsilonAtDelta(1.0, 1e-6), 1),
+        pytest.param(BEST, WorstCase(), REPLACE, Advantage(0.1), 1, marks=pytest.mark.slow),
+        pytest.param(RARE, WorstCase(), REPLACE, EpsilonAtDelta(5.84, 2.25e-8), 2, marks=pytest.mark.slow),
         pytest.param(TWO, WorstCase(), REPLACE, TprAtFpr(0.2, 0.01), 1, marks=pytest.mark.slow),
         pytest.param(TWO, WorstCase(), ADD, EpsilonAtDelta(1.0, 1e-5), 1, marks=pytest.mark.slow),
         pytest.param(OFTEN, Relaxed(), ADD, Advantage(0.1), 2, marks=pytest.mark.slow),
@@ -52,7 +58,7 @@ def certified(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     ids=str,
 )
 def test_few_answers_are_certified(
-    run: DPSGD, who: Adversary, relation: Neighbouring, target: Target, most: int, certified: list[object]
+    run: Mechanism, who: Adversary, relation: Neighbouring, target: Target, most: int, certified: list[object]
 ) -> None:
     answer = calibrate(run, NoiseMultiplier(), target, who, relation)
     assert len(certified) <= most
@@ -62,7 +68,7 @@ def test_few_answers_are_certified(
     assert (answer.achieved.lower, answer.achieved.upper) == pytest.approx((again.lower, again.upper), rel=1e-4, abs=0)
     assert answer.slack <= 5e-4
     if isinstance(who, WorstCase):
-        louder = NoiseMultiplier().put(run, answer.value * (1.0 - 1e-4))
+        louder = answer.unknown.put(run, answer.value * (1.0 - 1e-4))
         assert not target.met_by(target.of(who.assess(louder, relation)).value)
 
 

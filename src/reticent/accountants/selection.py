@@ -39,8 +39,9 @@ class Accuracy:
         factor: log of the change of F' in a cell of outcomes, about.
         levels: probabilities at which cells may be split for it, at most.
         deepest: log of the delta of one run from which on losses are not told apart.
-        epsilons: at which delta of the best run is found.
-        coarse: at which the last of these is looked for.
+        epsilons: at which delta of the best run is found, at least.
+        coarse: at which it is looked for where these are needed.
+        chord: error of epsilon between two of these, in nats, beyond which there are more.
         paths: at how many of these scores are found that attain it, nearly.
         rounding: relative, of sums of positive terms.
         outside: relative, of the probability outside two places: where it is all but 1, what is inside is lost.
@@ -53,6 +54,7 @@ class Accuracy:
     deepest: float = math.log(1e-18)
     epsilons: int = 121
     coarse: int = 21
+    chord: float = 2e-2
     paths: int = 41
     rounding: float = 1e-9
     outside: float = 4e-15
@@ -66,6 +68,8 @@ _FLAT = 1e-2  # relative: a delta that falls no further
 _BESIDE = 1e-9  # relative to the range of losses: as good as 0
 _FURTHEST = 60.0  # in nats, beyond the losses of one run
 _TOP = (-np.inf, 0.0, 0.0, -np.inf)
+_Planes = Sequence[tuple[np.ndarray, np.ndarray]]
+"""Of one cell, at its lower and at its upper end: bounds on what is gained and lost at each place v1 up to it."""
 
 
 def steps_of(release: Release, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[tuple[Step, ...], float]:
@@ -128,18 +132,29 @@ def _best_of(pair: SelectedPair) -> CurvePair:
 
 def _above(run: TradeOff, runs: Runs, ends: tuple[float, float]) -> Polygon:
     """A curve of an attacker at least as strong as the one who sees the best run; ``ends``: its largest losses."""
-    ahead = _Ahead(run, runs, ends)
-    back = ahead if run.reversed is run else _Ahead(run.reversed, runs, ends[::-1])
-    return polygon_above(mirrored(-back.epsilons, ahead.epsilons), mirrored(back.log_delta, ahead.log_delta))
+    ahead = _Ahead(run, runs, ends).points()
+    back = ahead if run.reversed is run else _Ahead(run.reversed, runs, ends[::-1]).points()
+    return polygon_above(mirrored(-back[0], ahead[0]), mirrored(back[1], ahead[1]))
+
+
+def best_delta(release: Release, neighbouring: Neighbouring, epsilon: float) -> float:
+    """delta of the best of several runs at one epsilon >= 0, one direction, without its curve: it steers a search.
+
+    Args:
+        release: nothing but a selection.
+        neighbouring: between which data sets.
+        epsilon: in nats.
+    """
+    (part,) = release.parts_under(neighbouring)
+    if not isinstance(part.pair, SelectedPair):
+        raise UnsupportedError("nothing is selected")
+    run, ends = _one_run(part.pair.parts, weaker=False)
+    with np.errstate(all="ignore"):
+        return math.exp(_Ahead(run, part.pair.runs, ends).bounds(np.array([epsilon]))[0])
 
 
 class _Ahead:
-    """Bounds on delta of the best run, one direction.
-
-    Attributes:
-        epsilons: where, from 0 to the last that matters.
-        log_delta: log of the bounds.
-    """
+    """Bounds on delta of the best run, one direction."""
 
     def __init__(self, run: TradeOff, runs: Runs, ends: tuple[float, float]) -> None:
         ahead, back = min(_largest(run), ends[0]), min(_largest(run.reversed), ends[1])
@@ -149,18 +164,41 @@ class _Ahead:
         rates = tangents.vertices
         self._run, self._runs, self._cells = run, runs, _Cells.of(rates, runs)
         self._cost = min(runs.most_log_ratio(np.exp(rates.tnr), np.exp(rates.fnr)), runs.most_loss(*ends))
-        wide = np.linspace(0.0, ahead + min(self._cost, _FURTHEST), _ACCURACY.coarse)
-        ended = self._bounds(wide) <= _ACCURACY.deepest
-        last = wide[int(np.argmax(ended))] if np.any(ended) else wide[-1]
-        self.epsilons = np.unique(np.append(np.linspace(0.0, last, _ACCURACY.epsilons), wide[-1]))
-        self.log_delta = self._bounds(self.epsilons)
+        self._planes, self._furthest = list(self._cells.planes(runs)), ahead + min(self._cost, _FURTHEST)
 
-    def _bounds(self, epsilons: np.ndarray) -> np.ndarray:
-        """The integral with its best places, and never more than E K times delta of one run at epsilon - c."""
-        worst = np.minimum(self._cells.above(self._runs, np.exp(epsilons)) * (1.0 + _ACCURACY.rounding), 1.0)
+    def points(self) -> tuple[np.ndarray, np.ndarray]:
+        """Epsilons from 0 to the last that matters, and logs of the bounds there."""
+        wide = np.linspace(0.0, self._furthest, _ACCURACY.coarse)
+        epsilons = _places(wide, self.bounds(wide))
+        return epsilons, self.bounds(epsilons)
+
+    def bounds(self, epsilons: np.ndarray) -> np.ndarray:
+        """The integral with its best places, and never more than E K times delta of one run at epsilon - c; its log."""
+        worst = np.minimum(self._cells.above(self._planes, np.exp(epsilons)) * (1.0 + _ACCURACY.rounding), 1.0)
         if not math.isfinite(self._cost):
             return np.log(worst)
         return np.minimum(np.log(worst), math.log(self._runs.mean) + self._run.log_delta(epsilons - self._cost))
+
+
+def _places(wide: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
+    """Where delta is found, from a look at ``wide`` even places: closer where it falls, none where it is flat.
+
+    A chord over h nats at which log delta falls by s a nat errs by h^2 s / 8 in epsilon, about. Whole and half epsilons
+    are among them: people ask for these.
+    """
+    ended = log_delta <= _ACCURACY.deepest
+    end = int(np.argmax(ended)) if np.any(ended) else len(wide) - 1
+    even = np.linspace(0.0, wide[end], _ACCURACY.epsilons)
+    logs = np.maximum(log_delta, _ACCURACY.deepest)
+    last = int(np.argmax(logs <= logs[-1] + _FLAT))
+    found = [np.append(0.5 * np.arange(math.floor(2.0 * wide[last]) + 1), [wide[last], wide[-1]])]
+    for low, high, fall in zip(wide[:last], wide[1 : last + 1], logs[:last] - logs[1 : last + 1], strict=True):
+        count = 2.0 * math.ceil(math.sqrt(max(fall, 0.0) / (high - low) / (32.0 * _ACCURACY.chord)))
+        if count * even[1] > 2.0:
+            found.append(np.arange(math.ceil(low * count), math.floor(high * count) + 1) / count)
+        else:
+            found.append(even[(low <= even) & (even <= high)])
+    return np.unique(np.concatenate(found))
 
 
 def _below(run: TradeOff, runs: Runs) -> Polygon:
@@ -191,7 +229,7 @@ def _largest(run: TradeOff) -> float:
     return float(_SCALES[int(np.argmax(settled))]) if np.any(settled) else float(_SCALES[-1])
 
 
-def _gained(planes: Sequence[tuple[np.ndarray, np.ndarray]], slopes: np.ndarray) -> int:
+def _gained(planes: _Planes, slopes: np.ndarray) -> int:
     """How many of the slopes, which grow, leave a gain above a loss at some place."""
     if any(np.any(loss <= 0.0) for _, loss in planes):
         return len(slopes)
@@ -256,34 +294,38 @@ class _Cells:
             *(np.interp(places, index, end) for end in ends), *(mass[whole] * np.diff(places) for mass in masses)
         )
 
-    def above(self, runs: Runs, slopes: np.ndarray) -> np.ndarray:
+    def above(self, planes: Sequence[_Planes], slopes: np.ndarray) -> np.ndarray:
         """The integral at slopes e^epsilon along the best falling v1(v2), on the safe side.
 
         On a rectangle of places F' of what is inside is convex: at most the chord plane of its corners where it counts
-        for the attacker, at least the tangent plane at its middle where it counts against. What the rest of the path
-        can gain, given the cell that v1 has reached, is known from behind; each end of a cell may use its own place.
+        for the attacker, at least the tangent plane at its middle where it counts against (``planes``). What the rest
+        of the path can gain, given the cell that v1 has reached, is known from behind; each end of a cell may use its
+        own place.
         """
         count = len(self.mass_absent)
         rest, best = np.zeros((count, len(slopes))), np.zeros(len(slopes))  # rest: v1 in this cell or below
-        space = np.empty((2, count + 1, len(slopes)))
+        space = np.empty((2, (count + 1) * len(slopes)))
         for cell in range(count - 1, -1, -1):
-            planes = list(self._planes(runs, cell))
-            some = _gained(planes, slopes)  # at steeper slopes this cell adds nothing
-            rest, steep = rest[: cell + 1], slopes[:some]
-            value, last = space[0, : cell + 2, :some], space[1, : cell + 1, :some]
-            total = np.zeros((cell + 1, some))
-            for gain, loss in planes:
-                np.subtract(gain[:, None], np.multiply.outer(loss, steep, out=value), out=value)
+            some = _gained(planes[cell], slopes)  # at steeper slopes this cell adds nothing
+            value = space[0, : (cell + 2) * some].reshape(cell + 2, some)
+            last = space[1, : (cell + 1) * some].reshape(cell + 1, some)
+            rest, total = rest[: cell + 1], np.zeros((cell + 1, some))
+            for gain, loss in planes[cell]:
+                np.subtract(gain[:, None], np.multiply.outer(loss, slopes[:some], out=value), out=value)
                 np.maximum(value, 0.0, out=value)
                 np.add(value[1:], rest[:, :some], out=last)  # at the upper end of the cell that v1 is in
                 value[:-1] += rest[:, :some]
                 value[-1] += rest[cell, :some]
                 reached = np.maximum.accumulate(value, axis=0, out=value)
-                total += 0.5 * np.maximum(reached[:-1], last, out=last)
-            rest[:, :some] = total
+                total += np.maximum(reached[:-1], last, out=last)
+            np.multiply(total, 0.5, out=rest[:, :some])
             best = np.maximum(best, rest[-1])
             checkpoint()
         return best
+
+    def planes(self, runs: Runs) -> Iterator[_Planes]:
+        """Those of each cell."""
+        return (tuple(self._planes(runs, cell)) for cell in range(len(self.mass_absent)))
 
     def _planes(self, runs: Runs, cell: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """For v2 at the lower and at the upper end of ``cell``: bounds at each place v1 up to it, shape (cell + 2,)."""

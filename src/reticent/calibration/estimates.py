@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reticent.accountants import WorstCaseProfile, closed_forms
+from reticent.accountants.selection import best_delta
 from reticent.accountants.tangents import power_of
 from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.relaxed.dimension import relaxed_estimate
@@ -106,6 +107,17 @@ def schedule_log_mu(target: Target, runs: Mechanism, neighbouring: Neighbouring)
 def _beyond(target: Target) -> float | None:
     """The last threshold that ``_claimed`` looks at."""
     return None if target.threshold is None else _AROUND[1] * target.threshold
+
+
+def selected_log_mu(epsilon: float, best: Mechanism, neighbouring: Neighbouring) -> float:
+    """The same for the best of several runs, by its delta at one threshold.
+
+    Args:
+        epsilon: the threshold.
+        best: the selection.
+        neighbouring: as for ``worst_log_mu``.
+    """
+    return _log_mu_at(epsilon, best_delta(best, neighbouring, epsilon))
 
 
 def _worst(tried: Tried, neighbouring: Neighbouring, largest: float | None) -> WorstCaseProfile:

@@ -10,7 +10,13 @@ from reticent.accountants import closed_forms
 from reticent.adversaries import Mixed, Relaxed
 from reticent.calibration._gaussian import clipped
 from reticent.calibration.claims import Attack
-from reticent.calibration.estimates import Tried, averaged_log_mu, schedule_log_mu, worst_log_mu
+from reticent.calibration.estimates import (
+    Tried,
+    averaged_log_mu,
+    schedule_log_mu,
+    selected_log_mu,
+    worst_log_mu,
+)
 from reticent.calibration.scale import NoiseScale, scale_near
 from reticent.calibration.targets import Mu, Target
 from reticent.calibration.unknowns import MeanRuns, NoiseMultiplier, OfOneRun, Unknown
@@ -104,6 +110,11 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
         if not (sampled and isinstance(who, Relaxed)) or attack.neighbouring is Neighbouring.REPLACE:
             return None
         return lambda x: schedule_log_mu(target, unknown.put(mechanism, x), attack.neighbouring)
+    if isinstance(mechanism, Selection):
+        epsilon = target.threshold
+        if epsilon is None or unknown.whole or not attack.exact:
+            return None
+        return lambda x: selected_log_mu(epsilon, unknown.put(mechanism, x), attack.neighbouring)
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON):
         return None
     form = attack.formula(unknown.put(mechanism, 1.0)) if unknown.whole else None
