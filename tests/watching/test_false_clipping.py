@@ -365,7 +365,7 @@ class TestDraws:
 
     @pytest.mark.parametrize("made_up", [True, False])
     def test_a_made_up_record_for_an_empty_batch(self, made_up):
-        """Of whom the batch would hold alone, it holds the gradient in place of the made-up one: up to twice the norm."""
+        """Who would be alone in the batch takes the place of the made-up one: up to twice the norm."""
         made = private(DataLoader(records(), batch_size=1, shuffle=True), rand_on_empty=made_up)
         assert faults(trained(made)) == ({Fault.LARGER_BATCH} if made_up else set())
 

@@ -117,7 +117,8 @@ _EXPLANATIONS = {
         "The model or the loss mixes the records of a batch, as batch normalisation does, so clipping does not bound "
         "what one record moves. No noise counts.",
         "Replace batch normalisation by group or layer normalisation, and a loss by a sum or mean over records. A mean "
-        "that divides by the weights of classes, or by the number of all tokens, is none.",
+        "that divides by the weights of classes, or by the number of all tokens, is none. Give each layer rows of its "
+        "records: Opacus takes those of a table, as of positions or classes, for records where they are as many.",
     ),
     Fault.PERMUTED_INPUT: Explanation(
         Severity.ERROR,
