@@ -333,7 +333,7 @@ MUTANTS = (
     Mutant("watch: dropout taken for mixing", "reticent/watching/alone.py", "            layer.p = 0.0\n", "            layer.p = 0.5\n", FALSE_UPDATES + "::TestBuffersAndMixing"),
     Mutant("watch: features trained beside the model", "reticent/watching/alone.py", "            self._found(Fault.TRAINED_OUTSIDE)\n", "            pass\n", FALSE_UPDATES + "::TestReplaced"),
     Mutant("watch: only the first output", "reticent/watching/alone.py", "return _mixes_in_loss(loss, self._outputs)\n", "return _mixes_in_loss(loss, self._outputs[:1])\n", FALSE_MEANS + "::TestWhereNobodyLooked"),
-    Mutant("watch: only the whole model's calls", "reticent/watching/alone.py", "for module in self._model.modules():  # Lightning", "for module in (self._model, *self._model.children()):  # Lightning", FALSE_MEANS + "::TestWhereNobodyLooked"),
+    Mutant("watch: only the whole model's calls", "reticent/watching/alone.py", "for module in self._entrances:  # Lightning", "for module in (self._model, *self._model.children()):  # Lightning", FALSE_MEANS + "::TestWhereNobodyLooked"),
     Mutant("watch: a head in a frozen model", "reticent/watching/models.py", "layer.training and any(p.requires_grad for p in layer.parameters(recurse=False)) for layer", "False for layer", FALSE_MEANS + "::TestWhereNobodyLooked"),
     Mutant("watch: batch statistics in evaluation mode", "reticent/watching/models.py", "(layer.training or layer.running_mean is layer.running_var is None)", "layer.training", FALSE_MEANS + "::TestWhereNobodyLooked"),
     Mutant("watch: gradients of a backward pass", "reticent/watching/alone.py", "t if g is None else (t * g).sum()", "t", FALSE_MEANS + "::TestWhereNobodyLooked"),

@@ -40,7 +40,7 @@ class AloneInFirstStep:
         self._model, self._found = bare(model), found
         whole = entrance(model)
         self._entrances = [whole] if whole is not self._model else list(self._model.modules())
-        """What the loop may call: Lightning calls a child. Compiled code is looked at from outside."""
+        """What the loop may call. Compiled code is looked at from outside."""
         self._own = {id(module) for module in self._entrances}
         self._target: nn.Module | None = None
         self._outermost: nn.Module | None = None
@@ -53,7 +53,7 @@ class AloneInFirstStep:
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it, if it has not ended by itself."""
         before, after = _Before(self), _After(self)
-        for module in self._entrances:
+        for module in self._entrances:  # Lightning calls a child, not the module itself
             self._handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
             self._handles.append(module.register_forward_hook(after))
         if not _LOOKING:
