@@ -85,6 +85,7 @@ FALSE_NOISE = "tests/watching/test_false_noise.py"
 FALSE_MEANS = "tests/watching/test_false_means.py"
 FALSE_UPDATES = "tests/watching/test_false_updates.py"
 FALSE_CLIPPING = "tests/watching/test_false_clipping.py"
+FALSE_GHOST = "tests/watching/test_false_ghost.py"
 BUGS = "tests/watching/test_planted_bugs.py"
 ONE_WATCH = "tests/watching/test_one_watch.py"
 
@@ -361,21 +362,22 @@ MUTANTS = (
     Mutant("watch: small batches of another watch taken for views", "reticent/watching/recorder.py", "draws.fewer_than(size - carried)", "draws.fewer_than(size)", BUGS + "::test_small_batches_that_were_broken_off_count_in_the_next_watch"),
     Mutant("watch: two of one model at once", "reticent/watching/one_at_a_time.py", "        if same:\n", "        if False:\n", ONE_WATCH + "::TestOneAtATime"),
     Mutant("watch: one that was refused stays", "reticent/watching/session.py", "            self._look_away()\n            raise\n", "            raise\n", ONE_WATCH + "::TestOneAtATime"),
-    Mutant("watch: lengths of the batch before", "reticent/watching/ghost.py", "        if old:\n", "        if False:\n", FALSE_CLIPPING + "::TestGhost"),
-    Mutant("watch: what ghost clipping did not measure", "reticent/watching/ghost.py", "if self._measured and not all(id(p) in known for p in trained):", "if False:", FALSE_CLIPPING + "::TestGhost"),
-    Mutant("watch: the norm at the end of ghost clipping", "reticent/watching/ghost.py", "if norm > self.norm:", "if False:", FALSE_CLIPPING + "::TestGhost"),
-    Mutant("watch: sums that are written after clipping", "reticent/watching/ghost.py", "[g._version for g in sums if g is not None] == self._versions", "True", FALSE_CLIPPING + "::TestGhost"),
-    Mutant("watch: a loss that clips nothing", "reticent/watching/ghost.py", "if any(p.grad is not None and bool(p.grad.any())", "if False and any(p.grad is not None", FALSE_CLIPPING + "::TestGhost"),
-    Mutant("watch: an empty batch without a backward pass", "reticent/watching/ghost.py", " and bool(p.grad.any())", "", FALSE_CLIPPING + "::TestGhost"),
-    Mutant("watch: hooks that write to the sum", "reticent/watching/ghost.py", "if any(getattr(p, _WRITERS, None) for p in self._measured)", "if False", FALSE_CLIPPING + "::TestGhost"),
-    Mutant("watch: what reaches a weight past its layer", "reticent/watching/ghost_lengths.py", "return any(long > share", "return any(False and long > share", FALSE_CLIPPING + "::TestGhost"),
-    Mutant("watch: a penalty from some step on", "reticent/watching/ghost_lengths.py", "CloserLooks(1, _LOOKED_AT)", "CloserLooks(1, 1e-12)", FALSE_CLIPPING + "::TestGhost"),
+    Mutant("watch: lengths of the batch before", "reticent/watching/ghost.py", "        if old:\n", "        if False:\n", FALSE_GHOST + "::TestGhost"),
+    Mutant("watch: what ghost clipping did not measure", "reticent/watching/ghost.py", "if self._measured and not all(id(p) in known for p in trained):", "if False:", FALSE_GHOST + "::TestGhost"),
+    Mutant("watch: the norm at the end of ghost clipping", "reticent/watching/ghost.py", "if norm > self.norm:", "if False:", FALSE_GHOST + "::TestGhost"),
+    Mutant("watch: sums that are written after clipping", "reticent/watching/ghost.py", "[g._version for g in sums if g is not None] == self._versions", "True", FALSE_GHOST + "::TestGhost"),
+    Mutant("watch: a loss that clips nothing", "reticent/watching/ghost.py", "if any(p.grad is not None and bool(p.grad.any())", "if False and any(p.grad is not None", FALSE_GHOST + "::TestGhost"),
+    Mutant("watch: an empty batch without a backward pass", "reticent/watching/ghost.py", " and bool(p.grad.any())", "", FALSE_GHOST + "::TestGhost"),
+    Mutant("watch: hooks that write to the sum", "reticent/watching/ghost.py", "if any(getattr(p, _WRITERS, None) for p in self._measured)", "if False", FALSE_GHOST + "::TestGhost"),
+    Mutant("watch: what reaches a weight past its layer", "reticent/watching/ghost_lengths.py", "return any(long > share", "return any(False and long > share", FALSE_GHOST + "::TestGhost"),
+    Mutant("watch: a penalty from some step on", "reticent/watching/ghost_lengths.py", "CloserLooks(1, _LOOKED_AT)", "CloserLooks(1, 1e-12)", FALSE_GHOST + "::TestGhost"),
     Mutant("watch: a write before processes add up", "reticent/watching/private_loop.py", "before=self._moves.before_others_add, after=keep", "after=keep", "tests/watching/test_distributed.py::test_what_is_written_in_the_first_process_is_seen"),
     Mutant("watch: a write after processes added up", "reticent/watching/noise.py", "        if self._sharded:\n            return False\n", "        if hasattr(self._optimizer, \"world_size\"):\n            return False\n", "tests/watching/test_distributed.py::test_what_is_written_in_the_first_process_is_seen"),
     Mutant("watch: noise of the first of several processes", "reticent/watching/noise.py", "getattr(optimizer, \"rank\", 0) != 0", "hasattr(optimizer, \"rank\")", "tests/watching/test_distributed.py::test_what_is_written_in_the_first_process_is_seen"),
     Mutant("watch: an empty batch among others", "reticent/watching/draws.py", "for _ in range(missing):", "for _ in range(0):", FALSE_CLIPPING + "::TestDraws"),
     Mutant("watch: an empty batch after others", "reticent/watching/draws.py", "elif end < len(waiting) and not waiting[end].size:", "elif False:", FALSE_CLIPPING + "::TestDraws"),
     Mutant("watch: a made-up record for an empty batch", "reticent/watching/recorder.py", "\"rand_on_empty\", False)", "\"rand_on_nothing\", False)", FALSE_CLIPPING + "::TestDraws"),
+    Mutant("watch: losses that are no list", "reticent/watching/ghost_lengths.py", "self._listed = each.ndim == 1", "self._listed = True", FALSE_GHOST + "::TestGhost"),
     Mutant("watch: bare gradients beside noisy ones", "reticent/watching/noise.py", "if not same and _bare(now, kept):", "if False:", FALSE_CLIPPING + "::TestFrozen"),
     Mutant("watch: zeros of a layer that was frozen", "reticent/watching/noise.py", "p.grad.is_sparse or bool(p.grad.any())", "True", FALSE_CLIPPING + "::TestFrozen"),
     Mutant("watch: momentum that others wrote", "reticent/watching/memory.py", "return any(bool(t.any()) for t in now) and not self._equal(now)", "return False", FALSE_CLIPPING + "::TestMemory"),

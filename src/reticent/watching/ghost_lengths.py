@@ -1,7 +1,9 @@
 """Whether ghost clipping measures the whole gradient of a record: some records by a backward pass of their own.
 
 Opacus measures what its layers see. What reaches a weight past its layer is in the sum and not in the length: a penalty
-on the weights, a weight that is used in a function, a hook that enlarges the gradient of a weight.
+on the weights, a weight that is used in a function, a hook that enlarges the gradient of a weight. And it multiplies
+the losses with a factor for each record: where they are no list with one for each, but the mean of all or a column,
+every record gets the factors of all.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ class Lengths:
         self._optimizer = optimizer
         self._true: dict[int, float] = {}
         """Of records of this batch, by their place in it."""
-        self._first = True
+        self._first, self._listed = True, True
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it."""
@@ -50,9 +52,10 @@ class Lengths:
     def before(self, loss: Any) -> None:
         """The two backward passes of this loss begin."""
         each = loss.loss_per_sample
-        if loss.optimizer is not self._optimizer or not len(each) or not self._closer.due():
+        if loss.optimizer is not self._optimizer or not each.numel() or not self._closer.due():
             return
-        records = some_of(len(each), _AT_FIRST if self._first else 1)
+        self._listed = each.ndim == 1
+        records = some_of(len(each), _AT_FIRST if self._first else 1) if self._listed else []
         self._true, self._first = {}, False
         try:
             for record in records:
@@ -61,13 +64,15 @@ class Lengths:
             self._true = {}
 
     def longer_than(self, measured: list[torch.Tensor], norm: float) -> bool:
-        """Whether a record is longer than was measured.
+        """Whether a record moves the sum by more than was measured.
 
         Args:
             measured: for each parameter the lengths of all records.
             norm: to which they are clipped.
         """
         true, self._true = self._true, {}
+        if not self._listed:
+            return True
         if not true or any(lengths.ndim != 1 or len(lengths) <= max(true) for lengths in measured):
             return False
         coarse = 10.0 if any(lengths.element_size() < 4 for lengths in measured) else 1.0
