@@ -719,6 +719,8 @@ MUTANTS = (
     Mutant("watch: around a compiled model", "reticent/watching/models.py", "return model if hasattr(model, \"_orig_mod\") else bare(model)", "return bare(model)", USERS + "::TestWhereNobodyLooked"),
     Mutant("watch: looks that are compiled", "reticent/watching/alone.py", "return torch.compiler.disable(look) if \"torch._dynamo\" in sys.modules else look", "return look", USERS + "::TestWhereNobodyLooked"),
     Mutant("watch: wrappers that cannot be copied", "reticent/watching/alone.py", "for layer in model.modules() for one in _wrappers(layer)}", "for layer in () for one in _wrappers(layer)}", USERS + "::TestWhereNobodyLooked"),
+    Mutant("watch: labels of all records", "reticent/watching/pairings.py", "return any(_spreads(node, records)", "return any(False and _spreads(node, records)", "tests/watching/test_pairings.py"),
+    Mutant("watch: squares inside the model", "reticent/watching/divisors.py", "in node.next_functions if node not in ends]", "in node.next_functions]", "tests/watching/test_pairings.py"),
     Mutant("watch: hooks in the file of a model", "reticent/watching/hooks.py", "    def __reduce__(self)", "    def reduce(self)", USERS + "::TestFilesOfTheModel"),
     Mutant("watch: a schedule behind a wrapper", "reticent/watching/schedules.py", "innermost(self.optimizer) is one", "self.optimizer is one", USERS + "::test_a_learning_rate_that_follows_a_metric_through_the_wrapper_of_a_trainer"),
     Mutant("watch: faults that follow are counted as seen", "reticent/watching/recorder.py", "sum(map(only_seen, self._faults))", "len(self._faults)", USERS + "::test_a_loop_that_mixes_records_by_hand_ends_in_a_certificate"),

@@ -200,10 +200,10 @@ _EXPLANATIONS = {
     ),
     Fault.UNCLIPPED: Explanation(
         Severity.ERROR,
-        "Ghost clipping did not measure all that a record moves, or clipped nothing: a parameter that was unfrozen after "
-        "make_private, a loss that make_private did not return, losses that are no list with one for each record, or a "
-        "weight that the loss reaches past its layer, as a penalty does. So clipping does not bound what one record "
-        "moves. No noise counts.",
+        "Ghost clipping did not measure all that a record moves, or clipped nothing: a parameter that was unfrozen "
+        "after make_private, a loss that make_private did not return, losses that are no list with one for each "
+        "record, or a weight that the loss reaches past its layer, as a penalty does. So clipping does not bound what "
+        "one record moves. No noise counts.",
         "Use the loss that make_private returned, on outputs without a last axis of length 1, and no penalty on the "
         "weights. Let all that will be trained be trainable when make_private is called, and freeze parts of it "
         "afterwards. Or use another grad_sample_mode.",

@@ -4,7 +4,8 @@
   the same. Dropout is off in the copy. Each layer at which Opacus takes the gradients of records must get fewer rows of
   one record than of all: it takes rows of a table, such as positions or prototypes, for records where they are as many.
 - The loss: what the output of one record adds to the gradient of another must be nothing (second derivatives of the
-  loss by the outputs of the model), and a mean must not be divided by what other records weigh (``divisors``).
+  loss by the outputs of the model), a mean must not be divided by what other records weigh (``divisors``), and a record
+  must not be compared with the labels of others (``pairings``).
 
 Where either cannot be computed, nothing is said. It is looked at once, so a loop that begins to mix later is not seen.
 """
@@ -27,6 +28,7 @@ from reticent.records.watch_faults import Fault
 from reticent.watching.divisors import divides_by_others
 from reticent.watching.hooks import Hook
 from reticent.watching.models import bare, entrance, trains
+from reticent.watching.pairings import pairs_records
 
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
 _MOST_LOSSES = 8
@@ -124,7 +126,7 @@ class AloneInFirstStep:
 
     def _mixes_in_loss(self, loss: torch.Tensor) -> bool | None:
         """Whether the loss mixes records; None where it is not one of these outputs."""
-        if divides_by_others(loss, len(self._outputs[0])):
+        if divides_by_others(loss, len(self._outputs[0])) or pairs_records(loss, self._outputs):
             return True
         with _silent(self._model):
             try:
