@@ -13,7 +13,6 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
-from reticent.watching import ghost_lengths
 from tests.watching.loops import BATCH, NOISE, RECORDS, faults, network, noises, private, records, trained, void
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")
@@ -181,8 +180,7 @@ class TestGhost:
         next(model.parameters()).register_hook(lambda slope: None)
         assert not void(trained(made))
 
-    def test_a_penalty_from_some_step_on(self, monkeypatch):
-        monkeypatch.setattr(ghost_lengths, "_LOOKED_AT", 1.0 - 1e-9)
+    def test_a_penalty_from_some_step_on(self):
         model, optimizer, loader, own = private(mode="ghost")
         weight, steps = next(model.parameters()), []
 

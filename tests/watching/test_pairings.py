@@ -43,7 +43,7 @@ def test_a_label_moves_the_gradients_of_all():
     """Clipping that works lets one label move the sum by two norms at most."""
     sums = []
     for label in (100.0, -100.0):
-        model, optimizer, loader, loss = made(functional.mse_loss)
+        model, optimizer, _, loss = made(functional.mse_loss)
         with torch.no_grad():
             for p in model.parameters():
                 p.zero_()
