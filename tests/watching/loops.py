@@ -127,3 +127,25 @@ def epsilon(what):
 
 def void(seen):
     return seen.mechanism().noise_multiplier == 0.0
+
+
+def trained(made, before=lambda step: None, between=lambda step: None, after=lambda step: None, forward=None):
+    """A watched loop; each step calls what happens before it, between its backward pass and it, and after it."""
+    model, optimizer, loader, criterion = made
+    with rt.watch(model, optimizer, loader) as seen:
+        for step, (features, labels) in enumerate(loader):
+            before(step)
+            optimizer.zero_grad()
+            criterion((forward or model)(features), labels).backward()
+            between(step)
+            optimizer.step()
+            after(step)
+    return seen
+
+
+def faults(seen):
+    return {fault for fault in seen.ledger.faults if fault.voids}
+
+
+def noises(seen):
+    return [segment.noise_multiplier for segment in seen.ledger.segments]

@@ -1,8 +1,4 @@
-"""Loops in which clipping, or what moves the weights after it, was not what it seemed; each was certified falsely once.
-
-Ghost clipping most of all: it measures the records in one backward pass and adds them up in another, and in between and
-after it lies open.
-"""
+"""Loops in which clipping, or what moves the weights after it, was not what it seemed; each was certified once."""
 
 from __future__ import annotations
 
@@ -14,201 +10,22 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
-from reticent.watching import ghost_lengths
-from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records, run, void
+from tests.watching.loops import (
+    BATCH,
+    NOISE,
+    RATE,
+    RECORDS,
+    faults,
+    network,
+    noises,
+    private,
+    records,
+    run,
+    trained,
+    void,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")
-
-
-def trained(made, before=lambda step: None, between=lambda step: None, after=lambda step: None, forward=None):
-    """A watched loop; each step calls what happens before it, between its backward pass and it, and after it."""
-    model, optimizer, loader, criterion = made
-    with rt.watch(model, optimizer, loader) as seen:
-        for step, (features, labels) in enumerate(loader):
-            before(step)
-            optimizer.zero_grad()
-            criterion((forward or model)(features), labels).backward()
-            between(step)
-            optimizer.step()
-            after(step)
-    return seen
-
-
-def faults(seen):
-    return {fault for fault in seen.ledger.faults if fault.voids}
-
-
-def noises(seen):
-    return [segment.noise_multiplier for segment in seen.ledger.segments]
-
-
-class Skipping(nn.Module):
-    """A layer that is left out of every other pass, as in stochastic depth."""
-
-    def __init__(self):
-        super().__init__()
-        self.body, self.head, self.skips = nn.Linear(4, 4), nn.Linear(4, 2), False
-
-    def forward(self, x):
-        return self.head(x if self.skips else torch.tanh(self.body(x)))
-
-
-class Reused(nn.Module):
-    """Its first weight is used by a layer and by a function, as a language model uses that of its embedding."""
-
-    def __init__(self):
-        super().__init__()
-        self.body, self.head = nn.Linear(4, 4), nn.Linear(4, 2)
-
-    def forward(self, x):
-        return self.head(10.0 * self.body(x) @ self.body.weight.T)
-
-
-def enlarge(p):
-    p.grad.mul_(10.0)
-
-
-class TestGhost:
-    """Ghost clipping, where a record's part was not measured, or not of this batch."""
-
-    def test_a_layer_that_is_left_out_keeps_the_lengths_of_the_batch_before(self):
-        model = Skipping()
-        made = private(mode="ghost", model=model, poisson_sampling=False)
-
-        def skip(step):
-            model.skips = step % 2 == 1
-
-        assert faults(trained(made, before=skip)) == {Fault.MIXES_RECORDS}
-        made = private(mode="ghost", model=Skipping(), poisson_sampling=False)
-        assert not void(trained(made))
-
-    def test_a_layer_that_is_unfrozen_later_is_not_measured(self):
-        model = network()
-        model[0].requires_grad_(False)
-        made = private(mode="ghost", model=model)
-        assert faults(trained(made, before=lambda step: model[0].requires_grad_(step > 1))) == {Fault.UNCLIPPED}
-
-    @pytest.mark.parametrize("when", [0, 2])
-    def test_a_parameter_outside_the_model_is_not_measured(self, when):
-        made = model, optimizer, _, _ = private(mode="ghost")
-        scale = nn.Parameter(torch.ones(1))
-
-        def add(step):
-            if step == when:
-                optimizer.original_optimizer.add_param_group({"params": [scale]})
-
-        assert faults(trained(made, before=add, forward=lambda x: model(x) * scale)) == {Fault.UNCLIPPED}
-
-    def test_a_norm_that_is_lowered_after_the_backward_pass(self):
-        made = model, optimizer, _, _ = private(mode="ghost")
-
-        def norm(value):
-            model.max_grad_norm = optimizer.max_grad_norm = value
-
-        seen = trained(made, before=lambda _: norm(10.0), between=lambda _: norm(1.0))
-        assert noises(seen) == [pytest.approx(NOISE / 10.0, rel=1e-9, abs=0)]
-        assert Fault.CLIP_AND_NOISE_DIFFER in seen.ledger.faults
-
-    def test_a_norm_of_hooks_around_a_bare_model(self):
-        model = network()
-        hooks, optimizer, loader, criterion = private(mode="ghost", model=model, wrap_model=False)
-        hooks.max_grad_norm = 10.0
-        assert noises(trained((model, optimizer, loader, criterion))) == [pytest.approx(NOISE / 10.0, rel=1e-9, abs=0)]
-
-    def test_gradients_that_are_written_after_they_were_clipped(self):
-        made = model, *_ = private(mode="ghost")
-
-        def enlarge(_):
-            for p in model.parameters():
-                p.grad.mul_(10.0)
-
-        assert faults(trained(made, between=enlarge)) == {Fault.CHANGED_GRADIENTS}
-
-    def test_another_loss_beside_the_clipped_one(self):
-        features, labels = records().tensors
-        made = model, *_ = private(mode="ghost")
-        bare = model._module
-
-        def add(_):
-            model.disable_hooks()
-            nn.functional.cross_entropy(bare(features), labels).backward()
-            model.enable_hooks()
-
-        assert Fault.CHANGED_GRADIENTS in faults(trained(made, between=add))
-
-    def test_a_loss_that_is_not_the_one_of_make_private(self):
-        """Opacus then clips nothing, and says nothing."""
-        model, optimizer, loader, _ = private(mode="ghost")
-        assert faults(trained((model, optimizer, loader, nn.CrossEntropyLoss()))) == {Fault.UNCLIPPED}
-
-    def test_an_empty_batch_without_a_backward_pass(self):
-        model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=1, shuffle=True), mode="ghost")
-        with rt.watch(model, optimizer, loader) as seen:
-            for features, labels in loader:
-                optimizer.zero_grad()
-                if len(labels) or not len(seen):
-                    criterion(model(features), labels).backward()
-                optimizer.step()
-        assert not void(seen)
-
-    @pytest.mark.parametrize("past", ["penalty", "function", "hook", "writing hook"])
-    def test_what_reaches_a_weight_past_its_layer_is_not_measured(self, past):
-        model = Reused() if past == "function" else network()
-        wrapped, optimizer, loader, own = private(mode="ghost", model=model)
-        weight = next(model.parameters())
-        if past == "hook":
-            weight.register_hook(lambda slope: 10.0 * slope)
-        if past == "writing hook":
-            weight.register_post_accumulate_grad_hook(enlarge)
-
-        def criterion(logits, labels):
-            return own(logits, labels) + (weight.square().sum() if past == "penalty" else 0.0)
-
-        wanted = Fault.CHANGED_GRADIENTS if past == "writing hook" else Fault.UNCLIPPED
-        assert faults(trained((wrapped, optimizer, loader, criterion))) == {wanted}
-
-    def test_a_hook_that_only_looks(self):
-        made = model, *_ = private(mode="ghost")
-        next(model.parameters()).register_hook(lambda slope: None)
-        assert not void(trained(made))
-
-    def test_a_penalty_from_some_step_on(self, monkeypatch):
-        monkeypatch.setattr(ghost_lengths, "_LOOKED_AT", 1.0 - 1e-9)
-        model, optimizer, loader, own = private(mode="ghost")
-        weight, steps = next(model.parameters()), []
-
-        def criterion(logits, labels):
-            steps.append(len(labels))
-            return own(logits, labels) + (weight.square().sum() if len(steps) > 3 else 0.0)
-
-        assert faults(trained((model, optimizer, loader, criterion))) == {Fault.UNCLIPPED}
-
-    def test_hooks_that_the_program_turns_off_for_a_while(self):
-        made = model, *_ = private(mode="ghost")
-
-        def look(_):
-            model.get_norm_sample()
-            model.disable_hooks()
-            model(records().tensors[0])
-            model.enable_hooks()
-
-        assert not void(trained(made, before=lambda step: look(step) if step else None))
-
-    def test_two_loops_side_by_side_and_nothing_is_left_behind(self):
-        from opacus.grad_sample import GradSampleHooksFastGradientClipping as Hooks
-        from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping as Loss
-
-        before = dict(vars(Hooks)), dict(vars(Loss))
-        one, other = private(mode="ghost"), private(mode="ghost")
-        with rt.watch(*one[:3]) as first, rt.watch(*other[:3]) as second:
-            for model, optimizer, loader, criterion in (one, other):
-                for features, labels in loader:
-                    optimizer.zero_grad()
-                    criterion(model(features), labels).backward()
-                    optimizer.step()
-        assert not void(first)
-        assert not void(second)
-        assert (dict(vars(Hooks)), dict(vars(Loss))) == before
 
 
 class TestFrozen:
@@ -365,7 +182,7 @@ class TestDraws:
 
     @pytest.mark.parametrize("made_up", [True, False])
     def test_a_made_up_record_for_an_empty_batch(self, made_up):
-        """Of whom the batch would hold alone, it holds the gradient in place of the made-up one: up to twice the norm."""
+        """Who would be alone in the batch takes the place of the made-up one: up to twice the norm."""
         made = private(DataLoader(records(), batch_size=1, shuffle=True), rand_on_empty=made_up)
         assert faults(trained(made)) == ({Fault.LARGER_BATCH} if made_up else set())
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch._dynamo
 from opacus.data_loader import DPDataLoader
 from torch import nn
 from torch.utils.data import DataLoader
@@ -306,6 +307,73 @@ class TestFilesOfTheModel:
             run(*made, epochs=1)
             made[0]._module[0].scale = 2.0
         assert Fault.BUFFERS_LEARNT in seen.ledger.faults
+
+
+class Centred(nn.Module):
+    def forward(self, x):
+        return x - x.mean(0, keepdim=True)
+
+
+class TestWhereNobodyLooked:
+    """Records that the forward pass mixes, where the look at it failed and nobody was told."""
+
+    @pytest.mark.parametrize("mixes", [True, False])
+    @pytest.mark.parametrize("how", ["inside", "outside", "in place", "in one graph"])
+    def test_a_compiled_model(self, how, mixes):
+        torch._dynamo.reset()
+        model = nn.Sequential(Centred() if mixes else nn.Identity(), nn.Linear(4, 2))
+        if how == "in one graph":
+            model, optimizer, loader = by_hand(model)
+            model = torch.compile(model, backend="eager", fullgraph=True)
+            with rt.watch(model, optimizer, loader) as seen:
+                for features, labels in loader:
+                    optimizer.zero_grad()
+                    nn.functional.cross_entropy(model(features), labels).backward()
+                    optimizer.step()
+                    seen.step(noise_multiplier=NOISE, max_grad_norm=1.0)
+        else:
+            inside = torch.compile(model, backend="eager") if how == "inside" else model
+            model, optimizer, loader, criterion = private(model=inside)
+            if how == "outside":
+                model = torch.compile(model, backend="eager")
+            if how == "in place":
+                model.compile(backend="eager")
+            seen = watched(model, optimizer, loader, criterion)
+        assert (Fault.MIXES_RECORDS in seen.ledger.faults) == mixes
+
+    @pytest.mark.parametrize("mixes", [True, False])
+    def test_expanded_weights(self, mixes):
+        made = private(model=nn.Sequential(Centred() if mixes else nn.Identity(), nn.Linear(4, 2)), mode="ew")
+        assert (Fault.MIXES_RECORDS in watched(*made).ledger.faults) == mixes
+
+    def test_hooks_of_the_model_itself_stay(self):
+        class Looking(nn.Sequential):
+            def keep(self, *_):
+                self.calls = getattr(self, "calls", 0) + 1
+
+        model = Looking(nn.Linear(4, 2))
+        model[0].register_forward_hook(model.keep)
+        assert not void(watched(*private(model=model)))
+        assert model.calls == 12
+
+
+class Prototypes(nn.Module):
+    """As many classes as a batch has records: Opacus takes the row of a class for that of a record."""
+
+    def __init__(self, classes):
+        super().__init__()
+        self.body, self.embed, self.table = nn.Linear(4, 4), nn.Linear(4, 4), torch.randn(classes, 4)
+
+    def forward(self, x):
+        return self.body(x) @ self.embed(self.table).T
+
+
+@pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost", "ew"])
+def test_rows_of_a_table_that_are_taken_for_records(mode):
+    """One record moves the gradients of all rows, and each is clipped with another record's."""
+    loader = DataLoader(records(), batch_size=BATCH, shuffle=True)
+    made = private(loader, model=Prototypes(BATCH), mode=mode, poisson_sampling=False)
+    assert Fault.MIXES_RECORDS in watched(*made).ledger.faults
 
 
 def test_a_model_that_is_compiled():

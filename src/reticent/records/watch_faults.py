@@ -117,7 +117,8 @@ _EXPLANATIONS = {
         "The model or the loss mixes the records of a batch, as batch normalisation does, so clipping does not bound "
         "what one record moves. No noise counts.",
         "Replace batch normalisation by group or layer normalisation, and a loss by a sum or mean over records. A mean "
-        "that divides by the weights of classes, or by the number of all tokens, is none.",
+        "that divides by the weights of classes, or by the number of all tokens, is none. Give each layer rows of its "
+        "records: Opacus takes those of a table, as of positions or classes, for records where they are as many.",
     ),
     Fault.PERMUTED_INPUT: Explanation(
         Severity.ERROR,
@@ -199,11 +200,13 @@ _EXPLANATIONS = {
     ),
     Fault.UNCLIPPED: Explanation(
         Severity.ERROR,
-        "Ghost clipping did not measure all that a record moves: a parameter that was unfrozen after make_private, a "
-        "loss that make_private did not return, or a weight that the loss reaches past its layer, as a penalty does. "
-        "So clipping does not bound what one record moves. No noise counts.",
-        "Use the loss that make_private returned and no penalty on the weights. Let all that will be trained be "
-        "trainable when make_private is called, and freeze parts of it afterwards. Or use another grad_sample_mode.",
+        "Ghost clipping did not measure all that a record moves, or clipped nothing: a parameter that was unfrozen "
+        "after make_private, a loss that make_private did not return, losses that are no list with one for each "
+        "record, or a weight that the loss reaches past its layer, as a penalty does. So clipping does not bound what "
+        "one record moves. No noise counts.",
+        "Use the loss that make_private returned, on outputs without a last axis of length 1, and no penalty on the "
+        "weights. Let all that will be trained be trainable when make_private is called, and freeze parts of it "
+        "afterwards. Or use another grad_sample_mode.",
     ),
     Fault.NOT_FINITE: Explanation(
         Severity.ERROR,

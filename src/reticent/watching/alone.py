@@ -1,9 +1,11 @@
 """Whether the records of a batch are mixed by hand: in the first step, a record alone against the record in its batch.
 
 - The forward pass: a copy of the model reads the batch, and then one record of it. The output of that record must be
-  the same. Dropout is off in the copy.
+  the same. Dropout is off in the copy. Each layer at which Opacus takes the gradients of records must get fewer rows of
+  one record than of all: it takes rows of a table, such as positions or prototypes, for records where they are as many.
 - The loss: what the output of one record adds to the gradient of another must be nothing (second derivatives of the
-  loss by the outputs of the model), and a mean must not be divided by what other records weigh (``divisors``).
+  loss by the outputs of the model), a mean must not be divided by what other records weigh (``divisors``), and a record
+  must not be compared with the labels of others (``pairings``).
 
 Where either cannot be computed, nothing is said. It is looked at once, so a loop that begins to mix later is not seen.
 """
@@ -11,9 +13,11 @@ Where either cannot be computed, nothing is said. It is looked at once, so a loo
 from __future__ import annotations
 
 import copy
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,7 +27,8 @@ from reticent.errors import UnsupportedError
 from reticent.records.watch_faults import Fault
 from reticent.watching.divisors import divides_by_others
 from reticent.watching.hooks import Hook
-from reticent.watching.models import trains
+from reticent.watching.models import bare, entrance, trains
+from reticent.watching.pairings import pairs_records
 
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
 _MOST_LOSSES = 8
@@ -33,9 +38,12 @@ _MOST_LOSSES = 8
 class AloneInFirstStep:
     """Looks at one forward and one backward pass of a model, the first with two records or more, and then no more."""
 
-    def __init__(self, model: nn.Module, found: Callable[[Fault], None]) -> None:
-        self._model, self._found = model, found
-        self._own = {id(module) for module in model.modules()}
+    def __init__(self, model: Any, found: Callable[[Fault], None]) -> None:
+        self._model, self._found = bare(model), found
+        whole = entrance(model)
+        self._entrances = [whole] if whole is not self._model else list(self._model.modules())
+        """What the loop may call. Compiled code is looked at from outside."""
+        self._own = {id(module) for module in self._entrances}
         self._target: nn.Module | None = None
         self._outermost: nn.Module | None = None
         self._before = False
@@ -47,7 +55,7 @@ class AloneInFirstStep:
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it, if it has not ended by itself."""
         before, after = _Before(self), _After(self)
-        for module in self._model.modules():  # Lightning calls a child, not the module itself
+        for module in self._entrances:  # Lightning calls a child, not the module itself
             self._handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
             self._handles.append(module.register_forward_hook(after))
         if not _LOOKING:
@@ -118,7 +126,7 @@ class AloneInFirstStep:
 
     def _mixes_in_loss(self, loss: torch.Tensor) -> bool | None:
         """Whether the loss mixes records; None where it is not one of these outputs."""
-        if divides_by_others(loss, len(self._outputs[0])):
+        if divides_by_others(loss, len(self._outputs[0])) or pairs_records(loss, self._outputs):
             return True
         with _silent(self._model):
             try:
@@ -213,21 +221,60 @@ def _owner(hook: Any) -> Any:
 
 
 def _mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool:
-    twin = copy.deepcopy(model)
+    model = bare(model)
+    known: dict[int, Any] = {id(p): nn.Parameter(p.orig_weight.detach().clone()) for p in _expanded(model)}
+    known |= {id(one): one for layer in model.modules() for one in _wrappers(layer)}  # not all can be copied
+    twin = copy.deepcopy(model, known)
     for layer in twin.modules():
         layer._forward_hooks.clear()
         layer._forward_pre_hooks.clear()
         layer._backward_hooks.clear()
         if isinstance(layer, nn.modules.dropout._DropoutNd):
             layer.p = 0.0
+    rows = _Rows(model, twin)
     with torch.no_grad():
         together = list(_tensors(twin(*_cut(args, size, size), **_cut(kwargs, size, size))))
+        of_all = rows.taken()
         try:
             alone = list(_tensors(twin(*_cut(args, size, 1), **_cut(kwargs, size, 1))))
         except Exception:  # the model wants more than one record
+            rows.taken()
             return _reaches_others(twin, args, kwargs, size)
+    if any(all_ == one and one[1] == size for all_, one in zip(of_all, rows.taken(), strict=False)):
+        return True
     pairs = [(all_[:1], one) for all_, one in zip(together, alone, strict=False) if 1 < len(all_) <= size]
     return any(_differ(row, one) for row, one in pairs if len(one) == 1)
+
+
+def _expanded(model: nn.Module, recurse: bool = True) -> Iterator[Any]:
+    """Weights that torch expands for each record, in the place of the parameters of a model in its forward pass."""
+    yield from (p for p in model.parameters(recurse) if hasattr(p, "orig_weight"))
+
+
+def _wrappers(layer: nn.Module) -> list[Any]:
+    """Opacus's, whose hooks this layer has."""
+    return [owner for owner in map(_owner, layer._forward_hooks.values()) if hasattr(owner, "hooks_enabled")]
+
+
+class _Rows:
+    """Notes how many rows the layers get at which Opacus takes gradients of records, in a copy of the model."""
+
+    def __init__(self, model: nn.Module, twin: nn.Module) -> None:
+        self._noted: list[tuple[str, int]] = []
+        for name, layer in model.named_modules():
+            owners, expanded = _wrappers(layer), list(_expanded(layer, recurse=False))
+            if expanded or (owners and any(p.requires_grad for p in layer.parameters())):
+                first = not owners or owners[0].batch_first or type(layer).__name__ == "RNNLinear"
+                twin.get_submodule(name).register_forward_pre_hook(partial(self._note, name, 0 if first else 1))
+
+    def _note(self, name: str, axis: int, _layer: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if inputs and isinstance(inputs[0], torch.Tensor) and inputs[0].ndim > axis:
+            self._noted.append((name, inputs[0].shape[axis]))
+
+    def taken(self) -> list[tuple[str, int]]:
+        """Layers in the order of their calls, and rows, since this was asked last."""
+        noted, self._noted = self._noted, []
+        return noted
 
 
 def _reaches_others(twin: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool:
@@ -245,15 +292,20 @@ def _reaches_others(twin: nn.Module, args: Any, kwargs: dict[str, Any], size: in
 
 class _Before(Hook):
     def __init__(self, watch: AloneInFirstStep) -> None:
-        self._watch = watch
+        self._given, self._gave = _not_compiled(watch.given), _not_compiled(watch.gave)
 
     def __call__(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
-        self._watch.given(module, args, kwargs)
+        self._given(module, args, kwargs)
 
 
 class _After(_Before):
     def __call__(self, module: nn.Module, args: Any, output: Any) -> None:
-        self._watch.gave(module, output)
+        self._gave(module, output)
+
+
+def _not_compiled(look: Callable[..., None]) -> Callable[..., None]:
+    """A look that ``torch.compile`` would make a part of its code, where somebody compiles at all."""
+    return torch.compiler.disable(look) if "torch._dynamo" in sys.modules else look
 
 
 def _tensors(output: Any) -> Iterator[torch.Tensor]:

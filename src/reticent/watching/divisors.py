@@ -7,6 +7,7 @@ Labels have no gradient, so no derivative shows it; the graph of the loss keeps 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ def divides_by_others(loss: torch.Tensor, records: int) -> bool:
         loss: before its backward pass.
         records: in the batch.
     """
-    found = [(node, after) for node, after in _nodes(loss) if hasattr(node, "_saved_reduction")]
+    found = [(node, after) for node, after in nodes(loss) if hasattr(node, "_saved_reduction")]
     if len(found) >= records:  # each record has a loss of its own
         return False
     return any(_depends(node, after, records) for node, after in found)
@@ -55,8 +56,8 @@ def _is_divided_by(node: Any, total: torch.Tensor) -> bool:
     return isinstance(other, torch.Tensor) and other.numel() == 1 and abs(float(other) / float(total) - 1.0) < 1e-6
 
 
-def _nodes(loss: torch.Tensor) -> list[tuple[Any, list[Any]]]:
-    """The nodes of the graph next to the loss, each with those on one way from it to the loss."""
+def nodes(loss: torch.Tensor, ends: Collection[Any] = ()) -> list[tuple[Any, list[Any]]]:
+    """The nodes of the graph next to the loss, each with those on one way from it to the loss; none beyond ``ends``."""
     waiting: list[tuple[Any, list[Any]]] = [(loss.grad_fn, [])]
     seen: dict[Any, list[Any]] = {}
     while waiting and len(seen) < _MOST_NODES:
@@ -64,5 +65,5 @@ def _nodes(loss: torch.Tensor) -> list[tuple[Any, list[Any]]]:
         if node is None or node in seen:
             continue
         seen[node] = after
-        waiting += [(one, [*after, node]) for one, _ in node.next_functions]
+        waiting += [(one, [*after, node]) for one, _ in node.next_functions if node not in ends]
     return list(seen.items())

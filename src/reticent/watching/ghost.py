@@ -24,6 +24,9 @@ _LENGTHS, _GRAD, _AFTER = attrgetter("_norm_sample"), attrgetter("grad"), "enabl
 _REST = "_current_grad_sample"
 """Of a parameter, gradients of records that Opacus found and has not measured."""
 
+_AT_FIRST = 8
+"""Records of the first batch whose lengths are compared."""
+
 _WRITERS = "_post_accumulate_grad_hooks"
 """Of a parameter, hooks that may write to its gradient after each backward pass; several processes need some."""
 
@@ -55,11 +58,15 @@ class GhostClipping:
         if len(_LOOKING) == 1:
             _OWN[:] = [getattr(Hooks, _AFTER)]
             setattr(Hooks, _AFTER, _after)
-        end = self._one.attach()
-        return lambda: self._leave(Hooks, end)
+        self._one.look(_AT_FIRST)
+        return lambda: self._leave(Hooks)
 
-    def _leave(self, hooks: type, end: Callable[[], None]) -> None:
-        end()
+    def look_again(self) -> None:
+        """Compare the length of one record of the next batch."""
+        self._one.look(1)
+
+    def _leave(self, hooks: type) -> None:
+        self._one.leave()
         self._look_at_rest()
         _LOOKING.remove(self)
         if not _LOOKING:
@@ -89,7 +96,7 @@ class GhostClipping:
             self.norm = norm
         self._sums = sums = list(map(_GRAD, self._measured))
         self._versions = [g._version for g in sums if g is not None]
-        if self._one.longer_than(lengths, norm):
+        if self._one.looked and self._one.longer_than(lengths, norm):
             self._found(Fault.UNCLIPPED)
         if new:
             self._look_at_rest()

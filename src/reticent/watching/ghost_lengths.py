@@ -1,21 +1,18 @@
 """Whether ghost clipping measures the whole gradient of a record: some records by a backward pass of their own.
 
 Opacus measures what its layers see. What reaches a weight past its layer is in the sum and not in the length: a penalty
-on the weights, a weight that is used in a function, a hook that enlarges the gradient of a weight.
+on the weights, a weight that is used in a function, a hook that enlarges the gradient of a weight. And it multiplies
+the losses with a factor for each record: where they are no list with one for each, but the mean of all or a column,
+every record gets the factors of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from reticent.watching.closer_looks import CloserLooks, some_of
-
-_AT_FIRST, _LOOKED_AT = 8, 1 / 256
-"""Records of the first batch that are looked at; and the share of later batches of which one is. Each costs a backward
-pass."""
+from reticent.watching.closer_looks import some_of
 
 _RELATIVE, _OF_THE_NORM = 0.01, 0.001
 """How much longer a gradient may be than was measured: of its length, and of the clip norm; of half numbers ten times
@@ -23,26 +20,32 @@ as much."""
 
 
 class Lengths:
-    """Compares the gradient of one record with what ghost clipping measures of it."""
+    """Compares gradients of records with what ghost clipping measures of them, in the batches in which it is told to.
+
+    Attributes:
+        looked: whether a batch was looked at whose second backward pass has not ended.
+    """
 
     def __init__(self, optimizer: Any) -> None:
         self._optimizer = optimizer
+        self.looked, self._listed, self._most = False, True, 1
         self._true: dict[int, float] = {}
         """Of records of this batch, by their place in it."""
-        self._first = True
 
-    def attach(self) -> Callable[[], None]:
-        """Begin to look; what is returned ends it."""
-        self._closer, self._first = CloserLooks(1, _LOOKED_AT), True
+    def look(self, most: int) -> None:
+        """Look at so many records of the next batch that holds any; each costs a backward pass."""
+        self._most = most
         if not _LOOKING:
             _OWN.update((kind, kind.backward) for kind in _losses())
             for kind, own in _OWN.items():
                 kind.backward = _looked_at(own)
-        _LOOKING.append(self)
-        return self._leave
+        if self not in _LOOKING:
+            _LOOKING.append(self)
 
-    def _leave(self) -> None:
-        _LOOKING.remove(self)
+    def leave(self) -> None:
+        """Look no more."""
+        if self in _LOOKING:
+            _LOOKING.remove(self)
         while _OWN and not _LOOKING:
             kind, own = _OWN.popitem()
             kind.backward = own
@@ -50,10 +53,11 @@ class Lengths:
     def before(self, loss: Any) -> None:
         """The two backward passes of this loss begin."""
         each = loss.loss_per_sample
-        if loss.optimizer is not self._optimizer or not len(each) or not self._closer.due():
+        if loss.optimizer is not self._optimizer or not each.numel():
             return
-        records = some_of(len(each), _AT_FIRST if self._first else 1)
-        self._true, self._first = {}, False
+        self.leave()
+        self.looked, self._listed, self._true = True, each.ndim == 1, {}
+        records = some_of(len(each), self._most) if self._listed else []
         try:
             for record in records:
                 self._true[record] = _length(loss.module, each[record].sum(), self._optimizer.params)
@@ -61,13 +65,15 @@ class Lengths:
             self._true = {}
 
     def longer_than(self, measured: list[torch.Tensor], norm: float) -> bool:
-        """Whether a record is longer than was measured.
+        """Whether a record moves the sum by more than was measured.
 
         Args:
             measured: for each parameter the lengths of all records.
             norm: to which they are clipped.
         """
-        true, self._true = self._true, {}
+        true, self.looked = self._true, False
+        if not self._listed:
+            return True
         if not true or any(lengths.ndim != 1 or len(lengths) <= max(true) for lengths in measured):
             return False
         coarse = 10.0 if any(lengths.element_size() < 4 for lengths in measured) else 1.0
@@ -102,7 +108,7 @@ def _losses() -> list[Any]:
 
 def _looked_at(own: Any) -> Any:
     def backward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        for one in _LOOKING:
+        for one in [*_LOOKING]:
             one.before(self)
         return own(self, *args, **kwargs)
 

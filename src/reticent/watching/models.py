@@ -25,6 +25,11 @@ def bare(model: Any) -> nn.Module:
     return model
 
 
+def entrance(model: Any) -> nn.Module:
+    """What a loop calls: the bare module, or what is around one that is compiled, whose own hooks are not compiled."""
+    return model if hasattr(model, "_orig_mod") else bare(model)
+
+
 def mixing_layers(model: Any) -> tuple[str, ...]:
     """Layers that mix the records of a batch while they train, by name and class."""
     return tuple(

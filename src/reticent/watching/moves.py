@@ -15,7 +15,7 @@ from reticent.watching import optimisers
 from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.hooks import Hook
 from reticent.watching.memory import Memory
-from reticent.watching.models import fingerprint
+from reticent.watching.models import entrance, fingerprint
 from reticent.watching.noise import NoisyGradients
 from reticent.watching.schedules import watch_schedules
 from reticent.watching.starts import has_stepped
@@ -63,7 +63,7 @@ class Moves:
             register_optimizer_step_pre_hook(self._before_any),
             register_optimizer_step_post_hook(self._after_any),
         ]
-        model = self._weights.model
+        model = entrance(model)
         undo = [model.register_forward_pre_hook(_Given(self)).remove, model.register_forward_hook(_Gave(self)).remove]
         if self._optimizer is not None:
             self._hold()

@@ -142,6 +142,8 @@ class PrivateLoop:
         self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
         if self._measures:
             recorder.count_trained()
+            if self._ghost_clipping is not None:
+                self._ghost_clipping.look_again()
         self._looks = self._closer.due()
         if not pieces:  # the program clipped by itself, and took Opacus's noise alone
             recorder.clipped_by_hand()

@@ -1,0 +1,41 @@
+"""Losses that pair the output of each record with the labels of all, by mistake: a column against a list.
+
+Of outputs with one column and labels without, torch makes a square, and the mean over it moves every record by all
+labels. Labels have no gradient, so no derivative shows it; the shapes in the graph of the loss do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from reticent.watching.divisors import nodes
+
+_SPREADING = ("Expand", "Sub", "Rsub", "Add", "Mul", "Div")
+"""How the names of operations begin that spread a column or a list over a square."""
+
+
+def pairs_records(loss: torch.Tensor, outputs: list[torch.Tensor]) -> bool:
+    """Whether numbers of the records, one for each, are spread over a square of them, against what has no gradient.
+
+    Args:
+        loss: before its backward pass.
+        outputs: of the model, with one row for each record.
+    """
+    records, ends = len(outputs[0]), {one.grad_fn for one in outputs}
+    return any(_spreads(node, records) for node, _ in nodes(loss, ends) if node not in ends)
+
+
+def _spreads(node: Any, records: int) -> bool:
+    operands = [one for one in node.next_functions if one[0] is not None]
+    if not node.name().startswith(_SPREADING) or len(operands) != 1:
+        return False
+    (before, at), after = operands[0], _shape(node, 0)
+    return after[:2] == (records, records) and _shape(before, at) in ((records,), (records, 1))
+
+
+def _shape(node: Any, at: int) -> tuple[int, ...]:
+    """Of the tensor that a node gave."""
+    known = getattr(node, "_input_metadata", ())
+    return tuple(known[at].shape) if at < len(known) else ()

@@ -1,0 +1,72 @@
+"""Outputs with one column against labels without: each record was compared with the labels of all, and certified."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
+
+from reticent.records.watch_faults import Fault
+from tests.watching.loops import BATCH, RECORDS, faults, private, trained
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+LOSSES = {
+    "mse": functional.mse_loss,
+    "l1": functional.l1_loss,
+    "huber": functional.huber_loss,
+    "by hand": lambda outputs, labels: (labels - outputs).square().mean(),
+    "weighted": lambda outputs, labels: (outputs * labels).exp().mean(),
+}
+
+
+def made(loss):
+    data = TensorDataset(torch.randn(RECORDS, 4), torch.randn(RECORDS))
+    model, optimizer, loader, _ = private(DataLoader(data, batch_size=BATCH), model=nn.Linear(4, 1), norm=0.1)
+    return model, optimizer, loader, loss
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("column", ["outputs", "labels", "both", "none"])
+def test_a_column_against_a_list(name, column):
+    def loss(outputs, labels):
+        left = outputs if column in ("outputs", "both") else outputs[:, 0]
+        return LOSSES[name](left, labels[:, None] if column in ("labels", "both") else labels)
+
+    wanted = {Fault.MIXES_RECORDS} if column in ("outputs", "labels") else set()
+    assert faults(trained(made(loss))) == wanted
+
+
+def test_a_label_moves_the_gradients_of_all():
+    """Clipping that works lets one label move the sum by two norms at most."""
+    sums = []
+    for label in (100.0, -100.0):
+        model, optimizer, _, loss = made(functional.mse_loss)
+        with torch.no_grad():
+            for p in model.parameters():
+                p.zero_()
+        features = torch.linspace(1.0, 2.0, BATCH)[:, None].expand(BATCH, 4).clone()
+        loss(model(features), torch.tensor([label] + [0.0] * (BATCH - 1))).backward()
+        optimizer.clip_and_accumulate()
+        sums.append(torch.cat([p.summed_grad.flatten() for p in optimizer.params]))
+    assert float((sums[0] - sums[1]).norm()) > 10.0 * 0.1
+
+
+def test_layers_that_are_as_wide_as_the_batch():
+    """A square that comes from the model is none of the loss."""
+
+    class Centred(nn.Module):
+        def forward(self, x):
+            return x - x.mean(1, keepdim=True) * torch.ones(BATCH)
+
+    data = TensorDataset(torch.randn(RECORDS, 4), torch.randn(RECORDS))
+    model = nn.Sequential(nn.Linear(4, BATCH), Centred(), nn.Linear(BATCH, 1))
+    loader = DataLoader(data, batch_size=BATCH, shuffle=True)
+    model, optimizer, loader, _ = private(loader, model=model, poisson_sampling=False)
+
+    def loss(outputs, labels):
+        return functional.mse_loss(outputs[:, 0], labels)
+
+    assert not faults(trained((model, optimizer, loader, loss)))
