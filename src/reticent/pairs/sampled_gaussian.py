@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -275,8 +275,8 @@ class SampledGaussian:
         with t, so it is evaluated at few frequencies and rounded up to the next. Contours that are cut are tried
         where no strip was planned, and last narrow strips: many nodes need no more, and see less oscillation there.
         """
-        places = np.ceil((len(frequencies) - 1) * _MARKS).astype(int)
-        marks = frequencies[places[np.concatenate([[True], places[1:] > places[:-1]])]]
+        places, next_mark = _marks(len(frequencies))
+        marks = frequencies[places]
         cells, open_from = self._cell_bounds(c), 0
         best = np.full((*cells.shape[:-1], len(marks)), np.inf)
         no_matter = _NO_MATTER * math.exp(-self.digits) / self.count
@@ -291,7 +291,7 @@ class SampledGaussian:
             if known.all():
                 break
             open_from = int(known.argmin())
-        found: np.ndarray = best[..., np.searchsorted(marks, frequencies)]
+        found: np.ndarray = best[..., next_mark]
         return found
 
     def _tried(self) -> tuple[float | np.ndarray, ...]:
@@ -419,6 +419,13 @@ class SampledGaussian:
         growth = 0.5 * (angles * self.noise_multiplier) ** 2 + self._log_negative(c, angles)
         left_out = math.log(max(float(self.left_out([c])[0]), 1e-300))
         return LineDecay.of(growth - log_norm, self._cells(np.array([c]))[0], turns, left_out)
+
+
+@lru_cache(maxsize=512)
+def _marks(frequencies: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of so many frequencies those at which the rule's error is bounded; and for each the next of them."""
+    places = np.unique(np.ceil((frequencies - 1) * _MARKS).astype(int))
+    return places, np.searchsorted(places, np.arange(frequencies))
 
 
 def _exp(logs: np.ndarray) -> np.ndarray:
