@@ -29,6 +29,7 @@ import reticent as rt
 from benchmarks._rows import Row, main, spread
 from reticent.watching.draws import Draws
 from reticent.watching.ghost import GhostClipping
+from reticent.watching.ghost_lengths import Lengths
 from reticent.watching.moves import Moves
 from reticent.watching.noise import NoisyGradients
 from reticent.watching.private_loop import PrivateLoop
@@ -43,6 +44,7 @@ CALLS: dict[type, tuple[str, ...]] = {
     NoisyGradients: ("keep",),
     Draws: ("_begin", "_remember"),
     GhostClipping: ("after",),
+    Lengths: ("before",),
 }
 """What runs while the loop runs."""
 
