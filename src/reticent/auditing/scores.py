@@ -66,8 +66,12 @@ class Scores:
 
 
 def digest(member: np.ndarray, non_member: np.ndarray) -> int:
-    """A number that follows from the sorted scores alone: the same scores give the same audit, in any order."""
-    return int.from_bytes(hashlib.sha256(member.tobytes() + b"|" + non_member.tobytes()).digest(), "big")
+    """A number that follows from the sorted scores alone: the same scores give the same audit, in any order.
+
+    Zeros lose their signs first: processors sort -0.0 and 0.0 in different orders.
+    """
+    first, second = ((part + 0.0).tobytes() for part in (member, non_member))
+    return int.from_bytes(hashlib.sha256(first + b"|" + second).digest(), "big")
 
 
 def coins(member: np.ndarray, non_member: np.ndarray) -> np.ndarray:
