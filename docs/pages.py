@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from reticent.adversaries import ADVERSARIES
-from reticent.certificates import messages
 from reticent.certificates.browser_check import filled, style_of_certificates
 from reticent.certificates.ledger_rules import STATED_RULES
 from reticent.mechanisms import MECHANISMS
@@ -283,7 +282,6 @@ PAGES = {
     "reference/constraints.md": constraints,
     "reference/warnings.md": warnings,
     "theory/bibliography.md": bibliography,
-    "../src/reticent/certificates/translations/messages.pot": messages.template,
     "../src/reticent/certificates/templates/verify.html": checker,
     "README.md": readme,  # after the pages whose titles it reads
     "index.md": landing,

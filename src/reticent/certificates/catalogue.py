@@ -1,6 +1,6 @@
 """One catalogue for each language: gettext files (``translations/de.po``), read as they are.
 
-``messages.pot`` lists every sentence of the page in English. A translation is one file with the same messages.
+``messages.template`` lists every sentence of the page in English. A translation is one file with the same messages.
 """
 
 from __future__ import annotations

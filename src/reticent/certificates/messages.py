@@ -1,4 +1,4 @@
-"""Every sentence of the page in English, for translators: what ``translations/messages.pot`` is made from.
+"""Every sentence of the page in English, for translators: what a translation starts from.
 
 Sentences of registries (attackers, conditions, warnings, parameters) are taken from there, those of the page
 from its template. Sentences that the code composes are listed here with placeholders; a test finds one that is missing
@@ -262,13 +262,13 @@ def messages() -> list[Message]:
 
 
 def template() -> str:
-    """The text of ``messages.pot``."""
+    """All messages without a translation, as the text of a ``.po`` file."""
     return written([Message("", (HEADER.format("", "nplurals=2; plural=n != 1;"),)), *messages()], _ABOUT)
 
 
 HEADER = "Language: {}\nContent-Type: text/plain; charset=UTF-8\nPlural-Forms: {}\n"
-_ABOUT = """Every sentence of the certificate's page. Made by docs/pages.py from the code; change that.
-A translation is a copy called LANGUAGE.po with every msgstr filled in; docs/development/translating.md says how."""
+_ABOUT = """Every sentence of the certificate's page, made from the code.
+It becomes a translation as LANGUAGE.po, with every msgstr filled in: docs/development/translating.md."""
 
 
 def questions() -> list[str]:
