@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,10 +15,9 @@ import reticent
 from reticent.adversaries import FinalModel, Membership, Mixed, Relaxed, WorstCase
 from reticent.certificates.browser_check import browser_checker
 from reticent.certificates.build import certify, public
-from reticent.certificates.catalogue import Message, catalogue, languages, parse, placeholders
+from reticent.certificates.catalogue import Message, catalogue, languages, parse, placeholders, template
 from reticent.certificates.check import read_document
 from reticent.certificates.language import Translation, language_of
-from reticent.certificates.messages import composed, messages, template
 from reticent.certificates.page import embedded, first_difference, page_language, render_html
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.store import write_certificate
@@ -38,6 +38,7 @@ from reticent.mechanisms.units import Unit
 from reticent.pairs import Geometric
 from reticent.risk.report import Questions
 from tests.certificates.ledgers import poisson, shuffled
+from tests.certificates.listed_messages import listed
 from tests.certificates.test_page_answers import POLICY
 
 TRANSLATED = [code for code in languages() if code != "en"]
@@ -101,11 +102,18 @@ class Visible(HTMLParser):
 
 @pytest.mark.parametrize("code", TRANSLATED)
 def test_every_sentence_is_translated_and_keeps_its_placeholders(code: str) -> None:
-    known = {(one.context, one.english): one for one in catalogue(code).messages if one.english}
-    wanted = {(one.context, one.english): one for one in messages()}
-    assert known.keys() == wanted.keys(), "translate what is in addition"
-    for one in known.values():
+    known = catalogue(code).messages
+    named = [(one.context, one.english) for one in known]
+    assert len(set(named)) == len(named)
+    assert listed() - set(named) == set()
+    for one in known:
         assert faults_of(one) == [], one.english
+
+
+def test_each_catalogue_has_the_same_messages() -> None:
+    first, *others = ({replace(one, translations=()) for one in catalogue(code).messages} for code in TRANSLATED)
+    for other in others:
+        assert other ^ first == set()
 
 
 def faults_of(one: Message) -> list[str]:
@@ -140,25 +148,26 @@ def test_what_is_no_catalogue_is_one_line() -> None:
         language_of("xx")
 
 
-def test_the_template_for_translators_has_every_message() -> None:
-    assert parse(template(), "xx", "xx.po").messages == tuple(messages())
+def test_a_template_has_every_message_and_no_translation() -> None:
+    found = parse(template(), "xx", "xx.po").messages
+    assert found == tuple(replace(one, translations=()) for one in catalogue("de").messages)
 
 
 @cache
 def _texts() -> str:
-    """Every text in the code, but for the list of messages itself."""
-    found = []
-    for file in Path(reticent.__file__).parent.rglob("*.py"):
-        if file.name != "messages.py":
-            tree = ast.parse(file.read_text())
-            found += [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    return "\n".join(found)
+    """Every text in the code, but for the copies in ``messages.py``; and the template of the page."""
+    folder, found = Path(reticent.__file__).parent, []
+    for file in set(folder.rglob("*.py")) - {folder / "certificates/messages.py"}:
+        tree = ast.parse(file.read_text())
+        found += [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return "\n".join([*found, (folder / "certificates/templates/certificate.html.j2").read_text()])
 
 
-def test_no_listed_sentence_is_stale() -> None:
-    """Each word of a listed sentence is in some text of the code; what a sentence is made of may be in several."""
+def test_no_message_is_stale() -> None:
+    """Each word of a message is in some text of the code; what a sentence is made of may be in several."""
     words = set(re.findall(r"[A-Za-z]{3,}", _texts()))
-    stale = [text for text in composed() if set(re.findall(r"[A-Za-z]{3,}", re.sub(r"\{\w+\}", "", text))) - words]
+    texts = [text for one in catalogue("de").messages for text in (one.english, one.plural)]
+    stale = [text for text in texts if set(re.findall(r"[A-Za-z]{3,}", re.sub(r"\{\w+\}", "", text))) - words]
     assert stale == []
 
 

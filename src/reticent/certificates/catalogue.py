@@ -1,6 +1,6 @@
 """One catalogue for each language: gettext files (``translations/de.po``), read as they are.
 
-``messages.template`` lists every sentence of the page in English. A translation is one file with the same messages.
+Each file has the same messages, every sentence of the page in English, and what it is in the language.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from gettext import c2py
 from importlib.resources import files
@@ -97,12 +97,13 @@ def parse(text: str, language: str, where: str) -> Catalogue:
     return Catalogue(language, tuple(_message(entry) for entry in entries), plural)
 
 
-def written(messages: Iterator[Message] | list[Message], header: str) -> str:
-    """The text of a ``.po`` file."""
-    lines = [f"# {line}" if line else "#" for line in header.split("\n")]
-    for one in messages:
-        lines += ["", *_entry(one)]
-    return "\n".join(lines) + "\n"
+def template() -> str:
+    """The text of a ``.po`` file with every message, and nothing translated yet."""
+    head = Message(
+        "", ("Language: \nContent-Type: text/plain; charset=UTF-8\nPlural-Forms: nplurals=2; plural=n != 1;\n",)
+    )
+    known = (replace(one, translations=()) for one in catalogue(languages()[1]).messages)
+    return "\n\n".join("\n".join(_entry(one)) for one in (head, *known)) + "\n"
 
 
 def placeholders(text: str) -> tuple[str, ...]:

@@ -1,0 +1,89 @@
+"""Sentences of the page that can be listed: those of its template and of the registries. A catalogue has them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import files
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+from jinja2 import Environment
+from jinja2.ext import extract_from_ast
+
+from reticent.adversaries import ADVERSARIES
+from reticent.adversaries.relaxed import fixed_length
+from reticent.certificates import answers, facts, numbers, verdicts, words
+from reticent.certificates.derive import NOT_ASKED, PRIVATE
+from reticent.certificates.language import DAY
+from reticent.certificates.messages import ANSWERS, PEOPLE, STRENGTHS, questions
+from reticent.certificates.sentences import Protected, about, known, wanted
+from reticent.mechanisms import MECHANISMS, Neighbouring
+from reticent.mechanisms.gradients import Obstacle
+from reticent.mechanisms.sampling import ALLOCATED_NOTE, EVERY_STEP, FIXED_SIZE_NOTE, MU_NOTE, ONE_STEP, TRUNCATED_NOTE
+from reticent.mechanisms.units import CLIENT_NOTE
+from reticent.proofs import CONDITIONS
+from reticent.records.run_warnings import RunWarning
+from reticent.records.watch_faults import Fault
+from reticent.registry import parameters_of
+
+NAMED = (
+    *ANSWERS,
+    *STRENGTHS,
+    *verdicts.SHORT.values(),
+    *verdicts.TRUST.values(),
+    answers.INSTEAD,
+    f"{NOT_ASKED}.",
+    f"{PRIVATE}.",
+    *(MU_NOTE.format(where) for where in (EVERY_STEP, ONE_STEP)),
+    FIXED_SIZE_NOTE,
+    TRUNCATED_NOTE.format("{size}"),
+    ALLOCATED_NOTE.format("{steps}"),
+    CLIENT_NOTE,
+    *fixed_length.NOTES,
+)
+
+
+def listed() -> set[tuple[str, str]]:
+    """Context and text of each."""
+    texts = (*questions(), *_of_registries(), *NAMED)
+    return {*_of_the_page(), *(("", text) for text in texts if text), ("client", "record"), DAY}
+
+
+def _of_the_page() -> Iterator[tuple[str, str]]:
+    source = (files("reticent.certificates") / "templates" / "certificate.html.j2").read_text(encoding="utf-8")
+    for _, function, found in extract_from_ast(Environment(autoescape=True).parse(source)):
+        given = found if isinstance(found, tuple) else (found,)
+        texts = [one for one in given if one is not None]
+        if function == "_" and texts:
+            yield str(texts[1]) if len(texts) > 1 else "", str(texts[0])
+
+
+def _of_registries() -> Iterator[str]:
+    kinds: list[Any] = list(ADVERSARIES.values())
+    for kind in kinds:
+        yield kind.title
+        for people in PEOPLE:
+            if isinstance(kind.lacks, str):
+                yield about(kind.lacks.rstrip(","), people)
+            yield from _asked_of(kind, people)
+        if kind.unmeasured:
+            yield f"{kind.unmeasured}."
+    for relation, people in product(Neighbouring, PEOPLE):
+        yield words.relation(relation, people)
+    yield from words.sentences()
+    yield from numbers.TITLES
+    yield from facts.LABELS.values()
+    for mechanism in MECHANISMS.values():
+        yield from (p.help.rstrip(".") for p in parameters_of(mechanism) if p.name not in facts.LABELS)
+    yield from (kind.says for kind in CONDITIONS.values())
+    yield from (obstacle.text for obstacle in Obstacle)
+    yield from (warning.text for warning in (*RunWarning, *Fault))
+
+
+def _asked_of(kind: Any, people: Protected) -> Iterator[str]:
+    """What an attacker knows and wants to know, by relation."""
+    for relation in Neighbouring:
+        record: Any = SimpleNamespace(infers=kind.infers, knows=kind.knows, neighbouring=relation.value)
+        yield known(record, people)
+        yield wanted(record, people).rstrip(",")
