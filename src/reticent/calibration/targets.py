@@ -34,6 +34,7 @@ class Target(ABC):
         at_fpr: the false positive rate that it asks about otherwise.
         one_sided: only curves that bound every test say it; see ``Adversary.every_test``.
         needs: keys of conditions besides those of the curve; the person who asks declares them.
+        read: takes the risk off a curve, at its places.
         grows_with_risk: whether more is worse; a claim is then rounded up, and otherwise down.
     """
 
@@ -42,6 +43,7 @@ class Target(ABC):
     grows_with_risk: ClassVar[bool] = True
     one_sided: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
+    read: ClassVar[Callable[..., float]]
     value: float
 
     @property
@@ -54,9 +56,9 @@ class Target(ABC):
         """See the class; in (0, 1)."""
         return 0.5
 
-    @abstractmethod
     def measure(self, curve: TradeOff) -> float:
         """The risk of ``curve``, in the units of ``value``."""
+        return self.read(curve, *(getattr(self, name) for name, _ in self.places))
 
     def of(self, assessment: Assessment) -> Interval:
         """The risk that ``assessment`` claims, with its enclosure."""
@@ -128,12 +130,10 @@ class Advantage(_AtThreshold):
 
     value: float
     name: ClassVar[str] = "advantage"
+    read = staticmethod(risk.advantage)
 
     def __post_init__(self) -> None:
         _check.open_fraction(advantage=self.value)
-
-    def measure(self, curve: TradeOff) -> float:
-        return risk.advantage(curve)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +146,11 @@ class BayesSecurity(_AtThreshold):
 
     value: float
     name: ClassVar[str] = "bayes-security"
+    read = staticmethod(risk.bayes_security)
     grows_with_risk: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check.open_fraction(bayes_security=self.value)
-
-    def measure(self, curve: TradeOff) -> float:
-        return risk.bayes_security(curve)
 
     def of_delta(self, delta: float) -> float:
         return 1.0 - delta
@@ -175,14 +173,12 @@ class Success(_AtThreshold):
     value: float
     prior: float
     name: ClassVar[str] = "success"
+    read = staticmethod(risk.success)
     places: ClassVar[tuple[tuple[str, str], ...]] = (("prior", "0.5"),)
 
     def __post_init__(self) -> None:
         prior = _check.open_fraction(prior=self.prior)
         _limit("success", self.value, max(prior, 1.0 - prior))
-
-    def measure(self, curve: TradeOff) -> float:
-        return risk.success(curve, self.prior)
 
     @property
     def _rarer(self) -> float:
@@ -202,7 +198,11 @@ class Success(_AtThreshold):
 
 
 class _AtRate(Target):
-    """A risk that grows with the true positive rate at ``at_fpr``."""
+    """A risk that grows with the true positive rate at ``at_fpr``, its last place."""
+
+    @property
+    def at_fpr(self) -> float:
+        return getattr(self, self.places[-1][0])
 
     def power_of(self, achieved: float) -> float:
         """The inverse of ``of_power``."""
@@ -229,18 +229,11 @@ class TprAtFpr(_AtRate):
     value: float
     fpr: float
     name: ClassVar[str] = "tpr"
+    read = staticmethod(risk.tpr_at_fpr)
     places: ClassVar[tuple[tuple[str, str], ...]] = (("fpr", "0.01"),)
 
     def __post_init__(self) -> None:
         _limit("tpr", self.value, _check.open_fraction(fpr=self.fpr))
-
-    @property
-    def at_fpr(self) -> float:
-        """``fpr``."""
-        return self.fpr
-
-    def measure(self, curve: TradeOff) -> float:
-        return risk.tpr_at_fpr(curve, self.fpr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +255,7 @@ class Ppv(_AtRate):
     prior: float
     fpr: float
     name: ClassVar[str] = "ppv"
+    read = staticmethod(risk.ppv)
     places: ClassVar[tuple[tuple[str, str], ...]] = (("prior", "0.1"), ("fpr", "0.01"))
 
     def __post_init__(self) -> None:
@@ -270,14 +264,6 @@ class Ppv(_AtRate):
         most = risk.ppv_of_power(1.0, self.prior, self.fpr)
         if not self.value < most:
             raise ParameterError("ppv", self.value, f"below {most:g}, which no attack exceeds at this fpr")
-
-    @property
-    def at_fpr(self) -> float:
-        """``fpr``."""
-        return self.fpr
-
-    def measure(self, curve: TradeOff) -> float:
-        return risk.ppv(curve, self.prior, self.fpr)
 
     def of_power(self, power: float) -> float:
         return risk.ppv_of_power(power, self.prior, self.fpr)
@@ -299,19 +285,12 @@ class Reconstruction(_AtRate):
     value: float
     baseline: float
     name: ClassVar[str] = "reconstruction"
+    read = staticmethod(risk.reconstruction_success)
     one_sided: ClassVar[bool] = True
     places: ClassVar[tuple[tuple[str, str], ...]] = (("baseline", "0.1"),)
 
     def __post_init__(self) -> None:
         _limit("reconstruction", self.value, _check.open_fraction(baseline=self.baseline))
-
-    @property
-    def at_fpr(self) -> float:
-        """``baseline``."""
-        return self.baseline
-
-    def measure(self, curve: TradeOff) -> float:
-        return risk.reconstruction_success(curve, self.baseline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +310,7 @@ class Secret(_AtRate):
     secret_bits: float
     guesses: float
     name: ClassVar[str] = "secret"
+    read = staticmethod(risk.secret_success)
     one_sided: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = MEASURES["secret"].needs
     places: ClassVar[tuple[tuple[str, str], ...]] = (("secret_bits", "13.3"), ("guesses", "10"))
@@ -342,9 +322,6 @@ class Secret(_AtRate):
     def at_fpr(self) -> float:
         """What the guesses reach without the model."""
         return risk.blind_guess(self.secret_bits, self.guesses)
-
-    def measure(self, curve: TradeOff) -> float:
-        return risk.secret_success(curve, self.secret_bits, self.guesses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,14 +335,12 @@ class EpsilonAtDelta(Target):
     value: float
     delta: float
     name: ClassVar[str] = "epsilon"
+    read = staticmethod(risk.epsilon_at_delta)
     places: ClassVar[tuple[tuple[str, str], ...]] = (("delta", "1e-5"),)
 
     def __post_init__(self) -> None:
         _check.positive(epsilon=self.value)
         _check.open_fraction(delta=self.delta)
-
-    def measure(self, curve: TradeOff) -> float:
-        return risk.epsilon_at_delta(curve, self.delta)
 
     @property
     def threshold(self) -> float:
@@ -392,12 +367,10 @@ class Mu(Target):
 
     value: float
     name: ClassVar[str] = "mu"
+    read = staticmethod(risk.mu)
 
     def __post_init__(self) -> None:
         _check.positive(mu=self.value)
-
-    def measure(self, curve: TradeOff) -> float:
-        return risk.mu(curve)
 
     def of(self, assessment: Assessment) -> Interval:
         return assessment.mu()
