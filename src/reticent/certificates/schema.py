@@ -11,13 +11,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, model_serializer, model_validator
-from pydantic_core.core_schema import SerializerFunctionWrapHandler
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from reticent.certificates.declared_text import LONGEST, declarable
 from reticent.certificates.policy import Policy
 from reticent.errors import ArtifactError
-from reticent.io.models import Sha256, validated
+from reticent.io.models import Sha256, Terse, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load
 from reticent.io.times import Date, moment
 from reticent.records.publication import CONSENTS
@@ -61,7 +60,7 @@ class CitedRelease(Record):
     warnings: Annotated[tuple[Word, ...], Field(max_length=_MOST_CITED)] = ()
 
 
-class Declaration(Record):
+class Declaration(Record, Terse):
     """What the issuer declares: nothing here follows from the run, so only a signature protects it.
 
     Attributes:
@@ -87,12 +86,7 @@ class Declaration(Record):
     publishes: tuple[Literal["names", "accuracy"], ...] = ()
     releases: Annotated[tuple[CitedRelease | None, ...], Field(max_length=_MOST_CITED)] = ()
 
-    @model_serializer(mode="wrap")
-    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document: dict[str, Any] = write(self)
-        if not self.releases:
-            document.pop("releases", None)
-        return document
+    left_out = ("releases",)
 
     @model_validator(mode="after")
     def _in_order(self) -> Declaration:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_serializer
+from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent.errors import ArtifactError
 from reticent.text import did_you_mean, printable
@@ -25,6 +26,21 @@ class Closed(BaseModel):
     """Base of documents: frozen, and with no key that is not known."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Terse(Closed):
+    """A document whose file is silent about some fields where they are as by default.
+
+    Attributes:
+        left_out: these fields.
+    """
+
+    left_out: ClassVar[tuple[str, ...]] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        usual = {name for name in self.left_out if getattr(self, name) == type(self).model_fields[name].default}
+        return {name: value for name, value in write(self).items() if name not in usual}
 
 
 def validated(kind: type[Model], document: Any, where: str) -> Model:

@@ -24,11 +24,6 @@ def word(text: str) -> str:
     return "".join(c if " " <= c <= "~" else "?" for c in text[:300])
 
 
-def without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:
-    """``document`` without those of ``names`` that hold nothing."""
-    return {name: value for name, value in document.items() if value is not None or name not in names}
-
-
 def section(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     """A section of a configuration; nothing where it is no section."""
     found = config.get(name)

@@ -12,8 +12,7 @@ import math
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_serializer, model_validator
-from pydantic_core.core_schema import SerializerFunctionWrapHandler
+from pydantic import Field, model_validator
 
 from reticent.errors import UnsupportedError
 from reticent.io.models import Count, NonNegative, Positive, Rate
@@ -27,7 +26,7 @@ from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.hidden_steps import contraction_of, unequal_settings
 from reticent.records.publication import published
-from reticent.records.rules import Digest, Versions, Word, without_none
+from reticent.records.rules import Digest, Versions, Word
 from reticent.records.run_parts import (
     MOST_STAGES,
     OF_A_STAGE,
@@ -109,13 +108,7 @@ class PublicLedger(Sealed):
     digest: Digest = ""
 
     rules = RUN_RULES
-
-    @model_serializer(mode="wrap")
-    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document = without_none(write(self), "gradients", "selection")
-        if not self.stages:
-            document.pop("stages", None)
-        return document
+    left_out = ("gradients", "selection", "stages")
 
     @model_validator(mode="after")
     def _gradients_fit(self) -> PublicLedger:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from pydantic import ConfigDict
 
 from reticent.io import strict
-from reticent.io.models import Closed, validated
+from reticent.io.models import Terse, validated
 from reticent.records.rules import Rule, contradictions, digest_of
 from reticent.text import Brief
 
@@ -16,7 +16,7 @@ _READABLE_STEPS = 10_000
 Public = TypeVar("Public", bound="Sealed")
 
 
-class Sealed(Brief, Closed):
+class Sealed(Brief, Terse):
     """A ledger: facts, and a field ``digest`` that is theirs.
 
     Attributes:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
-
-from pydantic import model_serializer
-from pydantic_core.core_schema import SerializerFunctionWrapHandler
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from reticent.errors import ParameterError
 from reticent.io.commitments import commit, new_salt, opens
-from reticent.io.models import Closed, Sha256, Whole
-from reticent.records.rules import without_none
+from reticent.io.models import Sha256, Terse, Whole
 from reticent.records.watch_source import Source
 
 if TYPE_CHECKING:
@@ -24,7 +20,7 @@ MOST_EARLIER = 64
 Run = TypeVar("Run", bound="WatchedRun")
 
 
-class StartRecord(Closed):
+class StartRecord(Terse):
     """The weights at which a watched loop began.
 
     Attributes:
@@ -42,9 +38,7 @@ class StartRecord(Closed):
     salt: Sha256 | None = None
     trainer_step: Whole = 0
 
-    @model_serializer(mode="wrap")
-    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_none(write(self), "salt")
+    left_out = ("salt",)
 
     def opened_by(self, salt: str | None, weights_sha256: str | None) -> bool:
         """Whether these are the weights with this SHA-256."""

@@ -10,11 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_serializer, model_validator
-from pydantic_core.core_schema import SerializerFunctionWrapHandler
+from pydantic import Field, model_validator
 
 from reticent.io import files
-from reticent.io.models import Closed, Count, Finite, NonNegative, Positive, Rate, Sha256, Whole
+from reticent.io.models import Closed, Count, Finite, NonNegative, Positive, Rate, Sha256, Terse, Whole
 from reticent.io.times import Date
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.mechanisms.gradients import GradientsRecord
@@ -25,7 +24,7 @@ from reticent.records import vouched
 from reticent.records.hidden_steps import unequal_steps
 from reticent.records.merged import coarse, merged
 from reticent.records.planned import PlannedSteps, charged
-from reticent.records.rules import Digest, Versions, Word, without_none
+from reticent.records.rules import Digest, Versions, Word
 from reticent.records.run_parts import MOST_STEPS
 from reticent.records.sealed import Sealed, facts_of
 from reticent.records.watch_faults import Fault
@@ -42,7 +41,7 @@ _MOST_SEGMENTS = 4096
 Name = Annotated[str, Field(max_length=300)]
 
 
-class SamplerRecord(Closed):
+class SamplerRecord(Terse):
     """How batches were drawn.
 
     Attributes:
@@ -70,9 +69,7 @@ class SamplerRecord(Closed):
     drop_last: bool | None = None
     copies: Count | None = None
 
-    @model_serializer(mode="wrap")
-    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_none(write(self), "copies")
+    left_out = ("copies",)
 
     @property
     def most_uses(self) -> int:
@@ -175,7 +172,7 @@ class MeasuredChange(Closed):
     budget: NonNegative | None = None
 
 
-class WatchDiagnostics(Closed):
+class WatchDiagnostics(Terse):
     """Computed from the training records without noise: not covered by any guarantee.
 
     Attributes:
@@ -193,9 +190,7 @@ class WatchDiagnostics(Closed):
     sensitivity: MeasuredChange | None = None
     start_salt: Sha256 | None = None
 
-    @model_serializer(mode="wrap")
-    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_none(write(self), "sensitivity", "start_salt")
+    left_out = ("sensitivity", "start_salt")
 
 
 class PublicWatchedRun(Sealed):
@@ -251,15 +246,7 @@ class PublicWatchedRun(Sealed):
     digest: Digest = ""
 
     rules = WATCH_RULES
-
-    @model_serializer(mode="wrap")
-    def _stated_only(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document = without_none(write(self), "records_per_user", "gradients", "planned", "start")
-        if self.unit is Unit.RECORD:
-            document.pop("unit", None)
-        if not self.earlier:
-            document.pop("earlier", None)
-        return document
+    left_out = ("records_per_user", "gradients", "planned", "start", "unit", "earlier")
 
     @property
     def contraction(self) -> None:
