@@ -6,7 +6,6 @@ from reticent import _check
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD, Sampler
-from reticent.mechanisms.dpsgd import steps_in
 from reticent.mechanisms.units import Unit
 
 
@@ -57,43 +56,20 @@ def dpsgd(
         >>> run.sample_rate, run.steps
         (0.01, 1000)
     """
-    rate = _rate(sample_rate, batch_size, dataset_size)
+    sizes = {"sample_rate": sample_rate, "batch_size": batch_size, "dataset_size": dataset_size}
     kind = _check.member(Sampler, sampler=sampler)
+    fields = DPSGD.resolved({**sizes, "steps": steps, "epochs": epochs, "sampler": kind})
+    for name, instead in (("sample_rate", "batch_size and dataset_size"), ("steps", "epochs")):
+        if fields[name] is None:
+            raise ParameterError(name, None, f"given, or {instead}", shown=False)
     return DPSGD(
         noise_multiplier=noise_multiplier,
-        sample_rate=rate,
-        steps=_steps(steps, epochs, rate, kind),
         max_grad_norm=max_grad_norm,
         num_parameters=num_parameters,
-        batch_size=batch_size,
-        dataset_size=dataset_size,
-        sampler=kind,
         records_per_user=records_per_user,
         unit=_check.member(Unit, unit=unit),
         uses_per_epoch=uses_per_epoch,
         max_batch_size=max_batch_size,
         draws_per_step=draws_per_step,
+        **fields,
     )
-
-
-def _rate(sample_rate: float | None, batch_size: int | None, dataset_size: int | None) -> float:
-    if batch_size is None or dataset_size is None:
-        if sample_rate is None:
-            raise ParameterError("sample_rate", None, "given, or batch_size and dataset_size", shown=False)
-        return _check.rate(sample_rate=sample_rate)
-    rate = _check.count(batch_size=batch_size) / _check.count(dataset_size=dataset_size)
-    if rate > 1.0:
-        raise ParameterError("batch_size", batch_size, f"at most dataset_size, {dataset_size}")
-    if sample_rate is not None and abs(_check.rate(sample_rate=sample_rate) - rate) > 0.01 * rate:
-        raise ParameterError("sample_rate", sample_rate, f"batch_size / dataset_size = {rate:g}, or left out")
-    return rate if sample_rate is None else sample_rate
-
-
-def _steps(steps: int | None, epochs: float | None, rate: float, sampler: Sampler) -> int:
-    if epochs is None:
-        if steps is None:
-            raise ParameterError("steps", None, "given, or epochs", shown=False)
-        return _check.count(steps=steps)
-    if steps is not None:
-        raise ParameterError("epochs", epochs, "left out where steps are given", shown=False)
-    return steps_in(epochs, rate, sampler)

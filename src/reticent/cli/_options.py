@@ -52,9 +52,14 @@ def _typed(parameter: Parameter) -> type:
     return str if issubclass(parameter.kind, StrEnum) else parameter.kind
 
 
-def mechanism_options(kind: type[Mechanism]) -> list[click.Option]:
-    """The fields of a mechanism, what may be given in their place, and selection; click takes all as optional."""
-    return [*(_option(p, p.help) for p in (*parameters_of(kind), *kind.extras)), *selection_options()]
+def mechanism_options(kind: type[Mechanism], lead: str = "") -> list[click.Option]:
+    """The fields of a mechanism, what may be given in their place, and selection; click takes all as optional.
+
+    Args:
+        kind: of the mechanism.
+        lead: what the help of each field begins with.
+    """
+    return [*(_option(p, lead + p.help) for p in (*parameters_of(kind), *kind.extras)), *selection_options()]
 
 
 def selection_options() -> list[click.Option]:

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from reticent.adversaries import FinalModel
 from reticent.api.documents import certify as certify_anything
-from reticent.api.releases import dpsgd
 from reticent.certificates.catalogue import languages
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import load_policy
@@ -19,7 +18,7 @@ from reticent.certificates.schema import Declaration
 from reticent.cli._app import JSON, argument, command, option, several
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
 from reticent.cli._ledger import check_run_folder
-from reticent.cli._options import SECRETS, secrets_of, selected, selection_options
+from reticent.cli._options import SECRETS, mechanism_given, mechanism_options, secrets_of
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import load_settings, require_torch, train_with_bar
@@ -27,7 +26,7 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.io.strict import dumps
 from reticent.io.times import moment
-from reticent.mechanisms import Mechanism
+from reticent.mechanisms import DPSGD, Mechanism
 from reticent.risk.report import Questions
 from reticent.text import did_you_mean, one_of
 
@@ -47,21 +46,7 @@ _DECLARED = (
     option("purpose", str, "What the model is for."),
     option("expires", str, "Date from which it must not be relied on."),
 )
-_PARAMETERS = (
-    option("noise_multiplier", float, "With dpsgd: noise over the clip norm, on the sum."),
-    option("sample_rate", float, "With dpsgd: inclusion probability; or give the sizes."),
-    option("steps", int, "With dpsgd: noisy updates; or give --epochs."),
-    option("epochs", float, "With dpsgd: passes over the data."),
-    option("batch_size", int, "With dpsgd: expected batch size."),
-    option("dataset_size", int, "With dpsgd: training records."),
-    option("sampler", str, "With dpsgd: how batches are drawn."),
-    option("uses_per_epoch", int, "With dpsgd and random-allocation: uses of a record per epoch."),
-    option("draws_per_step", int, "With dpsgd and poisson: draws summed before the noise of one step."),
-    option("max_batch_size", int, "With dpsgd and truncated-poisson: size at which batches are cut."),
-    option("records_per_user", int, "With dpsgd: most records of one person."),
-    option("unit", str, "With dpsgd: record, or client for federated learning."),
-    *selection_options(),
-)
+_PARAMETERS = mechanism_options(DPSGD, f"With {PARAMETERS}: ")
 
 
 @command(
@@ -140,7 +125,7 @@ def certify(
     if more:
         what, folder = [source, *more], out or Path("together-certificate")
     elif alone:
-        what, folder = _mechanism(parameters), out or Path(f"{PARAMETERS}-certificate")
+        what, folder = mechanism_given(DPSGD, parameters), out or Path(f"{PARAMETERS}-certificate")
     elif source.suffix == ".json":
         what, folder = source, out or _beside(source.resolve().with_suffix(""))
         declared["run_signed_by"] = signer_of_file(source, keys, run_key)
@@ -241,11 +226,3 @@ def _no_options_of_one(parameters: dict[str, Any], publish: tuple[str, ...], run
     for name, value in given.items():
         if value is not None:
             raise ParameterError(name, str(value), "left out where several releases are certified together")
-
-
-def _mechanism(parameters: dict[str, Any]) -> Mechanism:
-    """What the options say; one that is missing is named."""
-    if "noise_multiplier" not in parameters:
-        raise ParameterError("noise_multiplier", None, f"given with {PARAMETERS}", shown=False)
-    chosen = {name: parameters.pop(name, None) for name in ("selection", "mean_runs", "shape")}
-    return selected(dpsgd(**parameters), chosen)

@@ -195,6 +195,8 @@ class DPSGD(Mechanism):
         fields = dict(given)
         epochs = fields.pop("epochs", None)
         rate = fields.get("sample_rate")
+        if rate is not None:
+            _check.rate(sample_rate=rate)
         if fields.get("batch_size") is not None and fields.get("dataset_size") is not None:
             ratio = _ratio(fields["batch_size"], fields["dataset_size"])
             if rate is not None and not abs(rate - ratio) <= 0.01 * ratio:
