@@ -250,23 +250,7 @@ def lint(ledger: Any) -> Linted:
 
         path = Path(ledger)
         ledger = read_statement(path / "ledger.json" if path.is_dir() else path)
-    if isinstance(ledger, Mechanism):
-        return Linted(ledger)
-    found = ledger if isinstance(ledger, RunLedger) else getattr(ledger, "ledger", None)
-    return Linted(found if isinstance(found, RunLedger) else watched_run(ledger))
-
-
-def watched_run(ledger: Any) -> PublicWatchedRun:
-    """The ledger of a watched loop, from a file or an object.
-
-    Raises:
-        ArtifactError, ParameterError: it is none.
-    """
-    if isinstance(ledger, (str, Path)):
-        from reticent.records.any_ledger import read_ledger
-
-        ledger = read_ledger(Path(ledger))
-    found = ledger if isinstance(ledger, PublicWatchedRun) else getattr(ledger, "ledger", None)
-    if not isinstance(found, PublicWatchedRun):
-        raise ParameterError("ledger", type(ledger).__name__, "the ledger of a watched loop, or its file")
-    return found
+    for found in (ledger, getattr(ledger, "ledger", None)):
+        if isinstance(found, (Mechanism, RunLedger, PublicWatchedRun)):
+            return Linted(found)
+    raise ParameterError("ledger", type(ledger).__name__, "the ledger of a watched loop, or its file")
