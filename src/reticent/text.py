@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 Column = tuple[str, list[str]]
 """A heading, with its line breaks, and one cell for each row."""
 
+Note = TypeVar("Note")
 WIDTH = 80
 """Characters in a line of what Python objects print."""
 
@@ -133,13 +134,22 @@ def by_whom(notes: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     Args:
         notes: (name, notes) pairs; a name may occur again.
     """
-    about: dict[str, dict[str, None]] = {}
+    return [f"{', '.join(names)}: {note}" if names else note for note, names in owners(notes).items()]
+
+
+def owners(owned: Iterable[tuple[str, Iterable[Note]]]) -> dict[Note, list[str]]:
+    """The names that each note is about, in their order; none where it is about all.
+
+    Args:
+        owned: (name, notes) pairs; a name may occur again.
+    """
+    about: dict[Note, dict[str, None]] = {}
     everybody = set()
-    for name, own in notes:
+    for name, own in owned:
         everybody.add(name)
         for note in own:
             about.setdefault(note, {})[name] = None
-    return [note if len(names) == len(everybody) else f"{', '.join(names)}: {note}" for note, names in about.items()]
+    return {note: [] if len(names) == len(everybody) else list(names) for note, names in about.items()}
 
 
 def html_table(title: str, rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:

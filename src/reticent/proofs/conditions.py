@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from reticent.errors import ParameterError
+from reticent.text import owners
 
 
 class Status(StrEnum):
@@ -264,13 +265,8 @@ def conditions_by_whom(owned: Iterable[tuple[str, Iterable[Condition]]]) -> list
     Args:
         owned: (name, conditions) pairs; a name may occur again. Nobody is named where all need a condition.
     """
-    about: dict[Condition, dict[str, None]] = {}
-    everybody = set()
-    for name, own in owned:
-        everybody.add(name)
-        for one in own:
-            about.setdefault(one, {})[name] = None
-    return [_line(one, [] if len(about[one]) == len(everybody) else list(about[one])) for one in worst_first(about)]
+    about = owners(owned)
+    return [_line(one, about[one]) for one in worst_first(about)]
 
 
 def _line(one: Condition, names: list[str]) -> str:
