@@ -9,11 +9,11 @@ import numpy as np
 import torch
 
 from reticent.errors import ArtifactError, DataError
+from reticent.training.run import accuracy_and_loss
 from reticent.training.rundir import WEIGHTS, Run, load_run
 
 _ROUNDING = 0.002
 """Share of test records that may be classified otherwise than recorded: other machines round otherwise."""
-_BATCH = 4096
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,6 @@ def check_release(path: Path) -> ReleaseCheck:
     )
 
 
-@torch.no_grad()
 def _accuracy(run: Run) -> float | None:
     recorded = run.ledger.utility.test_accuracy
     if recorded is None:
@@ -62,9 +61,8 @@ def _accuracy(run: Run) -> float | None:
         dataset = run.dataset()
     except DataError:
         return None
-    model, features = run.model(), dataset.features[dataset.test]
-    parts = [model(batch).argmax(dim=1) for batch in torch.from_numpy(np.array(features)).split(_BATCH)]
-    found = float((torch.cat(parts).numpy() == dataset.labels[dataset.test]).mean())
+    features, labels = (torch.from_numpy(np.array(part[dataset.test])) for part in (dataset.features, dataset.labels))
+    found, _ = accuracy_and_loss(run.model(), features, labels)
     if abs(found - recorded) > max(_ROUNDING, 1.0 / len(dataset.test)):
         raise ArtifactError(
             f"{run.path}/{WEIGHTS}: test accuracy {found:.4g} where the ledger has {recorded:.4g}: "
