@@ -14,11 +14,11 @@ from reticent.auditing.verdict import Verdict, judge_p_values
 from reticent.calibration import Advantage, BayesSecurity
 from reticent.certificates.numbers import _number
 from reticent.certificates.sentences import percent
-from reticent.cli import main
 from reticent.dashboard.words import number_table
 from reticent.risk import advantage, bayes_security, epsilon_at_delta, success, tpr_at_fpr
 from reticent.risk.report import Number
 from reticent.text import digits
+from tests.cli.calling import run
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,8 @@ def test_rounding_never_crosses_to_the_other_side() -> None:
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    with pytest.raises(SystemExit):
-        main(list(words))
-    return capsys.readouterr().out
+    _, out, _ = run(capsys, *words)
+    return out
 
 
 @pytest.mark.parametrize("noise", [1.7, 2.1, 3.3, 4.6, 5.2, 7.1])

@@ -27,6 +27,7 @@ from reticent.mechanisms import MECHANISMS, Gaussian, Laplace, Mechanism, Neighb
 from reticent.proofs import Proof, references
 from reticent.proofs.references import Paper, Theorem, add_paper
 from reticent.registry import Registry, described, parameters_of
+from tests.cli.calling import run
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,8 @@ def test_risk_and_calibrate_answer_for_it(sleepy, capsys) -> None:
 
 
 def test_a_parameter_of_somebody_else_is_refused(sleepy, capsys) -> None:
-    with pytest.raises(SystemExit):
-        main(["risk", "gaussian", "--noise-multiplier", "2", "--awake", "0.2"])
-    assert "--awake must be left out unless --adversary sleepy is asked for" in capsys.readouterr().err
+    _, _, err = run(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--awake", "0.2")
+    assert "--awake must be left out unless --adversary sleepy is asked for" in err
 
 
 def test_certificates_hold_it_and_verify_derives_it_again(sleepy) -> None:

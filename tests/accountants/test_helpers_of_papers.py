@@ -15,12 +15,12 @@ from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Declaration
 from reticent.certificates.verify import verify
-from reticent.cli import main
 from reticent.curves import GaussianTradeOff, PiecewiseLinearTradeOff
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
 from reticent.papers.mixture_as_gaussian import mixture_error, published_order
 from reticent.risk import advantage, advantage_bound, least_epsilon
+from tests.cli.calling import run
 
 
 @pytest.mark.parametrize(("noise", "rate"), [(0.3, 0.2), (1.0, 0.01), (4.0, 1e-4), (0.5, 0.9), (0.05, 0.5)])
@@ -71,11 +71,10 @@ def test_the_estimator_is_a_lower_bound_and_no_upper_one() -> None:
 
 
 def test_norms_only_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    run = "risk dpsgd --noise-multiplier 6 --sample-rate 0.2 --steps 100 --json"
-    with pytest.raises(SystemExit) as ended:
-        main([*run.split(), "--adversary", "norm-only", "--dimension", "30"])
-    assert not ended.value.code
-    found = json.loads(capsys.readouterr().out)["assessments"]
+    command = "risk dpsgd --noise-multiplier 6 --sample-rate 0.2 --steps 100 --json"
+    code, out, _ = run(capsys, *command.split(), "--adversary", "norm-only", "--dimension", "30")
+    assert code == 0
+    found = json.loads(out)["assessments"]
     by_name = {record["adversary"]: record for record in found}
     assert by_name["norm-only"]["advantage"]["value"] == pytest.approx(0.00286, rel=1e-2, abs=0)
     assert by_name["norm-only"]["claim"] == "estimate"

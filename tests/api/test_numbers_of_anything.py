@@ -11,10 +11,10 @@ import pytest
 
 import reticent as rt
 from reticent import risk
-from reticent.cli import main
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.records.watch_faults import Fault
+from tests.cli.calling import run
 
 RUN = rt.DPSGD(2.0, 1.0, 5)
 NUMBERS = [
@@ -84,10 +84,9 @@ def test_a_number_needs_its_place_and_takes_it_by_name():
 def test_an_attacker_of_another_paper_is_named(typed, meant, capsys):
     with pytest.raises(ParameterError, match=f"did you mean {meant}"):
         rt.assess(RUN, typed)
-    with pytest.raises(SystemExit) as stop:
-        main(["risk", "gaussian", "--noise-multiplier", "2", "--adversary", typed])
-    assert stop.value.code == 2
-    assert f"did you mean {meant}?" in capsys.readouterr().err
+    code, _, err = run(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--adversary", typed)
+    assert code == 2
+    assert f"did you mean {meant}?" in err
 
 
 def test_a_hint_names_what_is_shown_to_people():
@@ -148,10 +147,9 @@ def test_lint_reads_events_and_mechanisms(tmp_path, capsys):
     found = rt.lint(path)
     assert found.faults == (Fault.DECLARED,)
     assert found.title() == "100 noisy steps, 1 warning"
-    with pytest.raises(SystemExit) as stop:
-        main(["lint", str(path)])
-    assert stop.value.code == 0
-    assert "nobody saw them" in capsys.readouterr().out
+    code, out, _ = run(capsys, "lint", path)
+    assert code == 0
+    assert "nobody saw them" in out
     shuffled = rt.DPSGD(0.0, 0.1, 5, sampler=rt.Sampler.SHUFFLED)
     assert rt.lint(shuffled).faults == (Fault.NO_NOISE, Fault.SHUFFLED, Fault.DECLARED)
     assert rt.lint(rt.DPSGD(1.0, 0.1, 5, sampler=rt.Sampler.FIXED_SIZE)).faults == (Fault.FIXED_SIZE, Fault.DECLARED)

@@ -10,9 +10,9 @@ import pytest
 import reticent as rt
 from reticent.accountants import compose
 from reticent.calibration import Advantage, EpsilonAtDelta, MeanRuns, UnreachableError, calibrate
-from reticent.cli import main
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Neighbouring
+from tests.cli.calling import run
 
 RUN = rt.Gaussian(4.0)
 
@@ -55,23 +55,16 @@ def test_more_runs_of_a_poisson_law_never_show_less() -> None:
         assert np.all(np.diff(deltas, axis=0) > 0.0)
 
 
-def told(capsys, *words) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    said = capsys.readouterr()
-    return end.value.code, said.out, said.err
-
-
 def test_on_the_command_line(capsys, tmp_path) -> None:
     asked = ("--selection", "fixed", "--unknown", "mean-runs", "--target", "epsilon=1.5@1e-5")
-    code, out, _ = told(capsys, "calibrate", "gaussian", "--noise-multiplier", 4, *asked, "--json")
+    code, out, _ = run(capsys, "calibrate", "gaussian", "--noise-multiplier", 4, *asked, "--json")
     document = json.loads(out)
     assert code == 0
     best = rt.Selection(RUN, rt.Fixed(document["value"]))
     assert EpsilonAtDelta(1.5, 1e-5).of(rt.WorstCase().assess(best)).value <= 1.5
     assert document["unknown"] == "mean-runs"
     (tmp_path / "run.json").write_text(json.dumps({"kind": "gaussian", "noise_multiplier": 4.0}))
-    code, out, _ = told(capsys, "calibrate", "ledger", tmp_path / "run.json", *asked)
+    code, out, _ = run(capsys, "calibrate", "ledger", tmp_path / "run.json", *asked)
     assert code == 0
     assert f"mean runs: {document['value']:g}" in out
     assert "a value beyond it is not ruled out" in " ".join(out.split())
@@ -87,7 +80,7 @@ def test_on_the_command_line(capsys, tmp_path) -> None:
 )
 def test_what_cannot_be_searched_ends_in_one_line(words, said, capsys) -> None:
     asked = ("calibrate", "gaussian", "--noise-multiplier", 4, "--target", "advantage=0.2")
-    code, out, err = told(capsys, *asked, *words)
+    code, out, err = run(capsys, *asked, *words)
     assert (code, out) == (2, "")
     assert said in err
     assert len(err.strip().splitlines()) == 1

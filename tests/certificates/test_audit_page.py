@@ -12,9 +12,9 @@ import pytest
 from reticent.auditing import AuditReport, Design, Scores, audit, audit_claim, save_scores
 from reticent.certificates.audit_page import headline, render_audit, write_audit_page
 from reticent.certificates.audit_power import detectable
-from reticent.cli import main
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ArtifactError
+from tests.cli.calling import run
 
 CLAIMS = {"claim": GaussianTradeOff(1.0)}
 HOSTILE = "<script>alert(1)</script>$\\frac{1}{0}$\u202e"
@@ -97,18 +97,16 @@ def test_pictures_on_the_page_follow_light_and_dark_and_files_do_not(tmp_path: P
 def test_page_and_pictures_lie_side_by_side_from_the_command_line(tmp_path: Path, capsys) -> None:
     save_scores(tmp_path / "scores.npz", scores(1.0, 60))
     page = tmp_path / "report.html"
-    with pytest.raises(SystemExit) as stopped:
-        main(["audit", str(tmp_path / "scores.npz"), "--against-mu", "1.0", "--html", str(page)])
-    assert not stopped.value.code
-    assert str(page) in capsys.readouterr().err
+    code, _, err = run(capsys, "audit", tmp_path / "scores.npz", "--against-mu", "1.0", "--html", page)
+    assert code == 0
+    assert str(page) in err
     assert page.read_text().startswith("<!doctype html>")
     assert page.with_suffix(".svg").read_text().startswith("<svg")
     assert page.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     assert "mathdefault" not in re.sub(r"<!--.*?-->", "", page.with_suffix(".svg").read_text())
-    with pytest.raises(SystemExit) as stopped:
-        main(["audit", str(tmp_path / "scores.npz"), "--private"])
-    assert stopped.value.code == 2
-    assert "--private" in capsys.readouterr().err
+    code, _, err = run(capsys, "audit", tmp_path / "scores.npz", "--private")
+    assert code == 2
+    assert "--private" in err
 
 
 class TestOverwriting:
@@ -140,8 +138,7 @@ class TestOverwriting:
     def test_it_is_said_before_the_work(self, tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]) -> None:
         victim = tmp_path / ("key.csv" if option == "--save-scores" else "key")
         victim.write_bytes(b"a key")
-        with pytest.raises(SystemExit) as end:
-            main(["audit", str(tmp_path / "no such scores.npz"), "--format", "scores", option, str(victim)])
-        assert end.value.code == 2
-        assert "nothing is overwritten" in capsys.readouterr().err
+        code, _, err = run(capsys, "audit", tmp_path / "no such scores.npz", "--format", "scores", option, victim)
+        assert code == 2
+        assert "nothing is overwritten" in err
         assert victim.read_bytes() == b"a key"

@@ -16,11 +16,11 @@ from reticent.adversaries import WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import verify
-from reticent.cli import main
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import Gaussian, Ledger
 from reticent.mechanisms.codec import mechanism_of
 from reticent.mechanisms.matrix import MatrixMechanism
+from tests.cli.calling import run
 
 MATRIX = {
     "kind": "matrix",
@@ -127,8 +127,7 @@ def test_memory_is_limited(
     (tmp_path / "c.json").write_text(json.dumps(small))
     (tmp_path / "p.yaml").write_text("schema: reticent.policy/1\nlimits: [{measure: advantage, at_most: 1}]\n")
     more = ["--policy", str(tmp_path / "p.yaml")] if command == "gate" else []
-    with pytest.raises(SystemExit) as end:
-        main([command, str(tmp_path / "c.json"), *more])
-    assert end.value.code == 2
-    assert capsys.readouterr().err.startswith("reticent: the document cannot be derived")
+    code, _, err = run(capsys, command, tmp_path / "c.json", *more)
+    assert code == 2
+    assert err.startswith("reticent: the document cannot be derived")
     assert resource.getrlimit(resource.RLIMIT_AS) == before

@@ -15,6 +15,7 @@ from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import verify
 from reticent.mechanisms import DPSGD, Gaussian, Laplace
+from tests.cli.calling import run
 
 DECLARED = Declaration(subject="s", created="2026-01-01")
 DECLARED_OF_A_PLAN = ["public-divisor", "poisson-draws", "clipped", "planned-steps", "start-weights"]
@@ -130,10 +131,9 @@ def test_the_command_writes_the_verdict(tmp_path: Path, capsys: pytest.CaptureFi
     limits = "schema: reticent.policy/1\nlimits: [{measure: advantage, at_most: 0.5}]\n"
     (tmp_path / "policy.yaml").write_text(limits + accepted)
     given = ["dpsgd", "--noise-multiplier", "4", "--sample-rate", "0.1", "--steps", "5"]
-    with pytest.raises(SystemExit) as ended:
-        main(["certify", *given, "--policy", str(tmp_path / "policy.yaml"), "--out", str(tmp_path / "out")])
-    assert not ended.value.code
-    assert "passed  worst-case: advantage at most 0.5" in capsys.readouterr().out
+    code, out, _ = run(capsys, "certify", *given, "--policy", tmp_path / "policy.yaml", "--out", tmp_path / "out")
+    assert code == 0
+    assert "passed  worst-case: advantage at most 0.5" in out
     (tmp_path / "policy.yaml").write_text("limits: 3\n")
     with pytest.raises(SystemExit, match="2"):
         main(["certify", *given, "--policy", str(tmp_path / "policy.yaml"), "--out", str(tmp_path / "two")])

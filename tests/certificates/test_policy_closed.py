@@ -19,6 +19,7 @@ from reticent.certificates.verify import Verification, verify
 from reticent.cli import main
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Gaussian
+from tests.cli.calling import run
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 WEIGHTS = "cd" * 32
@@ -238,10 +239,8 @@ def test_a_mistake_in_a_policy_is_one_line_and_exit_code_2(
     limit, more = (LIMITS[case][0], "") if case in LIMITS else (LIMIT, MISTAKES[case][0])
     path = tmp_path / "policy.yaml"
     path.write_text(f"schema: reticent.policy/1\nlimits:\n  - {limit}\n{more}\n")
-    with pytest.raises(SystemExit) as end:
-        main(["gate", "no such certificate", "--policy", str(path)])
-    out, err = capsys.readouterr()
-    assert (end.value.code, out, err.count("\n")) == (2, "", 1)
+    code, out, err = run(capsys, "gate", "no such certificate", "--policy", path)
+    assert (code, out, err.count("\n")) == (2, "", 1)
     assert ({**MISTAKES, **LIMITS})[case][1] in err
 
 

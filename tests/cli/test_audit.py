@@ -7,7 +7,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import jsonschema
@@ -19,19 +18,13 @@ from reticent.auditing import Design, Scores, load_scores, save_scores
 from reticent.cli import main
 from reticent.cli._audit_input import parse_guesses, parse_rule
 from reticent.errors import ParameterError
+from tests.cli.calling import run
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/audit-1.schema.json").read_text())
 
 
-def run(capsys, arguments: Sequence[str]) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    out, err = capsys.readouterr()
-    return int(stopped.value.code or 0), out, err
-
-
 def audit(capsys, *arguments: str) -> dict:
-    code, out, err = run(capsys, ["audit", *arguments, "--json"])
+    code, out, err = run(capsys, "audit", *arguments, "--json")
     assert (code, err) == (0, "")
     document = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not strict JSON"))
     jsonschema.validate(document, SCHEMA)
@@ -98,7 +91,7 @@ def test_confidence_and_rules_arrive(capsys, scores: Path) -> None:
 def test_the_release_that_is_claimed_is_said(capsys, scores: Path, monkeypatch, options, said: str) -> None:
     monkeypatch.chdir(scores.parent)
     Path("event.json").write_text('{"kind": "gaussian", "noise_multiplier": 1.5}')
-    code, out, _ = run(capsys, ["audit", scores, *options])
+    code, out, _ = run(capsys, "audit", scores, *options)
     assert code == 0
     assert said in " ".join(out.split())
 
@@ -113,7 +106,7 @@ def test_the_release_that_is_claimed_is_said(capsys, scores: Path, monkeypatch, 
 )
 def test_a_claim_that_cannot_be_tested(capsys, scores: Path, monkeypatch, options, said: str) -> None:
     monkeypatch.chdir(scores.parent)
-    code, out, err = run(capsys, ["audit", scores, *options])
+    code, out, err = run(capsys, "audit", scores, *options)
     assert (code, out) == (2, "")
     assert said in err
 
@@ -137,11 +130,11 @@ def test_design_decides_the_tests(capsys, scores: Path) -> None:
 def test_gate_and_saved_scores(capsys, scores: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.csv"
     gate = ["audit", scores, "--against-mu", "0.1", "--fail-if-inconsistent", "--save-scores", copy]
-    code, out, _ = run(capsys, gate)
+    code, out, _ = run(capsys, *gate)
     assert code == 1
     assert "INCONSISTENT" in out
     np.testing.assert_array_equal(load_scores(copy).member, load_scores(scores).member)
-    assert run(capsys, ["audit", scores, "--against-mu", "2", "--fail-if-inconsistent"])[0] == 0
+    assert run(capsys, "audit", scores, "--against-mu", "2", "--fail-if-inconsistent")[0] == 0
 
 
 def test_lira_and_privacy_meter_folders(capsys, tmp_path: Path) -> None:
@@ -164,20 +157,20 @@ def test_lira_and_privacy_meter_folders(capsys, tmp_path: Path) -> None:
 
 
 def test_plan(capsys) -> None:
-    code, out, err = run(capsys, ["plan-audit", "--claimed-mu", "0.5", "--true-mu", "1", "--json"])
+    code, out, err = run(capsys, "plan-audit", "--claimed-mu", "0.5", "--true-mu", "1", "--json")
     assert (code, err) == (0, "")
     plan = json.loads(out)
     assert plan["schema"] == "reticent.plan/1"
     assert 100 < plan["needed"] < 300
     assert plan["power"] >= 0.8
-    code, out, _ = run(capsys, ["plan-audit", "--claimed-mu", "0.5", "--true-mu", "1", "--unit", "models"])
+    code, out, _ = run(capsys, "plan-audit", "--claimed-mu", "0.5", "--true-mu", "1", "--unit", "models")
     assert code == 0
     assert "models" in out
     assert "ranks:" in out
 
 
 def test_a_table_for_people(capsys, scores: Path) -> None:
-    code, out, _ = run(capsys, ["audit", scores, "--noise-multiplier", "1"])
+    code, out, _ = run(capsys, "audit", scores, "--noise-multiplier", "1")
     assert code == 0
     assert "CONSISTENT" in out
     assert "at least" in out
@@ -233,7 +226,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_line_and_exit_code_2(capsys, scores: Path, case: str) -> None:
     arguments, words = BAD[case]
-    code, out, err = run(capsys, ["audit", scores, *arguments])
+    code, out, err = run(capsys, "audit", scores, *arguments)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert words in err
@@ -246,7 +239,7 @@ def test_bad_sources(capsys, tmp_path: Path, name: str) -> None:
         source.write_text("1,2")
     if name == "empty folder":
         source.mkdir()
-    code, out, err = run(capsys, ["audit", source])
+    code, out, err = run(capsys, "audit", source)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert str(source) in err
@@ -290,7 +283,7 @@ def test_a_run_is_judged_against_its_own_ledger(capsys, trained: Path, attack: s
 
 def test_the_canary_audit_says_first_that_it_audits_a_new_run(capsys, trained: Path) -> None:
     options = ["--attack", "canary", "--canaries", "50"]
-    code, out, _ = run(capsys, ["audit", trained, *options])
+    code, out, _ = run(capsys, "audit", trained, *options)
     assert code == 0
     assert out.startswith("This audits a NEW run")
     assert "finite weights as in the ledger, SHA-256" in " ".join(out.split())
@@ -324,7 +317,7 @@ RELEASES = {
 def test_the_canary_audit_refuses_a_release_that_is_not_whole(capsys, trained: Path, tmp_path: Path, case: str) -> None:
     change, words = RELEASES[case]
     path = forged(trained, tmp_path / "run", lambda w: np.ascontiguousarray(change(w), dtype=change(w).dtype))
-    code, out, err = run(capsys, ["audit", path, "--attack", "canary", "--canaries", "50"])
+    code, out, err = run(capsys, "audit", path, "--attack", "canary", "--canaries", "50")
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert words in err
@@ -336,7 +329,7 @@ def test_changed_bytes_of_the_release_are_refused(capsys, trained: Path, tmp_pat
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)
-    code, out, err = run(capsys, ["audit", tmp_path / "run", "--attack", "canary", "--canaries", "50"])
+    code, out, err = run(capsys, "audit", tmp_path / "run", "--attack", "canary", "--canaries", "50")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "checksum" in err
 
@@ -344,7 +337,7 @@ def test_changed_bytes_of_the_release_are_refused(capsys, trained: Path, tmp_pat
 def test_text_of_a_score_file_never_reaches_the_terminal_as_it_is(capsys, tmp_path: Path) -> None:
     rng, meta = np.random.default_rng(0), {"attack": "\x1b[31mx\x07", "subject": "\x1b]0;title"}
     save_scores(tmp_path / "s.npz", Scores(rng.normal(1, 1, 40), rng.normal(0, 1, 40), meta, Design.INDEPENDENT))
-    code, out, err = run(capsys, ["audit", tmp_path / "s.npz"])
+    code, out, err = run(capsys, "audit", tmp_path / "s.npz")
     assert code == 0
     assert "\x1b" not in out + err
     assert "\x07" not in out + err
@@ -356,7 +349,7 @@ def test_work_folders_that_are_not_ours_are_refused_on_the_command_line(capsys, 
     before = sorted(trained.rglob("*"))
     for work in (tmp_path / "mine", trained, trained / "attack"):
         arguments = ["audit", trained, "--attack", "lira", "--work", work, "--resume"]
-        code, out, err = run(capsys, arguments)
+        code, out, err = run(capsys, *arguments)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert str(work) in err
     assert (tmp_path / "mine" / "partial" / "thesis.tex").read_text() == "years of work"
@@ -365,7 +358,7 @@ def test_work_folders_that_are_not_ours_are_refused_on_the_command_line(capsys, 
 
 def test_an_unreachable_address_leaves_nothing_behind(capsys, trained: Path, tmp_path: Path) -> None:
     work = ["--work", tmp_path / "new", "--engine", "dask", "--address", "tcp://127.0.0.1:1"]
-    code, out, err = run(capsys, ["audit", trained, "--attack", "lira", *work])
+    code, out, err = run(capsys, "audit", trained, "--attack", "lira", *work)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "tcp://127.0.0.1:1" in err
     assert not (tmp_path / "new").exists()
@@ -394,7 +387,7 @@ def test_an_unreachable_address_leaves_nothing_behind(capsys, trained: Path, tmp
     ],
 )
 def test_bad_options_for_a_run(capsys, trained: Path, arguments: list[str], words: str) -> None:
-    code, out, err = run(capsys, ["audit", trained, *arguments])
+    code, out, err = run(capsys, "audit", trained, *arguments)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert words in err
@@ -410,7 +403,7 @@ def test_numbers_are_refused_before_the_attack_begins(capsys, trained: Path, mon
         ["--save-scores", "absent/x.csv"],
         ["--save-scores", "x.pkl"],
     ):
-        code, out, err = run(capsys, ["audit", trained, *arguments])
+        code, out, err = run(capsys, "audit", trained, *arguments)
         assert (code, out, err.count("\n")) == (2, "", 1), arguments
 
 
@@ -418,14 +411,14 @@ def test_a_damaged_run_is_refused(capsys, trained: Path, tmp_path: Path) -> None
     copy = tmp_path / "copy"
     shutil.copytree(trained, copy)
     (copy / "ledger.json").write_text("{")
-    code, out, err = run(capsys, ["audit", copy])
+    code, out, err = run(capsys, "audit", copy)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
 
 
 def test_a_folder_that_is_missing_is_named_before_the_audit(capsys, scores: Path, tmp_path: Path) -> None:
     for option, name in (("--html", "page.html"), ("--save-scores", "more.npz")):
-        code, out, err = run(capsys, ["audit", scores, "--against-mu", "1", option, tmp_path / "none" / name])
+        code, out, err = run(capsys, "audit", scores, "--against-mu", "1", option, tmp_path / "none" / name)
         assert (code, out) == (2, "")
         assert err.endswith(f"/{name}: {tmp_path / 'none'} is not a folder that can be written to\n")
     assert not (tmp_path / "none").exists()

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from reticent.adversaries import FinalModel
-from reticent.cli import main
 from reticent.dashboard.calibrating import search
 from reticent.dashboard.readings import answer
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
 from reticent.mechanisms.codec import mechanism_of as mechanism_in
 from reticent.proofs import CONDITIONS
+from tests.cli.calling import run
 
 SMALL = ("--noise-multiplier", "4", "--sample-rate", "0.1", "--steps", "5")
 WHOLE = ("--noise-multiplier", "10", "--sample-rate", "1", "--steps", "50")
@@ -127,11 +127,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    with pytest.raises(SystemExit) as end:
-        main(list(words))
-    said = capsys.readouterr()
-    assert end.value.code == code, said.err
-    return said.out
+    ended, out, err = run(capsys, *words)
+    assert ended == code, err
+    return out
 
 
 @each

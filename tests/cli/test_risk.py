@@ -11,7 +11,6 @@ import sys
 import pytest
 from scipy.special import erf
 
-from reticent.cli import main
 from tests.cli.calling import run
 
 NUMBER = {"lower", "value", "upper"}
@@ -43,9 +42,8 @@ def test_json_has_the_promised_shape(capsys) -> None:
 
 
 def test_the_table_has_a_column_for_each_prior(capsys) -> None:
-    with pytest.raises(SystemExit):
-        main(["risk", "laplace", "--noise-multiplier", "1", "--prior", "0.1", "--prior", "0.5"])
-    heading = capsys.readouterr().out.partition("worst-case")[0]
+    _, out, _ = run(capsys, "risk", "laplace", "--noise-multiplier", "1", "--prior", "0.1", "--prior", "0.5")
+    heading = out.partition("worst-case")[0]
     assert "(90% blind)" in heading
     assert "(50% blind)" in heading
 
@@ -58,9 +56,8 @@ def test_the_worth_of_an_accusation_is_shown_where_a_prior_is_asked_for(capsys) 
     expected = 0.1 * tpr / (0.1 * tpr + 0.9 * 0.01)
     assert worst["ppv_at_prior_and_fpr"]["0.1"]["0.01"]["value"] == pytest.approx(expected, rel=1e-12, abs=0)
     for more, shown in (((), False), (("--prior", "0.1"), True)):
-        with pytest.raises(SystemExit):
-            main(["risk", *arguments, *more])
-        assert ("accused rightly" in capsys.readouterr().out) is shown
+        _, out, _ = run(capsys, "risk", *arguments, *more)
+        assert ("accused rightly" in out) is shown
 
 
 def test_a_secret_is_stated_where_it_is_asked_for_with_what_it_needs(capsys) -> None:
@@ -75,13 +72,11 @@ def test_a_secret_is_stated_where_it_is_asked_for_with_what_it_needs(capsys) -> 
         ("secret-nowhere-else", "declared"),
     }
     assert {one["key"] for one in needed} <= set(document["conditions"])
-    with pytest.raises(SystemExit):
-        main(["risk", *arguments])
-    assert "a secret of 10 bits in 1 guess" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as stopped:
-        main(["risk", "gaussian", "--noise-multiplier", "2", "--guesses", "3"])
-    assert stopped.value.code == 2
-    assert "given with --secret-bits" in capsys.readouterr().err
+    _, out, _ = run(capsys, "risk", *arguments)
+    assert "a secret of 10 bits in 1 guess" in out
+    code, _, err = run(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--guesses", "3")
+    assert code == 2
+    assert "given with --secret-bits" in err
 
 
 def test_priors_are_repeatable_and_keyed_by_repr(capsys) -> None:

@@ -10,6 +10,7 @@ import pytest
 from reticent.cli import main
 from reticent.cli._app import VERBS
 from reticent.mechanisms import MECHANISMS
+from tests.cli.calling import run
 
 HEAVY = {"numpy", "scipy", "pydantic", "rich.table", "matplotlib", "jinja2", "cryptography", "yaml", "torch", "dash"}
 MAY = {
@@ -67,9 +68,8 @@ def test_a_call_looks_for_no_garbage_among_what_it_loaded() -> None:
 
 @pytest.mark.parametrize("words", [[], ["risk"], ["compare"]])
 def test_bare_calls_list_one_command_per_line(words: list[str], capsys) -> None:
-    with pytest.raises(SystemExit):
-        main(words)
-    lines = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
+    _, out, _ = run(capsys, *words)
+    lines = out.partition("Commands:\n")[2].splitlines()
     expected = {
         (): len(VERBS),
         ("risk",): len(MECHANISMS) + 1,
@@ -81,10 +81,8 @@ def test_bare_calls_list_one_command_per_line(words: list[str], capsys) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_that_is_listed_exists(verb: str, capsys) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([verb, "--help"])
-    assert ended.value.code == 0
-    out = capsys.readouterr().out
+    code, out, _ = run(capsys, verb, "--help")
+    assert code == 0
     assert "Usage" in out
     assert "--json" in out or "Commands:" in out or verb == "dashboard"
 
@@ -93,9 +91,7 @@ def test_every_verb_that_is_listed_exists(verb: str, capsys) -> None:
 def test_no_line_is_wider_than_the_terminal_and_no_digit_is_lost(width: str, capsys, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", width)
     words = "risk gaussian --noise-multiplier 1.2345 --adversary membership-game --fpr 0.001 --fpr 0.01 --fpr 0.1"
-    with pytest.raises(SystemExit):
-        main([*words.split(), "--delta", "1e-5", "--delta", "1e-6", "--delta", "1e-12", "--full"])
-    out = capsys.readouterr().out
+    _, out, _ = run(capsys, *words.split(), "--delta", "1e-5", "--delta", "1e-6", "--delta", "1e-12", "--full")
     assert max(len(line) for line in out.splitlines()) <= int(width)
     for heading in ("@0.001", "@0.01", "@0.1", "@1e-05", "@1e-06", "@1e-12", "security", "mu"):
         assert heading in out
@@ -103,9 +99,8 @@ def test_no_line_is_wider_than_the_terminal_and_no_digit_is_lost(width: str, cap
 
 
 def test_an_infinite_epsilon_says_why(capsys) -> None:
-    with pytest.raises(SystemExit):
-        main(["risk", "gaussian", "--noise-multiplier", "0"])
-    out = " ".join(capsys.readouterr().out.split())
+    _, out, _ = run(capsys, "risk", "gaussian", "--noise-multiplier", "0")
+    out = " ".join(out.split())
     assert "worst-case: epsilon is inf at delta 1e-05: what gives the record away" in out
 
 

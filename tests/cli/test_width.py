@@ -10,6 +10,7 @@ import pytest
 
 from reticent.cli import main
 from reticent.cli.audit_loop import _print
+from tests.cli.calling import run
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +57,5 @@ def test_an_audit_of_a_loop_says_its_verdict_first_and_marks_what_failed(capsys)
 
 def test_a_report_at_a_folder_is_one_line(capsys) -> None:
     np.savez("scores.npz", member=np.arange(40.0), non_member=np.arange(40.0))
-    with pytest.raises(SystemExit) as ended:
-        main(["audit", "scores.npz", "--html", "."])
-    assert (ended.value.code, capsys.readouterr().err) == (2, "reticent: .: is a folder; give the name of a file\n")
+    code, _, err = run(capsys, "audit", "scores.npz", "--html", ".")
+    assert (code, err) == (2, "reticent: .: is a folder; give the name of a file\n")

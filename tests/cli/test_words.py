@@ -7,8 +7,8 @@ import pytest
 from reticent.adversaries import Membership, Mixed, Relaxed, WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Declaration
-from reticent.cli import main
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
+from tests.cli.calling import run
 
 pytestmark = pytest.mark.usefixtures("coarse_signs")
 
@@ -17,10 +17,9 @@ REAL_NUMBERS = "The noise is taken as real numbers"
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    assert ended.value.code == 0
-    return " ".join(capsys.readouterr().out.split())
+    code, out, _ = run(capsys, *arguments)
+    assert code == 0
+    return " ".join(out.split())
 
 
 def dpsgd(capsys: pytest.CaptureFixture[str], *more: str, rate: str = "0.01") -> str:

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from reticent.cli import main
 from reticent.dashboard.guard import LARGEST_REQUEST
 from reticent.dashboard.server import Server, _Quiet, free_port, is_local
+from tests.cli.calling import run
 
 HERE = {"Host": "127.0.0.1:8050"}
 OPEN = {"host": "0.0.0.0", "local": False, "known": False}  # noqa: S104
@@ -146,10 +146,8 @@ def test_a_taken_port_says_so_and_offers_another(capsys: pytest.CaptureFixture[s
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(SystemExit) as end:
-            main(["dashboard", "--port", str(port)])
-        assert end.value.code == 2
-        line = capsys.readouterr().err
+        code, _, line = run(capsys, "dashboard", "--port", port)
+        assert code == 2
         assert line.count("\n") == 1
         offered = int(line.partition("; --port ")[2].split()[0])
         assert offered == free_port("127.0.0.1", port) > port
@@ -157,10 +155,8 @@ def test_a_taken_port_says_so_and_offers_another(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize(("option", "value"), [("--port", "80"), ("--host", "192.0.2.1"), ("--host", "no such host")])
 def test_what_cannot_be_listened_on_is_one_line(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["dashboard", option, value])
-    assert end.value.code == 2
-    err = capsys.readouterr().err
+    code, _, err = run(capsys, "dashboard", option, value)
+    assert code == 2
     assert option in err
     assert err.count("\n") == 1
 

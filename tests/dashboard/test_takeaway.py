@@ -10,7 +10,6 @@ import shlex
 
 import pytest
 
-from reticent.cli import main
 from reticent.dashboard.calibrating import search, worst_there
 from reticent.dashboard.readings import Answer, answer, points, record
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
@@ -21,6 +20,7 @@ from reticent.dashboard.takeaway import (
     risk_command,
     risk_python,
 )
+from tests.cli.calling import run
 
 SETTINGS = {
     "Gaussian": {"mechanism": "gaussian", "noise_multiplier": "2", "releases": "3", "attackers": "relaxed,mixed"},
@@ -76,10 +76,9 @@ def printed(run: str) -> list[list[str]]:
 
 
 def told(command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    with pytest.raises(SystemExit) as end:
-        main([*shlex.split(command)[1:], "--json"])
-    assert end.value.code == 0
-    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    code, out, _ = run(capsys, *shlex.split(command)[1:], "--json")
+    assert code == 0
+    found: dict[str, object] = json.loads(out)
     return found
 
 

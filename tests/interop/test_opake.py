@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from reticent.cli import main
 from reticent.errors import ArtifactError, ReticentError, UnsupportedError
 from reticent.interop.opake import is_opake, mechanism_from_opake
 from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Ledger, Sampler
+from tests.cli.calling import run
 
 EACH: dict[str, Any] = {"type": "Gaussian", "noise_multiplier": 1.1}
 POISSON: dict[str, Any] = {
@@ -122,10 +122,9 @@ def test_too_deep() -> None:
 def test_a_file_is_read_by_every_door(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "accountant.json"
     path.write_text(json.dumps({"process": kept(), "budget": {"epsilon": 1}}))
-    with pytest.raises(SystemExit) as stopped:
-        main(["risk", "ledger", str(path), "--adversary", "worst-case", "--json"])
-    assert not stopped.value.code
-    assert json.loads(capsys.readouterr().out)["mechanism"]["sampler"] == "allocated-once"
+    code, out, _ = run(capsys, "risk", "ledger", path, "--adversary", "worst-case", "--json")
+    assert code == 0
+    assert json.loads(out)["mechanism"]["sampler"] == "allocated-once"
     pytest.importorskip("dash")
     from reticent.dashboard.released import release_in
 

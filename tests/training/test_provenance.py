@@ -20,6 +20,7 @@ from reticent.records.run_ledger import RunLedger
 from reticent.signing.keys import key_id, load_private_key, load_public_key, write_key_pair
 from reticent.signing.provenance import signature_of
 from reticent.training.rundir import check_files
+from tests.cli.calling import run
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
@@ -34,10 +35,8 @@ learning_rate: 0.5
 
 
 def command(capsys, *words: object) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    return int(stopped.value.code or 0), out + err
+    code, out, err = run(capsys, *words)
+    return code, out + err
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ from torch import nn
 
 import reticent as rt
 from reticent.certificates.ledger_rules import contradictions
-from reticent.cli import main
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.records.run_ledger import RunLedger
 from reticent.training import Settings, fit, load_run, parse_config, train
 from reticent.training.randomness import SystemSource
 from reticent.training.setup import make_settings
+from tests.cli.calling import run
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
@@ -120,10 +120,8 @@ def test_command_line_reads_certificate_and_verify_agree(staged, tmp_path, capsy
     path = staged.path / "ledger.json"
 
     def said(*words: str) -> dict:
-        with pytest.raises(SystemExit) as stopped:
-            main([*words, "--json"])
-        out, err = capsys.readouterr()
-        assert (stopped.value.code or 0, err) == (0, "")
+        code, out, err = run(capsys, *words, "--json")
+        assert (code, err) == (0, "")
         return json.loads(out)
 
     risk = said("risk", "ledger", str(path), "--delta", "1e-5")
@@ -244,16 +242,13 @@ def test_lint_reads_the_ledger_of_a_run_and_names_what_the_certificate_names(sta
     document["noise_multiplier"] = document["stages"][0]["noise_multiplier"] = 0.0
     forged = tmp_path / "ledger.json"
     forged.write_text(json.dumps(document))
-    with pytest.raises(SystemExit) as stopped:
-        main(["lint", str(forged)])
-    out = capsys.readouterr().out
-    assert stopped.value.code == 1
+    code, out, _ = run(capsys, "lint", forged)
+    assert code == 1
     assert "expected_batch_size is not sample_rate times dataset_size" in out
     assert "no-noise" in out
-    with pytest.raises(SystemExit) as stopped:
-        main(["calibrate", "ledger", str(forged), "--target", "advantage=0.1"])
-    assert stopped.value.code == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    code, _, err = run(capsys, "calibrate", "ledger", forged, "--target", "advantage=0.1")
+    assert code == 2
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -301,10 +296,9 @@ def test_verify_and_lint_refuse_stages_that_contradict_the_schedule(staged, tmp_
     (tmp_path / "ledger.json").write_text(forged.to_json())
     named = json.loads(rt.lint(tmp_path / "ledger.json").to_json())
     assert (named["schema"], named["faults"][0]["fault"]) == ("reticent.lint/1", "ledger.config.schedule")
-    with pytest.raises(SystemExit) as stopped:
-        main(["lint", str(tmp_path / "ledger.json")])
-    assert stopped.value.code == 1
-    assert "config.schedule is not what ran: noise_multiplier of part 2 is 3" in capsys.readouterr().out
+    code, out, _ = run(capsys, "lint", tmp_path / "ledger.json")
+    assert code == 1
+    assert "config.schedule is not what ran: noise_multiplier of part 2 is 3" in out
 
 
 def test_a_run_and_an_assessment_are_shown_in_a_few_lines(staged) -> None:
