@@ -24,13 +24,13 @@ from reticent.curves._logs import cell_masses, log_expm1, log_of
 _CELLS = 2500  # of <u, u'>^2
 _FIRST = 0.01  # end of the first cell, in units of its mean: the integrand is all but linear there
 _COUNTS = 300  # blocks of the law of J
-_MASS = 1e-11  # relative error of a beta tail
+BETA_ERROR = 1e-11  # relative, of a beta tail
 _GONE = 1e-250  # tails below are bounded in logarithms
+_KNOWN = 1e3  # times its error that a mass must be for its mean to be used
 _SHARE = 1e-4  # of a cell's mass that is moved to its worse end, for what cancels in the mean inside a cell
 _ROUNDING = 1e-12  # of a logarithm
 _LARGEST = 600.0  # exponent
 _STEEP = 30.0  # exponent from which 1 is the correction
-_KNOWN = 1e3  # times its error that a mass must be for its mean to be used
 _CERTAIN = 1.0 - 1e-15  # the most that a mean of e^-x - 1 may fall
 
 
@@ -65,12 +65,26 @@ def _log_chords(edges: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarr
     """
     a, b = 0.5, 0.5 * (dimension - 1.0)
     (mass, doubt), (part, _) = _increments(edges, a, b), _increments(edges, a + 1.0, b)
-    mass = mass + doubt
-    inside = np.divide(part / dimension, mass, out=edges[1:].copy(), where=mass > 0.0)
-    share = np.clip((inside - edges[:-1]) / np.diff(edges) + _SHARE, 0.0, 1.0)
-    share = np.where(mass > _KNOWN * doubt, share, 1.0)
-    gone = doubt < _GONE * _MASS
     far = (0.5 * dimension - 1.0) * np.log1p(-edges[:-1])
+    return chord_weights(edges, mass + doubt, doubt, part / dimension, far, _SHARE)
+
+
+def chord_weights(
+    edges: np.ndarray, mass: np.ndarray, doubt: np.ndarray, part: np.ndarray, far: np.ndarray, spare: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """log of weights on both ends of each cell: the mean of a convex function over it is at most that of the chord.
+
+    Args:
+        edges: of the cells, increasing.
+        mass: of each cell, from above.
+        doubt: a bound on the error of its mass.
+        part: the mean of the variable in each cell, times its mass.
+        far: log of a bound on the tail from each cell on, which is used where tails underflow.
+        spare: share of a cell's mass that is moved to its upper end, for what cancels in its mean.
+    """
+    inside = np.divide(part, mass, out=edges[1:].copy(), where=mass > _KNOWN * doubt)
+    share = np.clip((inside - edges[:-1]) / np.diff(edges) + spare, 0.0, 1.0)
+    gone = doubt < _GONE * BETA_ERROR
     low, high = log_of(mass * (1.0 - share)), log_of(mass * share)
     return np.where(gone, -np.inf, low), np.where(gone, far, high)
 
@@ -78,7 +92,7 @@ def _log_chords(edges: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarr
 def _increments(edges: np.ndarray, a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
     """Mass of a beta law in each cell, from the smaller tail, and a bound on its error."""
     cdf, sf = betainc(a, b, edges), betaincc(a, b, edges)
-    return np.maximum(cell_masses(cdf, sf), 0.0), _MASS * np.minimum(cdf[1:], sf[:-1])
+    return np.maximum(cell_masses(cdf, sf), 0.0), BETA_ERROR * np.minimum(cdf[1:], sf[:-1])
 
 
 def _log_excess(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int, steps: int) -> np.ndarray:

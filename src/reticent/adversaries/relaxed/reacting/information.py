@@ -15,7 +15,7 @@ import numpy as np
 
 from reticent.adversaries.relaxed.reacting.learnt import learnt
 from reticent.adversaries.relaxed.reacting.lengths import lengths
-from reticent.adversaries.relaxed.reacting.step_information import Steps, known_direction, step_nats
+from reticent.adversaries.relaxed.reacting.step_information import Steps, above_tangent, known_direction, step_nats
 from reticent.curves._logs import log_expm1, log_of
 from reticent.curves.polygon import convex_chain
 from reticent.mechanisms.gradients import Gradients
@@ -200,7 +200,7 @@ def log_deltas(nats: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndar
     up = np.maximum(growth - thresholds[:, None], 0.0)
     down = np.maximum(tilts - growth - thresholds[:, None], 0.0)
     add = np.min((nats + _fall(up)) / tilts, axis=1)
-    remove = np.min((nats + _rise(down)) / tilts, axis=1)
+    remove = np.min((nats + above_tangent(down)) / tilts, axis=1)
     return np.minimum(log_of(add) + _PAD, 0.0), np.minimum(log_of(remove) + thresholds + _PAD, 0.0)
 
 
@@ -216,10 +216,3 @@ def _fall(m: np.ndarray) -> np.ndarray:
     small = np.minimum(m, _SERIES)
     series = 0.5 * small**2 * (1.0 - small / 3.0 * (1.0 - small / 4.0 * (1.0 - small / 5.0 * (1.0 - small / 6.0))))
     return np.where(m < _SERIES, series, np.expm1(-m) + m)
-
-
-def _rise(m: np.ndarray) -> np.ndarray:
-    """e^m - 1 - m, for m up to about log(lambda)."""
-    small = np.minimum(m, _SERIES)
-    series = 0.5 * small**2 * (1.0 + small / 3.0 * (1.0 + small / 4.0 * (1.0 + small / 5.0 * (1.0 + small / 5.5))))
-    return np.where(m < _SERIES, series, np.expm1(np.maximum(m, _SERIES)) - m)

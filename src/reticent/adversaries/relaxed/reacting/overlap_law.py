@@ -14,13 +14,11 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betainc, betaincc, logsumexp
 
-from reticent.curves._logs import cell_masses, log_expm1, log_of
+from reticent.adversaries.relaxed.dimension.whole_user import BETA_ERROR, chord_weights
+from reticent.curves._logs import cell_masses, log_expm1
 
 _NEAR, _FAR, _WIDTH = 700, 300, 9.0  # cells up to this many standard deviations, and beyond, in proportion
-_MASS = 1e-11  # relative error of a beta tail
-_GONE = 1e-250  # tails below are bounded in logarithms
 _SHARE = 1e-6  # of a cell's mass that is moved to its worse end, for what cancels in the mean inside a cell
-_KNOWN = 1e3  # times its error that a mass must be for its mean to be used
 _SERIES = 300.0  # dimensions from which a ratio of gamma functions is a series
 
 
@@ -84,14 +82,10 @@ def _log_chords(edges: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarr
     """log of weights on the lower and on the upper end of each cell."""
     square, power = edges**2, 0.5 * (dimension - 1.0)
     cdf, sf = betainc(0.5, power, square), betaincc(0.5, power, square)
-    doubt = _MASS * np.minimum(cdf[1:], sf[:-1])
+    doubt = BETA_ERROR * np.minimum(cdf[1:], sf[:-1])
     mass = np.maximum(cell_masses(cdf, sf), 0.0) + doubt
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = power * np.log1p(-square)
         part = 2.0 * mean_positive_part(dimension) * np.exp(logs[:-1]) * -np.expm1(np.diff(logs))
-        inside = np.where(mass > _KNOWN * doubt, part / mass, edges[1:])
-    share = np.clip((inside - edges[:-1]) / np.diff(edges) + _SHARE, 0.0, 1.0)
-    gone = doubt < _GONE * _MASS
     far = (0.5 * dimension - 1.0) * np.log1p(-square[:-1])  # P(|<u, u'>| > c) <= (1 - c^2)^(d/2 - 1)
-    low, high = log_of(mass * (1.0 - share)), log_of(mass * share)
-    return np.where(gone, -np.inf, low), np.where(gone, far, high)
+    return chord_weights(edges, mass, doubt, part, far, _SHARE)

@@ -67,11 +67,11 @@ class Steps:
 
     def _beyond_first(self, x: float) -> float:
         if self.records == 1 or self.rate == 1.0:
-            return self.rate**2 * float(_above_tangent(np.array(self.records**2 * x)))
+            return self.rate**2 * float(above_tangent(np.array(self.records**2 * x)))
         law = _binomial.blocks(self.records, self.rate, _BLOCKS)
         count = np.concatenate([[law.low[0]], law.high, [self.records]]).astype(float)
         log_mass = np.concatenate([[law.log_below], law.log_most, [law.log_above]])
-        log_tangent = log_of(_above_tangent(x * np.multiply.outer(count, count)))
+        log_tangent = log_of(above_tangent(x * np.multiply.outer(count, count)))
         return float(np.exp(logsumexp(np.add.outer(log_mass, log_mass) + log_tangent)))
 
 
@@ -135,7 +135,7 @@ def _h(z: np.ndarray) -> np.ndarray:
     return np.where(np.abs(z) < _SMALL, series, rest * np.log(rest) - large)
 
 
-def _above_tangent(y: np.ndarray) -> np.ndarray:
+def above_tangent(y: np.ndarray) -> np.ndarray:
     """e^y - 1 - y for y >= 0; infinite where it overflows."""
     small = np.minimum(y, _SERIES)
     series = 0.5 * small**2 * (1.0 + small / 3.0 * (1.0 + small / 4.0 * (1.0 + small / 5.0 * (1.0 + small / 5.5))))
