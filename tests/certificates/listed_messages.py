@@ -14,9 +14,9 @@ from jinja2.ext import extract_from_ast
 from reticent.adversaries import ADVERSARIES
 from reticent.adversaries.relaxed import fixed_length
 from reticent.certificates import answers, facts, numbers, verdicts, words
+from reticent.certificates.browser_check import ANSWERS, PEOPLE, STRENGTHS, questions
 from reticent.certificates.derive import NOT_ASKED, PRIVATE
 from reticent.certificates.language import DAY
-from reticent.certificates.messages import ANSWERS, PEOPLE, STRENGTHS, questions
 from reticent.certificates.sentences import Protected, about, known, wanted
 from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.mechanisms.gradients import Obstacle

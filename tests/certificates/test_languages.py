@@ -155,9 +155,9 @@ def test_a_template_has_every_message_and_no_translation() -> None:
 
 @cache
 def _texts() -> str:
-    """Every text in the code, but for the copies in ``messages.py``; and the template of the page."""
+    """Every text in the code, but for the copies in ``browser_check.py``; and the template of the page."""
     folder, found = Path(reticent.__file__).parent, []
-    for file in set(folder.rglob("*.py")) - {folder / "certificates/messages.py"}:
+    for file in set(folder.rglob("*.py")) - {folder / "certificates/browser_check.py"}:
         tree = ast.parse(file.read_text())
         found += [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     return "\n".join([*found, (folder / "certificates/templates/certificate.html.j2").read_text()])

@@ -13,12 +13,25 @@ from importlib.resources import files
 from reticent import __version__
 from reticent.certificates.catalogue import PLACEHOLDER, languages
 from reticent.certificates.language import ENGLISH, English, language_of
-from reticent.certificates.messages import ANSWERS, STRENGTHS, questions
-from reticent.certificates.sentences import about
+from reticent.certificates.sentences import HIDDEN_DRAWS, Protected, about, asked_about
+from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
 
 BROWSER_MARK = "<title>Check a privacy certificate</title>"
 """How the page begins: only a file that holds this may be replaced by it."""
+
+PEOPLE: tuple[Protected, ...] = (None, 1, 2)
+"""Who may be protected: one record, or one or several records of a person."""
+
+ANSWERS = (
+    "Asked {question}, an attacker is right at most {share} of the time, if both answers are equally likely "
+    "beforehand. Without the model: {blind}.",
+    "An attacker can become all but certain {question}. This release hides next to nothing.",
+    "Nothing is proven that keeps an attacker from being all but certain {question}.",
+    HIDDEN_DRAWS,
+)
+"""What stands at the top of a page."""
+STRENGTHS = ("at most {share}", "about {share}", "measured {share}")
 
 _LISTED = re.compile(r"^const LANGUAGES = .*;$", re.MULTILINE)
 _STYLES = re.compile(r"^const STYLES = (.*);$", re.MULTILINE)
@@ -46,6 +59,11 @@ def style_of_certificates() -> str:
     """Digest of the style of a page without its last rule, the foot of a sheet, as ``verify.html`` reads it."""
     text = (files("reticent.certificates") / "templates" / "certificate.css").read_text()
     return hashlib.sha256(text.strip().encode()).hexdigest()
+
+
+def questions() -> list[str]:
+    """What the worst case is asked, in the words of a headline."""
+    return [asked_about(one, people) for one in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE) for people in PEOPLE]
 
 
 def _compared(language: English) -> list[tuple[str, str]]:
