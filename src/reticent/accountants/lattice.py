@@ -258,8 +258,10 @@ def _drawn_through(mass: np.ndarray) -> np.ndarray:
     """Positions that a curve is drawn through: the first, evenly spaced ones, and more where the mass is."""
     total = np.cumsum(mass)
     quantiles = np.searchsorted(total, total[-1] * np.linspace(0.0, 1.0, _MAX_TANGENTS))
-    even = np.arange(0, len(mass), max(1, len(mass) // _MAX_TANGENTS))
-    return np.unique(np.concatenate([even, np.minimum(quantiles, len(mass) - 1)]))
+    drawn = np.zeros(len(mass), dtype=bool)
+    drawn[:: max(1, len(mass) // _MAX_TANGENTS)] = True
+    drawn[np.minimum(quantiles, len(mass) - 1)] = True
+    return np.flatnonzero(drawn)
 
 
 def _connect_dots(cells: LossMasses) -> np.ndarray:

@@ -15,8 +15,8 @@ from reticent.pairs import LossMasses
 
 _SMALLEST, _LEAST_RANGE = 1e-12, 1e-11  # of the losses of one step that are looked at
 _SIZES = 800  # of a geometric grid, each side of 0
-_WIDER = 1e-3  # of what is not in the middle: a tail of this probability may lie in wider cells
-_BEND = 1e-3  # of the log of a tail, from one end of a cell to the other
+_WIDER = 1e-4  # of what is not in the middle: a tail of this probability may lie in wider cells
+_BEND = 5e-4  # of the log of a tail, from one end of a cell to the other
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,13 @@ def cells_of(step: Step, centre: float, spacing: float, reach: float, tail: floa
     up = _places(sizes, above, spacing, tail, most)
     down = _places(sizes, below, spacing, tail, most)
     ahead, back = (up - centre) / spacing, (-down - centre) / spacing
-    inner = np.arange(int(np.floor(back[0])), int(np.ceil(ahead[0])) + 1)
-    outer = np.rint(np.concatenate([back[1:-1], ahead[1:-1]])).astype(int)
     first = int(np.floor(back[-1]))
     last = max(int(np.ceil(ahead[-1])), first + 1)
-    ends = np.unique(np.concatenate([[first], outer, inner, [last]]))
+    chosen = np.zeros(last - first + 1, dtype=bool)
+    chosen[np.rint(np.concatenate([back[:-1], ahead[:-1]])).astype(int) - first] = True
+    chosen[int(np.floor(back[0])) - first : int(np.ceil(ahead[0])) - first + 1] = True
+    chosen[[0, -1]] = True
+    ends = first + np.flatnonzero(chosen)
     return Cells(step.count, centre, ends, step.losses(centre + spacing * (ends + shift)))
 
 
