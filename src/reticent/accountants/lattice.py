@@ -15,6 +15,7 @@ import numpy as np
 
 from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
 from reticent.accountants.grouped import fewer_below, stronger
+from reticent.accountants.lattice_cells import Cells, cells_of
 from reticent.accountants.route import Answer, Route
 from reticent.accountants.steps import Step, Steps, enclosed, weaker
 from reticent.curves import LogErrors, TradeOff
@@ -39,9 +40,8 @@ _ROUNDING, _HALVINGS = 1e-15, 60  # of log alpha at the median; of the search fo
 _ERROR_SHARE = 30.0  # count * spacing^2 / (width * spread): what rounding to a grid costs, measured
 _MARGIN_SHARE = 512  # of the points, left free on either side for connected dots that move by whole cells
 _CHERNOFF_ROOM, _LOW_ROOM = 1.05, 1.025  # around the window that Chernoff bounds ask for; of its lower end
-_LEAST_RANGE = 1e-11  # of the losses of one step that are looked at
 _SMALLEST, _LARGEST = 1e-12, 1e5  # losses of the coarse grid that plans the window
-_SUPPORT_CELLS, _COARSE_CELLS, _MEDIAN_CELLS = 800, 3400, 1200  # of geometric grids, each side of 0
+_COARSE_CELLS, _MEDIAN_CELLS = 3400, 1200  # of geometric grids, each side of 0
 
 
 MOST_KINDS = 256
@@ -75,16 +75,6 @@ class _LossGrid:
     @property
     def thresholds(self) -> np.ndarray:
         return self.offset + self.spacing * (self.start + np.arange(self.points))
-
-
-@dataclass(frozen=True)
-class _Cells:
-    """One kind of step: cell i is (l_i, l_{i+1}], l_i = centre + (first + i + shift) * spacing."""
-
-    count: int
-    centre: float
-    first: int
-    losses: LossMasses
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +120,12 @@ class Lattice(Route):
         return _optimistic(steps, _plan(steps, self))
 
 
-def _all_cells(steps: Steps, plan: _LossGrid, shift: float) -> list[_Cells]:
-    return [_cells(step, centre, plan, shift) for step, centre in zip(steps, plan.centres, strict=True)]
+def _all_cells(steps: Steps, plan: _LossGrid, shift: float) -> list[Cells]:
+    reach, tail = min(plan.spacing * plan.points, _LARGEST_LOSS), plan.tail * _STEP_TAIL
+    return [
+        cells_of(step, centre, plan.spacing, reach, tail, shift)
+        for step, centre in zip(steps, plan.centres, strict=True)
+    ]
 
 
 def _pessimistic(steps: Steps, plan: _LossGrid) -> Polygon:
@@ -166,7 +160,7 @@ def _pessimistic(steps: Steps, plan: _LossGrid) -> Polygon:
 
 
 def _deeper(
-    parts: list[_Cells], split: list[np.ndarray], plan: _LossGrid, zero: int, *, back: bool = False
+    parts: list[Cells], split: list[np.ndarray], plan: _LossGrid, zero: int, *, back: bool = False
 ) -> np.ndarray:
     """delta at 0 and at each threshold on one side, from masses tilted towards its tail; infinite if not wanted.
 
@@ -201,7 +195,7 @@ def _optimistic(steps: Steps, plan: _LossGrid) -> Polygon:
     q_mass = [_with_tails(c.losses.q, c.losses.below[1], c.losses.above[1]) for c in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
     # Labels differ from the losses that they replace by a mean that is known in advance.
-    biases = [c.count * _label_bias(c, p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
+    biases = [c.count * c.label_bias(p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
     offset = 0 if plan.symmetric else round(sum(biases))
     zero = int(np.searchsorted(plan.thresholds, 0.0))
     above, below = plan.thresholds[zero:], plan.thresholds[:zero]
@@ -238,7 +232,7 @@ def _optimistic(steps: Steps, plan: _LossGrid) -> Polygon:
 
 
 def _deeper_rates(
-    parts: list[_Cells],
+    parts: list[Cells],
     rare: list[np.ndarray],
     common: list[np.ndarray],
     plan: _LossGrid,
@@ -264,8 +258,10 @@ def _drawn_through(mass: np.ndarray) -> np.ndarray:
     """Positions that a curve is drawn through: the first, evenly spaced ones, and more where the mass is."""
     total = np.cumsum(mass)
     quantiles = np.searchsorted(total, total[-1] * np.linspace(0.0, 1.0, _MAX_TANGENTS))
-    even = np.arange(0, len(mass), max(1, len(mass) // _MAX_TANGENTS))
-    return np.unique(np.concatenate([even, np.minimum(quantiles, len(mass) - 1)]))
+    drawn = np.zeros(len(mass), dtype=bool)
+    drawn[:: max(1, len(mass) // _MAX_TANGENTS)] = True
+    drawn[np.minimum(quantiles, len(mass) - 1)] = True
+    return np.flatnonzero(drawn)
 
 
 def _connect_dots(cells: LossMasses) -> np.ndarray:
@@ -284,15 +280,6 @@ def _with_tails(inner: np.ndarray, below: float, above: float) -> np.ndarray:
     return mass
 
 
-def _label_bias(cells: _Cells, p: np.ndarray, q: np.ndarray, spacing: float) -> float:
-    """Mean of (log ratio of a label) - (label), in grid points, under the mean of both laws."""
-    both = (p > 0) & (q > 0)
-    label = cells.centre / spacing + cells.first + np.flatnonzero(both)
-    ratio = np.log(q[both] / p[both]) / spacing - label
-    weights = p[both] + q[both]
-    return float(np.sum(weights * np.clip(ratio, -0.5, 0.5)) / np.sum(weights))
-
-
 @dataclass(frozen=True)
 class _Convolution:
     mass: np.ndarray
@@ -300,7 +287,7 @@ class _Convolution:
 
 
 def _convolved(
-    parts: list[_Cells],
+    parts: list[Cells],
     masses: list[np.ndarray],
     plan: _LossGrid,
     tilt: float,
@@ -317,7 +304,7 @@ def _convolved(
     on_grid: list[GridStep] = []
     tilted: list[Tilted] = []
     for cells, mass in zip(parts, masses, strict=True):
-        index = cells.first + np.arange(len(mass))
+        index = cells.ends if len(mass) == len(cells.ends) else cells.labels
         losses = cells.centre + plan.spacing * index
         weights = mass * np.exp(tilt * losses)
         on_grid.append(GridStep((index,), weights, np.abs(tilt * losses), cells.count))
@@ -349,23 +336,6 @@ def _sums_from(values: np.ndarray) -> np.ndarray:
 def _tail_sum(values: np.ndarray) -> np.ndarray:
     """Sum of everything strictly after each position."""
     return _sums_from(values)[1:]
-
-
-def _cells(step: Step, centre: float, plan: _LossGrid, shift: float) -> _Cells:
-    reach = min(plan.spacing * plan.points, _LARGEST_LOSS)
-    low, high = _support(step.curve, reach, plan.tail * _STEP_TAIL)
-    first = int(np.floor((low - centre) / plan.spacing))
-    last = max(int(np.ceil((high - centre) / plan.spacing)), first + 1)
-    grid = centre + plan.spacing * (np.arange(first, last + 1) + shift)
-    return _Cells(step.count, centre, first, step.losses(grid))
-
-
-def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
-    """An interval within [-reach, reach]: Q above and P below are at most ``tail`` more than what lies beyond."""
-    sizes = np.geomspace(_SMALLEST, max(reach, _LEAST_RANGE), _SUPPORT_CELLS)
-    above, below = curve.errors(sizes).tpr, curve.errors(-sizes).tnr
-    high, low = (rate <= np.logaddexp(rate[-1], np.log(tail)) for rate in (above, below))
-    return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
 
 
 def _plan(steps: Steps, aim: Lattice) -> _LossGrid:

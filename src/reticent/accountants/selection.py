@@ -72,6 +72,7 @@ _Planes = Sequence[tuple[np.ndarray, np.ndarray]]
 """Of one cell, at its lower and at its upper end: bounds on what is gained and lost at each place v1 up to it."""
 
 
+@lru_cache(maxsize=64)  # every attacker asks, and a release may have thousands of parts
 def steps_of(release: Release, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[tuple[Step, ...], float]:
     """``steps.steps_of`` of what was released, where the best of several runs is one step.
 

@@ -9,14 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from reticent.accountants import WorstCaseProfile, closed_forms
+from reticent.accountants.rough import rough_curve
 from reticent.accountants.selection import best_delta
 from reticent.accountants.tangents import power_of
 from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.relaxed.dimension import relaxed_estimate
 from reticent.adversaries.relaxed.sign import quick_sign_estimate
-from reticent.calibration._gaussian import clipped, mu_at
+from reticent.calibration._gaussian import LARGEST_MU, clipped, mu_at
 from reticent.calibration.scale import log_clt_mu
 from reticent.calibration.targets import EpsilonAtDelta, Target
+from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
@@ -118,6 +120,20 @@ def selected_log_mu(epsilon: float, best: Mechanism, neighbouring: Neighbouring)
         neighbouring: as for ``worst_log_mu``.
     """
     return _log_mu_at(epsilon, best_delta(best, neighbouring, epsilon))
+
+
+def composed_log_mu(target: Target, release: Mechanism, neighbouring: Neighbouring) -> float:
+    """The same for any noisy steps, from one coarse lattice.
+
+    Args:
+        target, neighbouring: as for ``worst_log_mu``.
+        release: with noise; next to none counts as the largest mu.
+    """
+    try:
+        curve = rough_curve(release, neighbouring)
+    except NumericalError:
+        return math.log(LARGEST_MU)
+    return math.log(target.equivalent_mu(target.measure(curve)))
 
 
 def _worst(tried: Tried, neighbouring: Neighbouring, largest: float | None) -> WorstCaseProfile:

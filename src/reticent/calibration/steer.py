@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from reticent.accountants import closed_forms
+from reticent.accountants.steps import steps_of
 from reticent.adversaries import Mixed, Relaxed
 from reticent.calibration._gaussian import clipped
 from reticent.calibration.claims import Attack
 from reticent.calibration.estimates import (
     Tried,
     averaged_log_mu,
+    composed_log_mu,
     schedule_log_mu,
     selected_log_mu,
     worst_log_mu,
@@ -115,8 +117,12 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
         if epsilon is None or unknown.whole or not attack.exact:
             return None
         return lambda x: selected_log_mu(epsilon, unknown.put(mechanism, x), attack.neighbouring)
-    if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON):
+    if not isinstance(mechanism, DPSGD):
         return None
+    if mechanism.sampler is not Sampler.POISSON:
+        if unknown.whole or not attack.exact or not _composed_slowly(mechanism, attack.neighbouring):
+            return None
+        return lambda x: composed_log_mu(target, unknown.put(mechanism, x), attack.neighbouring)
     form = attack.formula(unknown.put(mechanism, 1.0)) if unknown.whole else None
     if form is not None:
         # Real unknowns need no steering: there the formula is the claim itself. Here it is asked between whole numbers.
@@ -126,6 +132,12 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
     if isinstance(who, Relaxed | Mixed) and mechanism.sample_rate < 1.0:
         return lambda x: averaged_log_mu(target, who, _tried(unknown, mechanism, x), attack.neighbouring)
     return None
+
+
+def _composed_slowly(run: DPSGD, neighbouring: Neighbouring) -> bool:
+    """Whether no transform is known for its steps, with any noise, so that each claim takes lattices."""
+    noisy, _ = steps_of(replace(run, noise_multiplier=1.0), neighbouring)
+    return any(step.pair.mu is None and step.pair.mixture is None for step in noisy)
 
 
 def _open(who: Relaxed | Mixed) -> bool:

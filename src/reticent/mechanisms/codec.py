@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields as fields_of
 from enum import StrEnum
 from typing import Any
 
@@ -30,10 +30,10 @@ def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:
         runs = {p.name: getattr(mechanism.runs, p.name) for p in parameters_of(type(mechanism.runs))}
         runs = {"kind": mechanism.runs.name, **runs}
         return {"kind": mechanism.name, "base": mechanism_record(mechanism.base), "runs": runs}
-    fields = asdict(mechanism)  # type: ignore[call-overload]
-    if fields.get("unit") is Unit.RECORD:  # nothing is said where a record is a record
-        del fields["unit"]
-    return {"kind": mechanism.name, **fields}
+    stated = {field.name: getattr(mechanism, field.name) for field in fields_of(mechanism)}  # type: ignore[arg-type]
+    if stated.get("unit") is Unit.RECORD:  # nothing is said where a record is a record
+        del stated["unit"]
+    return {"kind": mechanism.name, **stated}
 
 
 def mechanism_of(record: dict[str, Any]) -> Mechanism:

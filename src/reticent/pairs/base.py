@@ -43,6 +43,11 @@ class Pair(ABC):
         """The curve of a weaker attacker, where ``curve`` is that of a stronger one; else the same."""
         return self.curve
 
+    @property
+    def rough(self) -> Pair:
+        """A pair that is much the same and takes less time, for estimates; itself where there is none."""
+        return self
+
     def losses(self, grid: np.ndarray) -> LossMasses | None:
         """The privacy loss distribution on cells between the points of ``grid``; None where it is not known."""
         return None if self.curve is None else LossMasses.of(self.curve, grid)

@@ -19,6 +19,7 @@ from reticent.curves.moves import chained
 from reticent.curves.polygon import Polygon, polygon_above, polygon_through, strictest
 from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, Effort, Law, Window, sum_of
 from reticent.pairs.base import Pair
+from reticent.pairs.curve import CurvePair
 
 _FEW = 1024  # bins whose sums take few doublings, so that each may err by more
 _LEAST_NOISE, _MOST = 0.05, 2**24  # below the first and above the second nothing is computed on grids
@@ -46,6 +47,10 @@ class AllocatedGaussianPair(Pair):
     @property
     def curve_below(self) -> TradeOff:
         return random_allocation(self.noise_multiplier, self.bins)[1]
+
+    @property
+    def rough(self) -> Pair:
+        return CurvePair(_rough(self.noise_multiplier, self.bins))
 
     @property
     def log_absent(self) -> float:
@@ -83,6 +88,11 @@ class AllocatedPersonPair(Pair):
         return _chain(self.noise_multiplier, self.bins, self.records, self.replaced)
 
     @property
+    def rough(self) -> Pair:
+        one = _rough(self.noise_multiplier, self.bins)
+        return CurvePair(_chained(one, self.noise_multiplier, self.records, self.replaced))
+
+    @property
     def log_absent(self) -> float:
         """Each record takes part in every epoch."""
         return -math.inf
@@ -100,9 +110,12 @@ class AllocatedPersonPair(Pair):
 
 @lru_cache(maxsize=32)
 def _chain(noise_multiplier: float, bins: int, records: int, replaced: bool) -> TradeOff:
-    """By RETICENT:allocation-chain."""
+    return _chained(random_allocation(noise_multiplier, bins)[0], noise_multiplier, records, replaced)
+
+
+def _chained(one: TradeOff, noise_multiplier: float, records: int, replaced: bool) -> TradeOff:
+    """By RETICENT:allocation-chain, from the curve of one record."""
     told = GaussianTradeOff((2.0 if replaced else 1.0) * records / noise_multiplier)
-    one = random_allocation(noise_multiplier, bins)[0]
     if records > _LONGEST or not isinstance(one, Polygon):
         return told
     found = one
@@ -129,6 +142,14 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
     if bins > _MOST:
         return random_allocation(noise_multiplier, _MOST)[0], _loudest(noise_multiplier, bins)
     return enclosed(noise_multiplier, bins, MEDIUM if bins <= _FEW else FINE)
+
+
+def _rough(noise_multiplier: float, bins: int) -> TradeOff:
+    """Near the first of ``random_allocation``, on coarse grids."""
+    if noise_multiplier < _LEAST_NOISE or bins > _MOST:
+        return random_allocation(noise_multiplier, bins)[0]
+    with np.errstate(under="ignore"):
+        return _curve_above(sum_of(1.0 / noise_multiplier, bins, [], COARSE, above=True), bins)
 
 
 def enclosed(noise_multiplier: float, bins: int, effort: Effort) -> tuple[Polygon, Polygon]:

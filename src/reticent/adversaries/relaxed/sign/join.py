@@ -20,6 +20,7 @@ import numpy as np
 from reticent.accountants.bounds import CheapBounds, loudest_step
 from reticent.accountants.compose import compose
 from reticent.accountants.enclose import CURVE
+from reticent.accountants.grouped import fewer_below
 from reticent.accountants.one_direction import one_direction
 from reticent.accountants.steps import Step, steps_of
 from reticent.adversaries.relaxed.sign import lattice, transform
@@ -168,14 +169,15 @@ def common_sign(mechanism: DPSGD | Ledger) -> Enclosure:
         return Enclosure.exact(subsampled(RelaxedGaussianTradeOff(only.slope**2, 1), only.rate))
     kinds = [*drawn, *_unsampled(squared)]
     known = steps_of(mechanism, Neighbouring.ADD_REMOVE)[0]  # for an attacker who knows the sign
-    cheap = two_sided(CheapBounds(known).below())
+    fewer = fewer_below(known)
+    cheap = two_sided(CheapBounds(fewer).below())
     if float(cheap.delta(0.0)) > CURVE.disclosed:
         return Enclosure(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
     try:
         return _enclosure(kinds, known)
     except NumericalError as error:
         worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
-        return Enclosure(worst, two_sided(loudest_step(known)), (UNRESOLVED.format(error),))
+        return Enclosure(worst, two_sided(loudest_step(fewer)), (UNRESOLVED.format(error),))
 
 
 def _runs(mechanism: Mechanism) -> tuple[DPSGD, ...]:
