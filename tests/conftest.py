@@ -134,6 +134,11 @@ def seed_of_the_system() -> Iterator[None]:
 _KNOWN: dict[object, object] = {}
 
 
+def _content(argument: object) -> str:
+    """All that it holds: the repr of a ledger is a summary, which ledgers share that vouch for different things."""
+    return argument.model_dump_json() if hasattr(argument, "model_dump_json") else repr(argument)
+
+
 @contextmanager
 def derived_once() -> Iterator[None]:
     """Computes each curve and reads it once in a test session: both are pure functions of what they are given.
@@ -155,7 +160,7 @@ def derived_once() -> Iterator[None]:
 
             patch.setattr(deriving, name, known)
 
-        once("assessed", lambda *arguments: repr(arguments))
+        once("assessed", lambda *arguments: tuple(_content(argument) for argument in arguments))
         once("measures", lambda assessment, questions: (id(assessment), questions))
         once("curve_points", id)
         yield

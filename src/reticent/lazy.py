@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -35,6 +36,17 @@ def attached(package: str, *more: str) -> tuple[Callable[[str], Any], Callable[[
         return found
 
     return read, lambda: list(names), names
+
+
+@cache  # metadata are files, and a ledger of each loop names its packages
+def installed(package: str) -> str | None:
+    """Version of a package, read once in a process; None where it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _hint(name: str, names: list[str]) -> str:

@@ -85,7 +85,7 @@ def two_steps(noise: float, rate: float, relation: Neighbouring) -> float:
 
     with mpmath.workdps(18):
         ends = [0, s * s * mpmath.log(1 + 1 / (1 - p)) + 0.5] if relation is ADD else [0]
-        places = sorted({*[k * s for k in range(-12, 13, 2)], *ends})
+        places = sorted({*[k * s for k in range(-12, 13, 4)], *ends})
         return float(mpmath.quad(excess, places))
 
 

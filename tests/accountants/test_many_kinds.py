@@ -122,7 +122,7 @@ def test_a_lattice_agrees_with_many_kinds() -> None:
 
 def test_dp_accounting_agrees_on_many_kinds() -> None:
     """Its pessimistic distribution of each step, composed."""
-    ledger, whole = kinds(40, 10), None
+    ledger, whole = kinds(34, 10), None
     for part in ledger.parts:
         one = privacy_loss_distribution.from_gaussian_mechanism(
             part.noise_multiplier, sampling_prob=part.sample_rate, value_discretization_interval=1e-3
@@ -138,9 +138,9 @@ def test_dp_accounting_agrees_on_many_kinds() -> None:
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_equal_kinds_in_two_parts_are_one(relation: Neighbouring) -> None:
     """Rates that differ in the last digits are kinds of their own: twice as many of half as many runs."""
-    whole = kinds(40, 2)
+    whole = kinds(40, 20)
     twice = [(part, factor) for part in whole.parts for factor in (1.0, 1.0 + 1e-14)]
-    halves = tuple(DPSGD(part.noise_multiplier, part.sample_rate * factor, 1) for part, factor in twice)
+    halves = tuple(DPSGD(part.noise_multiplier, part.sample_rate * factor, 10) for part, factor in twice)
     merged, apart = (enclose(steps_of(ledger, relation)[0]) for ledger in (whole, Ledger(halves)))
     assert len(apart.steps) == 2 * len(merged.steps)
     for end in ("pessimistic", "optimistic"):
@@ -152,10 +152,10 @@ def test_equal_kinds_in_two_parts_are_one(relation: Neighbouring) -> None:
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_groups_are_on_the_side_that_is_asked_for(relation: Neighbouring) -> None:
-    steps, _ = steps_of(kinds(40, 5), relation)
+    steps, _ = steps_of(kinds(40, 20), relation)
     over, under = grouped.stronger(steps, 6), grouped.fewer_below(steps, 6)
     assert len(over) == len(under) <= 6
-    assert sum(step.count for step in over) == sum(step.count for step in under) == 200
+    assert sum(step.count for step in over) == sum(step.count for step in under) == 800
     exact, most, least = (Transform().answer(each).sides for each in (steps, over, under))
     for way in (lambda curve: curve, lambda curve: curve.reversed):
         assert np.all(way(most.below).delta(EPSILONS[:3]) > way(exact.above).delta(EPSILONS[:3]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -29,6 +30,20 @@ def scores(mu: float, count: int, design: Design = Design.INDEPENDENT) -> Scores
 def judged() -> AuditReport:
     """The audit of a small attack, for tests of where its page lies and how it is drawn."""
     return audit(scores(1.0, 60), CLAIMS)
+
+
+@cache
+def written() -> dict[str, bytes]:
+    """The page of that audit and its pictures, by the ends of their names; drawing them takes half a second."""
+    with TemporaryDirectory() as folder:
+        write_audit_page(Path(folder) / "report.html", judged(), CLAIMS)
+        return {path.suffix: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+@cache
+def private() -> str:
+    """The page of that audit for whoever may see single records."""
+    return render_audit(judged(), CLAIMS, private=True)
 
 
 @pytest.mark.parametrize(
@@ -77,21 +92,16 @@ def test_more_scores_find_weaker_attackers_and_few_find_none() -> None:
 
 
 def test_single_records_are_shown_only_on_request() -> None:
-    report = judged()
-    assert "Scores of the records" not in render_audit(report, {})
-    private = render_audit(report, {}, private=True)
-    assert "Scores of the records" in private
-    assert "Do not publish" in private
+    assert "Scores of the records" not in written()[".html"].decode()
+    assert "Scores of the records" in private()
+    assert "Do not publish" in private()
 
 
-def test_pictures_on_the_page_follow_light_and_dark_and_files_do_not(tmp_path: Path) -> None:
-    report, claims = judged(), CLAIMS
-    page = render_audit(report, claims, private=True)
-    drawn = "".join(re.findall(r"<svg.*?</svg>", page, re.S))
+def test_pictures_on_the_page_follow_light_and_dark_and_files_do_not() -> None:
+    drawn = "".join(re.findall(r"<svg.*?</svg>", private(), re.S))
     assert not re.findall(r'style="[^"]*#[0-9a-f]{6}', drawn)
     assert {"var(--ink)", "var(--paper)", "var(--s1)"} <= set(re.findall(r"var\(--\w+\)", drawn))
-    write_audit_page(tmp_path / "page.html", report, claims)
-    assert "var(" not in (tmp_path / "page.svg").read_text()
+    assert "var(" not in written()[".svg"].decode()
 
 
 def test_page_and_pictures_lie_side_by_side_from_the_command_line(tmp_path: Path, capsys) -> None:
@@ -124,7 +134,8 @@ class TestOverwriting:
         assert (tmp_path / name).read_bytes() == b"a key"
 
     def test_an_older_report_is_replaced(self, tmp_path: Path) -> None:
-        self.write(tmp_path / "report.html")
+        for end, content in written().items():
+            (tmp_path / f"report{end}").write_bytes(content)
         (tmp_path / "report.svg").write_text("old")
         self.write(tmp_path / "report.html")
         assert (tmp_path / "report.svg").read_text().startswith("<svg")

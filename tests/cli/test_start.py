@@ -14,41 +14,47 @@ from tests.cli.calling import run
 
 HEAVY = {"numpy", "scipy", "pydantic", "rich.table", "matplotlib", "jinja2", "cryptography", "yaml", "torch", "dash"}
 MAY = {
-    "import reticent": set(),
-    "from reticent.cli import main; main(['--help'])": set(),
-    "from reticent.cli import main; main(['risk', '--help'])": {"numpy", "scipy", "pydantic"},  # mechanisms know pairs
-    "from reticent.cli import main; main('risk dpsgd --noise-multiplier 2 --sample-rate 1 --steps 1'.split())": {
-        "numpy",
-        "scipy",
-        "pydantic",
-    },
+    "--help": set(),
+    "risk --help": {"numpy", "scipy", "pydantic"},  # mechanisms know pairs
+    "risk dpsgd --noise-multiplier 2 --sample-rate .1 --steps 9": {"numpy", "scipy", "pydantic"},
 }
+"""Calls, each of which may load what the one before it may."""
 NEVER = ("stats", "integrate", "optimize", "interpolate", "signal", "fft", "linalg", "sparse")  # of scipy
 
 
-def _run(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+def _run(code: str, *words: str) -> str:
+    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True).stdout
 
 
-def _loaded(code: str) -> set[str]:
-    """Names of all modules at the end of ``code``, in a process of its own."""
-    found = _run(f"import sys, atexit; atexit.register(lambda: print('LOADED', *sys.modules)); {code}")
-    return set(found.partition("LOADED")[2].split())
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, set[str]]:
+    """Names of all modules after each call, in a process of its own: ``import reticent`` is in test_front_door.py."""
+    code = (
+        "import sys\n"
+        "from reticent.cli import main\n"
+        "for words in sys.argv[1:]:\n"
+        "    try:\n        main(words.split())\n"
+        "    except SystemExit as ended:\n        assert not ended.code\n"
+        "    print('LOADED', *sys.modules)\n"
+    )
+    lines = [line for line in _run(code, *MAY).splitlines() if line.startswith("LOADED")]
+    return {call: set(line.split()[1:]) for call, line in zip(MAY, lines, strict=True)}
 
 
-@pytest.mark.parametrize("code", MAY, ids=["import", "help", "risk-help", "risk"])
-def test_a_call_loads_no_more_than_it_needs(code: str) -> None:
-    loaded = _loaded(code)
-    assert "reticent" in loaded
-    assert loaded & HEAVY <= MAY[code]
-    assert not loaded & {f"scipy.{part}" for part in NEVER}
+@pytest.mark.parametrize("call", MAY)
+def test_a_call_loads_no_more_than_it_needs(loaded: dict[str, set[str]], call: str) -> None:
+    assert "reticent" in loaded[call]
+    assert loaded[call] & HEAVY <= MAY[call]
+    assert not loaded[call] & {f"scipy.{part}" for part in NEVER}
 
 
-def test_risk_loads_what_its_libraries_load_and_nothing_else() -> None:
-    alone = "import numpy, scipy.special, click, annotated_types; from pydantic import BaseModel"
-    ours = "from reticent.cli import main; main('risk dpsgd --noise-multiplier 2 --sample-rate .1 --steps 9'.split())"
-    libraries, loaded = ({name.partition(".")[0] for name in _loaded(code)} for code in (alone, ours))
-    assert loaded - libraries - set(sys.stdlib_module_names) == {"reticent"}
+def test_risk_loads_what_its_libraries_load_and_nothing_else(loaded: dict[str, set[str]]) -> None:
+    alone = "import sys, numpy, scipy.special, click, annotated_types; from pydantic import BaseModel"
+    libraries, ours = (
+        {name.partition(".")[0] for name in names}
+        for names in (_run(f"{alone}; print(*sys.modules)").split(), loaded[list(MAY)[-1]])
+    )
+    assert ours - libraries - set(sys.stdlib_module_names) == {"reticent"}
 
 
 def test_a_call_looks_for_no_garbage_among_what_it_loaded() -> None:

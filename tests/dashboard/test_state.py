@@ -42,7 +42,7 @@ STATES = st.fixed_dictionaries(
 )
 
 
-@settings(derandomize=True, max_examples=25, deadline=None)
+@settings(derandomize=True, max_examples=12, deadline=None)
 @given(STATES)
 def test_the_address_holds_the_whole_state(values: dict[str, str]) -> None:
     state = State.of(values)

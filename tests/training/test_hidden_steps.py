@@ -29,6 +29,8 @@ from reticent.records.run_ledger import RunLedger
 from reticent.training import train
 from reticent.training.features import length_note, normalised
 
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
 WHOLE = {"sample_rate": 1.0, "batch_size": None, "steps": 60}
 CYCLIC = {"sampler": "cyclic", "batch_size": 12, "steps": 25}
 

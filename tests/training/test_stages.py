@@ -185,11 +185,12 @@ def test_a_stage_after_the_end_is_refused() -> None:
 
 
 def test_a_target_scales_the_whole_schedule() -> None:
-    asked = {"noise_multiplier": None, "target": {"advantage": 0.1}, "schedule": [{"at": 6, "noise_factor": 0.5}]}
+    asked = {"noise_multiplier": None, "target": {"advantage": 0.1}, "steps": 100}
+    asked["schedule"] = [{"at": 50, "noise_factor": 0.5}]
     settings = make_settings(parse_config({k: v for k, v in {**PLAIN, **asked}.items() if v is not None}), 400)
     first, second = settings.noise_multiplier, settings.stages[0][1].noise_multiplier
     assert second == pytest.approx(0.5 * first)
-    found = rt.assess(Ledger((DPSGD(first, 0.05, 6), DPSGD(second, 0.05, 6))))[0]
+    found = rt.assess(Ledger((DPSGD(first, 0.05, 50), DPSGD(second, 0.05, 50))))[0]
     assert 0.0999 < rt.advantage(found.curve) <= 0.1
 
 

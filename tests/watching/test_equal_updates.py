@@ -15,6 +15,8 @@ from reticent.errors import UnsupportedError
 from reticent.proofs import Claim
 from tests.watching.loops import RECORDS, private, records, run
 
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
 
 def in_order(batch: int = 20):
     return private(DataLoader(records(), batch_size=batch, shuffle=False), poisson_sampling=False)

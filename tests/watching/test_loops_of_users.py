@@ -320,10 +320,11 @@ class TestWhereNobodyLooked:
     @pytest.mark.parametrize("mixes", [True, False])
     @pytest.mark.parametrize("how", ["inside", "outside", "in place", "in one graph"])
     def test_a_compiled_model(self, how, mixes):
+        """Batches of one size, in one pass: another size is compiled anew, a second at a time."""
         torch._dynamo.reset()
         model = nn.Sequential(Centred() if mixes else nn.Identity(), nn.Linear(4, 2))
         if how == "in one graph":
-            model, optimizer, loader = by_hand(model)
+            model, optimizer, loader = by_hand(model, poisson=False)
             model = torch.compile(model, backend="eager", fullgraph=True)
             with rt.watch(model, optimizer, loader) as seen:
                 for features, labels in loader:
@@ -333,12 +334,12 @@ class TestWhereNobodyLooked:
                     seen.step(noise_multiplier=NOISE, max_grad_norm=1.0)
         else:
             inside = torch.compile(model, backend="eager") if how == "inside" else model
-            model, optimizer, loader, criterion = private(model=inside)
+            model, optimizer, loader, criterion = shuffled(model=inside)
             if how == "outside":
                 model = torch.compile(model, backend="eager")
             if how == "in place":
                 model.compile(backend="eager")
-            seen = watched(model, optimizer, loader, criterion)
+            seen = watched(model, optimizer, loader, criterion, how={"epochs": 1})
         assert (Fault.MIXES_RECORDS in seen.ledger.faults) == mixes
 
     @pytest.mark.parametrize("mixes", [True, False])

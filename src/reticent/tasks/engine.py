@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
 from reticent.errors import ReticentError, WorkerError
+from reticent.lazy import installed
 from reticent.tasks.sessions import Engine, Local, Session, connect
 from reticent.tasks.store import Store, Task
 
@@ -224,10 +224,4 @@ def _remote(work: Work, root: str, batch: Sequence[Task], versions: Mapping[str,
 
 
 def _versions() -> dict[str, str]:
-    found = {}
-    for name in _LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    return {name: found for name in _LIBRARIES if (found := installed(name)) is not None}

@@ -10,7 +10,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from reticent.data import Dataset
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.io.commitments import new_salt
 from reticent.io.outputs import refuse_overwriting
+from reticent.lazy import installed
 from reticent.mechanisms.gradients import GradientsRecord
 from reticent.records.rules import word
 from reticent.records.run_ledger import RunLedger
@@ -361,5 +361,5 @@ def _device_name(name: str) -> str:
 
 
 def _versions() -> dict[str, str]:
-    packages = {name: version(name) for name in ("torch", "opacus", "numpy", "scipy")}
+    packages = {name: installed(name) or "unknown" for name in ("torch", "opacus", "numpy", "scipy")}
     return {"reticent": reticent.__version__, "python": platform.python_version(), **packages}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 import reticent
+from reticent.lazy import installed
 from reticent.records.rules import word
 
 _PACKAGES = ("torch", "opacus", "transformers", "peft", "lightning", "accelerate")
@@ -72,10 +72,5 @@ def device_of(model: Any) -> str:
 
 def versions() -> dict[str, str]:
     """Of Python, reticent and the packages that a training loop may use."""
-    found = {"python": platform.python_version(), "reticent": reticent.__version__}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    packages = {name: found for name in _PACKAGES if (found := installed(name)) is not None}
+    return {"python": platform.python_version(), "reticent": reticent.__version__, **packages}
