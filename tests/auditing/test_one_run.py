@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq, linprog
-from scipy.stats import binom, norm
+from scipy.stats import binom, hypergeom, norm
 
 from reticent.auditing import (
     Design,
@@ -38,6 +39,7 @@ from reticent.auditing.one_run import (
     one_run_p_value,
     rejects,
 )
+from reticent.auditing.ties import SHARE
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
 
@@ -136,14 +138,29 @@ def test_guesses_are_the_outer_scores() -> None:
     assert count_guesses(scores, Guesses(0, 4)) == GuessCounts(7, 4, 3)
 
 
-def test_equal_scores_are_decided_by_a_fair_coin() -> None:
-    """Five members and five others share one score; guessing five of them is right half of the time, on average."""
-    right = []
-    for shift in range(400):
-        tied, low = np.full(5, 1.0 + shift), np.full(4, float(shift) - 1.0)
-        right.append(count_guesses(Scores(tied, np.append(tied, low), design=Design.ONE_RUN), Guesses(5, 0)).correct)
-    assert abs(np.mean(right) - 2.5) < 4 * np.sqrt(25 / 36 / 400)
-    assert set(right) >= {1, 2, 3, 4}
+def test_equal_scores_count_as_nineteen_of_twenty_orders_do() -> None:
+    """Of 4,000 equal scores 2,400 are members'; half of them are guessed from one end, or all from both ends."""
+    scores = Scores(np.full(2400, 1.0), np.r_[np.full(1600, 1.0), 0.0], design=Design.ONE_RUN)
+    above = hypergeom.ppf(0.05, 4000, 2400, 2000)
+    assert count_guesses(scores, Guesses(2000, 0)).correct == pytest.approx(above, abs=3)
+    # What is guessed above is not guessed below, where 1600 - (2000 - above) are right; one more is for certain.
+    assert count_guesses(scores, Guesses(2000, 2001)).correct == pytest.approx(2 * above - 399, abs=6)
+
+
+@pytest.mark.parametrize("guesses", [Guesses(4, 4), Guesses(6, 0), Guesses(1, 9)])
+def test_the_level_of_yes_and_no_over_all_outcomes(guesses: Guesses) -> None:
+    """Randomised response in one run, all outcomes enumerated."""
+    size = 12
+    for epsilon in (0.0, 0.7):
+        yes, level = 1 / (1 + math.exp(-epsilon)), 0.0
+        for k in range(1, size):
+            for i, j in product(range(k + 1), range(size - k + 1)):
+                if 0 < i + j < size:
+                    member, other = 1.0 * (np.arange(k) < i), 1.0 * (np.arange(size - k) < j)
+                    counts = count_guesses(Scores(member, other, design=Design.ONE_RUN), guesses)
+                    chance = binom.pmf(k, size, 0.5) * binom.pmf(i, k, yes) * binom.pmf(j, size - k, 1 - yes)
+                    level += chance * (binomial_p_value(counts, epsilon, 0.0) <= SHARE * 0.05)
+        assert level <= 0.05
 
 
 def test_the_order_of_the_file_does_not_matter() -> None:
@@ -156,12 +173,13 @@ def test_the_order_of_the_file_does_not_matter() -> None:
 
 
 def test_randomised_response_is_not_thrown_away() -> None:
-    """Two values only: a tie that counts as wrong gives 0, a coin comes near the truth."""
+    """Two values only: a tie that counts as wrong gives 0, and few ties at the ends of the guesses cost little."""
     rng, size = np.random.default_rng(6), 2000
     included = rng.random(size) < 0.5
     answer = (included ^ (rng.random(size) < 1 / (1 + math.e))).astype(float)
     scores = Scores(answer[included], answer[~included], design=Design.ONE_RUN)
-    assert 0.6 < audit_epsilon_one_run(scores, 1e-5).value < 1.0
+    assert 0.4 < audit_epsilon_one_run(scores, 1e-5).value < 1.0
+    assert 0.75 < audit_epsilon_one_run(scores, 1e-5, Guesses(1000, 1000)).value < 1.0
 
 
 @pytest.mark.parametrize(
@@ -234,8 +252,8 @@ def test_perfect_leakage_is_capped() -> None:
     scores = Scores(np.arange(100.0) + 1000, np.arange(100.0), design=Design.ONE_RUN)
     everything = Guesses(100, 100)
     epsilon = audit_epsilon_one_run(scores, 0.0, everything)
-    # All 200 right: (1 - wrong)^200 = 0.05.
-    wrong = 1 - 0.05 ** (1 / 200)
+    # All 200 right: (1 - wrong)^200 is the significance, without the twentieth for ties.
+    wrong = 1 - (0.05 * SHARE) ** (1 / 200)
     assert epsilon.value == pytest.approx(math.log((1 - wrong) / wrong), rel=1e-5, abs=0)
     for bound in (epsilon, audit_mu_one_run(scores, everything)):
         assert 0 < bound.value == bound.ceiling < 30

@@ -241,6 +241,10 @@ def test_a_dry_run_shows_columns_model_cost_and_risk_and_writes_nothing(folder, 
     assert "model: kind logistic, bias True; 10 trained parameters; 2 classes" in shown
     assert "cost: 4 steps of about 10 of 48 records, 40 gradients" in shown
     assert "worst-case bound" in shown
+    (folder / "small.yaml").write_text(CONFIG.replace("3.0", "3.00000987"))
+    assert command(*words) == 0
+    assert "noise multiplier 3," in capsys.readouterr().out  # not 3.00001: no more than there is
+    (folder / "small.yaml").write_text(CONFIG)
     assert sorted(path.name for path in folder.iterdir()) == before
     assert command(*words, "--json") == 0
     document = json.loads(capsys.readouterr().out)

@@ -14,11 +14,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtri
 
+from reticent.auditing import ties
 from reticent.auditing._claims import GaussianClaim, Tested
 from reticent.auditing.intervals import lower_proportion
-from reticent.auditing.scores import Scores, coins, digest
+from reticent.auditing.scores import Scores, digest
 
 _DRAWS = 1999
+_ORDERS = 40
+"""Random orders of equal scores."""
 _MOST = 64
 """Order statistics of each side that are looked at; a larger sample is thinned to so many."""
 _TIE = 1e-9
@@ -29,7 +32,7 @@ class OrderCounts:
     """How members and non-members lie among each other.
 
     Attributes:
-        statistic: sum of the normal scores of the members' ranks.
+        statistic: sum of the normal scores of the members' ranks that nineteen of twenty orders of equal scores reach.
         non_members, members: sample sizes.
         seed: of the drawn law; a digest of the scores.
     """
@@ -42,17 +45,15 @@ class OrderCounts:
 
     @classmethod
     def of(cls, scores: Scores) -> OrderCounts:
-        """Equal scores are ordered by coins that do not know who took part."""
+        """The order of ``scores``."""
         member, other = np.sort(scores.member), np.sort(scores.non_member)
-        coin = coins(member, other)
-        order = np.lexsort((coin, np.concatenate([member, other])))
-        place = np.empty(len(order))
-        place[order] = np.arange(len(order))
-        mine, theirs = np.sort(place[: len(member)]), np.sort(place[len(member) :])
-        pooled = theirs[_kept(len(other)) - 1], mine[_kept(len(member)) - 1]
-        return cls(
-            float(_statistic(*(part[None] for part in pooled))[0]), len(other), len(member), digest(member, other)
-        )
+        values = np.concatenate([member, other])
+        orders = [np.argsort(values, kind="stable")]
+        if np.intersect1d(member, other).size:
+            rng, group = np.random.default_rng([digest(member, other), 2]), np.unique(values, return_inverse=True)[1]
+            orders = [np.argsort(group + 0.5 * rng.random(len(values))) for _ in range(_ORDERS)]
+        statistic = ties.reached(np.array([_of_order(order, len(member)) for order in orders]))
+        return cls(statistic, len(other), len(member), digest(member, other))
 
     def p_value(self, claim: Tested) -> float:
         """Share of drawn samples, this one included, whose members stand out as much under ``claim``.
@@ -61,7 +62,7 @@ class OrderCounts:
         """
         drawn = _statistics(claim, self.seed, self.non_members, self.members)
         as_much = np.count_nonzero(drawn >= self.statistic - _TIE)
-        return (1 + as_much) / (1 + _DRAWS)
+        return min(1.0, (1 + as_much) / (1 + _DRAWS) / ties.SHARE)
 
     def rejects(self, claim: Tested, significance: float) -> bool:
         """Whether the p-value is at most ``significance``, in (0, 1)."""
@@ -75,9 +76,12 @@ class OrderCounts:
 
 
 def normal_scores_power(claim: Tested, truth: Tested, non_members: int, members: int, significance: float) -> float:
-    """Probability, at least, that the test refutes ``claim`` if the scores follow ``truth``; drawn, at 99.9%."""
+    """Probability, at least, that the test refutes ``claim`` if the scores follow ``truth``; drawn, at 99.9%.
+
+    No two scores are equal.
+    """
     law = np.sort(_statistics(claim, 0, non_members, members))[::-1]
-    refused = int(significance * (1 + _DRAWS)) - 1
+    refused = int(ties.SHARE * significance * (1 + _DRAWS)) - 1
     if refused < 0:
         return 0.0
     found = np.count_nonzero(_statistics(truth, 1, non_members, members) > law[refused] + _TIE)
@@ -101,6 +105,15 @@ def _statistic(others: np.ndarray, mine: np.ndarray) -> np.ndarray:
     order = np.argsort(np.concatenate([others, mine], axis=1), axis=1, kind="stable")
     scores = ndtri((np.arange(size) + 0.5) / size)
     return np.asarray(np.where(order >= others.shape[1], scores, 0.0).sum(axis=1))
+
+
+def _of_order(order: np.ndarray, members: int) -> float:
+    """The statistic of all scores in this order, from the bottom; the first ``members`` of them are the members'."""
+    place = np.empty(len(order))
+    place[order] = np.arange(len(order))
+    mine, theirs = np.sort(place[:members]), np.sort(place[members:])
+    pooled = theirs[_kept(len(theirs)) - 1], mine[_kept(len(mine)) - 1]
+    return float(_statistic(*(part[None] for part in pooled))[0])
 
 
 def _kept(size: int) -> np.ndarray:

@@ -18,7 +18,8 @@ from scipy.special import bdtrc, betaincinv, ndtr
 from reticent import _check
 from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable, Tested, largest_rejected
 from reticent.auditing.lower_bounds import LowerBound, Quantity
-from reticent.auditing.scores import Design, Scores, coins
+from reticent.auditing.scores import Design, Scores
+from reticent.auditing.ties import SHARE, Edge, right_guesses
 from reticent.curves import GaussianTradeOff, TradeOff, symmetrised
 from reticent.errors import ParameterError
 from reticent.proofs.references import cite
@@ -79,7 +80,7 @@ class GuessCounts:
     Attributes:
         canaries: all canaries, guessed or not.
         guesses: number of guesses made.
-        correct: how many were right.
+        correct: how many were right, in nineteen of twenty orders of equal scores.
     """
 
     canaries: int
@@ -102,15 +103,14 @@ def count_guesses(scores: Scores, guesses: Guesses) -> GuessCounts:
     """
     if scores.design is not Design.ONE_RUN:
         raise ParameterError("design", str(scores.design), "one-run: fair inclusion coins are what the proof needs")
-    total = len(scores)
-    if guesses.members + guesses.non_members > total:
-        raise ParameterError("guesses", guesses.members + guesses.non_members, f"at most the {total} canaries")
-    values = np.sort(scores.member), np.sort(scores.non_member)
-    included = np.arange(total) < len(scores.member)
-    order = np.lexsort((coins(*values), -np.concatenate(values)))
-    right = np.count_nonzero(included[order[: guesses.members]])
-    right += np.count_nonzero(~included[order[total - guesses.non_members :]])
-    return GuessCounts(total, guesses.members + guesses.non_members, int(right))
+    total, made = len(scores), guesses.members + guesses.non_members
+    if made > total:
+        raise ParameterError("guesses", made, f"at most the {total} canaries")
+    edges = (
+        Edge.of(scores.member, scores.non_member, guesses.members),
+        Edge.of(-scores.non_member, -scores.member, guesses.non_members),
+    )
+    return GuessCounts(total, made, right_guesses(*edges))
 
 
 def binomial_p_value(counts: GuessCounts, epsilon: float, delta: float) -> float:
@@ -222,7 +222,8 @@ def curve_p_value(counts: GuessCounts, curve: TradeOff) -> float:
     delta = np.minimum(np.exp(both.log_delta(_EPSILONS)), 1.0)
     pairs = zip(_EPSILONS.tolist(), delta.tolist(), strict=True)
     by_guesses = min(binomial_p_value(counts, epsilon, d) for epsilon, d in pairs)
-    return max(SMALLEST_P, min(one_run_p_value(counts, TangentTable(both)), by_guesses))
+    p = min(one_run_p_value(counts, TangentTable(both)), by_guesses)
+    return min(1.0, max(SMALLEST_P, p / SHARE))
 
 
 def one_run_p_value(counts: GuessCounts, claim: Tested) -> float:
@@ -299,12 +300,12 @@ def _default(guesses: Guesses | None, scores: Scores, confidence: float) -> Gues
 
 def epsilon_of(delta: float, significance: float) -> Callable[[GuessCounts], float]:
     """From counts to the lower bound on epsilon."""
-    return lambda counts: _epsilon_bound(counts, delta, significance)
+    return lambda counts: _epsilon_bound(counts, delta, SHARE * significance)
 
 
 def mu_of(significance: float) -> Callable[[GuessCounts], float]:
     """From counts to the lower bound on mu."""
-    return lambda counts: _mu_bound(counts, significance)
+    return lambda counts: _mu_bound(counts, SHARE * significance)
 
 
 def one_run_bound(

@@ -15,7 +15,7 @@ import numpy as np
 from reticent import _check
 from reticent.auditing.lower_bounds import LowerBound, Quantity
 from reticent.auditing.one_run import GuessCounts, Guesses, epsilon_of, mu_of, one_run_bound
-from reticent.auditing.scores import digest
+from reticent.auditing.ties import Edge, right_guesses
 from reticent.auditing.verdict import Verdict, judge_counts
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ParameterError
@@ -55,7 +55,8 @@ class PairedCanaries:
     def counts(self, guesses: int) -> GuessCounts:
         """Guess the pairs whose scores differ most, for the canary with the higher one, and count.
 
-        How far the two scores lie apart does not tell which of them took part. Ties are decided by coins.
+        How far the two scores lie apart does not tell which of them took part. Among pairs that differ equally no
+        order is chosen (``reticent.auditing.ties``), and where both scores are equal a guess is right half of the time.
 
         Args:
             guesses: how many, fixed before the scores are seen.
@@ -65,13 +66,10 @@ class PairedCanaries:
         """
         if not 1 <= _check.count(guesses=guesses) <= len(self):
             raise ParameterError("guesses", guesses, f"at most the {len(self)} pairs")
-        lead = np.sort(self.included - self.left_out)
-        # Not by their sizes alone: the same places among equal leads would be chosen, however many of them are right.
-        seed = digest(np.sort(self.included), np.sort(self.left_out))
-        first, second = np.random.default_rng(seed).random((2, len(lead)))
-        chosen = np.lexsort((first, -np.abs(lead)))[:guesses]
-        right = (lead > 0.0) | ((lead == 0.0) & (second < 0.5))
-        return GuessCounts(len(self), guesses, int(np.count_nonzero(right[chosen])))
+        lead = self.included - self.left_out
+        differ = min(guesses, np.count_nonzero(lead))
+        edge = Edge.of(lead[lead > 0.0], -lead[lead < 0.0], differ)
+        return GuessCounts(len(self), guesses, right_guesses(edge, fair=guesses - differ))
 
 
 def audit_epsilon_paired(

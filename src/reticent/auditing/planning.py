@@ -21,6 +21,7 @@ from reticent.auditing.intervals import Measured
 from reticent.auditing.one_run import GuessCounts
 from reticent.auditing.one_run import rejects as one_run_rejects
 from reticent.auditing.thresholds import RankCounts, beta_cells, rank_for
+from reticent.auditing.ties import SHARE
 from reticent.curves import TradeOff, symmetrised
 from reticent.errors import UnsupportedError
 from reticent.proofs import Claim
@@ -133,10 +134,10 @@ def rank_power(
 
 
 def _one_run_power(claimed: Tested, accuracy: float, canaries: int, significance: float) -> float:
-    wrong = _largest_count(
-        lambda errors: one_run_rejects(GuessCounts(canaries, canaries, canaries - errors), claimed, significance),
-        canaries,
-    )
+    def refuted(errors: int) -> bool:
+        return one_run_rejects(GuessCounts(canaries, canaries, canaries - errors), claimed, SHARE * significance)
+
+    wrong = _largest_count(refuted, canaries)
     return 0.0 if wrong < 0 else float(bdtr(float(wrong), canaries, 1.0 - accuracy))
 
 

@@ -74,15 +74,6 @@ def digest(member: np.ndarray, non_member: np.ndarray) -> int:
     return int.from_bytes(hashlib.sha256(first + b"|" + second).digest(), "big")
 
 
-def coins(member: np.ndarray, non_member: np.ndarray) -> np.ndarray:
-    """One random number for each score, which decides among equal ones and does not know who took part.
-
-    Args:
-        member, non_member: sorted.
-    """
-    return np.random.default_rng(digest(member, non_member)).random(len(member) + len(non_member))
-
-
 def _clean(name: str, values: ArrayLike) -> np.ndarray:
     given = np.asarray(values)
     if given.ndim != 1 or given.dtype.kind not in "fiu":

@@ -75,7 +75,7 @@ def run_selection(config: Path, plan: Plan, out: Path, sign: Ed25519PrivateKey |
 def _law(plan: Plan) -> str:
     runs, count = plan.release.runs, len(plan.cells)
     listed = "one setting" if count == 1 else f"a list of {count} settings"
-    return f"each run draws from {listed}; number of runs: {runs.name}, {digits(runs.mean, 6)} on average"
+    return f"each run draws from {listed}; number of runs: {runs.name}, {digits(runs.mean, 6, up=True)} on average"
 
 
 def _document(plan: Plan) -> dict[str, Any]:

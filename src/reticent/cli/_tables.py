@@ -208,7 +208,7 @@ def _estimates(records: Sequence[AssessmentRecord]) -> list[str]:
         for record in records:
             for rate, number in record.mu_at_rates_above.items():
                 if record.neighbouring == relation and shown(number) != shown(record.mu):
-                    found.setdefault(rate, []).append(f"{record.adversary} {shown(number)}")
+                    found.setdefault(rate, []).append(f"{record.adversary} {shown(number, up=True)}")
         for rate, values in found.items():
             lines.append(f"mu at error rates above {float(rate):g} only, an estimate ({relation}): {', '.join(values)}")
     return lines

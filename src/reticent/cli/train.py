@@ -25,6 +25,7 @@ from reticent.io import yaml
 from reticent.io.files import read_bytes
 from reticent.io.outputs import refuse_overwriting
 from reticent.records.run_ledger import RunLedger
+from reticent.text import digits
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -248,8 +249,8 @@ def _summary(ledger: RunLedger, path: Path) -> list[str]:
     accuracy = ledger.utility.test_accuracy
     return [
         f"{path}: {ledger.steps} noisy updates on {ledger.data.dataset_size} records of {ledger.data.name}",
-        f"sampler {ledger.sampler.value}, sample rate {ledger.sample_rate:.6g}, "
-        f"noise multiplier {ledger.noise_multiplier:.6g}, clip norm {ledger.max_grad_norm:.6g}",
+        f"sampler {ledger.sampler.value}, sample rate {digits(ledger.sample_rate, 6, up=True)}, "
+        f"noise multiplier {digits(ledger.noise_multiplier, 6, up=False)}, clip norm {ledger.max_grad_norm:.6g}",
         *(["noise, sample rate or clip norm change along the run: the first are shown"] if ledger.stages else []),
         f"test accuracy {accuracy:.4f}" if accuracy is not None else "no test records",
         *(f"! {warning.value}: {warning.text}" for warning in ledger.warnings),

@@ -17,6 +17,9 @@ from reticent.registry import Search, described
 
 _EXACT = 1000  # releases whose number of yes answers is one binomial law; beyond, steps are composed
 
+_NEAREST = 0.5 - 1e-9  # flips nearer to 1/2 count as this one, which gives away more
+_ROUNDED = 4e-15  # of a flip: more than the rates are rounded by
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomisedResponse(Mechanism):
@@ -62,6 +65,8 @@ class RandomisedResponse(Mechanism):
         if flip == 0.5:
             return ()
         at_once = self.releases if self.releases <= _EXACT else 1
+        # Next to 1/2 the advantage is a difference of rounded rates: it is taken a little further from there.
+        flip = min(flip, _NEAREST) - (_ROUNDED if flip > 0.49 else 0.0)
         return (Part(_pair(flip, at_once), self.releases // at_once, keys),)
 
     def _stated(self) -> tuple[str, ...]:
@@ -84,6 +89,6 @@ def _pair(flip: float, releases: int) -> pairs.CurvePair:
     fpr = np.append(-np.inf, np.logaddexp.accumulate(absent))
     tnr = np.append(np.logaddexp.accumulate(absent[::-1])[::-1], -np.inf)
     fpr[-1] = tnr[0] = 0.0
-    losses = (2 * yes - releases) * (math.log1p(-flip) - math.log(flip))
+    losses = (2 * yes - releases) * math.log1p((1.0 - 2.0 * flip) / flip)
     rates = LogErrors(fpr=fpr, tnr=tnr, fnr=fpr[::-1], tpr=tnr[::-1])  # exchanging yes and no exchanges the laws
     return pairs.CurvePair(PolygonTradeOff(rates, losses), (float(losses[0]), float(losses[0])))
