@@ -19,6 +19,7 @@ from reticent import _check
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.curves._logs import HUGE
 from reticent.errors import ParameterError
+from reticent.keywords import own_number
 
 MU_FLOOR = 1e-9
 """The error rate down to which ``mu_above`` looks."""
@@ -38,7 +39,7 @@ def _of_curve(read: _Read) -> _Read:
         if not isinstance(curve, TradeOff):
             given = type(curve).__name__
             raise ParameterError("curve", given, "a trade-off curve, such as the .curve of an assessment")
-        return read(curve, *args, **kwargs)
+        return read(curve, *map(own_number, args), **{name: own_number(value) for name, value in kwargs.items()})
 
     return cast(_Read, number)
 
