@@ -8,6 +8,7 @@ from functools import wraps
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
+from reticent.errors import ParameterError
 from reticent.text import did_you_mean
 
 MEANT = {
@@ -52,6 +53,9 @@ def hinting(function: Callable[P, Answer]) -> Callable[P, Answer]:
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> Answer:
         given: Any = (map(own_number, args), {name: own_number(value) for name, value in kwargs.items()})
+        progress = kwargs.get("progress")
+        if progress is not None and not callable(progress):
+            raise ParameterError("progress", progress, "a function, or None")
         try:
             return function(*given[0], **given[1])
         except TypeError:

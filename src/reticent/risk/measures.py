@@ -295,7 +295,7 @@ def blind_guess(secret_bits: float, guesses: float = 1) -> float:
     Raises:
         ParameterError: ``secret_bits`` is not a finite number > 0, or ``guesses`` no whole number >= 1.
     """
-    if not (guesses >= 1 and math.isfinite(guesses) and guesses == math.floor(guesses)):
+    if _check.finite(guesses=guesses) < 1 or guesses != math.floor(guesses):
         raise ParameterError("guesses", guesses, "a whole number >= 1")
     share = math.exp2(math.log2(guesses) - _check.positive(secret_bits=secret_bits))
     return min(1.0, max(share, math.ulp(0.0)))  # never 0, where a curve may say 0
