@@ -32,7 +32,10 @@ def _real(name: str, value: object, allowed: str) -> float:
         return value
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise ParameterError(name, value, allowed)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        raise ParameterError(name, value, allowed) from None
 
 
 def _number(kwargs: dict[str, Any], allowed: str, holds: Callable[[float], bool]) -> float:

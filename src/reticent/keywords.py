@@ -1,12 +1,14 @@
-"""A keyword that does not exist is answered with the nearest one that does."""
+"""What every door does with its arguments: unknown keywords are answered, and numbers are made Python's own."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from numbers import Integral, Real
+from typing import Any, ParamSpec, TypeVar
 
+from reticent.errors import ParameterError
 from reticent.text import did_you_mean
 
 MEANT = {
@@ -29,15 +31,33 @@ MEANT = {
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
+Kind = TypeVar("Kind")
+
+
+def own_number(value: Any) -> Any:
+    """A number as ``int`` or ``float``, and everything else as it is.
+
+    Python computes with a float32 in its seven digits: a bound would end below the truth.
+    """
+    if isinstance(value, (int, float)) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def hinting(function: Callable[P, Answer]) -> Callable[P, Answer]:
-    """``function``, whose ``TypeError`` about an unknown keyword says which one was probably meant."""
+    """``function``, which gets numbers as Python's own.
+
+    Its ``TypeError`` about an unknown keyword says which one was probably meant.
+    """
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> Answer:
+        given: Any = (map(own_number, args), {name: own_number(value) for name, value in kwargs.items()})
+        progress = kwargs.get("progress")
+        if progress is not None and not callable(progress):
+            raise ParameterError("progress", progress, "a function, or None")
         try:
-            return function(*args, **kwargs)
+            return function(*given[0], **given[1])
         except TypeError:
             parameters = inspect.signature(function).parameters
             names = [name for name in parameters if name != "self"]
@@ -49,3 +69,9 @@ def hinting(function: Callable[P, Answer]) -> Callable[P, Answer]:
             raise TypeError(f"no argument {wrong!r}{meant}; there are {', '.join(names)}") from None
 
     return called
+
+
+def hinted(kind: type[Kind]) -> type[Kind]:
+    """A class decorator: ``hinting`` for what makes an object of the class."""
+    kind.__init__ = hinting(kind.__init__)  # type: ignore[method-assign]
+    return kind

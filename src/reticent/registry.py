@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from reticent.errors import ExtensionError, ParameterError
-from reticent.keywords import hinting
+from reticent.keywords import hinted
 from reticent.text import one_of
 
 if TYPE_CHECKING:
@@ -145,8 +145,7 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         name: str = kind.name  # type: ignore[attr-defined]
         if self._listed.setdefault(name, kind) is not kind:
             raise ParameterError("name", name, f"a name that no other {self._what} has")
-        kind.__init__ = hinting(kind.__init__)  # type: ignore[method-assign]
-        return kind
+        return hinted(kind)
 
     def remove(self, name: str) -> None:
         """Take one off the list again."""

@@ -32,7 +32,7 @@ from reticent.curves import GaussianTradeOff, from_advantage
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
 from reticent.proofs.references import THEOREMS
-from reticent.risk import success
+from reticent.risk import advantage, success
 from tests.adversaries.attribute_simulation import PairTrace, published_advantage, simulate
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "attribute.json").read_text())
@@ -173,6 +173,13 @@ def test_quick_gaussian_delta_is_rounded_up():
         assert np.all(quick[seen] >= exact[seen] - 1e-12 * (1.0 + np.abs(exact[seen])))
         near = sizes <= 6 * mu
         np.testing.assert_allclose(quick[near], exact[near], atol=1e-6)
+
+
+def test_a_change_that_is_all_but_none_is_a_number() -> None:
+    """Its quantiles overflow: the bound was no number, with a warning."""
+    found = Attribute(1e-320).assess(DPSGD(2.0, 0.1, 3)).measure(advantage)
+    assert 0.0 <= found.value <= 1e-12
+    assert not np.any(np.isnan(gaussian_log_delta(1e-320)(np.array([0.0, 1.0, 700.0]))))
 
 
 def test_known_total_bounds_every_way_to_spread_it():

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import reticent as rt
 from reticent import risk
+from reticent.calibration.targets import TARGETS
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.records.watch_faults import Fault
@@ -187,3 +189,35 @@ def test_a_comparison_takes_seconds(target):
 
 def test_the_gaussian_curve_is_read_as_before():
     assert rt.advantage(GaussianTradeOff(1.0)) == pytest.approx(risk.advantage(GaussianTradeOff(1.0)), rel=1e-9, abs=0)
+
+
+MADE = {
+    "gaussian": lambda x: rt.Gaussian(x).noise_multiplier,
+    "dpsgd": lambda x: rt.DPSGD(2.0, x, 5).sample_rate,
+    "keyword": lambda x: rt.dpsgd(noise_multiplier=x, sample_rate=0.1, steps=3).noise_multiplier,
+    "guarantee": lambda x: rt.Guarantee(1.0, x).stated_delta,
+    "filter": lambda x: rt.GaussianFilter(x).budget,
+    "runs": lambda x: rt.Geometric(1.0 + x).mean,
+    "attacker": lambda x: rt.Mixed(x).relaxed_probability,
+    "target": lambda x: TARGETS["epsilon"](x, 1e-5).value,
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_number_of_numpy_becomes_one_of_python(name: str) -> None:
+    """Python computes with a float32 in its seven digits."""
+    assert type(MADE[name](np.float32(0.7))) is float
+
+
+def test_seven_digits_do_not_make_a_bound_too_small() -> None:
+    """The mu of three releases is the root of 3 over the noise: it ended 5e-8 below."""
+    noise = np.float32(0.7)
+    assert rt.mu(rt.Gaussian(noise, 3)) >= 3**0.5 / float(noise) * (1.0 - 1e-12)
+    prior, fpr = np.float32(0.3), np.float32(0.01)
+    found = rt.ppv(rt.Gaussian(1.3), prior, fpr)
+    assert found == pytest.approx(rt.ppv(rt.Gaussian(1.3), float(prior), float(fpr)), rel=1e-12, abs=0)
+
+
+def test_a_whole_number_beyond_floating_point_is_refused_in_the_usual_form() -> None:
+    with pytest.raises(ParameterError, match="noise_multiplier must be a finite number >= 0"):
+        rt.Gaussian(10**400)

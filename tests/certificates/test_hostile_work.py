@@ -125,7 +125,7 @@ def test_memory_is_limited(
 
     monkeypatch.setattr("reticent.certificates.verify.derive", greedy)
     (tmp_path / "c.json").write_text(json.dumps(small))
-    (tmp_path / "p.yaml").write_text("schema: reticent.policy/1\nlimits: [{measure: advantage, at_most: 1}]\n")
+    (tmp_path / "p.yaml").write_text("schema: reticent.policy/1\nlimits: [{measure: advantage, at_most: 0.999}]\n")
     more = ["--policy", str(tmp_path / "p.yaml")] if command == "gate" else []
     code, _, err = run(capsys, command, tmp_path / "c.json", *more)
     assert code == 2

@@ -77,7 +77,7 @@ def test_a_secret_needs_its_conditions_accepted() -> None:
     assert failed(stated, verify(stated), policy(limit, accept_conditions=["clipped", *own])) == []
     assert failed(stated, verify(stated), policy(limit, accept_conditions=["clipped", own[0]]))
     assert failed(stated, verify(stated), policy({**limit, "at": [19, 4]}, accept_conditions=["clipped", *own]))
-    assert failed(stated, verify(stated), policy({"measure": "advantage", "at_most": 1.0})) == []
+    assert failed(stated, verify(stated), policy({"measure": "advantage", "at_most": 0.999})) == []
 
 
 def test_bayes_security_is_limited_from_below(certificate, outcome) -> None:
@@ -88,10 +88,10 @@ def test_bayes_security_is_limited_from_below(certificate, outcome) -> None:
 
 
 def test_what_is_not_in_the_certificate_is_a_breach(certificate, outcome) -> None:
-    limit = {"measure": "advantage", "at_most": 1.0}
+    limit = {"measure": "advantage", "at_most": 0.999}
     assert failed(certificate, outcome, policy({**limit, "adversary": "relaxed"}))
     assert failed(certificate, outcome, policy({**limit, "neighbouring": "replace"}))
-    assert failed(certificate, outcome, policy({"measure": "tpr", "at": 0.02, "at_most": 1.0}))
+    assert failed(certificate, outcome, policy({"measure": "tpr", "at": 0.02, "at_most": 0.9}))
     assert failed(certificate, outcome, policy(limit, relations=["replace"]))
     assert failed(certificate, outcome, policy(limit, ledger=True))
 
@@ -99,7 +99,7 @@ def test_what_is_not_in_the_certificate_is_a_breach(certificate, outcome) -> Non
 def test_the_claim_must_be_as_strong_as_the_policy_wants(certificate, outcome) -> None:
     weaker = certificate.assessments[0].model_copy(update={"claim": "estimate"})
     changed = certificate.model_copy(update={"assessments": [weaker, *certificate.assessments[1:]]})
-    limit = {"measure": "advantage", "at_most": 1.0}
+    limit = {"measure": "advantage", "at_most": 0.999}
     assert failed(changed, outcome, policy(limit))
     assert failed(changed, outcome, policy({**limit, "claim": "estimate"})) == []
     assert failed(changed, outcome, policy({**limit, "claim": "any"})) == []
@@ -109,7 +109,7 @@ def test_the_claim_must_be_as_strong_as_the_policy_wants(certificate, outcome) -
 
 def test_a_certificate_that_does_not_verify_breaches_every_policy(certificate) -> None:
     changed = certificate.model_copy(update={"headline": "Perfectly safe."})
-    names = failed(changed, verify(changed), policy({"measure": "advantage", "at_most": 1.0}))
+    names = failed(changed, verify(changed), policy({"measure": "advantage", "at_most": 0.999}))
     assert names == ["the certificate verifies"]
 
 
@@ -119,7 +119,7 @@ def test_a_certificate_that_does_not_verify_breaches_every_policy(certificate) -
     ids=["fresh", "too old", "from the future"],
 )
 def test_age(certificate, outcome, now: str, breached: bool) -> None:
-    wanted = policy({"measure": "advantage", "at_most": 1.0}, max_age_days=30)
+    wanted = policy({"measure": "advantage", "at_most": 0.999}, max_age_days=30)
     names = failed(certificate, outcome, wanted, now=datetime.fromisoformat(now).replace(tzinfo=UTC))
     assert any("days old" in name for name in names) == breached
 
@@ -134,12 +134,12 @@ def test_age(certificate, outcome, now: str, breached: bool) -> None:
     ],
 )
 def test_the_age_is_told_in_whole_days(certificate, outcome, now, words) -> None:
-    wanted = policy({"measure": "advantage", "at_most": 1.0}, max_age_days=30)
+    wanted = policy({"measure": "advantage", "at_most": 0.999}, max_age_days=30)
     assert words in [c.detail for c in check(certificate, outcome, wanted, Shown(), now=now)]
 
 
 def test_an_expired_certificate_is_a_breach_even_if_the_policy_names_no_age(certificate, outcome) -> None:
-    wanted = policy({"measure": "advantage", "at_most": 1.0})
+    wanted = policy({"measure": "advantage", "at_most": 0.999})
     assert failed(certificate, outcome, wanted, now=datetime(2027, 11, 1, tzinfo=UTC)) == [
         "the certificate has not expired"
     ]
@@ -147,7 +147,7 @@ def test_an_expired_certificate_is_a_breach_even_if_the_policy_names_no_age(cert
 
 @pytest.mark.parametrize(("signed", "breached"), [(True, False), (False, True), (None, True)])
 def test_a_required_signature_must_have_been_checked(certificate, outcome, signed, breached: bool) -> None:
-    wanted = policy({"measure": "advantage", "at_most": 1.0}, signature=True)
+    wanted = policy({"measure": "advantage", "at_most": 0.999}, signature=True)
     assert bool(failed(certificate, outcome, wanted, signed=signed)) == breached
 
 

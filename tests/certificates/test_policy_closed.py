@@ -24,7 +24,7 @@ from tests.cli.calling import run
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 WEIGHTS = "cd" * 32
 NOTHING = Shown()
-MOST = {"measure": "advantage", "at_most": 1.0}
+MOST = {"measure": "advantage", "at_most": 0.999}
 
 
 @pytest.fixture(scope="module")
@@ -74,14 +74,14 @@ class TestRelations:
 
     def test_a_relation_that_must_be_there_and_is_not(self, breaches: Any) -> None:
         names = [c.name for c in breaches(MOST, relations=["add-remove", "zero-out"])]
-        assert names == ["the worst case under zero-out", "worst-case: advantage at most 1 (zero-out)"]
+        assert names == ["the worst case under zero-out", "worst-case: advantage at most 0.999 (zero-out)"]
 
     def test_without_relations_the_attackers_own_must_be_there(self, certificate: Certificate, breaches: Any) -> None:
         kept = [a for a in certificate.assessments if a.neighbouring == "replace"]
         document = certificate.model_copy(update={"assessments": kept})
         assert [c.name for c in breaches(MOST, document=document)] == [
             "the worst case under add-remove",
-            "worst-case: advantage at most 1 (add-remove)",
+            "worst-case: advantage at most 0.999 (add-remove)",
         ]
 
     def test_the_worst_case_of_each_must_be_there(self, certificate: Certificate, breaches: Any) -> None:
@@ -209,6 +209,9 @@ LIMITS = {
     "a TPR below the FPR": ("{measure: tpr, at: 0.01, at_most: 0.001}", "must be at least 0.01"),
     "a negative epsilon": ("{measure: epsilon, at: 1e-5, at_most: -1}", "a number from 0"),
     "an advantage above 1": ("{measure: advantage, at_most: 1.1}", "a number from 0 to 1"),
+    "an advantage of all": ("{measure: advantage, at_most: 1}", "at_most of advantage must be below 1"),
+    "any right guess": ("{measure: success, at: 0.5, at_most: 1.0}", "at_most of success must be below 1"),
+    "no security": ("{measure: bayes_security, at_least: 0}", "at_least of bayes_security must be above 0"),
     "a security above 1": ("{measure: bayes_security, at_least: 1.1}", "a number from 0 to 1"),
     "infinite": ("{measure: mu, at_most: .inf}", "at_most"),
     "true": ("{measure: advantage, at_most: true}", "at_most"),
@@ -258,17 +261,17 @@ class TestCommand:
         return int(end.value.code or 0)
 
     def test_it_says_what_verify_would_say(self, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.gate(f"limits: [{LIMIT.replace('0.1', '1')}]", "--json") == 0
+        assert self.gate(f"limits: [{LIMIT.replace('0.1', '0.9')}]", "--json") == 0
         said = json.loads(capsys.readouterr().out)["reservations"]
         assert said[0].startswith("No signature was checked")
         assert said[1].startswith("The mechanism is declared")
-        assert self.gate(f"limits: [{LIMIT.replace('0.1', '1')}]", "--markdown", "a.md", "--junit", "a.xml") == 0
+        assert self.gate(f"limits: [{LIMIT.replace('0.1', '0.9')}]", "--markdown", "a.md", "--junit", "a.xml") == 0
         assert "! No signature was checked" in capsys.readouterr().out
         assert "No signature was checked" in Path("a.md").read_text()
         assert "No signature was checked" in Path("a.xml").read_text()
 
     def test_a_model_that_is_required_must_be_given(self, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        required = f"limits: [{LIMIT.replace('0.1', '1')}]\nweights: true"
+        required = f"limits: [{LIMIT.replace('0.1', '0.9')}]\nweights: true"
         assert self.gate(required) == 2
         assert "give --weights" in capsys.readouterr().err
         (here / "w").write_bytes(b"another model")
@@ -291,7 +294,7 @@ class TestOutputs:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "c.json").write_text(certificate.to_json())
         (tmp_path / "policy.yaml").write_text(
-            "schema: reticent.policy/1\naccept_conditions: [clipped]\nlimits: [{measure: advantage, at_most: 1}]\n"
+            "schema: reticent.policy/1\naccept_conditions: [clipped]\nlimits: [{measure: advantage, at_most: 0.999}]\n"
         )
         return tmp_path
 

@@ -62,7 +62,7 @@ def random_policy(rng: random.Random) -> dict[str, Any]:
 
 
 def random_limit(rng: random.Random) -> dict[str, Any]:
-    limit: dict[str, Any] = {"measure": "advantage", "at_most": rng.choice([0.15, 0.25, 1.0])}
+    limit: dict[str, Any] = {"measure": "advantage", "at_most": rng.choice([0.15, 0.25, 0.999])}
     if rng.random() < 0.4:
         limit["adversary"] = "mixed"
         if rng.random() < 0.4:

@@ -19,7 +19,7 @@ from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.sentences import even_guess, percent
 from reticent.certificates.signature import signed, write_key_pair
-from reticent.certificates.verdicts import unchecked, unjudged, verdicts
+from reticent.certificates.verdicts import accepted, unchecked, unjudged, verdicts
 from reticent.certificates.words import glossary
 from reticent.mechanisms import (
     DPSGD,
@@ -66,7 +66,7 @@ def test_a_number_that_is_low_enough_but_rests_on_what_nobody_checked_says_both(
     assert re.fullmatch(r"Reached: [\d.]+%, low enough", said[1][1])
     assert said[2][0] == "Epsilon at most 0.01 at delta 0.00001 (used or not)"
     assert said[2][1].endswith(", too high")
-    assert said[1][-1] == "So this number is met. Not met: what is named below must be checked"
+    assert said[1][-1] == "The number alone is not enough: what is named below must be checked"
     assert len(said[2]) == 2  # too high, checked or not
     assert [one.met for one in verdicts(judged)] == [True, False, False]
     assert unchecked(judged) == [("No person contributed more records than is stated.", "the issuer only says so")]
@@ -81,18 +81,47 @@ def test_a_number_that_is_low_enough_but_claimed_too_weakly_says_both() -> None:
     ]
     (said,) = [one.says for one in verdicts(weak.model_copy(update={"assessments": records})) if len(one.says) == 3]
     assert said[1].endswith("low enough")
-    assert said[2] == "So this number is met. Not met: the claim is estimate, the policy wants bound"
+    assert said[2] == "The number alone is not enough: the claim is estimate, the policy wants bound"
 
 
 def test_what_no_limit_judges_is_named_with_its_number(judged: Certificate) -> None:
     worst = {one.neighbouring: one for one in judged.assessments if one.adversary == "worst-case"}
-    ((question, share),) = unjudged(judged)
+    ((question, share, _),) = unjudged(judged)
     assert question == "which of two versions of a given person's record was used"
     value = worst["replace"].advantage.value
     assert value is not None
     assert float(share.rstrip("%")) / 100 == pytest.approx(0.5 + value / 2, abs=1e-3)
     every = of(RIGHT, {**RIGHT, "neighbouring": "replace"}, accepted=[*ACCEPTED, "records-per-person"])
     assert unjudged(certify(RUN, DECLARED, adversaries=BOTH, policy=every)) == []
+
+
+def test_a_policy_that_judges_a_weaker_attacker_only_says_so() -> None:
+    """The box said *yes*, and nothing of the worst case under the same question."""
+    limit = {
+        **RIGHT,
+        "adversary": "relaxed",
+        "at_most": 0.99,
+        "claim": "conditional",
+        "parameters": {"dimension": "any"},
+    }
+    conditions = [*ACCEPTED, "records-per-person", "fixed-length", "one-direction"]
+    made = certify(RUN, DECLARED, adversaries=(WorstCase(), Relaxed(5)), policy=of(limit, accepted=conditions))
+    page = " ".join(render_html(made).split())
+    assert "The issuer’s policy says: yes" in page
+    ((question, share, weaker),) = unjudged(made)
+    assert weaker
+    said = f"Judged by this policy for a weaker attacker only: {question} (worst case: at most {share})."
+    assert html.unescape(page).count(said) == 2  # in the box, and in the sentences to copy
+    assert "<strong>Accepted without a check:</strong>" in page
+    (weak,) = [one for one in made.assessments if one.adversary == "relaxed"]
+    assert [line for line, _ in accepted(made)] == [one.known.says for one in weak.conditions if one.known.open]
+
+
+def test_a_usual_question_that_nobody_asked_is_named() -> None:
+    """The page had nothing about two versions of a record, and did not say so."""
+    alone = render_html(certify(RUN, DECLARED, adversaries=(WorstCase(),)))
+    assert "<strong>Not asked: Which of two versions" in alone
+    assert "Not asked:" not in render_html(certify(RUN, DECLARED, adversaries=BOTH))
 
 
 def test_limits_of_every_kind_say_what_was_reached() -> None:
@@ -242,10 +271,11 @@ def test_sentences_for_an_assessment_say_all_that_the_page_says(judged: Certific
     assert listed == {"Taken on trust": 7, "Declared": 5}
     assert "7 points on trust, 5 only declared by the issuer, 0 checked by the issuer’s own program." in said
     said = sentences_in(render_html(judged))
-    ((question, share),) = unjudged(judged)
-    assert f"The issuer’s policy says: no. Not judged by this policy: {question} (at most {share})." in html.unescape(
-        said
-    )
+    ((question, share, _),) = unjudged(judged)
+    assert len(accepted(judged)) > 1
+    told = f"Points that it accepts without a check: {len(accepted(judged))}."
+    unsaid = f"Not judged by this policy: {question} (at most {share})."
+    assert f"The issuer’s policy says: no. {told} {unsaid}" in html.unescape(said)
     assert "Date of the certificate: 2026-01-01; no date of expiry was set. Nobody signed it." in said
 
 

@@ -18,7 +18,7 @@ from reticent.certificates.changed_numbers import Change
 from reticent.certificates.rounding import leaves, settled
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import State, verify
-from reticent.errors import ArtifactError
+from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
 from tests.certificates.forging import DECLARED, Document, document_of, refused, resealed, set_at, small_certificate
 
@@ -294,7 +294,7 @@ def test_rounding_of_another_machine_needs_a_named_tolerance() -> None:
     assert lenient.accepted
     assert not verify(certificate, tolerance=1e-6).accepted
     assert not verify(nudged(small_certificate(), 1.0 - 2e-5), tolerance=1e-5).accepted
-    with pytest.raises(ArtifactError, match="tolerance"):
+    with pytest.raises(ParameterError, match="tolerance"):
         verify(certificate, tolerance=0.5)
 
 

@@ -122,3 +122,27 @@ def test_random_mutations_never_crash() -> None:
 @pytest.mark.timeout(3600)
 def test_ten_thousand_random_mutations_never_crash() -> None:
     check_random_mutations(10_000, seed=6)
+
+
+CITED = {"ledger": "ab" * 32}
+
+
+@pytest.mark.parametrize(
+    ("kept", "releases", "complaint"),
+    [
+        ("plan", [CITED], "1 releases do not fit the mechanisms, which are 2"),
+        ("plan", [CITED, {"ledger": "cd" * 32}, None], "3 releases do not fit"),
+        ("plan", [None, None], "must name the ledger of a run"),
+        ("plan", [CITED, CITED], "each ledger once"),
+        ("run", [CITED, None], "must be empty where the document holds the ledger of one run"),
+    ],
+)
+def test_a_plan_does_not_name_recorded_runs_that_it_cannot_have(kept: str, releases: list[Any], complaint: str) -> None:
+    """Who names ledgers, which nobody can see, has no *plan* on the page: as many as there are, and each once."""
+    document = document_of(small_certificate())
+    if kept == "plan":
+        part = {"kind": "gaussian", "noise_multiplier": 2, "releases": 1, "dimension": 1}
+        document.update(mechanism={"kind": "ledger", "parts": [part, part]}, ledger=None)
+    document["declared"]["releases"] = releases
+    with pytest.raises(ArtifactError, match=complaint):
+        verify(resealed(document))

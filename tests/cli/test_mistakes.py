@@ -34,6 +34,10 @@ RUN = ("--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3")
         (("risk", "gaussian", "--noise-multiplier", "2", "--releases", "1" + 20 * "0"), "from 1 to 1e+15"),
         (("risk", "dpsgd", *RUN, "--fpr", "x"), "--fpr must be a number, got 'x'"),
         (("train", "nothing.yaml"), "nothing.yaml: cannot be read"),
+        (
+            ("train", "configs/demo.yaml", "--out", "no/run", "--checkpoint", ""),
+            "checkpoint must be the name of a file, got '.'",
+        ),
         (("train", "--checkpoint-every", "0"), "--checkpoint-every must be a whole number >= 1, got 0"),
         (("risk", "dpsgd", *RUN, "--epsilon", "-1"), "--epsilon must be a finite number >= 0, got -1.0"),
         (("certify", "dpsgd", *RUN, "--language", "it"), "--language must be one of en, de, fr"),

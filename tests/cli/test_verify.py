@@ -137,6 +137,15 @@ def test_an_expired_certificate_is_refused(tmp_path: Path, capsys) -> None:
     assert "expired on 2021-01-01" in out
 
 
+def test_a_date_in_the_future_is_said(tmp_path: Path, capsys) -> None:
+    """Its date is the issuer's word; *accepted* and nothing else was said of one of the year 2999."""
+    for created, told in (("2999-01-01", True), ("2020-01-01", False)):
+        made = certify(Gaussian(2.0), Declaration(subject="s", created=created), adversaries=(WorstCase(),))
+        write_certificate(made, tmp_path / created)
+        code, out, _ = run(capsys, "verify", tmp_path / created / "certificate.json")
+        assert (code, f"dated {created}, which is in the future" in " ".join(out.split())) == (0, told)
+
+
 def test_a_tampered_certificate_names_the_leaf(made: Path, tmp_path: Path, capsys) -> None:
     document = json.loads((made / "certificate.json").read_text())
     document["assessments"][0]["claim"] = "estimate"
@@ -263,7 +272,7 @@ def test_python_checks_what_the_shell_checks(made: Path, tmp_path: Path) -> None
 def test_an_option_of_one_value_is_given_once(made: Path, tmp_path: Path, capsys) -> None:
     """Of two keys or two policies only the last would count, and the gate would say that it is signed."""
     write_key_pair(tmp_path / "other", tmp_path / "other.pub")
-    (tmp_path / "policy.yaml").write_text(POLICY % "  - {measure: advantage, at_most: 1.0}")
+    (tmp_path / "policy.yaml").write_text(POLICY % "  - {measure: advantage, at_most: 0.999}")
     (tmp_path / "lax.yaml").write_text(POLICY % "  - {measure: mu, at_most: 1000.0}")
     asked = ("gate", made / "certificate.html", "--policy", tmp_path / "policy.yaml")
     mine, other = ("--key", made / "key.pub"), ("--key", tmp_path / "other.pub")

@@ -16,7 +16,7 @@ from reticent.adversaries import FinalModel
 from reticent.adversaries.base import standard_adversaries
 from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.witness import Witness
-from reticent.api.names import Who, adversaries, several
+from reticent.api.names import Who, adversaries, path_given, several
 from reticent.api.table import Cell, Table
 from reticent.api.together import OneRelease, released_together
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, certify_watched, run_declaration
@@ -233,7 +233,12 @@ def certify(
     questions = replace(
         CERTIFICATE_QUESTIONS, secret_bits=several(secret_bits=secret_bits), guesses=several(guesses=guesses)
     )
-    limits = load_policy(Path(policy)) if isinstance(policy, (str, Path)) else policy
+    for name, text in {**said, "created": created}.items():
+        if text is not None and not isinstance(text, str):
+            raise ParameterError(name, text, "a text")
+    limits = policy if isinstance(policy, Policy) else None
+    if limits is None and (file := path_given(policy=policy)) is not None:
+        limits = load_policy(file)
     alone: list[str] = []
     cited: tuple[CitedRelease | None, ...] = ()
     if isinstance(what, (list, tuple)):
@@ -309,19 +314,16 @@ def verify(
         if not isinstance(what, Certificate):
             known = "a certificate, or the path of its file or page"
             raise ParameterError("certificate", type(what).__name__, known)
-    keys = [Path(key)] if isinstance(key, (str, Path)) else [Path(path) for path in key or ()]
-    detached, model, opens, table = (
-        None if path is None else Path(path) for path in (signature, weights, opening, data)
-    )
+    keys = list(key) if isinstance(key, (list, tuple)) else [key]
     return Verified(
         check(
             what,
-            key=keys,
-            signature=detached,
-            weights=model,
+            key=[one for one in (path_given(key=each) for each in keys) if one is not None],
+            signature=path_given(signature=signature),
+            weights=path_given(weights=weights),
             threshold=threshold,
-            opening=opens,
-            data=table,
+            opening=path_given(opening=opening),
+            data=path_given(data=data),
             tolerance=tolerance,
         )
     )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent.adversaries import WorstCase
+from reticent.api.names import several
 from reticent.api.risks import mechanism_of
 from reticent.api.table import Cell, Table
 from reticent.auditing.one_run import Guesses
@@ -135,8 +136,9 @@ def audit(
     elif non_member_scores is not None:
         raise ParameterError("non_member_scores", "given", "left out: the scores hold both", shown=False)
     claims = _claims(claim, neighbouring)
+    rates = several(fprs=fprs)
     report = judge(
-        scores, claims, delta=delta, fprs=fprs, rule=rule, guesses=guesses, confidence=confidence, progress=progress
+        scores, claims, delta=delta, fprs=rates, rule=rule, guesses=guesses, confidence=confidence, progress=progress
     )
     return Audited(report, claims)
 
@@ -161,6 +163,9 @@ def _claims(claim: Any, neighbouring: Neighbouring | str | None) -> dict[str, Tr
     if isinstance(claim, TradeOff):
         return {"claim": claim}
     if isinstance(claim, Mapping):
+        for curve in claim.values():
+            if not isinstance(curve, TradeOff):
+                raise ParameterError("claim", type(curve).__name__, "curves by name: a release is given by itself")
         return dict(claim)
     between = relation_of(neighbouring) or WorstCase.relation
     return {WorstCase.name: WorstCase().assess(mechanism_of(claim), between).curve}

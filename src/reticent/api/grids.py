@@ -16,7 +16,7 @@ from reticent.adversaries import Method, assess, assess_answerable
 from reticent.adversaries.base import ALL
 from reticent.adversaries.codec import adversary_of, parameters
 from reticent.adversaries.report import risk_document
-from reticent.api.names import Who, adversaries, asks_for_all, several
+from reticent.api.names import Who, adversaries, asks_for_all, path_given, several
 from reticent.api.risks import DEFAULT_DELTA, DEFAULT_FPR, in_short
 from reticent.api.table import Cell, Table
 from reticent.errors import ArtifactError, ParameterError
@@ -116,7 +116,7 @@ def assess_each(
         UnsupportedError: nothing is proven for one of the combinations, or the engine cannot be reached.
         WorkerError: as ``reticent.tasks.execute``.
     """
-    releases = _plain(mechanisms)
+    releases, folder = _plain(mechanisms), path_given(work=work)
     relation = relation_of(neighbouring)
     questions = Questions(fprs=several(fpr=fpr), deltas=several(delta=delta))
     asked = {
@@ -129,7 +129,7 @@ def assess_each(
     }
     tasks = [Task(_KIND, {"mechanism": mechanism_record(one), **asked}) for one in releases]
     with ExitStack() as stack:
-        store = Store(stack.enter_context(TemporaryDirectory()) if work is None else work)
+        store = Store(stack.enter_context(TemporaryDirectory()) if folder is None else folder)
         execute(tasks, _document, store, engine, progress, plan={"kind": _KIND, "releases": len(tasks)})
         found = [RiskDocument.model_validate_json(store.load(task)[_RESULT].tobytes()) for task in tasks]
     return Grid(releases, found, questions)

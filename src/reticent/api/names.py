@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from reticent import _check
@@ -52,6 +53,16 @@ def _meant(who: object) -> tuple[Adversary, ...]:
         hint = f"an adversary such as rt.Relaxed(), or a name such as {Relaxed.name!r}"
         raise ParameterError("adversary", who, hint)
     return (who,)
+
+
+def path_given(**given: Any) -> Path | None:
+    """The one argument as a path, None where it is None."""
+    ((name, value),) = given.items()
+    if value is None:
+        return None
+    if not isinstance(value, (str, Path)):
+        raise ParameterError(name, value, "a path")
+    return Path(value)
 
 
 def several(**given: Any) -> tuple[float, ...]:

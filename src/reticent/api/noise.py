@@ -265,9 +265,9 @@ def _told_apart(who: Any, target: Target | str | None) -> tuple[Any, Target | st
 
 
 def _unknown(unknown: str | Unknown) -> Unknown:
-    if not isinstance(unknown, str):
+    if isinstance(unknown, Unknown):
         return unknown
-    if unknown not in _UNKNOWNS:
+    if not isinstance(unknown, str) or unknown not in _UNKNOWNS:
         raise ParameterError("unknown", unknown, one_of(unknown, _UNKNOWNS))
     found: Unknown = _UNKNOWNS[unknown]()
     return found

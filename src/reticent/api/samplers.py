@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from reticent import _check
 from reticent.adversaries import Method
@@ -15,6 +15,7 @@ from reticent.calibration.samplers import Choice, LeftOut, Plan
 from reticent.calibration.samplers import calibrate_samplers as solve
 from reticent.calibration.targets import Target
 from reticent.errors import ParameterError
+from reticent.keywords import hinting
 from reticent.mechanisms import Neighbouring, Sampler
 from reticent.mechanisms.codec import mechanism_record
 from reticent.pairs.neighbouring import relation_of
@@ -111,6 +112,7 @@ class SamplerChoices(Table):
         return json.dumps(document, indent=2, allow_nan=False)
 
 
+@hinting
 def calibrate_samplers(
     target: Target | str | None = None,
     *,
@@ -147,9 +149,10 @@ def calibrate_samplers(
         >>> found.best.sampler.value
         'poisson'
     """
-    asked = [samplers] if isinstance(samplers, str) else list(samplers)
+    asked = list(samplers) if isinstance(samplers, (list, tuple)) else [samplers]
     chosen = tuple(Sampler) if ANY in asked else tuple(_check.member(Sampler, sampler=one) for one in asked)
-    sizes = (batch_size,) if isinstance(batch_size, int) else tuple(batch_size)
+    many = batch_size if isinstance(batch_size, Iterable) and not isinstance(batch_size, str) else (batch_size,)
+    sizes = tuple(_check.count(batch_size=size) for size in many)
     goal = target_of(target, limits)
     plan = Plan(dataset_size, epochs, memory)
     who, how = one_adversary(adversary), _check.member(Method, method=method)

@@ -15,6 +15,7 @@ from reticent.adversaries import Assessment, Interval
 from reticent.calibration._gaussian import clipped, epsilon_at, log_delta_at, mu_at
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError
+from reticent.keywords import hinted
 from reticent.risk.report import MEASURES
 
 if TYPE_CHECKING:
@@ -393,7 +394,7 @@ _KINDS: tuple[type[Target], ...] = (
     Reconstruction,
     Secret,
 )
-TARGETS: dict[str, Any] = {kind.name: kind for kind in _KINDS}
+TARGETS: dict[str, Any] = {kind.name: hinted(kind) for kind in _KINDS}
 """Every target by name; those that are read at a place come last."""
 
 

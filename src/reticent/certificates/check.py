@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from reticent.certificates.facts import unsupported
@@ -46,6 +46,9 @@ class Checked:
         if not self.signed:
             has = ", ".join(f"one of the key {one.keyid[:16]}..." for one in self.document.signatures) or "none"
             yield f"No signature was checked: the document has {has}. Its author may have declared anything."
+        created = self.document.declared.created
+        if moment(created) > datetime.now(UTC) + timedelta(days=1):  # a day's grace: somewhere it is tomorrow
+            yield f"It is dated {created}, which is in the future: its issuer declares what cannot be."
         if self.document.ledger is None:
             yield unsupported(self.document)
         elif self.document.declared.run_signed_by is None:

@@ -15,6 +15,7 @@ from reticent.errors import ArtifactError, ParameterError, ReticentError, Unsupp
 from reticent.io.models import first_problem
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of, within_reach
+from reticent.mechanisms.ledger import parts_of
 from reticent.records.run_ledger import PublicLedger, RunLedger
 from reticent.records.watched_run import WATCH_SCHEMA, PublicWatchedRun, WatchedRun
 from reticent.registry import parameters_of
@@ -29,6 +30,7 @@ def inputs_of(certificate: Certificate) -> Inputs:
     """
     ledger = _ledger(certificate)
     mechanism = mechanism_of(certificate.mechanism) if ledger is None else within_reach(ledger.mechanism())
+    _check_releases(certificate, mechanism)
     asked = tuple(
         (adversary_of(record.adversary, record.parameters), _relation(record.neighbouring))
         for record in certificate.assessments
@@ -63,6 +65,21 @@ def _ledger(certificate: Certificate) -> PublicLedger | PublicWatchedRun | None:
     except (ReticentError, ValueError, OverflowError) as error:
         raise ArtifactError(f"ledger: {error}") from None
     return ledger
+
+
+def _check_releases(certificate: Certificate, mechanism: Mechanism) -> None:
+    """Several releases are several mechanisms, each with a ledger of its own: a plan of one names no recorded runs."""
+    cited = certificate.declared.releases
+    if not cited:
+        return
+    ledgers = [one.ledger for one in cited if one is not None]
+    if certificate.ledger is not None:
+        raise ArtifactError("declared.releases: must be empty where the document holds the ledger of one run")
+    parts = len(parts_of(mechanism))
+    if not 2 <= len(cited) <= parts:
+        raise ArtifactError(f"declared.releases: {len(cited)} releases do not fit the mechanisms, which are {parts}")
+    if not ledgers or len(set(ledgers)) < len(ledgers):
+        raise ArtifactError("declared.releases: must name the ledger of a run, and each ledger once")
 
 
 def _most_steps(ledger: PublicLedger | PublicWatchedRun) -> int:

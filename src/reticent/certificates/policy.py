@@ -103,6 +103,9 @@ class Limit(Record):
         least = kind.read(from_advantage(0.0), *self.places) if self.places else 0.0
         if value < least * (1.0 - _ROUNDING):
             raise ValueError(f"at_most of {self.measure} must be at least {least:g}, which no attack is needed for")
+        if value == (kind.most if self.at_least is None else 0.0):
+            beyond = "below" if self.at_least is None else "above"
+            raise ValueError(f"{side} of {self.measure} must be {beyond} {value:g}, to which every release keeps")
         return self
 
     @model_validator(mode="after")

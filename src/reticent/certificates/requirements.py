@@ -26,6 +26,7 @@ class Check:
             where the certificate has none.
         value: what this attacker reaches, if the certificate states it.
         unchecked: conditions of ``value`` that nobody checked and the policy does not accept.
+        accepted: those that nobody checked and the policy accepts.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Check:
     record: AssessmentRecord | None = None
     value: float | None = None
     unchecked: tuple[ConditionRecord, ...] = ()
+    accepted: tuple[ConditionRecord, ...] = ()
 
 
 LEDGER = "the ledger of a run supports it"
@@ -109,8 +111,11 @@ def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: str)
     number = _read(record, limit)
     value = None if number is None else number.value
     unaccepted = tuple(one for one in _open(record, limit) if one.key not in policy.accept_conditions)
+    accepted = tuple(one for one in _open(record, limit) if one.key in policy.accept_conditions)
     passed, detail = _judged(record, limit, number, unaccepted)
-    return Check(where, passed, detail, limit=limit, record=record, value=value, unchecked=unaccepted)
+    return Check(
+        where, passed, detail, limit=limit, record=record, value=value, unchecked=unaccepted, accepted=accepted
+    )
 
 
 def _judged(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reticent.adversaries import WorstCase
 from reticent.certificates.numbers import plain
 from reticent.certificates.policy import Limit
 from reticent.certificates.requirements import LEDGER, Check, judged, within
@@ -12,8 +14,10 @@ from reticent.certificates.sentences import asked_about, even_guess, percent, pe
 from reticent.certificates.words import of_clients
 from reticent.mechanisms import Neighbouring
 from reticent.proofs import CONDITIONS
+from reticent.risk.report import ConditionRecord
 from reticent.text import digits
 
+WORST = WorstCase.name
 SHORT = {
     Neighbouring.ADD_REMOVE: "used or not",
     Neighbouring.REPLACE: "which of two versions",
@@ -47,22 +51,38 @@ def verdicts(certificate: Certificate) -> list[Verdict]:
 
 def unchecked(certificate: Certificate) -> list[tuple[str, str]]:
     """What nobody checked and the policy wants checked: each condition, with who vouches for it."""
-    found = dict.fromkeys(one for check in _judged(certificate) for one in check.unchecked)
+    return _named(certificate, [one for check in _judged(certificate) for one in check.unchecked])
+
+
+def _named(certificate: Certificate, conditions: Sequence[ConditionRecord]) -> list[tuple[str, str]]:
     return [
         (of_clients(certificate, one.known.says), TRUST[one.status.value])
-        for one in found
+        for one in dict.fromkeys(conditions)
         if one.key in CONDITIONS and one.status.value in TRUST
     ]
 
 
-def unjudged(certificate: Certificate) -> list[tuple[str, str]]:
-    """Questions that no limit of the policy is about, each with the share of right answers in the worst case."""
-    judged_here = {one.record.neighbouring for one in _judged(certificate) if one.record is not None}
+def accepted(certificate: Certificate) -> list[tuple[str, str]]:
+    """What nobody checked and the policy accepts: each condition of a number that it judges, with who vouches."""
+    return _named(certificate, [one for check in _judged(certificate) for one in check.accepted])
+
+
+def unjudged(certificate: Certificate) -> list[tuple[str, str, bool]]:
+    """Questions for which no limit of the policy is about the worst case.
+
+    Each with the share of right answers in the worst case, and whether a limit is about a weaker attacker.
+    """
+    judged_here = {(one.record.adversary, one.record.neighbouring) for one in _judged(certificate) if one.record}
+    relations = {relation for _, relation in judged_here}
     records = persons(certificate.mechanism)
     return [
-        (asked_about(Neighbouring(one.neighbouring), records), percent(even_guess(one), up=True))
+        (
+            asked_about(Neighbouring(one.neighbouring), records),
+            percent(even_guess(one), up=True),
+            one.neighbouring in relations,
+        )
         for one in certificate.assessments
-        if judged_here and one.adversary == "worst-case" and one.neighbouring not in judged_here
+        if judged_here and one.adversary == WORST and (WORST, one.neighbouring) not in judged_here
     ]
 
 
@@ -86,21 +106,24 @@ def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring
     if check.passed or not within(limit, value):
         return found
     why = "what is named below must be checked" if check.unchecked else check.detail
-    return [*found, f"So this number is met. Not met: {why}"]
+    return [*found, f"The number alone is not enough: {why}"]
 
 
 def _required(check: Check, limit: Limit, relation: Neighbouring) -> str:
-    if limit.adversary != "worst-case" or limit.parameters or limit.at_most is None:
+    if limit.adversary != WORST or limit.parameters or limit.at_most is None:
         return check.name
     if limit.measure == "success" and limit.places == (0.5,):
         return f"Right guess at most {digits(100.0 * limit.at_most, 6)}% ({SHORT[relation]})"
     if limit.measure == "epsilon":
         return f"Epsilon at most {limit.at_most:g} at delta {plain(limit.places[0])} ({SHORT[relation]})"
+    if limit.measure == "tpr":
+        alarms, most = (f"{digits(100.0 * share, 6)}%" for share in (limit.places[0], limit.at_most))
+        return f"Found with {alarms} false alarms: at most {most} ({SHORT[relation]})"
     return check.name
 
 
 def _reached(limit: Limit, value: float) -> str:
-    if limit.measure == "success":
+    if limit.measure == "success" or (limit.measure == "tpr" and limit.adversary == WORST):
         return percent(value, up=True)
     return digits(value, up=limit.at_least is None)
 

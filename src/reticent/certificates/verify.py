@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from reticent import __version__
+from reticent import __version__, _check
 from reticent.certificates.changed_fact import changed_fact
 from reticent.certificates.changed_numbers import VERSIONS, explanation
 from reticent.certificates.derive import derive
@@ -18,7 +18,7 @@ from reticent.certificates.ledger_rules import contradictions
 from reticent.certificates.rounding import COMPUTED, Path, agrees, leaves, settled, shows_more_risk
 from reticent.certificates.schema import Certificate, content_hash
 from reticent.certificates.signature import false_signatures
-from reticent.errors import ArtifactError, ReticentError
+from reticent.errors import ArtifactError, ParameterError, ReticentError
 from reticent.io.models import first_problem
 
 ROUNDING = 1e-5
@@ -115,9 +115,10 @@ def verify(
     Raises:
         ArtifactError: the document cannot be derived: it names something that does not exist, is out of bounds,
             or comes from a newer version.
+        ParameterError: ``tolerance`` is no number from 0 to 1e-5.
     """
-    if not 0.0 <= tolerance <= ROUNDING:
-        raise ArtifactError(f"tolerance must be between 0 and {ROUNDING:g}, got {tolerance!r}")
+    if _check.non_negative(tolerance=tolerance) > ROUNDING:
+        raise ParameterError("tolerance", tolerance, f"a number from 0 to {ROUNDING:g}")
     written_by = _version(certificate)
     inputs = inputs_of(certificate)
     stated = _leaves(certificate)

@@ -234,6 +234,13 @@ def unanswered(certificate: Certificate) -> list[tuple[str, str]]:
     return [(asked, f"{reason.rstrip('.')}.") for asked, reason in known if reason is not None]
 
 
+def unasked(certificate: Certificate) -> list[str]:
+    """The usual questions that nobody asked: the page says nothing about them."""
+    records, asked = persons(certificate.mechanism), {record.neighbouring for record in certificate.assessments}
+    usual = (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)
+    return [relation(one, records) for one in usual if one not in asked and question(one) not in certificate.skipped]
+
+
 def _of_a_field(certificate: Certificate, name: str) -> str:
     """What the page says without an attacker who is not on it: of a field of two values, the limit of replacement."""
     for record in certificate.assessments:

@@ -87,8 +87,8 @@ class GaussianFilter:
 
     def __init__(self, budget: float) -> None:
         self.budget = FilteredGaussian(budget).budget
-        self._unit = Fraction(2) ** (math.frexp(budget)[1] - _BITS)
-        self._left = int(Fraction(budget) / self._unit)  # exact: a budget has 53 bits
+        self._unit = Fraction(2) ** (math.frexp(self.budget)[1] - _BITS)
+        self._left = int(Fraction(self.budget) / self._unit)  # exact: a budget has 53 bits
 
     @property
     def spent(self) -> float:

@@ -46,6 +46,8 @@ class Ledger(Mechanism):
     def __post_init__(self) -> None:
         if isinstance(self.parts, Mechanism):
             raise ParameterError("parts", type(self.parts).__name__, "several mechanisms: Ledger((one, other))")
+        if not isinstance(self.parts, (tuple, list)):
+            raise ParameterError("parts", self.parts, "a tuple of mechanisms")
         if not self.parts:
             raise ParameterError("parts", self.parts, "at least one mechanism")
         for part in self.parts:

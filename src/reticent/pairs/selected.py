@@ -12,6 +12,7 @@ import numpy as np
 
 from reticent import _check
 from reticent.errors import ParameterError
+from reticent.keywords import hinted
 from reticent.pairs.base import Pair
 from reticent.pairs.part import Part
 from reticent.registry import described
@@ -79,6 +80,7 @@ def check_mean(mean: float, least: float) -> None:
         raise ParameterError("mean", mean, f"from {least:g} to {_MOST:g}")
 
 
+@hinted
 @dataclass(frozen=True)
 class NegativeBinomial(Runs):
     """A truncated negative binomial number of runs, at least one.
@@ -133,6 +135,7 @@ class NegativeBinomial(Runs):
         return count
 
 
+@hinted
 @dataclass(frozen=True)
 class Geometric(NegativeBinomial):
     """A geometric number of runs: after each run, stop with probability 1 / mean.
@@ -149,6 +152,7 @@ class Geometric(NegativeBinomial):
     name: ClassVar[str] = "geometric"
 
 
+@hinted
 @dataclass(frozen=True)
 class Poisson(Runs):
     """A Poisson number of runs; with none, nothing is released.
@@ -181,6 +185,7 @@ class Poisson(Runs):
         return int(rng.poisson(self.mean))
 
 
+@hinted
 @dataclass(frozen=True)
 class Fixed(Runs):
     """A number of runs that everybody knows.

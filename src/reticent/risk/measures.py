@@ -19,6 +19,7 @@ from reticent import _check
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.curves._logs import HUGE
 from reticent.errors import ParameterError
+from reticent.keywords import own_number
 
 MU_FLOOR = 1e-9
 """The error rate down to which ``mu_above`` looks."""
@@ -38,7 +39,7 @@ def _of_curve(read: _Read) -> _Read:
         if not isinstance(curve, TradeOff):
             given = type(curve).__name__
             raise ParameterError("curve", given, "a trade-off curve, such as the .curve of an assessment")
-        return read(curve, *args, **kwargs)
+        return read(curve, *map(own_number, args), **{name: own_number(value) for name, value in kwargs.items()})
 
     return cast(_Read, number)
 
@@ -294,7 +295,7 @@ def blind_guess(secret_bits: float, guesses: float = 1) -> float:
     Raises:
         ParameterError: ``secret_bits`` is not a finite number > 0, or ``guesses`` no whole number >= 1.
     """
-    if not (guesses >= 1 and math.isfinite(guesses) and guesses == math.floor(guesses)):
+    if _check.finite(guesses=guesses) < 1 or guesses != math.floor(guesses):
         raise ParameterError("guesses", guesses, "a whole number >= 1")
     share = math.exp2(math.log2(guesses) - _check.positive(secret_bits=secret_bits))
     return min(1.0, max(share, math.ulp(0.0)))  # never 0, where a curve may say 0

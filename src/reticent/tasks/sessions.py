@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from reticent import _check
-from reticent.errors import UnsupportedError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.tasks.ray_session import ray_session
 
 _ONE_THREAD = dict.fromkeys(
@@ -96,6 +96,7 @@ def connect(engine: Engine) -> Iterator[Session]:
 
     Raises:
         UnsupportedError: the engine's package is not installed, or its cluster cannot be reached.
+        ParameterError: it is no engine.
     """
     match engine:
         case Local(workers=1):
@@ -109,6 +110,8 @@ def connect(engine: Engine) -> Iterator[Session]:
         case Ray(address=address):
             with ray_session(address) as session:
                 yield session
+        case _:
+            raise ParameterError("engine", engine, "Local, Dask or Ray of reticent.tasks, such as Local(2)")
 
 
 class _ThisProcess:

@@ -24,7 +24,7 @@ from safetensors.torch import save as save_tensors
 from torch import nn
 from torch.optim import Optimizer
 
-from reticent.errors import ArtifactError, UnsupportedError
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io import files
 from reticent.training.hooks import StepHook
 from reticent.training.randomness import SeededSource, Source
@@ -70,7 +70,10 @@ class Checkpoint:
 
         Raises:
             ArtifactError: another process holds it, or the folder cannot be written.
+            ParameterError: the path names no file.
         """
+        if not self.path.name:
+            raise ParameterError("checkpoint", str(self.path), "the name of a file")
         lock = self.path.with_name(f".{self.path.name}.lock")
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -136,7 +136,8 @@ def gaussian_log_delta(mu: float) -> LogDelta:
     def bound(sizes: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
             a = sizes / mu - 0.5 * mu
-            first, second = log_ndtr(-a), sizes + log_ndtr(-a - mu)
+            # Of a mu that is all but 0 the quantiles overflow, and the difference of the logarithms would be none.
+            first, second = np.maximum(log_ndtr(-a), -np.finfo(float).max), sizes + log_ndtr(-a - mu)
         gap = -np.expm1(np.minimum(second - first, 0.0))
         rounding = _ROUNDING * (np.abs(first) + sizes + np.abs(a) + 4.0)
         # Beyond rounding the difference is unknown: the first term alone bounds it.
