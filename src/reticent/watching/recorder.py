@@ -154,7 +154,14 @@ class Recorder:
             raise ParameterError("step", "called", "inside the with block")
         return self._draws
 
-    def used(self, size: int | None, fresh: Fresh | None = None, carried: int = 0, empty: int = 0) -> Used | None:
+    def used(
+        self,
+        size: int | None,
+        fresh: Fresh | None = None,
+        carried: int = 0,
+        empty: int = 0,
+        batches: int | None = None,
+    ) -> Used | None:
         """The draws of a step. Coins from where others that a step used came are the same.
 
         Args:
@@ -162,6 +169,7 @@ class Recorder:
             fresh: what was drawn between the step before and this one; None for what was drawn until now.
             carried: how many of the records another watch saw drawn.
             empty: batches without records that it added up.
+            batches: in which they went through the model, if that is known.
         """
         draws = self.draws
         used = draws.take(size, draws.fresh() if fresh is None else fresh, empty)
@@ -172,7 +180,7 @@ class Recorder:
                 self.found(Fault.PUBLIC_DRAWS)
         if draws.left_out:
             self.found(Fault.LEFT_OUT)
-        if used is None and size is not None and draws.fewer_than(size - carried):
+        if used is None and size is not None and draws.fewer_than(size - carried, batches):
             self.found(Fault.LARGER_BATCH)
         return used
 
