@@ -84,6 +84,7 @@ LOOPS = "tests/watching/test_false_certificates.py"
 USERS = "tests/watching/test_loops_of_users.py"
 FALSE_NOISE = "tests/watching/test_false_noise.py"
 FALSE_MEANS = "tests/watching/test_false_means.py"
+MIXED = "tests/watching/test_mixed_outputs.py"
 FALSE_UPDATES = "tests/watching/test_false_updates.py"
 FALSE_CLIPPING = "tests/watching/test_false_clipping.py"
 FALSE_GHOST = "tests/watching/test_false_ghost.py"
@@ -336,9 +337,8 @@ MUTANTS = (
     Mutant("watch: weights between two entries", "reticent/watching/session.py", "if self._left != models.fingerprint(self._model):", "if self._left is None:", LOOPS + "::TestEnteredAgain"),
     Mutant("watch: updates by hand unlike each other", "reticent/watching/moves.py", "if most > _MOST_WRITES or writes != self._usual or (skipped and most != 1):", "if most > 10**9 or (skipped and most == 10**9):", LOOPS + "::TestWithoutOptimizer"),
     Mutant("watch: buffers", "reticent/watching/recorder.py", "        if self._buffers.learnt():\n", "        if False:\n", FALSE_UPDATES + "::TestBuffersAndMixing"),
-    Mutant("watch: records mixed in the forward pass", "reticent/watching/alone.py", "return any(_differ(row, one) for row, one in pairs if len(one) == 1)", "return any(_differ(row, row) for row, one in pairs if len(one) == 1)", FALSE_UPDATES + "::TestBuffersAndMixing"),
-    Mutant("watch: records mixed in the loss", "reticent/watching/alone.py", "across = float(curvature[1:].abs().max())", "across = float(curvature[:1].abs().min()) * 0", FALSE_UPDATES + "::TestBuffersAndMixing"),
-    Mutant("watch: dropout taken for mixing", "reticent/watching/alone.py", "            layer.p = 0.0\n", "            layer.p = 0.5\n", FALSE_UPDATES + "::TestBuffersAndMixing"),
+    Mutant("watch: records mixed in the forward pass", "reticent/watching/mixed_outputs.py", "return any(_differ(row, alone[k][0]) for k, row in rows.items())", "return any(_differ(row, row) for k, row in rows.items())", FALSE_UPDATES + "::TestBuffersAndMixing"),
+    Mutant("watch: records mixed in the loss", "reticent/watching/alone.py", "across = float(curvature.abs().max())", "across = float(curvature.abs().max()) * 0", FALSE_UPDATES + "::TestBuffersAndMixing"),
     Mutant("watch: features trained beside the model", "reticent/watching/alone.py", "            self._found(Fault.TRAINED_OUTSIDE)\n", "            pass\n", FALSE_UPDATES + "::TestReplaced"),
     Mutant("watch: only the first output", "reticent/watching/alone.py", "return _mixes_in_loss(loss, self._outputs)\n", "return _mixes_in_loss(loss, self._outputs[:1])\n", FALSE_MEANS + "::TestWhereNobodyLooked"),
     Mutant("watch: only the whole model's calls", "reticent/watching/alone.py", "for module in self._entrances:  # Lightning", "for module in (self._model, *self._model.children()):  # Lightning", FALSE_MEANS + "::TestWhereNobodyLooked"),
@@ -360,7 +360,13 @@ MUTANTS = (
     Mutant("watch: a generator of draws that is exchanged", "reticent/watching/recorder.py", "if now is not self._drawn_from:", "if False:", FALSE_MEANS + "::TestDrawnOtherwise"),
     Mutant("watch: copies in stacked data", "reticent/watching/repeats.py", "if isinstance(dataset, StackDataset):", "if False:", FALSE_MEANS),
     Mutant("watch: an old momentum under new weights", "reticent/watching/starts.py", "self.unseen = stepped and self.before is None and said is None\n", "self.unseen = stepped and self.before is None and said is None and not random\n", FALSE_MEANS),
-    Mutant("watch: records that become one", "reticent/watching/alone.py", "return any(slope is not None and bool(slope[1:].any()) for slope in slopes)", "return False", FALSE_MEANS + "::TestWhereNobodyLooked"),
+    Mutant("watch: records that become one", "reticent/watching/mixed_outputs.py", "return any(_differ(row, copies[k][at]) for k, row in rows.items())", "return False", FALSE_MEANS + "::TestWhereNobodyLooked"),
+    Mutant("watch: another draw taken for another output", "reticent/watching/mixed_outputs.py", "if not given.drew and all(", "if all(", MIXED + "::test_models_that_draw_random_numbers_or_give_their_loss"),
+    Mutant("watch: the first record alone", "reticent/watching/mixed_outputs.py", "for at in (0, size - 1):\n", "for at in (0,):\n", MIXED + "::test_records_that_are_mixed"),
+    Mutant("watch: a loss that the model gives", "reticent/watching/mixed_outputs.py", "            return _mixes_in_number(", "            return False and _mixes_in_number(", MIXED + "::test_records_that_are_mixed"),
+    Mutant("watch: what a dictionary holds", "reticent/watching/alone.py", "tensors = list(tensors_in([args, kwargs]))", "tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor)]", MIXED + "::test_records_that_are_mixed"),
+    Mutant("watch: only the first record in the loss", "reticent/watching/alone.py", "for some in ([0], half))", "for some in ([0],))", MIXED + "::test_a_loss_that_pairs_some_records_alone"),
+    Mutant("watch: outputs that are normalised", "reticent/watching/pairings.py", "and len(_operands(after[-1])) > 1", "and False", "tests/watching/test_pairings.py"),
     Mutant("watch: a metric steers the learning rate", "reticent/watching/schedules.py", "            found()\n", "            pass\n", FALSE_UPDATES + "::TestReplaced"),
     Mutant("watch: rounding as other noise", "reticent/records/watch_rules.py", "return max(values) > min(values) * (1.0 + 1e-9)", "return max(values) > min(values)", LOOPS + "::TestFalseAlarms"),
     Mutant("watch: any optimizer is let in", "reticent/watching/declared.py", "if own and not any(", "if False and not any(", LOOPS + "::TestFalseAlarms"),
@@ -724,12 +730,12 @@ MUTANTS = (
     Mutant("watch: any weights are those of a start", "reticent/watching/starts.py", "now in _BEGAN.get(self._model, ()) and", "", USERS + "::TestTheSameModelAgain"),
     Mutant("watch: what a closure steps", "reticent/watching/moves.py", "self._stepping = len(args) < 2 and not kwargs", "self._stepping = True", USERS + "::TestOptimizersOfOptimizers"),
     Mutant("watch: optimizers after a step", "reticent/watching/moves.py", "        self._stepping = False\n", "", "tests/watching/test_opacus_loops.py"),
-    Mutant("watch: rows that are no records", "reticent/watching/alone.py", "if any(all_ == one and one[1] == size", "if any(False and one[1] == size", USERS + "::test_rows_of_a_table_that_are_taken_for_records"),
-    Mutant("watch: expanded weights", "reticent/watching/alone.py", "for p in _expanded(model)}", "for p in ()}", USERS + "::TestWhereNobodyLooked"),
-    Mutant("watch: rows of expanded weights", "reticent/watching/alone.py", "if expanded or (owners", "if (owners", USERS + "::test_rows_of_a_table_that_are_taken_for_records"),
+    Mutant("watch: rows that are no records", "reticent/watching/mixed_outputs.py", "if any(all_ == one and one[1] == size", "if any(False and one[1] == size", USERS + "::test_rows_of_a_table_that_are_taken_for_records"),
+    Mutant("watch: expanded weights", "reticent/watching/mixed_outputs.py", "for p in _expanded(model)}", "for p in ()}", USERS + "::TestWhereNobodyLooked"),
+    Mutant("watch: rows of expanded weights", "reticent/watching/mixed_outputs.py", "if expanded or (owners", "if (owners", USERS + "::test_rows_of_a_table_that_are_taken_for_records"),
     Mutant("watch: around a compiled model", "reticent/watching/models.py", "return model if hasattr(model, \"_orig_mod\") else bare(model)", "return bare(model)", USERS + "::TestWhereNobodyLooked"),
     Mutant("watch: looks that are compiled", "reticent/watching/alone.py", "return torch.compiler.disable(look) if \"torch._dynamo\" in sys.modules else look", "return look", USERS + "::TestWhereNobodyLooked"),
-    Mutant("watch: wrappers that cannot be copied", "reticent/watching/alone.py", "for layer in model.modules() for one in _wrappers(layer)}", "for layer in () for one in _wrappers(layer)}", USERS + "::TestWhereNobodyLooked"),
+    Mutant("watch: wrappers that cannot be copied", "reticent/watching/mixed_outputs.py", "for layer in model.modules() for one in _wrappers(layer)}", "for layer in () for one in _wrappers(layer)}", USERS + "::TestWhereNobodyLooked"),
     Mutant("watch: labels of all records", "reticent/watching/pairings.py", "return any(_spreads(node, records)", "return any(False and _spreads(node, records)", "tests/watching/test_pairings.py"),
     Mutant("watch: squares inside the model", "reticent/watching/divisors.py", "in node.next_functions if node not in ends]", "in node.next_functions]", "tests/watching/test_pairings.py"),
     Mutant("watch: hooks in the file of a model", "reticent/watching/hooks.py", "    def __reduce__(self)", "    def reduce(self)", USERS + "::TestFilesOfTheModel"),
