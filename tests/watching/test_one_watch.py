@@ -263,6 +263,35 @@ class TestReadInAnotherWay:
         assert voiding(self.loop((10, 11, 13, 8), read, views=2)) == {Fault.LARGER_BATCH}
 
 
+class TestDivisors:
+    """The number of records that were drawn is private, and the size of the noise tells what a sum was divided by."""
+
+    @pytest.mark.parametrize("poisson", [True, False])
+    def test_opacus_that_divides_by_the_realised_batch(self, poisson):
+        model, optimizer, loader, criterion = private(
+            DataLoader(records(), batch_size=25, shuffle=True), poisson_sampling=poisson
+        )
+        with rt.watch(model, optimizer, loader) as seen:
+            for features, labels in loader:
+                optimizer.expected_batch_size = max(1, len(labels))
+                optimizer.zero_grad()
+                criterion(model(features), labels).backward()
+                optimizer.step()
+        assert voiding(seen) == ({Fault.PRIVATE_DIVISOR} if poisson else set())
+
+    @pytest.mark.parametrize("by_size", [True, False])
+    def test_a_loop_of_ones_own(self, by_size):
+        model = network()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with rt.watch(model, optimizer, sampler="poisson") as seen:
+            for size in (7, 12, 9):
+                optimizer.step()
+                divisor = 2 * size if by_size else 10 + size
+                seen.step(noise_multiplier=NOISE, sample_rate=RATE, batch_size=size, divisor=divisor)
+            assert (seen.risk().advantage == 1.0) == by_size
+        assert voiding(seen) == ({Fault.PRIVATE_DIVISOR} if by_size else set())
+
+
 def test_steps_are_written_down_before_anybody_asks():
     """Steps that are alike wait for each other; whoever looks sees them all, each with its own numbers."""
     made = private()

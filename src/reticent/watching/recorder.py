@@ -240,6 +240,7 @@ class Recorder:
             ended: it did not end with an error.
         """
         self.count_trained()
+        self._look_at_divisor()
         if self._buffers.learnt():
             self._faults.add(Fault.BUFFERS_LEARNT)
         listed = copies(getattr(self._loader, "dataset", None))  # a Subset may have been changed on the way
@@ -274,6 +275,12 @@ class Recorder:
         wanted = {*self._faults, *draft.demanded()}
         return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)}).sealed()
 
+    def _look_at_divisor(self) -> None:
+        """Where each record joins a batch by chance, nobody may learn how many did."""
+        hidden = (Drawn.POISSON, Drawn.RANDOM_ALLOCATION)
+        if self.steps.divided_by_size and (self.sampler.drawn in hidden or self._said is Drawn.POISSON):
+            self.found(Fault.PRIVATE_DIVISOR)
+
     def _tally(self, sampler: SamplerRecord) -> Tally:
         seen = sum(map(only_seen, self._faults))
         counted = self.steps.tally(sampler.sample_rate, sampler.most_uses, self._records, seen)
@@ -301,6 +308,7 @@ class Recorder:
         self.catch_up()
         if not len(self.steps):
             raise ParameterError("noisy steps", 0, "at least one before its risk is asked for")
+        self._look_at_divisor()
         earlier = () if self.start is None else self.start.earlier
         known = self._faults.union(*(run.faults for run in earlier))
         return PublicWatchedRun(
