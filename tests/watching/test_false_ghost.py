@@ -216,3 +216,39 @@ class TestGhost:
         assert not void(first)
         assert not void(second)
         assert (dict(vars(Hooks)), dict(vars(Loss))) == before
+
+
+class Table(nn.Module):
+    """Rows of a table for the words of a record, of which 0 is none."""
+
+    def __init__(self, by_frequency):
+        super().__init__()
+        self.rows = nn.Embedding(6, 4, scale_grad_by_freq=by_frequency)
+        self.head = nn.Linear(4, 2).requires_grad_(False)
+
+    def forward(self, words):
+        return self.head((self.rows(words) * (words > 0)[..., None]).sum(1))
+
+
+WORDS = torch.cat([nn.functional.pad(torch.arange(1, 6)[:, None], (0, 19)), torch.arange(1, 6).repeat(1, 4)])
+
+
+class TestFrequencies:
+    """A table that divides gradients by how often the batch has a word: a record with all words shrinks all others."""
+
+    @pytest.mark.parametrize("by_frequency", [True, False])
+    def test_one_record_moves_the_sum_by_more_than_the_clip_norm(self, by_frequency):
+        model, optimizer, _, criterion = private(mode="ghost", model=Table(by_frequency), norm=0.01)
+        sums = []
+        for records_ in (WORDS, WORDS[:-1]):
+            optimizer.zero_grad()
+            criterion(model(records_), torch.zeros(len(records_), dtype=torch.long)).backward()
+            sums.append(model.rows.weight.grad.clone())
+        moved = float((sums[0] - sums[1]).norm()) / 0.01
+        assert moved > 1.5 if by_frequency else moved < 1.001
+
+    @pytest.mark.parametrize("by_frequency", [True, False])
+    def test_it_is_seen(self, by_frequency):
+        data = TensorDataset(WORDS.repeat(10, 1), torch.arange(RECORDS) % 2)
+        made = private(DataLoader(data, batch_size=BATCH), mode="ghost", model=Table(by_frequency))
+        assert faults(trained(made)) == ({Fault.MIXES_RECORDS} if by_frequency else set())

@@ -135,3 +135,25 @@ def test_what_fsdp_makes_of_a_convolution_is_looked_at():
         look_at_layouts(model, ghost=True, found=seen.append)
         model(torch.randn(2, 3, 5, 5).to(memory_format=torch.channels_last))
     assert seen == [Fault.PERMUTED_INPUT]
+
+
+@pytest.mark.filterwarnings("ignore:Secure RNG turned off")
+@pytest.mark.parametrize("order", [plain, channels_last, records_last])
+def test_expanded_weights_of_torch_are_read_in_any_order(order):
+    """A watch broke each loop with a convolution here."""
+    model = Convolution(order)
+    data = DataLoader(TensorDataset(images(MANY), torch.arange(MANY) % 2), batch_size=12)
+    model, optimizer, loader = PrivacyEngine().make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data_loader=data,
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        grad_sample_mode="ew",
+    )
+    with rt.watch(model, optimizer, loader) as seen:
+        for features, labels in loader:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(features), labels).backward()
+            optimizer.step()
+    assert not any(fault.voids for fault in seen.ledger.faults)

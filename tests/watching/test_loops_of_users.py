@@ -342,6 +342,13 @@ class TestWhereNobodyLooked:
             seen = watched(model, optimizer, loader, criterion, how={"epochs": 1})
         assert (Fault.MIXES_RECORDS in seen.ledger.faults) == mixes
 
+    @pytest.mark.parametrize("wrapper", [True, False])
+    def test_one_graph_in_place_is_refused_before_it_breaks(self, wrapper):
+        model, optimizer, loader, _ = private()
+        (model if wrapper else model._module).compile(backend="eager", fullgraph=True)
+        with pytest.raises(ParameterError, match="without fullgraph=True"):
+            rt.watch(model, optimizer, loader).__enter__()
+
     @pytest.mark.parametrize("mixes", [True, False])
     def test_expanded_weights(self, mixes):
         made = private(model=nn.Sequential(Centred() if mixes else nn.Identity(), nn.Linear(4, 2)), mode="ew")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import cycle, islice
 
 import pytest
 import torch
@@ -17,6 +18,30 @@ from reticent.records.watch_faults import Fault
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, plain_step, private, records, run
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
+
+
+class Sizes:
+    """Batches of these sizes, from all records anew."""
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+
+    def __len__(self):
+        return len(self.sizes)
+
+    def __iter__(self):
+        for size in self.sizes:
+            yield torch.randperm(RECORDS)[:size].tolist()
+
+
+def ahead(loader):
+    """One batch is drawn before the one before is given, as by loaders that accelerate prepares."""
+    waiting = None
+    for batch in loader:
+        if waiting is not None:
+            yield waiting
+        waiting = batch
+    yield waiting
 
 
 def voiding(seen):
@@ -206,6 +231,65 @@ class TestViews:
         assert Fault.OTHER_BATCHES in seen.ledger.faults
         assert not voiding(seen)
         assert seen.mechanism().sample_rate == 1.0
+
+
+class TestReadInAnotherWay:
+    """The loop reads ahead, or keeps batches: loops like these were void, as if they had taken views of records."""
+
+    def loop(self, sizes, read, views=1):
+        model, optimizer, _, criterion = private(poisson_sampling=False)
+        loader = DataLoader(records(), batch_sampler=Sizes(sizes))
+        with rt.watch(model, optimizer, loader) as seen:
+            for features, labels in read(loader):
+                optimizer.zero_grad()
+                criterion(model(features.repeat(views, 1)), labels.repeat(views)).backward()
+                optimizer.step()
+        return seen
+
+    @pytest.mark.parametrize("sizes", [(9, 9, 5, 7), (9, 5, 7, 9), (5, 6, 9, 3), (7, 7, 7, 7), (3, 12, 9, 4)])
+    @pytest.mark.parametrize("read", [ahead, list, lambda loader: islice(cycle(loader), 10)])
+    def test_no_loop_is_void_for_the_way_in_which_it_reads(self, sizes, read):
+        assert not voiding(self.loop(sizes, read))
+
+    def test_batches_that_are_read_ahead_are_told_apart(self):
+        for read in (ahead, list):
+            seen = self.loop((5, 6, 9, 3, 3, 8), read).ledger
+            assert Fault.OTHER_BATCHES not in seen.faults
+            assert Fault.LEFT_OUT not in seen.faults
+
+    @pytest.mark.parametrize("read", [ahead, list])
+    def test_views_of_batches_that_are_kept(self, read):
+        """Before, a list held enough records for all views."""
+        assert voiding(self.loop((10, 11, 13, 8), read, views=2)) == {Fault.LARGER_BATCH}
+
+
+class TestDivisors:
+    """The number of records that were drawn is private, and the size of the noise tells what a sum was divided by."""
+
+    @pytest.mark.parametrize("poisson", [True, False])
+    def test_opacus_that_divides_by_the_realised_batch(self, poisson):
+        model, optimizer, loader, criterion = private(
+            DataLoader(records(), batch_size=25, shuffle=True), poisson_sampling=poisson
+        )
+        with rt.watch(model, optimizer, loader) as seen:
+            for features, labels in loader:
+                optimizer.expected_batch_size = max(1, len(labels))
+                optimizer.zero_grad()
+                criterion(model(features), labels).backward()
+                optimizer.step()
+        assert voiding(seen) == ({Fault.PRIVATE_DIVISOR} if poisson else set())
+
+    @pytest.mark.parametrize("by_size", [True, False])
+    def test_a_loop_of_ones_own(self, by_size):
+        model = network()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with rt.watch(model, optimizer, sampler="poisson") as seen:
+            for size in (7, 12, 9):
+                optimizer.step()
+                divisor = 2 * size if by_size else 10 + size
+                seen.step(noise_multiplier=NOISE, sample_rate=RATE, batch_size=size, divisor=divisor)
+            assert (seen.risk().advantage == 1.0) == by_size
+        assert voiding(seen) == ({Fault.PRIVATE_DIVISOR} if by_size else set())
 
 
 def test_steps_are_written_down_before_anybody_asks():

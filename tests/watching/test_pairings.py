@@ -70,3 +70,15 @@ def test_layers_that_are_as_wide_as_the_batch():
         return functional.mse_loss(outputs[:, 0], labels)
 
     assert not faults(trained((model, optimizer, loader, loss)))
+
+
+def test_outputs_that_are_normalised_and_as_long_as_the_batch():
+    """Found by a test that failed once in ten runs: the lengths of records are spread over their own outputs."""
+    data = TensorDataset(torch.randn(RECORDS, 4), torch.randn(RECORDS))
+    loader = DataLoader(data, batch_size=BATCH, shuffle=True)
+    model, optimizer, loader, _ = private(loader, model=nn.Linear(4, BATCH), poisson_sampling=False)
+
+    def loss(outputs, labels):
+        return (functional.normalize(outputs, dim=1).sum(1) - labels).square().mean()
+
+    assert not faults(trained((model, optimizer, loader, loss)))

@@ -51,6 +51,7 @@ class Fault(StrEnum):
     LARGER_BATCH = "batches-larger-than-drawn"
     UNCLIPPED = "trained-without-clipping"
     NOT_FINITE = "weights-not-finite"
+    PRIVATE_DIVISOR = "divided-by-the-batch-size"
     NO_NOISE = "no-noise"
     SHUFFLED = "shuffled-not-poisson"
     IN_ORDER = "in-order-not-poisson"
@@ -213,6 +214,12 @@ _EXPLANATIONS = {
         "Some weights are infinite or no numbers. A record whose gradient is so gets past clipping and shows itself. "
         "No noise counts.",
         "Train on records and with a loss whose gradients are finite numbers.",
+    ),
+    Fault.PRIVATE_DIVISOR: Explanation(
+        Severity.ERROR,
+        "The noisy sum was divided by the number of records that were drawn. That number is private: the size of the "
+        "noise gives it away, and one record moves the share of all others. So no noise counts.",
+        "Divide by the expected batch size, as Opacus does if expected_batch_size is left as it is.",
     ),
     Fault.NO_NOISE: Explanation(
         Severity.WARNING, "Some steps were taken without noise: there is no guarantee.", "Set a noise multiplier."

@@ -1,8 +1,7 @@
 """Whether the records of a batch are mixed by hand: in the first step, a record alone against the record in its batch.
 
-- The forward pass: a copy of the model reads the batch, and then one record of it. The output of that record must be
-  the same. Dropout is off in the copy. Each layer at which Opacus takes the gradients of records must get fewer rows of
-  one record than of all: it takes rows of a table, such as positions or prototypes, for records where they are as many.
+- The forward pass: a copy of the model reads the batch, and then other batches with one of its records
+  (``mixed_outputs``).
 - The loss: what the output of one record adds to the gradient of another must be nothing (second derivatives of the
   loss by the outputs of the model), a mean must not be divided by what other records weigh (``divisors``), and a record
   must not be compared with the labels of others (``pairings``).
@@ -12,12 +11,10 @@ Where either cannot be computed, nothing is said. It is looked at once, so a loo
 
 from __future__ import annotations
 
-import copy
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import torch
@@ -25,12 +22,14 @@ from torch import nn
 
 from reticent.errors import UnsupportedError
 from reticent.records.watch_faults import Fault
+from reticent.watching.closer_looks import some_of
 from reticent.watching.divisors import divides_by_others
-from reticent.watching.hooks import Hook
+from reticent.watching.hooks import Hook, owner_of
+from reticent.watching.mixed_outputs import mixes_in_forward, tensors_in
 from reticent.watching.models import bare, entrance, trains
 from reticent.watching.pairings import pairs_records
 
-_RELATIVE, _ABSOLUTE = 1e-3, 1e-5
+_RELATIVE = 1e-3
 _MOST_LOSSES = 8
 """Of other models, which may come before that of this one; to try each costs a backward pass."""
 
@@ -94,14 +93,14 @@ class AloneInFirstStep:
         self._outermost = module
         if self._target is not None or not torch.is_grad_enabled() or not trains(module):
             return
-        tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor)]
+        tensors = list(tensors_in([args, kwargs]))
         if not self._before and any(t.requires_grad and t.grad_fn is not None for t in tensors):
             self._found(Fault.TRAINED_OUTSIDE)
         self._before = True
-        size = next((len(t) for t in tensors if t.dim() > 0), 0)
+        size = next(map(len, tensors), 0)
         if size > 1:
             self._target = module
-            self._try(lambda: _mixes_in_forward(module, args, kwargs, size))
+            self._try(lambda: mixes_in_forward(module, args, kwargs, size))
 
     def gave(self, module: nn.Module, output: Any) -> None:
         """A module gave this."""
@@ -109,7 +108,7 @@ class AloneInFirstStep:
             return
         self._outermost = None
         if module is self._target and torch.is_grad_enabled():
-            trained = [t for t in _tensors(output) if t.requires_grad and len(t) > 1]
+            trained = [t for t in tensors_in(output) if t.requires_grad and len(t) > 1]
             self._outputs = [t for t in trained if len(t) == len(trained[0])]
 
     def _try(self, mixes: Callable[[], bool | None]) -> bool | None:
@@ -169,11 +168,19 @@ def _mixes_in_loss(loss: torch.Tensor, outputs: list[torch.Tensor]) -> bool | No
     if all(slope is None for slope in slopes):
         return None
     found = [(slope, output) for slope, output in zip(slopes, outputs, strict=True) if slope is not None]
-    one = sum(_some_sum(slope[0]) for slope, _ in found if slope.requires_grad)
+    records = len(outputs[0])
+    half = [0, *(1 + at for at in some_of(records - 2, (records - 1) // 2))]
+    return any(_reaches_others(found, some, records) for some in ([0], half))
+
+
+def _reaches_others(found: list[tuple[torch.Tensor, torch.Tensor]], some: list[int], records: int) -> bool:
+    """Whether the slopes at the outputs of some records depend on the outputs of the others."""
+    others = [at for at in range(records) if at not in set(some)]
+    one = sum(_some_sum(slope[some]) for slope, _ in found if slope.requires_grad)
     if not isinstance(one, torch.Tensor):
         return False
-    others = torch.autograd.grad(one, [output for _, output in found], retain_graph=True, allow_unused=True)
-    return any(_across(slope, other) for (slope, _), other in zip(found, others, strict=True) if other is not None)
+    curved = torch.autograd.grad(one, [output for _, output in found], retain_graph=True, allow_unused=True)
+    return any(_across(slope, c[others]) for (slope, _), c in zip(found, curved, strict=True) if c is not None)
 
 
 def _some_sum(slope: torch.Tensor) -> torch.Tensor:
@@ -182,7 +189,7 @@ def _some_sum(slope: torch.Tensor) -> torch.Tensor:
 
 
 def _across(slope: torch.Tensor, curvature: torch.Tensor) -> bool:
-    across = float(curvature[1:].abs().max())
+    across = float(curvature.abs().max())
     return across > _RELATIVE * float(slope.detach().abs().max()) and across > 1e-12
 
 
@@ -195,7 +202,9 @@ def _silent(model: nn.Module) -> Iterator[None]:
     Raises:
         UnsupportedError: there are hooks of somebody else, which cannot be turned off.
     """
-    owners = {id(one): one for module in model.modules() for hook in _backward_hooks(module) for one in [_owner(hook)]}
+    owners = {
+        id(one): one for module in model.modules() for hook in _backward_hooks(module) for one in [owner_of(hook)]
+    }
     if any(not hasattr(one, "hooks_enabled") for one in owners.values()):
         raise UnsupportedError("the model has hooks of its own in the backward pass")
     before = [(one, one.hooks_enabled) for one in owners.values()]
@@ -215,81 +224,6 @@ def _backward_hooks(module: nn.Module) -> list[Any]:
     return [*module._backward_hooks.values(), *module._backward_pre_hooks.values()]
 
 
-def _owner(hook: Any) -> Any:
-    """The object whose method a hook is."""
-    return getattr(getattr(hook, "func", hook), "__self__", None)
-
-
-def _mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool:
-    model = bare(model)
-    known: dict[int, Any] = {id(p): nn.Parameter(p.orig_weight.detach().clone()) for p in _expanded(model)}
-    known |= {id(one): one for layer in model.modules() for one in _wrappers(layer)}  # not all can be copied
-    twin = copy.deepcopy(model, known)
-    for layer in twin.modules():
-        layer._forward_hooks.clear()
-        layer._forward_pre_hooks.clear()
-        layer._backward_hooks.clear()
-        if isinstance(layer, nn.modules.dropout._DropoutNd):
-            layer.p = 0.0
-    rows = _Rows(model, twin)
-    with torch.no_grad():
-        together = list(_tensors(twin(*_cut(args, size, size), **_cut(kwargs, size, size))))
-        of_all = rows.taken()
-        try:
-            alone = list(_tensors(twin(*_cut(args, size, 1), **_cut(kwargs, size, 1))))
-        except Exception:  # the model wants more than one record
-            rows.taken()
-            return _reaches_others(twin, args, kwargs, size)
-    if any(all_ == one and one[1] == size for all_, one in zip(of_all, rows.taken(), strict=False)):
-        return True
-    pairs = [(all_[:1], one) for all_, one in zip(together, alone, strict=False) if 1 < len(all_) <= size]
-    return any(_differ(row, one) for row, one in pairs if len(one) == 1)
-
-
-def _expanded(model: nn.Module, recurse: bool = True) -> Iterator[Any]:
-    """Weights that torch expands for each record, in the place of the parameters of a model in its forward pass."""
-    yield from (p for p in model.parameters(recurse) if hasattr(p, "orig_weight"))
-
-
-def _wrappers(layer: nn.Module) -> list[Any]:
-    """Opacus's, whose hooks this layer has."""
-    return [owner for owner in map(_owner, layer._forward_hooks.values()) if hasattr(owner, "hooks_enabled")]
-
-
-class _Rows:
-    """Notes how many rows the layers get at which Opacus takes gradients of records, in a copy of the model."""
-
-    def __init__(self, model: nn.Module, twin: nn.Module) -> None:
-        self._noted: list[tuple[str, int]] = []
-        for name, layer in model.named_modules():
-            owners, expanded = _wrappers(layer), list(_expanded(layer, recurse=False))
-            if expanded or (owners and any(p.requires_grad for p in layer.parameters())):
-                first = not owners or owners[0].batch_first or type(layer).__name__ == "RNNLinear"
-                twin.get_submodule(name).register_forward_pre_hook(partial(self._note, name, 0 if first else 1))
-
-    def _note(self, name: str, axis: int, _layer: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if inputs and isinstance(inputs[0], torch.Tensor) and inputs[0].ndim > axis:
-            self._noted.append((name, inputs[0].shape[axis]))
-
-    def taken(self) -> list[tuple[str, int]]:
-        """Layers in the order of their calls, and rows, since this was asked last."""
-        noted, self._noted = self._noted, []
-        return noted
-
-
-def _reaches_others(twin: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool:
-    """Whether the first row of the output, if it has no more rows than there are records, depends on other records."""
-    inputs = [t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.is_floating_point()]
-    with torch.enable_grad():
-        fresh = {id(t): t.detach().clone().requires_grad_() for t in inputs if t.dim() > 0 and len(t) == size}
-        put = [fresh.get(id(one), one) for one in args]
-        output = next(_tensors(twin(*put, **{name: fresh.get(id(one), one) for name, one in kwargs.items()})), None)
-        if output is None or not 1 < len(output) <= size or not fresh:
-            return False
-        slopes = torch.autograd.grad(_some_sum(output[0]), list(fresh.values()), allow_unused=True)
-    return any(slope is not None and bool(slope[1:].any()) for slope in slopes)
-
-
 class _Before(Hook):
     def __init__(self, watch: AloneInFirstStep) -> None:
         self._given, self._gave = _not_compiled(watch.given), _not_compiled(watch.gave)
@@ -306,32 +240,3 @@ class _After(_Before):
 def _not_compiled(look: Callable[..., None]) -> Callable[..., None]:
     """A look that ``torch.compile`` would make a part of its code, where somebody compiles at all."""
     return torch.compiler.disable(look) if "torch._dynamo" in sys.modules else look
-
-
-def _tensors(output: Any) -> Iterator[torch.Tensor]:
-    """The tensors of an output, but for single numbers: of a tuple, a dictionary, or a model's output."""
-    if isinstance(output, torch.Tensor):
-        if output.dim() > 0:
-            yield output
-        return
-    parts = output.values() if isinstance(output, dict) else output if isinstance(output, (list, tuple)) else ()
-    for part in parts:
-        yield from _tensors(part)
-
-
-def _cut(given: Any, size: int, count: int) -> Any:
-    """The first ``count`` records of whatever has one row for each."""
-    if isinstance(given, torch.Tensor):
-        return given[:count].detach() if given.dim() > 0 and len(given) == size else given
-    if isinstance(given, dict):
-        return {name: _cut(value, size, count) for name, value in given.items()}
-    if isinstance(given, (list, tuple)):
-        return type(given)(_cut(value, size, count) for value in given)
-    return given
-
-
-def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.shape != other.shape or not one.is_floating_point():
-        return False
-    gap = float((one - other).abs().max())
-    return gap > _RELATIVE * float(other.abs().max()) + _ABSOLUTE

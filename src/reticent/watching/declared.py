@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from torch import nn
@@ -42,6 +43,20 @@ def check_together(model: Any, optimizer: Any) -> None:
     own = {id(p) for p in bare.parameters()}
     if own and not any(id(p) in own for group in optimizer.param_groups for p in group["params"]):
         raise ParameterError("optimizer", kind, "the one that has the parameters of this model")
+
+
+def check_compiled(model: Any) -> None:
+    """Refuse a layer that was compiled in place in one graph: a watch looks in between.
+
+    Raises:
+        ParameterError: there is one.
+    """
+    for layer in (model, *models.bare(model).modules()):
+        call = getattr(layer, "_compiled_call_impl", None)
+        context = inspect.getclosurevars(call).nonlocals.get("self") if inspect.isfunction(call) else None
+        if getattr(context, "fullgraph", False):
+            hint = "compiled without fullgraph=True, as a watch looks at what each layer gets"
+            raise ParameterError("model", f"{type(layer).__name__}.compile(fullgraph=True)", hint)
 
 
 def clipping(said: str | None, optimizer: Any) -> tuple[Any, Source]:

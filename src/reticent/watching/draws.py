@@ -88,6 +88,8 @@ class Draws:
         self.coins: tuple[Coins, ...] = ()
         """Of the draws that were taken last."""
         self._taken, self._lost = 0, 0
+        self._sizes, self._passed = set[int](), deque[int](maxlen=_LONGEST_WAIT)
+        """Of all batches that waited for a step, and of those that belong to none: a step may use an old one again."""
         self._alone = (0, 0, Used(1, 1, ()))  # for each pass one object
         self._positions: deque[int] | None = None
         if sampler is not None:
@@ -155,6 +157,7 @@ class Draws:
         used = waiting[end - count : end]
         for _ in range(end):
             self._waiting.popleft()
+        self._exact = self._exact and not self._waiting  # the loop reads ahead by itself: the oldest come first
         self._skip(waiting[: end - count], used)
         self._taken, self._lost = sum(draw.size for draw in used), 0
         numbers = [draw.number for draw in used]
@@ -170,6 +173,7 @@ class Draws:
     def _skip(self, skipped: Sequence[Draw], used: Sequence[Draw]) -> None:
         """Batches belong to no step, and later ones do."""
         self.skipped += len(skipped)
+        self._passed.extend([draw.size for draw in skipped])
         passes = {draw.number for draw in used}
         self.left_out = self.left_out or any(draw.number in passes for draw in skipped)
 
@@ -183,14 +187,23 @@ class Draws:
         if len(self._waiting) == _LONGEST_WAIT:
             self._lost += self._waiting[0].size
         self._waiting.append(draw)
+        self._sizes.add(draw.size)
 
-    def fewer_than(self, size: int) -> bool:
+    def fewer_than(self, size: int, batches: int | None) -> bool:
         """Whether fewer records were drawn for the step that was just taken, whose draws could not be told.
 
-        A step for which nothing was drawn may use the batch of the one before once more.
+        A step for which nothing was drawn may use an old batch once more, as one of a list; any other step a batch
+        that was taken for one that belongs to no step.
+
+        Args:
+            size: records in it.
+            batches: in which they went through the model, if that is known.
         """
         drawn = self._lost + sum(draw.size for draw in self._waiting)
-        return 0 < (drawn or self._taken) < size
+        if size in (self._passed if drawn else self._sizes):
+            return False
+        most = size if batches is None else batches * max(self._sizes, default=0)
+        return 0 < min(drawn or self._taken, most) < size
 
     def _matching(self, waiting: list[Draw], size: int) -> tuple[int, int]:
         """(how many draws, where they end) of neighbours that hold ``size`` records together; (0, 0) if there are none.

@@ -24,6 +24,9 @@ _LENGTHS, _GRAD, _AFTER = attrgetter("_norm_sample"), attrgetter("grad"), "enabl
 _REST = "_current_grad_sample"
 """Of a parameter, gradients of records that Opacus found and has not measured."""
 
+_BY_FREQUENCY = "scale_grad_by_freq"
+"""Of a table, whether the second pass divides the gradient of a row by how often the whole batch reads it."""
+
 _AT_FIRST = 8
 """Records of the first batch whose lengths are compared."""
 
@@ -100,6 +103,8 @@ class GhostClipping:
             self._found(Fault.UNCLIPPED)
         if new:
             self._look_at_rest()
+            if any(getattr(layer, _BY_FREQUENCY, False) for layer in hooks._module.modules()):
+                self._found(Fault.MIXES_RECORDS)
 
     def _look_at_rest(self) -> None:
         """Of no parameter a part of what was found may wait, beside what was measured; no hook may write to its sum."""

@@ -28,3 +28,8 @@ class Hook:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial, (sys.audit, "reticent.watched")  # takes anything, gives None, and needs nothing installed
+
+
+def owner_of(hook: Any) -> Any:
+    """The object whose method a hook is."""
+    return getattr(getattr(hook, "func", hook), "__self__", None)

@@ -8,7 +8,8 @@ input as if it were in plain order. Where it is not, as with ``torch.channels_la
 - Ghost clipping takes the norms from there and the gradients from torch. A norm that is too small lets a gradient pass
   that is longer than the clip norm.
 
-``grad_sample_mode="functorch"`` computes right in any order.
+``grad_sample_mode="functorch"`` computes right in any order, and so do the expanded weights of torch (``"ew"``), which
+are none that Opacus reads.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class _Look(Hook):
     found: Callable[[Fault], None]
 
     def __call__(self, layer: Any, given: tuple[Any, ...]) -> None:
-        read = layer.training and torch.is_grad_enabled() and layer.weight.requires_grad  # by Opacus, for gradients
-        if read and given and not given[0].is_contiguous():
+        read = layer.training and torch.is_grad_enabled() and not hasattr(layer.weight, "orig_weight")
+        if read and layer.weight.requires_grad and given and not given[0].is_contiguous():
             fault = _fault(layer, given[0].detach(), self.ghost)
             if fault is not None:
                 self.found(fault)

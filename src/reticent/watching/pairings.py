@@ -24,15 +24,22 @@ def pairs_records(loss: torch.Tensor, outputs: list[torch.Tensor]) -> bool:
         outputs: of the model, with one row for each record.
     """
     records, ends = len(outputs[0]), {one.grad_fn for one in outputs}
-    return any(_spreads(node, records) for node, _ in nodes(loss, ends) if node not in ends)
+    return any(_spreads(node, after, records) for node, after in nodes(loss, ends) if node not in ends)
 
 
-def _spreads(node: Any, records: int) -> bool:
-    operands = [one for one in node.next_functions if one[0] is not None]
+def _spreads(node: Any, after: list[Any], records: int) -> bool:
+    operands = _operands(node)
     if not node.name().startswith(_SPREADING) or len(operands) != 1:
         return False
+    if node.name().startswith("Expand") and after and len(_operands(after[-1])) > 1:
+        return False  # against outputs: with their own length, as where they are normalised
     (before, at), after = operands[0], _shape(node, 0)
     return after[:2] == (records, records) and _shape(before, at) in ((records,), (records, 1))
+
+
+def _operands(node: Any) -> list[Any]:
+    """What a node got that has a gradient."""
+    return [one for one in node.next_functions if one[0] is not None]
 
 
 def _shape(node: Any, at: int) -> tuple[int, ...]:

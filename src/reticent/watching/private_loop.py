@@ -177,7 +177,7 @@ class PrivateLoop:
         late, self._late = self._late, []
         recorder = self._recorder
         for size, clipped, carried, empty, fresh in late:
-            used, rate = recorder.used(size, fresh, carried, empty), self._facts[-1]
+            used, rate = recorder.used(size, fresh, carried, empty, self._batches), self._facts[-1]
             if used is None and self._records_second and size is not None:
                 recorder.found(Fault.MIXES_RECORDS)
             if rate is not None and recorder.drawn_at > rate:  # lowered since the batch was drawn

@@ -154,7 +154,14 @@ class Recorder:
             raise ParameterError("step", "called", "inside the with block")
         return self._draws
 
-    def used(self, size: int | None, fresh: Fresh | None = None, carried: int = 0, empty: int = 0) -> Used | None:
+    def used(
+        self,
+        size: int | None,
+        fresh: Fresh | None = None,
+        carried: int = 0,
+        empty: int = 0,
+        batches: int | None = None,
+    ) -> Used | None:
         """The draws of a step. Coins from where others that a step used came are the same.
 
         Args:
@@ -162,6 +169,7 @@ class Recorder:
             fresh: what was drawn between the step before and this one; None for what was drawn until now.
             carried: how many of the records another watch saw drawn.
             empty: batches without records that it added up.
+            batches: in which they went through the model, if that is known.
         """
         draws = self.draws
         used = draws.take(size, draws.fresh() if fresh is None else fresh, empty)
@@ -172,7 +180,7 @@ class Recorder:
                 self.found(Fault.PUBLIC_DRAWS)
         if draws.left_out:
             self.found(Fault.LEFT_OUT)
-        if used is None and size is not None and draws.fewer_than(size - carried):
+        if used is None and size is not None and draws.fewer_than(size - carried, batches):
             self.found(Fault.LARGER_BATCH)
         return used
 
@@ -232,6 +240,7 @@ class Recorder:
             ended: it did not end with an error.
         """
         self.count_trained()
+        self._look_at_divisor()
         if self._buffers.learnt():
             self._faults.add(Fault.BUFFERS_LEARNT)
         listed = copies(getattr(self._loader, "dataset", None))  # a Subset may have been changed on the way
@@ -266,6 +275,12 @@ class Recorder:
         wanted = {*self._faults, *draft.demanded()}
         return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)}).sealed()
 
+    def _look_at_divisor(self) -> None:
+        """Where each record joins a batch by chance, nobody may learn how many did."""
+        hidden = (Drawn.POISSON, Drawn.RANDOM_ALLOCATION)
+        if self.steps.divided_by_size and (self.sampler.drawn in hidden or self._said is Drawn.POISSON):
+            self.found(Fault.PRIVATE_DIVISOR)
+
     def _tally(self, sampler: SamplerRecord) -> Tally:
         seen = sum(map(only_seen, self._faults))
         counted = self.steps.tally(sampler.sample_rate, sampler.most_uses, self._records, seen)
@@ -293,6 +308,7 @@ class Recorder:
         self.catch_up()
         if not len(self.steps):
             raise ParameterError("noisy steps", 0, "at least one before its risk is asked for")
+        self._look_at_divisor()
         earlier = () if self.start is None else self.start.earlier
         known = self._faults.union(*(run.faults for run in earlier))
         return PublicWatchedRun(

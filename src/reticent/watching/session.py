@@ -141,6 +141,7 @@ class Watch(Brief):
 
     def _look(self) -> None:
         self._started = time.perf_counter()
+        declared.check_compiled(self._model)
         if self._recorder.start is None:
             self._begin_first()
         else:

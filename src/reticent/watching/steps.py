@@ -66,6 +66,8 @@ class Steps:
         self.clipped: list[int | None] = []
         self.clip_norms: tuple[float, float] | None = None
         self.divisors: set[float | None] = set()
+        self._shares: set[float] = set()
+        """Divisors over the sizes of the batches, as long as they are few."""
         self.rates: set[float | None] = set()
 
     def __len__(self) -> int:
@@ -81,7 +83,7 @@ class Steps:
         segment = self._open[-1]
         segment.passes.update(() if used is None else used.passes)
         inverse = step.noise_multiplier**-2 if step.noise_multiplier > 0.0 else math.inf
-        self._each = segment, batches, mixed, inverse, step.sample_rate or 0.0, step.sample_rate is None
+        self._each = segment, batches, mixed, inverse, step.sample_rate or 0.0, step.sample_rate is None, step.divisor
         self.divisors.add(step.divisor)
         self.rates.add(step.sample_rate)
         if step.clip_norm is not None:
@@ -92,7 +94,7 @@ class Steps:
 
     def again(self, size: int | None, clipped: int | None) -> None:
         """Count a step that differs from the last one in its size and its clipped records only."""
-        segment, batches, mixed, inverse, coins, usual = self._each
+        segment, batches, mixed, inverse, coins, usual, divisor = self._each
         segment.steps += 1
         self._batches += batches
         self._mixed += mixed
@@ -101,6 +103,8 @@ class Steps:
         self._usual += usual
         self.batch_sizes.append(size)
         self.clipped.append(clipped)
+        if size and divisor and len(self._shares) < 2:
+            self._shares.add(round(divisor / size, 6))
 
     def last(self, length: int | None) -> tuple[Hashable, int]:
         """What the last step shares with the others of its segment; and batches of its passes that no step used yet.
@@ -143,6 +147,11 @@ class Steps:
             passes=sum(segment.passes or 0 for segment in segments),
             mixed_passes=self._mixed,
         )
+
+    @property
+    def divided_by_size(self) -> bool:
+        """Whether the divisor followed the number of records that were drawn."""
+        return len(self._shares) == 1 and len(self.divisors) > 1
 
     @property
     def divisor(self) -> float | None:

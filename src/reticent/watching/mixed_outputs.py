@@ -1,0 +1,188 @@
+"""Whether the forward pass of a model mixes records: a copy of it reads a batch, and then one of its records.
+
+The output of that record must be the same alone. Where the model draws random numbers, as for dropout, or gives a
+number for each pair of records, it must be the same among copies of itself: for as many records it draws the same. The
+first record and the last one are read, as what goes through a sequence reaches the records behind. Of a model that
+gives a loss, a record must add the same among all and among copies of itself.
+
+Each layer at which Opacus takes the gradients of records must get fewer rows of one record than of all: it takes rows
+of a table, such as positions or prototypes, for records where they are as many.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from reticent.watching import generators
+from reticent.watching.hooks import owner_of
+from reticent.watching.models import bare
+
+_RELATIVE, _ABSOLUTE = 1e-3, 1e-5
+
+
+def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool:
+    """Whether what a model gives for a record depends on other records of its batch.
+
+    Args:
+        model: that is about to read these; nothing of it changes.
+        args: with one row for each record, or anything else.
+        kwargs: the same by name.
+        size: records.
+    """
+    model = bare(model)
+    known: dict[int, Any] = {id(p): nn.Parameter(p.orig_weight.detach().clone()) for p in _expanded(model)}
+    known |= {id(one): one for layer in model.modules() for one in _wrappers(layer)}  # not all can be copied
+    twin = copy.deepcopy(model, known)
+    for layer in twin.modules():
+        layer._forward_hooks.clear()
+        layer._forward_pre_hooks.clear()
+        layer._backward_hooks.clear()
+    rows, given = _Rows(model, twin), _Given(twin, args, kwargs, size)
+    with torch.no_grad():
+        together, of_all = given.of(range(size)), rows.taken()
+        if together and not any(t.dim() for t in together):
+            return _mixes_in_number(lambda records: float(given.of(records)[0]), size)
+        for at in (0, size - 1):
+            rows.taken()
+            try:
+                alone = given.of([at])
+            except Exception:  # the model wants more than one record
+                alone = None
+            of_one = rows.taken() if alone is not None else []
+            if any(all_ == one and one[1] == size for all_, one in zip(of_all, of_one, strict=False)):
+                return True
+            if _differs(together, alone, given, at, size):
+                return True
+    return False
+
+
+def _differs(together: list[torch.Tensor], alone: list[torch.Tensor] | None, given: _Given, at: int, size: int) -> bool:
+    """Whether the record at this place has other outputs than among all, alone or among copies of itself."""
+    rows = {
+        k: t[at]
+        for k, t in enumerate(together)
+        if t.dim() and 1 < len(t) <= size and (at == 0 or len(t) == size) and t.is_floating_point()
+    }
+    if alone is not None:
+        rows = {k: row for k, row in rows.items() if k < len(alone) and alone[k].dim() and len(alone[k]) == 1}
+        if not given.drew and all(row.shape == alone[k][0].shape for k, row in rows.items()):
+            return any(_differ(row, alone[k][0]) for k, row in rows.items())
+    copies = given.of([at] * size) if rows else []
+    return any(_differ(row, copies[k][at]) for k, row in rows.items())
+
+
+def _mixes_in_number(value: Callable[[Sequence[int]], float], size: int) -> bool:
+    """Whether the loss of a record is another one among other records: what an exchange of one record adds."""
+    whole = list(range(size))
+
+    def added(batch: list[int], at: int, other: int) -> float:
+        return value([*batch[:at], at, *batch[at + 1 :]]) - value([*batch[:at], other, *batch[at + 1 :]])
+
+    least = _ABSOLUTE * abs(value(whole))
+    for at, other in ((0, size - 1), (size - 1, 0)):
+        among_all, among_copies = added(whole, at, other), added([at] * size, at, other)
+        if abs(among_all - among_copies) > _RELATIVE * max(abs(among_all), abs(among_copies)) + least:
+            return True
+    return False
+
+
+class _Given:
+    """What a model is about to read, of which parts can be read again; each time it draws the same random numbers.
+
+    Attributes:
+        drew: whether it drew any.
+    """
+
+    def __init__(self, model: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> None:
+        self._model, self._args, self._kwargs, self._size = model, args, kwargs, size
+        devices = {p.device for p in model.parameters() if p.is_cuda}
+        self._devices = sorted({device.index or 0 for device in devices})
+        self.drew = False
+
+    def of(self, records: Sequence[int]) -> list[torch.Tensor]:
+        """The outputs of these records, single numbers among them."""
+        args, kwargs = (_cut(part, self._size, list(records)) for part in (self._args, self._kwargs))
+        of_python, of_numpy = random.getstate(), np.random.get_state()
+        before = self._states()
+        with torch.random.fork_rng(devices=self._devices):
+            try:
+                found = list(tensors_in(self._model(*args, **kwargs), numbers=True))
+                self.drew = self.drew or self._states() != before
+            finally:
+                random.setstate(of_python)
+                np.random.set_state(of_numpy)
+        return found
+
+    def _states(self) -> list[Any]:
+        used = [torch.default_generator, *(torch.cuda.default_generators[at] for at in self._devices)]
+        states = [generators.read_state(one).numpy().tobytes() for one in used]
+        return [*states, random.getstate(), repr(np.random.get_state())]
+
+
+def _expanded(model: nn.Module, recurse: bool = True) -> Iterator[Any]:
+    """Weights that torch expands for each record, in the place of the parameters of a model in its forward pass."""
+    yield from (p for p in model.parameters(recurse) if hasattr(p, "orig_weight"))
+
+
+def _wrappers(layer: nn.Module) -> list[Any]:
+    """Opacus's, whose hooks this layer has."""
+    return [owner for owner in map(owner_of, layer._forward_hooks.values()) if hasattr(owner, "hooks_enabled")]
+
+
+class _Rows:
+    """Notes how many rows the layers get at which Opacus takes gradients of records, in a copy of the model."""
+
+    def __init__(self, model: nn.Module, twin: nn.Module) -> None:
+        self._noted: list[tuple[str, int]] = []
+        for name, layer in model.named_modules():
+            owners, expanded = _wrappers(layer), list(_expanded(layer, recurse=False))
+            if expanded or (owners and any(p.requires_grad for p in layer.parameters())):
+                first = not owners or owners[0].batch_first or type(layer).__name__ == "RNNLinear"
+                twin.get_submodule(name).register_forward_pre_hook(partial(self._note, name, 0 if first else 1))
+
+    def _note(self, name: str, axis: int, _layer: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if inputs and isinstance(inputs[0], torch.Tensor) and inputs[0].ndim > axis:
+            self._noted.append((name, inputs[0].shape[axis]))
+
+    def taken(self) -> list[tuple[str, int]]:
+        """Layers in the order of their calls, and rows, since this was asked last."""
+        noted, self._noted = self._noted, []
+        return noted
+
+
+def tensors_in(output: Any, numbers: bool = False) -> Iterator[torch.Tensor]:
+    """The tensors of an output or input: of a tuple, a dictionary, or what a model gives; single numbers if asked."""
+    if isinstance(output, torch.Tensor):
+        if output.dim() > 0 or numbers:
+            yield output
+        return
+    parts = output.values() if isinstance(output, Mapping) else output if isinstance(output, (list, tuple)) else ()
+    for part in parts:
+        yield from tensors_in(part, numbers)
+
+
+def _cut(given: Any, size: int, records: list[int]) -> Any:
+    """These records of whatever has one row for each."""
+    if isinstance(given, torch.Tensor):
+        return given.detach()[records] if given.dim() > 0 and len(given) == size else given
+    if isinstance(given, Mapping):
+        return {name: _cut(value, size, records) for name, value in given.items()}
+    if isinstance(given, (list, tuple)):
+        parts = [_cut(value, size, records) for value in given]
+        return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)
+    return given
+
+
+def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape:
+        return False
+    gap = float((one - other).abs().max())
+    return gap > _RELATIVE * float(other.abs().max()) + _ABSOLUTE

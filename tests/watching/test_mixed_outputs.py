@@ -1,0 +1,142 @@
+"""Models that mix records in the forward pass where the look at it saw nothing, and models that it took for such."""
+
+from __future__ import annotations
+
+import random
+from contextlib import nullcontext
+from itertools import islice
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+import reticent as rt
+from reticent.records.watch_faults import Fault
+from tests.watching.loops import faults, private
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Model(nn.Module):
+    """Two layers, and what is done with them."""
+
+    def __init__(self, forward, inner=4, outer=2):
+        super().__init__()
+        self.first, self.second, self.how = nn.Linear(4, inner), nn.Linear(inner, outer), forward
+
+    def forward(self, *given, **named):
+        return self.how(self.first, self.second, *given, **named)
+
+
+def in_batch(model, features, _):
+    """Each record against those of all others, as for the search of passages."""
+    scores = model(features)
+    return functional.cross_entropy(scores, torch.arange(len(scores)))
+
+
+def classes(model, features, labels):
+    return functional.cross_entropy(model(features), labels)
+
+
+def of_dictionary(model, features, labels):
+    return functional.cross_entropy(model({"parts": [features]}), labels)
+
+
+def own_loss(model, features, labels):
+    return model(features, labels=labels)
+
+
+def recurrent(first, second, x):
+    """Two axes are a sequence for torch: each record is a step of it."""
+    states = torch.zeros(4)
+    rows = []
+    for row in first(x):
+        states = torch.tanh(row + states)
+        rows.append(states)
+    return second(torch.stack(rows))
+
+
+MIXING = {
+    "scores of all pairs": (lambda a, b, x: (rows := b(torch.tanh(a(x)))) @ rows.T, in_batch),
+    "a dictionary": (lambda a, b, x: b(torch.tanh(a(x["parts"][0])) - a(x["parts"][0]).mean(0)), of_dictionary),
+    "a loss that the model gives": (
+        lambda a, b, x, labels: functional.cross_entropy(b(torch.tanh(a(x - x.mean(0)))), labels),
+        own_loss,
+    ),
+    "earlier records": (lambda a, b, x: b(torch.tanh(a(x.cumsum(0)))), classes),
+    "later records": (lambda a, b, x: b(torch.tanh(a(x.flip(0).cumsum(0).flip(0)))), classes),
+    "a sequence of records": (recurrent, classes),
+    "dropout, too": (lambda a, b, x: b(functional.dropout(a(x), 0.1) - a(x).mean(0)), classes),
+}
+
+
+def bottleneck(first, second, x):
+    """As a variational autoencoder."""
+    mean, scale = first(x).chunk(2, 1)
+    return second(torch.cat([mean + scale.exp() * torch.randn_like(mean), mean], 1))
+
+
+def skipped(first, second, x):
+    """Stochastic depth, of the whole batch and of records."""
+    kept = torch.rand(len(x), 1) < 0.5
+    return second(torch.tanh(first(x)) * kept if random.random() < 0.5 else first(x))  # noqa: S311
+
+
+RIGHT = {
+    "functional dropout": (lambda a, b, x: b(functional.dropout(a(x), 0.5)), classes),
+    "dropout and a loss": (
+        lambda a, b, x, labels: functional.cross_entropy(b(functional.dropout(a(x), 0.5)), labels, reduction="sum") + 3,
+        own_loss,
+    ),
+    "a mean": (lambda a, b, x, labels: functional.cross_entropy(b(torch.tanh(a(x))), labels), own_loss),
+    "a bottleneck with noise": (bottleneck, classes),
+    "stochastic depth": (skipped, classes),
+    "a dictionary": (lambda a, b, x: b(torch.tanh(a(x["parts"][0]))), of_dictionary),
+}
+
+
+def found(forward, loss, mode):
+    model, optimizer, loader, _ = private(model=Model(forward), mode=mode)
+    with rt.watch(model, optimizer, loader) as seen:
+        for features, labels in islice((batch for batch in loader if len(batch[1]) > 1), 2):
+            optimizer.zero_grad()
+            loss(model, features, labels).backward()
+            optimizer.step()
+    return faults(seen)
+
+
+@pytest.mark.parametrize("mode", ["hooks", "functorch"])
+@pytest.mark.parametrize("name", MIXING)
+def test_records_that_are_mixed(name, mode):
+    assert found(*MIXING[name], mode) == {Fault.MIXES_RECORDS}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_models_that_draw_random_numbers_or_give_their_loss(name):
+    """Each was void: another draw was taken for another output."""
+    for _ in range(3):
+        assert not found(*RIGHT[name], "hooks")
+
+
+def test_a_look_draws_nothing_from_what_the_model_draws():
+    states = []
+    for watches in (True, False):
+        random.seed(0)
+        model, optimizer, loader, _ = private(model=Model(skipped))
+        with rt.watch(model, optimizer, loader) if watches else nullcontext():
+            features, labels = next(iter(loader))
+            classes(model, features, labels).backward()
+            states.append(random.getstate())
+            optimizer.step()
+    assert states[0] == states[1]
+
+
+def test_a_loss_that_pairs_some_records_alone():
+    """The first record was looked at: here it stands alone."""
+
+    def loss(model, features, _):
+        out = model(features)
+        return out.square().mean() + (out[1:2] * out[2:]).sum(1).mean()
+
+    assert found(lambda a, b, x: b(torch.tanh(a(x))), loss, "hooks") == {Fault.MIXES_RECORDS}
