@@ -15,7 +15,7 @@ import reticent
 from reticent.adversaries import FinalModel, Membership, Mixed, Relaxed, WorstCase
 from reticent.certificates.browser_check import browser_checker
 from reticent.certificates.build import certify, public
-from reticent.certificates.catalogue import Message, catalogue, languages, parse, placeholders, template
+from reticent.certificates.catalogue import PLACEHOLDER, Message, catalogue, languages, parse, template
 from reticent.certificates.check import read_document
 from reticent.certificates.language import Translation, language_of
 from reticent.certificates.page import embedded, first_difference, page_language, render_html
@@ -120,8 +120,8 @@ def faults_of(one: Message) -> list[str]:
     """What is wrong with an entry."""
     if not one.translations:
         return ["missing"]
-    wanted = set(placeholders(one.english + one.plural)) - {"n"}
-    if any(set(placeholders(form)) - {"n"} != wanted for form in one.translations):
+    wanted = {*PLACEHOLDER.findall(one.english + one.plural), "n"}
+    if any({*PLACEHOLDER.findall(form), "n"} != wanted for form in one.translations):
         return ["placeholders"]
     return ["plural"] if one.plural and len(one.translations) < 2 else []
 

@@ -31,6 +31,7 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import Claim
+from reticent.records.any_ledger import held
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watch_start import chained
 from reticent.records.watched_run import WatchedRun
@@ -242,7 +243,8 @@ def certify(
     alone: list[str] = []
     cited: tuple[CitedRelease | None, ...] = ()
     if isinstance(what, (list, tuple)):
-        source: Any = _chain(what) if all(map(_is_watched, what)) else None
+        loops = [loop for one in what if (loop := held(one, WatchedRun)) is not None]
+        source: Any = chained(loops) if len(loops) == len(what) else None
         if source is None:
             together = [_named(one, place) for place, one in enumerate(what, 1)]
             source, alone = released_together(together), [line for one in together for line in one.alone()]
@@ -389,29 +391,13 @@ def _named(release: Any, place: int) -> OneRelease:
     return OneRelease(f"release {place}", stated, ledger)
 
 
-def _is_watched(one: Any) -> bool:
-    return isinstance(one, WatchedRun) or isinstance(getattr(one, "ledger", None), WatchedRun)
-
-
-def _chain(ledgers: Sequence[Any]) -> WatchedRun:
-    """One ledger of watched loops that ran one after the other."""
-    opened = [_opened(one) for one in ledgers]
-    runs = [one if isinstance(one, WatchedRun) else getattr(one, "ledger", None) for one in opened]
-    for given, run in zip(opened, runs, strict=True):
-        if not isinstance(run, WatchedRun):
-            raise ParameterError(
-                "what", type(given).__name__, "watches or their ledgers, in the order in which they ran"
-            )
-    return chained([run for run in runs if isinstance(run, WatchedRun)])
-
-
 def _of_run(
     source: Any,
     said: dict[str, Any],
     publish: tuple[str, ...],
     asked: dict[str, Any],
 ) -> Certificate:
-    ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
+    ledger: Any = held(source, RunLedger, WatchedRun)
     if isinstance(ledger, WatchedRun):
         with _declaring():
             return certify_watched(ledger, **asked, **said)

@@ -12,6 +12,7 @@ from reticent.io import strict
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Sampler
 from reticent.mechanisms.ledger import parts_of
+from reticent.records.any_ledger import held
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watch_faults import Fault, Severity
 from reticent.records.watched_run import PublicWatchedRun
@@ -250,7 +251,7 @@ def lint(ledger: Any) -> Linted:
 
         path = Path(ledger)
         ledger = read_statement(path / "ledger.json" if path.is_dir() else path)
-    for found in (ledger, getattr(ledger, "ledger", None)):
-        if isinstance(found, (Mechanism, RunLedger, PublicWatchedRun)):
-            return Linted(found)
-    raise ParameterError("ledger", type(ledger).__name__, "the ledger of a watched loop, or its file")
+    found: Any = held(ledger, Mechanism, RunLedger, PublicWatchedRun)
+    if found is None:
+        raise ParameterError("ledger", type(ledger).__name__, "the ledger of a watched loop, or its file")
+    return Linted(found)

@@ -8,7 +8,6 @@ before the scores are seen; choosing the best of several on the same scores make
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -93,6 +92,16 @@ class GuessCounts:
                 "counts", (self.canaries, self.guesses, self.correct), "correct <= guesses <= canaries"
             )
 
+    @property
+    def perfect(self) -> GuessCounts:
+        """The same without a single error."""
+        return GuessCounts(self.canaries, self.guesses, self.guesses)
+
+    @property
+    def rule(self) -> str:
+        """What was counted, in words."""
+        return f"{self.correct} of {self.guesses} guesses right, {self.canaries} canaries in one run"
+
 
 def count_guesses(scores: Scores, guesses: Guesses) -> GuessCounts:
     """Guess and count.
@@ -159,12 +168,8 @@ def audit_epsilon_one_run(
         guesses: fixed in advance; ``Guesses.planned`` by default.
         confidence: in (0, 1).
     """
-    delta = _check.fraction(delta=delta)
-    significance = 1.0 - _check.open_fraction(confidence=confidence)
-    counts = count_guesses(scores, _default(guesses, scores, confidence))
-
-    theorems = ("RETICENT:audit-one-run-binomial", "RETICENT:audit-one-run-fdp")
-    return one_run_bound(Quantity.EPSILON, epsilon_of(delta, significance), counts, confidence, delta, theorems)
+    _check.fraction(delta=delta)
+    return epsilon_bound(count_guesses(scores, _default(guesses, scores, confidence)), delta, confidence)
 
 
 @lru_cache(maxsize=256)
@@ -196,11 +201,7 @@ def _binomial_epsilon(counts: GuessCounts, delta: float, significance: float) ->
 
 def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on mu from one run, by f-DP, or by guesses where that is larger; as ``audit_epsilon_one_run``."""
-    significance = 1.0 - _check.open_fraction(confidence=confidence)
-    counts = count_guesses(scores, _default(guesses, scores, confidence))
-
-    theorems = ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial")
-    return one_run_bound(Quantity.MU, mu_of(significance), counts, confidence, None, theorems)
+    return mu_bound(count_guesses(scores, _default(guesses, scores, confidence)), confidence)
 
 
 def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
@@ -298,26 +299,17 @@ def _default(guesses: Guesses | None, scores: Scores, confidence: float) -> Gues
     return Guesses.planned(len(scores), None, confidence) if guesses is None else guesses
 
 
-def epsilon_of(delta: float, significance: float) -> Callable[[GuessCounts], float]:
-    """From counts to the lower bound on epsilon."""
-    return lambda counts: _epsilon_bound(counts, delta, SHARE * significance)
+def epsilon_bound(counts: GuessCounts, delta: float, confidence: float, notes: tuple[str, ...] = ()) -> LowerBound:
+    """Lower bound on epsilon from counts; the guesses were fixed before the scores were seen."""
+    delta, significance = _check.fraction(delta=delta), 1.0 - _check.open_fraction(confidence=confidence)
+    value, ceiling = (_epsilon_bound(each, delta, SHARE * significance) for each in (counts, counts.perfect))
+    theorems = ("RETICENT:audit-one-run-binomial", "RETICENT:audit-one-run-fdp")
+    return LowerBound(Quantity.EPSILON, value, ceiling, confidence, counts.rule, delta, (), cite(*theorems), notes)
 
 
-def mu_of(significance: float) -> Callable[[GuessCounts], float]:
-    """From counts to the lower bound on mu."""
-    return lambda counts: _mu_bound(counts, SHARE * significance)
-
-
-def one_run_bound(
-    quantity: Quantity,
-    value: Callable[[GuessCounts], float],
-    counts: GuessCounts,
-    confidence: float,
-    delta: float | None,
-    theorems: tuple[str, ...],
-    notes: tuple[str, ...] = (),
-) -> LowerBound:
-    """The bound that ``value`` reads off the counts, and its ceiling."""
-    perfect = GuessCounts(counts.canaries, counts.guesses, counts.guesses)
-    rule = f"{counts.correct} of {counts.guesses} guesses right, {counts.canaries} canaries in one run"
-    return LowerBound(quantity, value(counts), value(perfect), confidence, rule, delta, (), cite(*theorems), notes)
+def mu_bound(counts: GuessCounts, confidence: float, notes: tuple[str, ...] = ()) -> LowerBound:
+    """Lower bound on mu from counts; else as ``epsilon_bound``."""
+    significance = 1.0 - _check.open_fraction(confidence=confidence)
+    value, ceiling = (_mu_bound(each, SHARE * significance) for each in (counts, counts.perfect))
+    theorems = ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial")
+    return LowerBound(Quantity.MU, value, ceiling, confidence, counts.rule, None, (), cite(*theorems), notes)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent import _check
-from reticent.auditing.lower_bounds import LowerBound, Quantity
-from reticent.auditing.one_run import GuessCounts, Guesses, epsilon_of, mu_of, one_run_bound
+from reticent.auditing.lower_bounds import LowerBound
+from reticent.auditing.one_run import GuessCounts, Guesses, epsilon_bound, mu_bound
 from reticent.auditing.ties import Edge, right_guesses
 from reticent.auditing.verdict import Verdict, judge_counts
 from reticent.curves import GaussianTradeOff, TradeOff
@@ -83,18 +83,13 @@ def audit_epsilon_paired(
         guesses: fixed in advance; by default planned for a release that is sqrt(2)-GDP under replacement.
         confidence: in (0, 1).
     """
-    delta = _check.fraction(delta=delta)
-    significance, counts = _counted(pairs, guesses, None, confidence)
-    value = epsilon_of(delta, significance)
-    theorems = ("RETICENT:audit-one-run-binomial", "RETICENT:audit-one-run-fdp")
-    return one_run_bound(Quantity.EPSILON, value, counts, confidence, delta, theorems, (_REPLACED,))
+    _check.fraction(delta=delta)
+    return epsilon_bound(_counted(pairs, guesses, None, confidence), delta, confidence, (_REPLACED,))
 
 
 def audit_mu_paired(pairs: PairedCanaries, guesses: int | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on mu when one record is replaced by another; else as ``audit_epsilon_paired``."""
-    significance, counts = _counted(pairs, guesses, None, confidence)
-    theorems = ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial")
-    return one_run_bound(Quantity.MU, mu_of(significance), counts, confidence, None, theorems, (_REPLACED,))
+    return mu_bound(_counted(pairs, guesses, None, confidence), confidence, (_REPLACED,))
 
 
 def audit_claim_paired(
@@ -108,15 +103,12 @@ def audit_claim_paired(
         guesses: fixed in advance; by default planned from the claim and the number of pairs.
         confidence: in (0, 1).
     """
-    _, counts = _counted(pairs, guesses, curve, confidence)
-    return judge_counts(counts, curve, confidence, (_REPLACED,))
+    return judge_counts(_counted(pairs, guesses, curve, confidence), curve, confidence, (_REPLACED,))
 
 
-def _counted(
-    pairs: PairedCanaries, guesses: int | None, curve: TradeOff | None, confidence: float
-) -> tuple[float, GuessCounts]:
-    significance = 1.0 - _check.open_fraction(confidence=confidence)
+def _counted(pairs: PairedCanaries, guesses: int | None, curve: TradeOff | None, confidence: float) -> GuessCounts:
+    _check.open_fraction(confidence=confidence)
     if guesses is None:
         planned = Guesses.planned(len(pairs), GaussianTradeOff(2.0**0.5) if curve is None else curve, confidence)
         guesses = min(len(pairs), planned.members + planned.non_members)
-    return significance, pairs.counts(guesses)
+    return pairs.counts(guesses)

@@ -106,11 +106,6 @@ def template() -> str:
     return "\n\n".join("\n".join(_entry(one)) for one in (head, *known)) + "\n"
 
 
-def placeholders(text: str) -> tuple[str, ...]:
-    """Names of the placeholders, in the order of the alphabet."""
-    return tuple(sorted(set(PLACEHOLDER.findall(text))))
-
-
 def _folder() -> Traversable:
     return files("reticent.certificates") / "translations"
 

@@ -15,6 +15,7 @@ from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, Condition, Status, condition, worst_first
 from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord
+from reticent.text import owners
 
 _RELATIONS = {
     Neighbouring.ADD_REMOVE: "Was {this} used at all?",
@@ -318,13 +319,9 @@ def _said(certificate: Certificate, known: Condition) -> str:
 def _by_status(
     certificate: Certificate, stated: Sequence[tuple[AssessmentRecord, Sequence[ConditionRecord]]]
 ) -> list[tuple[str, list[tuple[str, str]]]]:
-    needed: dict[Condition, dict[str, None]] = {}
-    for record, own in stated:
-        for one in own:
-            needed.setdefault(one.known, {})[record.label] = None
-    everybody = {record.label for record, _ in stated}
+    needed = owners((record.label, [one.known for one in own]) for record, own in stated)
     groups: dict[str, list[tuple[str, str]]] = {}
     for known in worst_first(needed):
-        names = "" if len(needed[known]) == len(everybody) else ", ".join(needed[known])
-        groups.setdefault(STATUSES[known.status.value], []).append((_said(certificate, known), names))
+        line = _said(certificate, known), ", ".join(needed[known])
+        groups.setdefault(STATUSES[known.status.value], []).append(line)
     return list(groups.items())

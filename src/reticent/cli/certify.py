@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from reticent.adversaries import FinalModel
 from reticent.api.documents import certify as certify_anything
+from reticent.api.releases import dpsgd
 from reticent.certificates.catalogue import languages
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import load_policy
@@ -18,7 +19,7 @@ from reticent.certificates.schema import Declaration
 from reticent.cli._app import JSON, argument, command, option, several
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
 from reticent.cli._ledger import check_run_folder
-from reticent.cli._options import SECRETS, mechanism_given, mechanism_options, secrets_of
+from reticent.cli._options import SECRETS, mechanism_options, secrets_of, selected
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import load_settings, require_torch, train_with_bar
@@ -46,7 +47,7 @@ _DECLARED = (
     option("purpose", str, "What the model is for."),
     option("expires", str, "Date from which it must not be relied on."),
 )
-_PARAMETERS = mechanism_options(DPSGD, f"With {PARAMETERS}: ")
+_PARAMETERS = [one for one in mechanism_options(DPSGD, f"With {PARAMETERS}: ") if one.name != "batches_per_epoch"]
 
 
 @command(
@@ -125,7 +126,7 @@ def certify(
     if more:
         what, folder = [source, *more], out or Path("together-certificate")
     elif alone:
-        what, folder = mechanism_given(DPSGD, parameters), out or Path(f"{PARAMETERS}-certificate")
+        what, folder = _mechanism(parameters), out or Path(f"{PARAMETERS}-certificate")
     elif source.suffix == ".json":
         what, folder = source, out or _beside(source.resolve().with_suffix(""))
         declared["run_signed_by"] = signer_of_file(source, keys, run_key)
@@ -226,3 +227,11 @@ def _no_options_of_one(parameters: dict[str, Any], publish: tuple[str, ...], run
     for name, value in given.items():
         if value is not None:
             raise ParameterError(name, str(value), "left out where several releases are certified together")
+
+
+def _mechanism(parameters: dict[str, Any]) -> Mechanism:
+    """What the options say; one that is missing is named."""
+    if "noise_multiplier" not in parameters:
+        raise ParameterError("noise_multiplier", None, f"given with {PARAMETERS}", shown=False)
+    chosen = {name: parameters.pop(name, None) for name in ("selection", "mean_runs", "shape")}
+    return selected(dpsgd(**parameters), chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from reticent.errors import ArtifactError
 from reticent.io import strict
@@ -15,6 +15,7 @@ from reticent.text import printable
 _LARGEST = 64 << 20
 
 AnyLedger = RunLedger | PublicWatchedRun
+Kind = TypeVar("Kind")
 
 
 def read_ledger(path: Path) -> AnyLedger:
@@ -43,3 +44,8 @@ def ledger_of(document: Any, where: str) -> AnyLedger:
         return validated(kind, document, where)
     shown = printable(repr(schema), 100)
     raise ArtifactError(f"{where}: not a ledger: schema is {shown}, expected {LEDGER_SCHEMA} or {WATCH_SCHEMA}")
+
+
+def held(what: object, *kinds: type[Kind]) -> Kind | None:
+    """What ``what`` is, or holds as its ``ledger``, of one of these kinds; None where it is something else."""
+    return next((one for one in (what, getattr(what, "ledger", None)) if isinstance(one, kinds)), None)

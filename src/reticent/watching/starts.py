@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.records.any_ledger import held, read_ledger
 from reticent.records.watch_faults import Fault
 from reticent.records.watch_source import Source
 from reticent.records.watch_start import MOST_EARLIER, continued, follows, start_at
@@ -122,10 +123,8 @@ def _moved(state: dict[str, Any]) -> bool:
 
 def _ledger_of(continues: Any) -> WatchedRun:
     if isinstance(continues, (str, Path)):
-        from reticent.records.any_ledger import read_ledger
-
         continues = read_ledger(Path(continues))
-    found = continues if isinstance(continues, WatchedRun) else getattr(continues, "ledger", None)
-    if not isinstance(found, WatchedRun):
+    found = held(continues, WatchedRun)
+    if found is None:
         raise ParameterError("continues", type(continues).__name__, "a watch that has ended, its ledger, or its file")
     return found
