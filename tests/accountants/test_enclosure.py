@@ -187,14 +187,14 @@ def test_swapped_direction_is_caught():
 
 def test_dropped_tail_is_caught(monkeypatch):
     """Losses above 1 are thrown away instead of counted: the other route's lower curve no longer fits below."""
-    honest = lattice._cells
+    honest = lattice.cells_of
 
     def careless(*described):
-        cells, plan = honest(*described), described[2]
-        keep = (cells.first + np.arange(len(cells.losses.p))) * plan.spacing < 1.0
-        return replace(cells, losses=cells.losses.between(0, int(keep.sum())))
+        cells, spacing = honest(*described), described[2]
+        kept = int(np.sum(cells.ends[:-1] * spacing < 1.0))
+        return replace(cells, ends=cells.ends[: kept + 1], losses=cells.losses.between(0, kept))
 
-    monkeypatch.setattr(lattice, "_cells", careless)
+    monkeypatch.setattr(lattice, "cells_of", careless)
     monkeypatch.setattr(LossMasses, "above", (0.0, 0.0))
     wrong, _ = latticed(curve(C2), C2["steps"], points=2**16)
     _, below = sampled(C2).polygons()

@@ -17,13 +17,16 @@ from reticent.calibration.search import Edge
 from reticent.calibration.solve import _Search
 from reticent.calibration.steer import steering
 from reticent.curves import GaussianTradeOff
-from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring, Selection
+from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring, Sampler, Selection
 from reticent.pairs import Geometric
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 TWO = DPSGD(1.0, 0.01, 300, records_per_user=2)
 OFTEN = DPSGD(1.0, 0.2, 100)
 RARE = DPSGD(1.0, 4.39e-5, 313)
+CUT = DPSGD(1.0, 0.01, 100, batch_size=10, dataset_size=1000, sampler=Sampler.TRUNCATED_POISSON, max_batch_size=20)
+SWAPPED = DPSGD(1.0, 0.01, 100, sampler=Sampler.FIXED_SIZE)
+IN_BINS = DPSGD(1.0, 0.05, 100, sampler=Sampler.RANDOM_ALLOCATION)
 BEST = Selection(Gaussian(2.0), Geometric(10))
 
 
@@ -46,6 +49,9 @@ def certified(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     [
         (TWO, WorstCase(), REPLACE, Advantage(0.1), 1),
         (BEST, WorstCase(), ADD, EpsilonAtDelta(1.0, 1e-6), 1),
+        (CUT, WorstCase(), ADD, EpsilonAtDelta(2.0, 1e-5), 1),
+        (SWAPPED, WorstCase(), REPLACE, Advantage(0.1), 2),
+        (IN_BINS, WorstCase(), ADD, TprAtFpr(0.05, 0.001), 2),
         pytest.param(BEST, WorstCase(), REPLACE, Advantage(0.1), 1, marks=pytest.mark.slow),
         pytest.param(RARE, WorstCase(), REPLACE, EpsilonAtDelta(5.84, 2.25e-8), 2, marks=pytest.mark.slow),
         pytest.param(TWO, WorstCase(), REPLACE, TprAtFpr(0.2, 0.01), 1, marks=pytest.mark.slow),

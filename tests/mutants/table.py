@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 SIGNS = "tests/adversaries/relaxed/test_sign_error_terms.py"
 TERMS = "tests/accountants/test_error_terms.py"
+CELLS = "tests/accountants/test_lattice_cells.py"
 FEW_STEPS = "tests/accountants/test_few_steps.py"
 ENCLOSURE = "tests/accountants/test_enclosure.py"
 SPLIT = "tests/accountants/test_split.py"
@@ -190,6 +191,8 @@ MUTANTS = (
     Mutant("kinds: a block skips a kind", "reticent/pairs/sampled_gaussian.py", "            start = end\n", "            start = end + 1\n", KINDS + "::test_blocks_hold_every_kind_once"),
     Mutant("laws: roundings of sums over nodes", "reticent/pairs/sampled_gaussian.py", " + roundings(self.nodes.x.shape[-1]) / 32.0", "", TERMS + "::test_sums_over_nodes_count_their_roundings"),
     Mutant("laws: roundings of turned sums", "reticent/pairs/sampled_gaussian.py", "(roundings(grid.x.shape[-1], parts=2) + 2)", "2", TERMS + "::test_sums_over_nodes_count_their_roundings"),
+    Mutant("lattice: wide cells next to the centre", "reticent/accountants/lattice_cells.py", "_WIDER = 1e-4", "_WIDER = 1e2", CELLS + "::test_few_cells_hold_all_losses"),
+    Mutant("lattice: cells over which a tail bends", "reticent/accountants/lattice_cells.py", "_BEND = 5e-4", "_BEND = 5e1", CELLS + "::test_wide_cells_do_not_widen_the_enclosure"),
     Mutant("lattice: roundings of tail sums", "reticent/accountants/lattice.py", "(0.5 * running_roundings(points) + 8.0) * EPS", "0.0", TERMS + "::test_sums_over_a_lattice_count_their_roundings"),
     Mutant("sums: blocks are added up", "reticent/curves/_sums.py", " + max(-(-terms // block) - 1, 0)", "", "tests/curves/test_sums.py"),
     Mutant("contour: roundings of a long sum", "reticent/accountants/contour.py", "blur = len(sizes) + 64.0", "blur = 64.0"),
@@ -641,6 +644,9 @@ MUTANTS = (
     Mutant("final model: any sampler", "reticent/adversaries/final_model.py", "run.sampler is Sampler.CYCLIC and run.records == 1", "run.sampler.in_passes and run.records == 1", "tests/adversaries/test_final_model.py"),
     Mutant("allocation: shares of a spread exchanged", "reticent/pairs/allocated_sum.py", "mass += np.bincount(cell, weight * (1.0 - share), size) + np.bincount(cell + 1, weight * share, size)", "mass += np.bincount(cell, weight * share, size) + np.bincount(cell + 1, weight * (1.0 - share), size)", ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
     Mutant("allocation: what lies beyond the grid is dropped", "reticent/pairs/allocated_sum.py", "lost += float(weight @ np.maximum(at - points[-1], 0.0))", "lost += 0.0", ALLOCATION + "::TestOneEpoch::test_what_lies_beyond_the_grid_is_counted"),
+    Mutant("allocation: more on one point than is counted", "reticent/pairs/allocated_sum.py", "+ _EVENLY / len(at)", "+ 0.001 / len(at)", ALLOCATION + "::TestOneEpoch::test_points_for_many_lie_where_the_mass_is"),
+    Mutant("allocation: points at even places", "reticent/pairs/allocated_sum.py", "np.cbrt(mass * gaps * gaps)", "np.cbrt(np.ones(len(at)))", ALLOCATION + "::TestOneEpoch::test_points_for_many_lie_where_the_mass_is"),
+    Mutant("steering: a lattice that is too coarse", "reticent/accountants/rough.py", "points=2**16", "points=2**11", "tests/calibration/test_steering.py::test_few_answers_are_certified"),
     Mutant("allocation: cells at their points", "reticent/pairs/allocated_sum.py", "return Law(grid, points + moved,", "return Law(grid, points + 0.0 * moved,", ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
     Mutant("allocation: heads are added once", "reticent/pairs/allocated_sum.py", "yield _doubled(_convolved(a, body_a", "yield (_convolved(a, body_a", ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
     Mutant("allocation: the stronger side from below", "reticent/accountants/lattice.py", "(self.below(weaker(fewer_below(steps, MOST_KINDS))),)", "(self.below(fewer_below(steps, MOST_KINDS)),)", ALLOCATION + "::TestEpochs::test_steps_that_are_known_from_both_sides"),

@@ -60,7 +60,7 @@ def cells_of(step: Step, centre: float, spacing: float, reach: float, tail: floa
     """
     sizes = np.geomspace(_SMALLEST, max(reach, _LEAST_RANGE), _SIZES)
     above, below = step.curve.errors(sizes).tpr, step.curve.errors(-sizes).tnr
-    one = int(min(np.searchsorted(sizes, abs(centre) + spacing), _SIZES - 1))
+    one = min(int(np.searchsorted(sizes, abs(centre) + spacing)), _SIZES - 1)
     most = max(float(above[one]), float(below[one])) + np.log(_WIDER)
     up = _places(sizes, above, spacing, tail, most)
     down = _places(sizes, below, spacing, tail, most)
