@@ -66,6 +66,7 @@ VOUCHED = "tests/records/test_vouched.py"
 WATCH_FORM = "tests/watching/test_model_form.py"
 CLOSED = "tests/certificates/test_policy_closed.py"
 PLANTED = "tests/certificates/test_planted.py"
+AGAIN = "tests/certificates/test_planted_again.py"
 HOSTILE = "tests/certificates/test_hostile_work.py"
 YAML = "tests/io/test_yaml.py"
 SERVER = "tests/dashboard/test_server.py"
@@ -746,4 +747,32 @@ MUTANTS = (
     Mutant("conditions: a filter without noise", "reticent/mechanisms/filtered.py", "return OF_NOISE", "return ()", "tests/docs/test_conditions_page.py::test_what_the_theorems_of_a_release_need_is_beside_its_numbers"),
     Mutant("conditions: nobody drew the setting", "reticent/mechanisms/one_of.py", '(*each, condition("drawn-setting", Status.DECLARED))', "tuple(each)", "tests/docs/test_conditions_page.py::test_what_the_theorems_of_a_release_need_is_beside_its_numbers"),
     Mutant("labels: bounds to the nearest", "reticent/dashboard/figures.py", "np.minimum(_to_digits(number, np.ceil), 1.0)", "_to_digits(number, np.floor)", "tests/dashboard/test_pictures.py::test_the_label_of_a_bound_is_one"),
+    Mutant("numbers: a float32 is computed with as it is", "reticent/keywords.py", "    return int(value) if isinstance(value, Integral) else float(value)", "    return value", "tests/api/test_numbers_of_anything.py::test_seven_digits_do_not_make_a_bound_too_small"),
+    Mutant("verify: a certificate that names no model", "reticent/certificates/check.py", 'return ["the certificate names no model"]', "return []", AGAIN + "::test_a_model_is_not_the_one_of_a_certificate_that_names_none"),
+    Mutant("verify: measurements that nobody derived", "reticent/certificates/check.py", "if outcome.measured:", "if False:", AGAIN + "::test_measurements_that_nobody_derived_are_named"),
+    Mutant("verify: a date in the future", "reticent/certificates/check.py", "if moment(created) > datetime.now(UTC) + timedelta(days=1):", "if False:", "tests/cli/test_verify.py::test_a_date_in_the_future_is_said"),
+    Mutant("verify: one for yes", "reticent/certificates/verify.py", "if isinstance(stated, bool) or isinstance(found, bool):", "if False:", AGAIN + "::test_yes_and_one_are_two_values"),
+    Mutant("verify: private numbers in a public document", "reticent/certificates/derive.py", "return [r for r in ordered if inputs.edition is Edition.COMPLETE or not r.data_dependent]", "return ordered", AGAIN + "::test_no_public_document_holds_what_rests_on_private_data"),
+    Mutant("certificates: a public document keeps its signatures", "reticent/certificates/build.py", 'return certificate.model_copy(update={"signatures": ()})', "return certificate", AGAIN + "::test_a_public_document_that_is_made_public_again_is_not_signed"),
+    Mutant("certificates: the declared contraction before the established one", "reticent/certificates/build.py", "_last_weights(ledger.contraction or contraction)", "_last_weights(contraction or ledger.contraction)", AGAIN + "::test_what_a_ledger_establishes_of_its_updates_comes_before_what_is_declared"),
+    Mutant("certificates: runs that a plan cannot have", "reticent/certificates/inputs.py", "if not 2 <= len(cited) <= parts:", "if not 1 <= len(cited):", "tests/certificates/test_verify_hostile.py::test_a_plan_does_not_name_recorded_runs_that_it_cannot_have"),
+    Mutant("ledger: days in two time zones", "reticent/certificates/ledger_rules.py", "if written.astimezone(UTC).date() < ran.astimezone(UTC).date():", "if written.date() < ran.date():", AGAIN + "::test_days_are_compared_where_it_is_the_same_time"),
+    Mutant("ledger: the slack of a security", "reticent/certificates/targets.py", "risk * (1.0 - _SLACK if target.grows_with_risk else 1.0 + _SLACK)", "risk * (1.0 - _SLACK)", AGAIN + "::test_a_loop_that_stopped_just_at_its_risk_is_believed"),
+    Mutant("headline: the lower end", "reticent/certificates/sentences.py", "return 0.5 + 0.5 * _finite(record.advantage)", "return 0.5 + 0.5 * (record.advantage.lower or 0.0)", AGAIN + "::test_a_guess_is_that_of_the_claim_and_not_of_what_is_reached"),
+    Mutant("headline: to the nearest", "reticent/certificates/sentences.py", "return percent(even_guess(worst), up=True)", "return percent(even_guess(worst))", AGAIN + "::test_a_headline_claims_no_more_than_is_proven"),
+    Mutant("headline: what is not finite is nothing", "reticent/certificates/sentences.py", "return 1.0 if number.value is None else number.value", "return 0.0 if number.value is None else number.value", AGAIN + "::test_a_headline_claims_no_more_than_is_proven"),
+    Mutant("headline: certainty that nobody proved", "reticent/certificates/sentences.py", "worst.advantage.lower is not None and worst.advantage.lower > 0.98", "worst.advantage.upper is not None and worst.advantage.upper > 0.98", AGAIN + "::test_a_headline_claims_no_more_than_is_proven"),
+    Mutant("headline: all answers need a limit", "reticent/certificates/sentences.py", 'return any(_right(record) != "100%" for record in worst)', 'return all(_right(record) != "100%" for record in worst)', AGAIN + "::test_one_answer_with_a_limit_is_enough_to_say_what_it_rests_on"),
+    Mutant("page: two claims in one row", "reticent/certificates/numbers.py", "(one.neighbouring, one.curve, one.claim) == (other.neighbouring, other.curve, other.claim)", "(one.neighbouring, one.curve) == (other.neighbouring, other.curve)", AGAIN + "::test_attackers_with_one_curve_and_two_claims_have_two_rows"),
+    Mutant("page: a security is rounded up", "reticent/certificates/numbers.py", "return number is not record.bayes_security if Claim(record.claim).proven else None", "return True", AGAIN + "::test_tables_round_a_security_down_and_show_a_wide_enclosure"),
+    Mutant("page: a wide enclosure is not shown", "reticent/certificates/numbers.py", "number.upper - number.lower <= 1e-3 * number.upper", "number.upper - number.lower <= 1e3 * number.upper", AGAIN + "::test_tables_round_a_security_down_and_show_a_wide_enclosure"),
+    Mutant("page: a secret of which nothing is proven", "reticent/certificates/numbers.py", "share(1.0 if known is None else known, up=True)", "share(0.0 if known is None else known, up=True)", AGAIN + "::test_a_secret_of_which_nothing_is_proven_may_be_known"),
+    Mutant("page: who needs a point", "reticent/certificates/words.py", "if len(needed[known]) == len(everybody) else", "if len(needed[known]) <= len(everybody) else", AGAIN + "::test_a_point_names_who_needs_it_and_all_points_are_counted"),
+    Mutant("page: points of secrets are not counted", "reticent/certificates/words.py", "listed = [*conditions(certificate), *of_secrets(certificate)]", "listed = conditions(certificate)", AGAIN + "::test_a_point_names_who_needs_it_and_all_points_are_counted"),
+    Mutant("page: warnings of a release that is named", "reticent/certificates/facts.py", "if cited.warnings else", "if not cited.warnings else", AGAIN + "::test_a_release_that_is_named_has_its_warnings_beside_it"),
+    Mutant("page: the worst case beside a weaker attacker", "reticent/certificates/verdicts.py", "(WORST, one.neighbouring) not in judged_here", "one.neighbouring not in relations", "tests/certificates/test_verdicts.py::test_a_policy_that_judges_a_weaker_attacker_only_says_so"),
+    Mutant("gate: warnings that are forbidden", "reticent/certificates/requirements.py", 'Check(f"no warning {name}", name not in listed,', 'Check(f"no warning {name}", True,', AGAIN + "::test_a_warning_that_a_policy_forbids_is_a_breach"),
+    Mutant("gate: what is not finite is low enough", "reticent/certificates/requirements.py", 'return False, "there is no finite value"', 'return True, "there is no finite value"', AGAIN + "::test_a_number_that_is_not_finite_meets_no_limit"),
+    Mutant("gate: limits that every release keeps to", "reticent/certificates/policy.py", "if value == (kind.most if self.at_least is None else 0.0):", "if False:", CLOSED + "::test_a_mistake_in_a_policy_is_one_line_and_exit_code_2"),
+    Mutant("certify: the policy is dropped", "reticent/cli/certify.py", "policy=limits, progress", "policy=None, progress", AGAIN + "::test_the_policy_that_is_given_is_in_the_document"),
 )  # fmt: skip
