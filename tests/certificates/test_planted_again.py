@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ import pytest
 from reticent import risk
 from reticent.adversaries import FinalModel, Relaxed, WorstCase
 from reticent.adversaries.relaxed.dimension import DirectionLaw
+from reticent.auditing.verdict import Finding
 from reticent.certificates import words
+from reticent.certificates.audit_page import headline as audit_headline
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify, certify_run, certify_watched, public
 from reticent.certificates.check import check
 from reticent.certificates.derive import derive
@@ -218,3 +221,19 @@ def test_the_policy_that_is_given_is_in_the_document(tmp_path: Path, capsys: pyt
     document = json.loads(out)
     assert (code, document["policy"]["limits"][0]["at_most"]) == (0, 0.5)
     assert len(document["requirements"]) > 1
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ("r", "The claim is refuted: the attack does better than it would allow."),
+        ("rc", "1 of 2 claims is refuted: the attack does better than it would allow."),
+        ("crr", "2 of 3 claims are refuted: the attack does better than they would allow."),
+        ("cn", "The attack works, and no better than claimed."),
+        ("nn", "This audit does not test the claim."),
+    ],
+)
+def test_an_audit_says_first_that_one_of_its_claims_is_refuted(found: str, said: str) -> None:
+    meant = {"r": Finding.INCONSISTENT, "c": Finding.CONSISTENT, "n": Finding.NO_POWER}
+    verdicts = {str(place): SimpleNamespace(finding=meant[one]) for place, one in enumerate(found)}
+    assert audit_headline(SimpleNamespace(verdicts=verdicts)).startswith(said)
