@@ -6,16 +6,20 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import reticent as rt
 from reticent import risk
 from reticent.adversaries import FinalModel, Relaxed, WorstCase
 from reticent.adversaries.relaxed.dimension import DirectionLaw
+from reticent.auditing import Ranks, Scores
+from reticent.auditing.scores import Design
 from reticent.auditing.verdict import Finding
-from reticent.certificates import words
-from reticent.certificates.audit_page import headline as audit_headline
+from reticent.certificates import audit_page, words
+from reticent.certificates.audit_power import _detectable, detectable
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify, certify_run, certify_watched, public
 from reticent.certificates.check import check
 from reticent.certificates.derive import derive
@@ -236,4 +240,39 @@ def test_the_policy_that_is_given_is_in_the_document(tmp_path: Path, capsys: pyt
 def test_an_audit_says_first_that_one_of_its_claims_is_refuted(found: str, said: str) -> None:
     meant = {"r": Finding.INCONSISTENT, "c": Finding.CONSISTENT, "n": Finding.NO_POWER}
     verdicts = {str(place): SimpleNamespace(finding=meant[one]) for place, one in enumerate(found)}
-    assert audit_headline(SimpleNamespace(verdicts=verdicts)).startswith(said)
+    assert audit_page.headline(SimpleNamespace(verdicts=verdicts)).startswith(said)
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_the_page_of_an_audit_rounds_to_the_safe_side_and_shows_records_on_request(private: bool, monkeypatch) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(audit_page, "template", lambda _: SimpleNamespace(render=lambda **given: asked.update(given)))
+    monkeypatch.setattr(audit_page, "histogram_figure", lambda _: None)
+    monkeypatch.setattr(audit_page, "svg", lambda _: "")
+    interval = SimpleNamespace(value=0.2, lower=0.123456, upper=0.234561, method="exact")
+    bound = SimpleNamespace(title="mu", rule="ranks", value=0.123456, ceiling=0.234561, notes=["of a bound"])
+    verdict = SimpleNamespace(finding=Finding.CONSISTENT, notes=["of a verdict"])
+    scores = SimpleNamespace(meta={}, design=Design.INDEPENDENT)
+    report = SimpleNamespace(scores=scores, bounds=[bound], auc=interval, tpr={}, verdicts={"claim": verdict})
+    audit_page._render(report, "", None, private=private)
+    assert asked["bounds"] == [("mu", "0.1234", "0.2346", "ranks")]
+    assert asked["rates"] == [("AUC", "0.2", "0.1234 to 0.2346", "exact")]
+    assert asked["notes"] == ["of a bound", "of a verdict"]
+    assert (asked["histogram"] is None) != private
+
+
+def test_what_refuses_a_certificate_is_in_the_notes_of_its_table(tmp_path: Path) -> None:
+    (tmp_path / "weights").write_bytes(b"1")
+    found = rt.verify(small_certificate(), weights=tmp_path / "weights")
+    assert found.notes()[0] == "the certificate names no model"
+    assert found.title().startswith("REFUSED")
+
+
+@pytest.mark.parametrize("rule", [None, Ranks((0.01, 0.1))])
+def test_the_power_of_an_audit_is_that_of_its_own_sizes(rule: object) -> None:
+    """Few members among many others are another audit than many among few."""
+    few, many = np.linspace(0.0, 1.0, 60), np.linspace(0.0, 2.0, 600)
+    found = [detectable(Scores(*both), 0.95, rule) for both in ((few, many), (many, few))]
+    levels = (0.01, 0.1) if rule else Ranks().levels
+    assert found == [_detectable(*sizes, 0.95, levels, rule is None) for sizes in ((60, 600), (600, 60))]
+    assert found[0] != found[1]
