@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from reticent.adversaries import Relaxed, WorstCase
+import reticent as rt
+from reticent import risk
+from reticent.adversaries import FinalModel, Relaxed, WorstCase
 from reticent.adversaries.relaxed.dimension import DirectionLaw
-from reticent.certificates.build import certify, certify_watched, public
+from reticent.auditing import Ranks, Scores
+from reticent.auditing.scores import Design
+from reticent.auditing.verdict import Finding
+from reticent.certificates import audit_page, words
+from reticent.certificates.audit_power import _detectable, detectable
+from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify, certify_run, certify_watched, public
 from reticent.certificates.check import check
+from reticent.certificates.derive import derive
+from reticent.certificates.facts import facts, unsupported
+from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import contradictions
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.numbers import WHOLE, repeats, secrets, tables
+from reticent.certificates.policy import Policy
+from reticent.certificates.requirements import judged
+from reticent.certificates.schema import Certificate, CitedRelease, Declaration
 from reticent.certificates.sentences import even_guess, headline, limited
 from reticent.certificates.signature import signed, write_key_pair
-from reticent.mechanisms import DPSGD
+from reticent.certificates.verify import verify
+from reticent.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.proofs import CONDITIONS
+from reticent.records.run_ledger import RunLedger
 from reticent.risk.report import Number
 from reticent.signing.keys import load_private_key
 from tests.certificates.conftest import make_ledger
-from tests.certificates.forging import document_of, refused, set_at, small_certificate
+from tests.certificates.forging import document_of, refused, resealed, set_at, small_certificate
 from tests.certificates.ledgers import poisson, shuffled
+from tests.cli.calling import run
 
 
 def test_a_model_is_not_the_one_of_a_certificate_that_names_none(tmp_path: Path) -> None:
@@ -31,17 +52,14 @@ def test_a_model_is_not_the_one_of_a_certificate_that_names_none(tmp_path: Path)
 
 
 def test_no_public_document_holds_what_rests_on_private_data(certificate: Certificate) -> None:
-    """A forger moves the assessment of the complete document into the public one."""
-    shown = document_of(public(certificate))
-    assert not refused(shown)
+    """A forger puts the assessment of the complete document into the public one, and derives the rest."""
+    forged = document_of(public(certificate))
     (private,) = [one for one in document_of(certificate)["assessments"] if one["do_not_publish"]]
-    place = [one["neighbouring"] for one in shown["assessments"]].index(private["neighbouring"])
-    for at in range(place, len(shown["assessments"]) + 1):
-        for still in (True, False):
-            forged = document_of(public(certificate))
-            forged["assessments"].insert(at, {**private, "do_not_publish": still})
-            del forged["skipped"][private["adversary"]]
-            assert refused(forged)
+    forged["assessments"].append(private)
+    del forged["skipped"][private["adversary"]]
+    derived = derive(inputs_of(resealed(forged)))
+    assert private["adversary"] not in {one.adversary for one in derived.assessments}
+    assert not verify(resealed(forged)).accepted
 
 
 def test_a_public_document_that_is_made_public_again_is_not_signed(certificate: Certificate, tmp_path: Path) -> None:
@@ -105,3 +123,156 @@ def test_one_answer_with_a_limit_is_enough_to_say_what_it_rests_on() -> None:
     assert limited([record, none])
     assert limited([none, record])
     assert not limited([none])
+
+
+def with_first(certificate: Certificate, **changes: object) -> Certificate:
+    first, *others = certificate.assessments
+    return certificate.model_copy(update={"assessments": [first.model_copy(update=changes), *others]})
+
+
+def test_tables_round_a_security_down_and_show_a_wide_enclosure() -> None:
+    made = with_first(
+        small_certificate(),
+        advantage=Number(value=0.123456, lower=0.1, upper=0.123456),
+        bayes_security=Number(value=0.876549, lower=0.876549, upper=0.876549),
+    )
+    (whole,) = [one for one in tables(made) if one.title == WHOLE]
+    assert whole.rows[0][1][:2] == ("0.1235 [0.1, 0.1235]", "0.8765")
+
+
+def test_attackers_with_one_curve_and_two_claims_have_two_rows() -> None:
+    record = small_certificate().assessments[0]
+    assert repeats(record, record)
+    assert not repeats(record, record.model_copy(update={"claim": "conditional"}))
+
+
+@pytest.fixture(scope="module")
+def plan() -> Certificate:
+    asked = replace(CERTIFICATE_QUESTIONS, secret_bits=(13.29,), guesses=(10,))
+    declared = Declaration(subject="a plan", created="2026-11-22")
+    return certify(DPSGD(3.0, 1.0, 8), declared, adversaries=[Relaxed(8), WorstCase()], questions=asked)
+
+
+def test_a_secret_of_which_nothing_is_proven_may_be_known(plan: Certificate) -> None:
+    first = plan.assessments[0]
+    unknown = Number(value=None, lower=None, upper=None)
+    none = {bits: dict.fromkeys(at, unknown) for bits, at in first.secret_at_bits_and_guesses.items()}
+    found = secrets(with_first(plan, secret_at_bits_and_guesses=none))
+    assert found is not None
+    assert found.rows[0][1][-1] == "at most 100%"
+
+
+def test_a_point_names_who_needs_it_and_all_points_are_counted(plan: Certificate) -> None:
+    listed = dict(line for _, lines in words.conditions(plan) for line in lines)
+    assert listed[CONDITIONS["fixed-length"].says] == "relaxed d=8"
+    assert listed[CONDITIONS["clipped"].says] == ""
+    secret = sum(len(lines) for _, lines in words.of_secrets(plan))
+    assert secret > 0
+    assert sum(words.counts(plan).values()) == len(listed) + secret
+
+
+def test_a_release_that_is_named_has_its_warnings_beside_it() -> None:
+    cited = [CitedRelease(ledger="ab" * 32, warnings=("reproducible-noise",)), None]
+    declared = Declaration(subject="two", created="2026-11-22", releases=cited)
+    two = certify(Ledger((Gaussian(2.0), Gaussian(3.0))), declared, adversaries=[WorstCase()])
+    shown = dict(facts(two))
+    assert shown["release 1"].endswith(f"digest {'ab' * 32}; warnings: reproducible-noise")
+    assert unsupported(two).startswith("Several releases, and not all are of recorded runs")
+    runs = declared.model_copy(update={"releases": (cited[0], CitedRelease(ledger="cd" * 32))})
+    assert unsupported(two.model_copy(update={"declared": runs})).startswith("Several recorded runs")
+
+
+@pytest.mark.parametrize("name", ["advantage", "bayes_security"])
+def test_a_loop_that_stopped_just_at_its_risk_is_believed(name: str) -> None:
+    kept = poisson()
+    reached = WorstCase().assess(kept.mechanism()).measure(getattr(risk, name)).value
+    stopped = poisson(planned={"steps": 12, "stop_at": f"{name}={reached:.9g}"})
+    assert not list(contradictions(stopped, Declaration(subject="a loop", created="2026-11-22")))
+
+
+def test_what_a_ledger_establishes_of_its_updates_comes_before_what_is_declared(monkeypatch) -> None:
+    asked: dict[str, object] = {}
+    monkeypatch.setattr(RunLedger, "contraction", property(lambda ledger: 0.9))
+    monkeypatch.setattr("reticent.certificates.build.certify", lambda *_, **given: asked.update(given))
+    certify_run(make_ledger(), contraction=0.5)
+    assert [one.factor for one in asked["adversaries"] if isinstance(one, FinalModel)] == [0.9]
+
+
+def required(certificate: Certificate, **wanted: object) -> dict[str, bool]:
+    limit = {"measure": "advantage", "at_most": 0.999}
+    document = {"schema": "reticent.policy/1", "accept_conditions": list(CONDITIONS), "limits": [limit], **wanted}
+    policy = Policy.model_validate(document)
+    return {one.name: one.passed for one in judged(certificate, policy)}
+
+
+def test_a_warning_that_a_policy_forbids_is_a_breach() -> None:
+    names = ["size-treated-as-public", "reproducible-noise"]
+    found = required(small_certificate(), forbid_warnings=names)
+    assert [found[f"no warning {name}"] for name in names] == [False, True]
+
+
+def test_a_number_that_is_not_finite_meets_no_limit() -> None:
+    name = "worst-case: advantage at most 0.999 (add-remove)"
+    assert required(small_certificate())[name]
+    none = with_first(small_certificate(), advantage=Number(value=None, lower=0.5, upper=None))
+    assert not required(none)[name]
+
+
+def test_the_policy_that_is_given_is_in_the_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "policy.yaml").write_text("schema: reticent.policy/1\nlimits: [{measure: advantage, at_most: 0.5}]\n")
+    parameters = ("--noise-multiplier", 9, "--sample-rate", 1, "--steps", 1, "--out", tmp_path / "made")
+    code, out, _ = run(capsys, "certify", "dpsgd", *parameters, "--policy", tmp_path / "policy.yaml", "--json")
+    document = json.loads(out)
+    assert (code, document["policy"]["limits"][0]["at_most"]) == (0, 0.5)
+    assert len(document["requirements"]) > 1
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ("r", "The claim is refuted: the attack does better than it would allow."),
+        ("rc", "1 of 2 claims is refuted: the attack does better than it would allow."),
+        ("crr", "2 of 3 claims are refuted: the attack does better than they would allow."),
+        ("cn", "The attack works, and no better than claimed."),
+        ("nn", "This audit does not test the claim."),
+    ],
+)
+def test_an_audit_says_first_that_one_of_its_claims_is_refuted(found: str, said: str) -> None:
+    meant = {"r": Finding.INCONSISTENT, "c": Finding.CONSISTENT, "n": Finding.NO_POWER}
+    verdicts = {str(place): SimpleNamespace(finding=meant[one]) for place, one in enumerate(found)}
+    assert audit_page.headline(SimpleNamespace(verdicts=verdicts)).startswith(said)
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_the_page_of_an_audit_rounds_to_the_safe_side_and_shows_records_on_request(private: bool, monkeypatch) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(audit_page, "template", lambda _: SimpleNamespace(render=lambda **given: asked.update(given)))
+    monkeypatch.setattr(audit_page, "histogram_figure", lambda _: None)
+    monkeypatch.setattr(audit_page, "svg", lambda _: "")
+    interval = SimpleNamespace(value=0.2, lower=0.123456, upper=0.234561, method="exact")
+    bound = SimpleNamespace(title="mu", rule="ranks", value=0.123456, ceiling=0.234561, notes=["of a bound"])
+    verdict = SimpleNamespace(finding=Finding.CONSISTENT, notes=["of a verdict"])
+    scores = SimpleNamespace(meta={}, design=Design.INDEPENDENT)
+    report = SimpleNamespace(scores=scores, bounds=[bound], auc=interval, tpr={}, verdicts={"claim": verdict})
+    audit_page._render(report, "", None, private=private)
+    assert asked["bounds"] == [("mu", "0.1234", "0.2346", "ranks")]
+    assert asked["rates"] == [("AUC", "0.2", "0.1234 to 0.2346", "exact")]
+    assert asked["notes"] == ["of a bound", "of a verdict"]
+    assert (asked["histogram"] is None) != private
+
+
+def test_what_refuses_a_certificate_is_in_the_notes_of_its_table(tmp_path: Path) -> None:
+    (tmp_path / "weights").write_bytes(b"1")
+    found = rt.verify(small_certificate(), weights=tmp_path / "weights")
+    assert found.notes()[0] == "the certificate names no model"
+    assert found.title().startswith("REFUSED")
+
+
+@pytest.mark.parametrize("rule", [None, Ranks((0.01, 0.1))])
+def test_the_power_of_an_audit_is_that_of_its_own_sizes(rule: object) -> None:
+    """Few members among many others are another audit than many among few."""
+    few, many = np.linspace(0.0, 1.0, 60), np.linspace(0.0, 2.0, 600)
+    found = [detectable(Scores(*both), 0.95, rule) for both in ((few, many), (many, few))]
+    levels = (0.01, 0.1) if rule else Ranks().levels
+    assert found == [_detectable(*sizes, 0.95, levels, rule is None) for sizes in ((60, 600), (600, 60))]
+    assert found[0] != found[1]

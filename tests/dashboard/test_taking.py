@@ -15,9 +15,11 @@ import pytest
 from reticent.adversaries import Relaxed, WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
+from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Declaration
 from reticent.dashboard.explaining import explanation, place_of_name
 from reticent.dashboard.exploring import explore
+from reticent.dashboard.judging import _look
 from reticent.dashboard.planning import budget_figure, budget_of
 from reticent.dashboard.readings import assessed
 from reticent.dashboard.sheet import as_html
@@ -254,3 +256,7 @@ def test_the_matrix_mechanism_is_set_as_any_other() -> None:
     assert made == MatrixMechanism(1.1, 64, strategy="square-root", bands=4)
     with pytest.raises(ArtifactError, match="more than"):
         mechanism_of(State.of({"mechanism": "matrix", "strategy": "tree", "steps": "10000000"}))
+
+
+def test_what_is_not_met_does_not_look_good() -> None:
+    assert [_look(Check("a requirement", passed, "")) for passed in (True, False)] == ["good", "bad"]
