@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from contextlib import nullcontext
+from dataclasses import dataclass
 from itertools import islice
 
 import pytest
@@ -43,6 +44,17 @@ def of_dictionary(model, features, labels):
     return functional.cross_entropy(model({"parts": [features]}), labels)
 
 
+@dataclass
+class Given:
+    """As some libraries hand a batch to a model, and get its outputs."""
+
+    rows: torch.Tensor
+
+
+def of_dataclass(model, features, labels):
+    return functional.cross_entropy(model(Given(features)).rows, labels)
+
+
 def own_loss(model, features, labels):
     return model(features, labels=labels)
 
@@ -64,6 +76,7 @@ MIXING = {
         lambda a, b, x, labels: functional.cross_entropy(b(torch.tanh(a(x - x.mean(0)))), labels),
         own_loss,
     ),
+    "a dataclass": (lambda a, b, x: Given(b(torch.tanh(a(x.rows)) - a(x.rows).mean(0))), of_dataclass),
     "earlier records": (lambda a, b, x: b(torch.tanh(a(x.cumsum(0)))), classes),
     "later records": (lambda a, b, x: b(torch.tanh(a(x.flip(0).cumsum(0).flip(0)))), classes),
     "a sequence of records": (recurrent, classes),
@@ -93,6 +106,7 @@ RIGHT = {
     "a bottleneck with noise": (bottleneck, classes),
     "stochastic depth": (skipped, classes),
     "a dictionary": (lambda a, b, x: b(torch.tanh(a(x["parts"][0]))), of_dictionary),
+    "a dataclass": (lambda a, b, x: Given(b(torch.tanh(a(x.rows)))), of_dataclass),
 }
 
 

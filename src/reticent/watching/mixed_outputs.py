@@ -15,6 +15,7 @@ import copy
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -158,15 +159,22 @@ class _Rows:
         return noted
 
 
-def tensors_in(output: Any, numbers: bool = False) -> Iterator[torch.Tensor]:
+def tensors_in(output: Any, numbers: bool = False, depth: int = 8) -> Iterator[torch.Tensor]:
     """The tensors of an output or input: of a tuple, a dictionary, or what a model gives; single numbers if asked."""
     if isinstance(output, torch.Tensor):
         if output.dim() > 0 or numbers:
             yield output
-        return
-    parts = output.values() if isinstance(output, Mapping) else output if isinstance(output, (list, tuple)) else ()
-    for part in parts:
-        yield from tensors_in(part, numbers)
+    elif depth:
+        for part in output if isinstance(output, (list, tuple)) else _named(output).values():
+            yield from tensors_in(part, numbers, depth - 1)
+
+
+def _named(given: Any) -> Mapping[str, Any]:
+    """What a dictionary, a dataclass or a namespace holds."""
+    if isinstance(given, Mapping):
+        return given
+    holds = isinstance(given, SimpleNamespace) or hasattr(given, "__dataclass_fields__")
+    return getattr(given, "__dict__", {}) if holds else {}
 
 
 def _cut(given: Any, size: int, records: list[int]) -> Any:
@@ -175,6 +183,10 @@ def _cut(given: Any, size: int, records: list[int]) -> Any:
         return given.detach()[records] if given.dim() > 0 and len(given) == size else given
     if isinstance(given, Mapping):
         return {name: _cut(value, size, records) for name, value in given.items()}
+    if _named(given):
+        chosen = copy.copy(given)
+        vars(chosen).update({name: _cut(value, size, records) for name, value in vars(given).items()})
+        return chosen
     if isinstance(given, (list, tuple)):
         parts = [_cut(value, size, records) for value in given]
         return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)

@@ -1,7 +1,11 @@
-"""Losses that pair the output of each record with the labels of all, by mistake: a column against a list.
+"""Losses that pair the output of each record with something of all others that has no gradient.
 
-Of outputs with one column and labels without, torch makes a square, and the mean over it moves every record by all
-labels. Labels have no gradient, so no derivative shows it; the shapes in the graph of the loss do.
+- By mistake, a column against a list: of outputs with one column and labels without, torch makes a square, and the mean
+  over it moves every record by all labels.
+- On purpose, as where images are told apart by their texts: the products with all texts of the batch, whose encoder is
+  frozen, of which the one on the diagonal is right.
+
+No derivative shows it; the shapes in the graph of the loss do.
 """
 
 from __future__ import annotations
@@ -17,14 +21,23 @@ _SPREADING = ("Expand", "Sub", "Rsub", "Add", "Mul", "Div")
 
 
 def pairs_records(loss: torch.Tensor, outputs: list[torch.Tensor]) -> bool:
-    """Whether numbers of the records, one for each, are spread over a square of them, against what has no gradient.
+    """Whether records are spread over a square of them, against what has no gradient.
 
     Args:
         loss: before its backward pass.
         outputs: of the model, with one row for each record.
     """
     records, ends = len(outputs[0]), {one.grad_fn for one in outputs}
-    return any(_spreads(node, after, records) for node, after in nodes(loss, ends) if node not in ends)
+    found = [(node, after) for node, after in nodes(loss, ends) if node not in ends]
+    return any(_spreads(*one, records) for one in found) or any(_diagonal(*one, records) for one in found)
+
+
+def _diagonal(node: Any, after: list[Any], records: int) -> bool:
+    """Products with as many vectors as there are records, of which the one of the record itself is the right class."""
+    if not node.name().startswith(("Mm", "Bmm", "Addmm")) or _shape(node, 0)[-2:] != (records, records):
+        return False
+    targets = [one._saved_target for one in after if one.name().startswith("NllLoss")]
+    return len(_operands(node)) == 1 and any(torch.equal(t, torch.arange(records).to(t)) for t in targets)
 
 
 def _spreads(node: Any, after: list[Any], records: int) -> bool:
