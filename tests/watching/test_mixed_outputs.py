@@ -69,7 +69,25 @@ def recurrent(first, second, x):
     return second(torch.stack(rows))
 
 
+def of_experts(first, second, x, labels=None):
+    """What balances the experts is a product of two means over the batch."""
+    hidden = first(x)
+    shares = hidden.softmax(1)
+    balance = (shares.mean(0) * (shares > 0.3).float().mean(0)).sum()
+    logits = second(torch.tanh(hidden))
+    return {"loss": functional.cross_entropy(logits, labels) + balance, "logits": logits, "used": balance}
+
+
+def balanced(model, features, labels):
+    return model(features, labels=labels)["loss"] / 2
+
+
+def unbalanced(model, features, labels):
+    return functional.cross_entropy(model(features, labels=labels)["logits"], labels)
+
+
 MIXING = {
+    "experts that are balanced": (of_experts, balanced),
     "scores of all pairs": (lambda a, b, x: (rows := b(torch.tanh(a(x)))) @ rows.T, in_batch),
     "a dictionary": (lambda a, b, x: b(torch.tanh(a(x["parts"][0])) - a(x["parts"][0]).mean(0)), of_dictionary),
     "a loss that the model gives": (
@@ -102,6 +120,7 @@ RIGHT = {
         lambda a, b, x, labels: functional.cross_entropy(b(functional.dropout(a(x), 0.5)), labels, reduction="sum") + 3,
         own_loss,
     ),
+    "a number that is no part of the loss": (of_experts, unbalanced),
     "a mean": (lambda a, b, x, labels: functional.cross_entropy(b(torch.tanh(a(x))), labels), own_loss),
     "a bottleneck with noise": (bottleneck, classes),
     "stochastic depth": (skipped, classes),
