@@ -380,6 +380,7 @@ MUTANTS = (
     Mutant("watch: any divisor follows the batch", "reticent/watching/steps.py", "return len(self._shares) == 1 and len(self.divisors) > 1", "return len(self.divisors) > 1", ONE_WATCH + "::TestDivisors"),
     Mutant("watch: batches whose size is public", "reticent/watching/recorder.py", "(self.sampler.drawn in hidden or self._said is Drawn.POISSON)", "True", ONE_WATCH + "::TestDivisors"),
     Mutant("watch: gradients divided by frequencies", "reticent/watching/ghost.py", "if any(getattr(layer, _BY_FREQUENCY, False) for", "if any(False for", FALSE_GHOST + "::TestFrequencies"),
+    Mutant("watch: a sum that waits", "reticent/watching/private_loop.py", "p.summed_grad is not found or found._version != version for", "False for", FALSE_CLIPPING + "::test_a_sum_that_waits_for_other_parts_of_its_batch"),
     Mutant("watch: an old batch taken for views", "reticent/watching/draws.py", "if size in (self._passed if drawn else self._sizes):", "if False:", ONE_WATCH + "::TestReadInAnotherWay"),
     Mutant("watch: views of batches that are kept", "reticent/watching/draws.py", "most = size if batches is None else", "most = size if True else", ONE_WATCH + "::TestReadInAnotherWay"),
     Mutant("watch: batches that are read ahead", "reticent/watching/draws.py", "self._exact = self._exact and not self._waiting", "self._exact = self._exact", ONE_WATCH + "::TestReadInAnotherWay"),

@@ -46,8 +46,8 @@ def _spreads(node: Any, after: list[Any], records: int) -> bool:
         return False
     if node.name().startswith("Expand") and after and len(_operands(after[-1])) > 1:
         return False  # against outputs: with their own length, as where they are normalised
-    (before, at), after = operands[0], _shape(node, 0)
-    return after[:2] == (records, records) and _shape(before, at) in ((records,), (records, 1))
+    (before, at), gave = operands[0], _shape(node, 0)
+    return gave[:2] == (records, records) and _shape(before, at) in ((records,), (records, 1))
 
 
 def _operands(node: Any) -> list[Any]:
