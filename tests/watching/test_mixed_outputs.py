@@ -120,6 +120,10 @@ RIGHT = {
         lambda a, b, x, labels: functional.cross_entropy(b(functional.dropout(a(x), 0.5)), labels, reduction="sum") + 3,
         own_loss,
     ),
+    "a loss in half precision": (
+        lambda a, b, x, labels: 5 + functional.cross_entropy(b(torch.tanh(a(x))), labels).bfloat16(),
+        own_loss,
+    ),
     "a number that is no part of the loss": (of_experts, unbalanced),
     "a mean": (lambda a, b, x, labels: functional.cross_entropy(b(torch.tanh(a(x))), labels), own_loss),
     "a bottleneck with noise": (bottleneck, classes),

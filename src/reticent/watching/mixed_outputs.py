@@ -96,7 +96,9 @@ def _mixed_numbers(together: list[torch.Tensor], given: _Given, size: int) -> se
         return numbers(batch) - numbers([*batch[:at], other, *batch[at + 1 :]])
 
     whole, mixed = list(range(size)), torch.zeros(len(places), dtype=torch.bool)
-    least = _ABSOLUTE * numbers(whole).abs()
+    least = numbers(whole).abs() * torch.tensor(
+        [max(_ABSOLUTE, 8 * torch.finfo(together[k].dtype).eps) for k in places]
+    )
     for at, other in ((0, size - 1), (size - 1, 0)):
         among_all, among_copies = added(whole, at, other), added([at] * size, at, other)
         most = torch.maximum(among_all.abs(), among_copies.abs())
