@@ -240,3 +240,21 @@ def test_records_that_are_taken_for_steps_of_a_sequence():
     assert Fault.MIXES_RECORDS in faults(trained(made))
     made = private(DataLoader(data, batch_size=BATCH), model=Pointwise(), poisson_sampling=False)
     assert not void(trained(made))
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+@pytest.mark.parametrize("factor", [None, 10.0])
+def test_a_sum_that_waits_for_other_parts_of_its_batch(mode, factor):
+    """What was clipped before lies open until the last part comes, and was enlarged."""
+    model, optimizer, loader, criterion = private(mode=mode)
+    with (
+        rt.watch(model, optimizer, loader) as seen,
+        BatchMemoryManager(data_loader=loader, max_physical_batch_size=4, optimizer=optimizer) as small,
+    ):
+        for features, labels in small:
+            optimizer.zero_grad()
+            criterion(model(features), labels).backward()
+            optimizer.step()
+            for p in optimizer.params if factor and optimizer._is_last_step_skipped else ():
+                p.summed_grad.mul_(factor)
+    assert faults(seen) == ({Fault.CHANGED_GRADIENTS} if factor else set())

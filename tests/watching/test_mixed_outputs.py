@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from contextlib import nullcontext
+from dataclasses import dataclass
 from itertools import islice
 
 import pytest
@@ -43,6 +44,17 @@ def of_dictionary(model, features, labels):
     return functional.cross_entropy(model({"parts": [features]}), labels)
 
 
+@dataclass
+class Given:
+    """As some libraries hand a batch to a model, and get its outputs."""
+
+    rows: torch.Tensor
+
+
+def of_dataclass(model, features, labels):
+    return functional.cross_entropy(model(Given(features)).rows, labels)
+
+
 def own_loss(model, features, labels):
     return model(features, labels=labels)
 
@@ -57,13 +69,32 @@ def recurrent(first, second, x):
     return second(torch.stack(rows))
 
 
+def of_experts(first, second, x, labels=None):
+    """What balances the experts is a product of two means over the batch."""
+    hidden = first(x)
+    shares = hidden.softmax(1)
+    balance = (shares.mean(0) * (shares > 0.3).float().mean(0)).sum()
+    logits = second(torch.tanh(hidden))
+    return {"loss": functional.cross_entropy(logits, labels) + balance, "logits": logits, "used": balance}
+
+
+def balanced(model, features, labels):
+    return model(features, labels=labels)["loss"] / 2
+
+
+def unbalanced(model, features, labels):
+    return functional.cross_entropy(model(features, labels=labels)["logits"], labels)
+
+
 MIXING = {
+    "experts that are balanced": (of_experts, balanced),
     "scores of all pairs": (lambda a, b, x: (rows := b(torch.tanh(a(x)))) @ rows.T, in_batch),
     "a dictionary": (lambda a, b, x: b(torch.tanh(a(x["parts"][0])) - a(x["parts"][0]).mean(0)), of_dictionary),
     "a loss that the model gives": (
         lambda a, b, x, labels: functional.cross_entropy(b(torch.tanh(a(x - x.mean(0)))), labels),
         own_loss,
     ),
+    "a dataclass": (lambda a, b, x: Given(b(torch.tanh(a(x.rows)) - a(x.rows).mean(0))), of_dataclass),
     "earlier records": (lambda a, b, x: b(torch.tanh(a(x.cumsum(0)))), classes),
     "later records": (lambda a, b, x: b(torch.tanh(a(x.flip(0).cumsum(0).flip(0)))), classes),
     "a sequence of records": (recurrent, classes),
@@ -89,10 +120,16 @@ RIGHT = {
         lambda a, b, x, labels: functional.cross_entropy(b(functional.dropout(a(x), 0.5)), labels, reduction="sum") + 3,
         own_loss,
     ),
+    "a loss in half precision": (
+        lambda a, b, x, labels: 5 + functional.cross_entropy(b(torch.tanh(a(x))), labels).bfloat16(),
+        own_loss,
+    ),
+    "a number that is no part of the loss": (of_experts, unbalanced),
     "a mean": (lambda a, b, x, labels: functional.cross_entropy(b(torch.tanh(a(x))), labels), own_loss),
     "a bottleneck with noise": (bottleneck, classes),
     "stochastic depth": (skipped, classes),
     "a dictionary": (lambda a, b, x: b(torch.tanh(a(x["parts"][0]))), of_dictionary),
+    "a dataclass": (lambda a, b, x: Given(b(torch.tanh(a(x.rows)))), of_dataclass),
 }
 
 

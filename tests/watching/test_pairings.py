@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
+import reticent as rt
 from reticent.records.watch_faults import Fault
 from tests.watching.loops import BATCH, RECORDS, faults, private, trained
 
@@ -82,3 +83,54 @@ def test_outputs_that_are_normalised_and_as_long_as_the_batch():
         return (functional.normalize(outputs, dim=1).sum(1) - labels).square().mean()
 
     assert not faults(trained((model, optimizer, loader, loss)))
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("product", [torch.matmul, lambda a, b: torch.einsum("ik,kj->ij", a, b)])
+def test_texts_of_the_batch_whose_encoder_is_frozen(product, own):
+    """Each image against the texts of all; against as many classes that are the same for every batch, none is mixed."""
+    data = TensorDataset(torch.randn(RECORDS, 4), torch.randn(RECORDS))
+    model, optimizer, loader, _ = private(
+        DataLoader(data, batch_size=BATCH, shuffle=True), model=nn.Linear(4, 3), poisson_sampling=False
+    )
+    texts, classes = nn.Linear(4, 3).requires_grad_(False), torch.randn(3, BATCH)
+
+    def step(features, labels):
+        rows = texts(features.flip(1)).T if own else classes
+        right = torch.arange(len(features)) if own else (labels > 0).long()
+        return functional.cross_entropy(product(model(features), rows), right)
+
+    with rt.watch(model, optimizer, loader) as seen:
+        for features, labels in loader:
+            optimizer.zero_grad()
+            step(features, labels).backward()
+            optimizer.step()
+    assert faults(seen) == ({Fault.MIXES_RECORDS} if own else set())
+
+
+HARDEST = {
+    "topk": lambda each: each.topk(3).values.mean(),
+    "max": lambda each: each.max(),
+    "max of a column": lambda each: each[:, None].max(0).values.sum(),
+    "sort": lambda each: each.sort().values[3:].sum(),
+    "median": lambda each: each.median(),
+}
+
+
+@pytest.mark.parametrize("name", HARDEST)
+def test_the_hardest_records_of_a_batch(name):
+    """Whoever is left out moves nothing, and whoever comes puts another one out."""
+    assert faults(trained(one_each(HARDEST[name]))) == {Fault.MIXES_RECORDS}
+
+
+@pytest.mark.parametrize(
+    "right", [lambda each: each.clamp(max=1.0).mean(), lambda each: torch.maximum(each, each / 2).sum()]
+)
+def test_each_record_against_a_number(right):
+    assert not faults(trained(one_each(right)))
+
+
+def one_each(whole):
+    data = TensorDataset(torch.randn(RECORDS, 4), torch.randint(0, 2, (RECORDS,)))
+    made = private(DataLoader(data, batch_size=BATCH, shuffle=True), model=nn.Linear(4, 2), poisson_sampling=False)
+    return *made[:3], lambda outputs, labels: whole(functional.cross_entropy(outputs, labels, reduction="none"))

@@ -23,7 +23,7 @@ from torch import nn
 from reticent.errors import UnsupportedError
 from reticent.records.watch_faults import Fault
 from reticent.watching.closer_looks import some_of
-from reticent.watching.divisors import divides_by_others
+from reticent.watching.divisors import divides_by_others, nodes
 from reticent.watching.hooks import Hook, owner_of
 from reticent.watching.mixed_outputs import mixes_in_forward, tensors_in
 from reticent.watching.models import bare, entrance, trains
@@ -48,6 +48,8 @@ class AloneInFirstStep:
         self._before = False
         """Whether another part of the model was called for this backward pass, as an encoder before its head."""
         self._outputs: list[torch.Tensor] = []
+        self._places, self._losses = set[int](), list[torch.Tensor]()
+        """Single numbers among the outputs that mix records: their places, and these numbers."""
         self._tries = _MOST_LOSSES
         self._handles: list[Any] = []
 
@@ -71,12 +73,12 @@ class AloneInFirstStep:
             _LOOKING.remove(self)
             if not _LOOKING:
                 torch.autograd.backward = _OWN.pop()
-        self._outputs = []
+        self._outputs, self._losses = [], []
 
     def before_backward(self, loss: torch.Tensor) -> bool:
         """A backward pass begins from here: whether it was looked at."""
         self._before = False
-        if not self._outputs or not loss.requires_grad:
+        if not (self._outputs or self._losses) or not loss.requires_grad:
             return False
         self._tries -= 1
         looked = self._try(lambda: self._mixes_in_loss(loss)) is not None
@@ -100,7 +102,7 @@ class AloneInFirstStep:
         size = next(map(len, tensors), 0)
         if size > 1:
             self._target = module
-            self._try(lambda: mixes_in_forward(module, args, kwargs, size))
+            self._try(lambda: self._mixes_in_forward(module, args, kwargs, size))
 
     def gave(self, module: nn.Module, output: Any) -> None:
         """A module gave this."""
@@ -110,6 +112,8 @@ class AloneInFirstStep:
         if module is self._target and torch.is_grad_enabled():
             trained = [t for t in tensors_in(output) if t.requires_grad and len(t) > 1]
             self._outputs = [t for t in trained if len(t) == len(trained[0])]
+            all_ = tensors_in(output, numbers=True)
+            self._losses = [t for place, t in enumerate(all_) if place in self._places and t.requires_grad]
 
     def _try(self, mixes: Callable[[], bool | None]) -> bool | None:
         devices = sorted({p.device.index or 0 for p in self._model.parameters() if p.is_cuda})
@@ -123,8 +127,16 @@ class AloneInFirstStep:
             self._found(Fault.MIXES_RECORDS)
         return mixed
 
+    def _mixes_in_forward(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool:
+        found, self._places = mixes_in_forward(module, args, kwargs, size)
+        return found
+
     def _mixes_in_loss(self, loss: torch.Tensor) -> bool | None:
         """Whether the loss mixes records; None where it is not one of these outputs."""
+        if self._losses and {t.grad_fn for t in self._losses} & {node for node, _ in nodes(loss)}:
+            return True
+        if not self._outputs:
+            return None
         if divides_by_others(loss, len(self._outputs[0])) or pairs_records(loss, self._outputs):
             return True
         with _silent(self._model):

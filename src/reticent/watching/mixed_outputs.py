@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from reticent.watching.models import bare
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
 
 
-def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool:
+def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> tuple[bool, set[int]]:
     """Whether what a model gives for a record depends on other records of its batch.
 
     Args:
@@ -36,6 +37,10 @@ def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: 
         args: with one row for each record, or anything else.
         kwargs: the same by name.
         size: records.
+
+    Returns:
+        Whether that is so; and the places, among all outputs, of single numbers that are no sum or mean over records.
+        A loss must not be one of these.
     """
     model = bare(model)
     known: dict[int, Any] = {id(p): nn.Parameter(p.orig_weight.detach().clone()) for p in _expanded(model)}
@@ -48,8 +53,6 @@ def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: 
     rows, given = _Rows(model, twin), _Given(twin, args, kwargs, size)
     with torch.no_grad():
         together, of_all = given.of(range(size)), rows.taken()
-        if together and not any(t.dim() for t in together):
-            return _mixes_in_number(lambda records: float(given.of(records)[0]), size)
         for at in (0, size - 1):
             rows.taken()
             try:
@@ -58,10 +61,10 @@ def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: 
                 alone = None
             of_one = rows.taken() if alone is not None else []
             if any(all_ == one and one[1] == size for all_, one in zip(of_all, of_one, strict=False)):
-                return True
+                return True, set()
             if _differs(together, alone, given, at, size):
-                return True
-    return False
+                return True, set()
+        return False, _mixed_numbers(together, given, size)
 
 
 def _differs(together: list[torch.Tensor], alone: list[torch.Tensor] | None, given: _Given, at: int, size: int) -> bool:
@@ -73,39 +76,49 @@ def _differs(together: list[torch.Tensor], alone: list[torch.Tensor] | None, giv
     }
     if alone is not None:
         rows = {k: row for k, row in rows.items() if k < len(alone) and alone[k].dim() and len(alone[k]) == 1}
-        if not given.drew and all(row.shape == alone[k][0].shape for k, row in rows.items()):
+        if given.alike and all(row.shape == alone[k][0].shape for k, row in rows.items()):
             return any(_differ(row, alone[k][0]) for k, row in rows.items())
     copies = given.of([at] * size) if rows else []
     return any(_differ(row, copies[k][at]) for k, row in rows.items())
 
 
-def _mixes_in_number(value: Callable[[Sequence[int]], float], size: int) -> bool:
-    """Whether the loss of a record is another one among other records: what an exchange of one record adds."""
-    whole = list(range(size))
+def _mixed_numbers(together: list[torch.Tensor], given: _Given, size: int) -> set[int]:
+    """Single numbers to which an exchange of one record adds something else among other records."""
+    places = [k for k, t in enumerate(together) if not t.dim() and t.is_floating_point()]
+    if not places:
+        return set()
 
-    def added(batch: list[int], at: int, other: int) -> float:
-        return value([*batch[:at], at, *batch[at + 1 :]]) - value([*batch[:at], other, *batch[at + 1 :]])
+    def numbers(batch: Sequence[int]) -> torch.Tensor:
+        found = given.of(batch)
+        return torch.stack([found[k].double().cpu() for k in places])
 
-    least = _ABSOLUTE * abs(value(whole))
+    def added(batch: list[int], at: int, other: int) -> torch.Tensor:
+        return numbers(batch) - numbers([*batch[:at], other, *batch[at + 1 :]])
+
+    whole, mixed = list(range(size)), torch.zeros(len(places), dtype=torch.bool)
+    least = numbers(whole).abs() * torch.tensor(
+        [max(_ABSOLUTE, 8 * torch.finfo(together[k].dtype).eps) for k in places]
+    )
     for at, other in ((0, size - 1), (size - 1, 0)):
         among_all, among_copies = added(whole, at, other), added([at] * size, at, other)
-        if abs(among_all - among_copies) > _RELATIVE * max(abs(among_all), abs(among_copies)) + least:
-            return True
-    return False
+        most = torch.maximum(among_all.abs(), among_copies.abs())
+        mixed |= (among_all - among_copies).abs() > _RELATIVE * most + least
+    return {place for place, found in zip(places, mixed, strict=True) if found}
 
 
 class _Given:
     """What a model is about to read, of which parts can be read again; each time it draws the same random numbers.
 
     Attributes:
-        drew: whether it drew any.
+        alike: whether outputs are the same in batches of another size: nothing was drawn, and sums are exact enough.
     """
 
     def __init__(self, model: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> None:
         self._model, self._args, self._kwargs, self._size = model, args, kwargs, size
-        devices = {p.device for p in model.parameters() if p.is_cuda}
-        self._devices = sorted({device.index or 0 for device in devices})
-        self.drew = False
+        parameters = list(model.parameters())
+        self._devices = sorted({p.device.index or 0 for p in parameters if p.is_cuda})
+        coarse = torch.is_autocast_enabled("cpu") or any(p.is_cuda or p.element_size() < 4 for p in parameters)
+        self.alike = not coarse
 
     def of(self, records: Sequence[int]) -> list[torch.Tensor]:
         """The outputs of these records, single numbers among them."""
@@ -115,7 +128,7 @@ class _Given:
         with torch.random.fork_rng(devices=self._devices):
             try:
                 found = list(tensors_in(self._model(*args, **kwargs), numbers=True))
-                self.drew = self.drew or self._states() != before
+                self.alike = self.alike and self._states() == before
             finally:
                 random.setstate(of_python)
                 np.random.set_state(of_numpy)
@@ -158,15 +171,22 @@ class _Rows:
         return noted
 
 
-def tensors_in(output: Any, numbers: bool = False) -> Iterator[torch.Tensor]:
+def tensors_in(output: Any, numbers: bool = False, depth: int = 8) -> Iterator[torch.Tensor]:
     """The tensors of an output or input: of a tuple, a dictionary, or what a model gives; single numbers if asked."""
     if isinstance(output, torch.Tensor):
         if output.dim() > 0 or numbers:
             yield output
-        return
-    parts = output.values() if isinstance(output, Mapping) else output if isinstance(output, (list, tuple)) else ()
-    for part in parts:
-        yield from tensors_in(part, numbers)
+    elif depth:
+        for part in output if isinstance(output, (list, tuple)) else _named(output).values():
+            yield from tensors_in(part, numbers, depth - 1)
+
+
+def _named(given: Any) -> Mapping[str, Any]:
+    """What a dictionary, a dataclass or a namespace holds."""
+    if isinstance(given, Mapping):
+        return given
+    holds = isinstance(given, SimpleNamespace) or hasattr(given, "__dataclass_fields__")
+    return getattr(given, "__dict__", {}) if holds else {}
 
 
 def _cut(given: Any, size: int, records: list[int]) -> Any:
@@ -175,6 +195,10 @@ def _cut(given: Any, size: int, records: list[int]) -> Any:
         return given.detach()[records] if given.dim() > 0 and len(given) == size else given
     if isinstance(given, Mapping):
         return {name: _cut(value, size, records) for name, value in given.items()}
+    if _named(given):
+        chosen = copy.copy(given)
+        vars(chosen).update({name: _cut(value, size, records) for name, value in vars(given).items()})
+        return chosen
     if isinstance(given, (list, tuple)):
         parts = [_cut(value, size, records) for value in given]
         return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)

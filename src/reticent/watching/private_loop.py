@@ -57,6 +57,8 @@ class PrivateLoop:
         self._generator, self._first = optimizer.generator, optimisers.first_of(optimizer)
         self.noise_seeds = seeds.Seeds(seeds.of_noise(optimizer))
         self._pieces: list[_Piece] = []
+        self._sums: list[tuple[Any, Any, int]] = []
+        """Sums that wait for further batches of their step, each with its parameter and torch's count of writes."""
         self._carried = self._passes = 0
         self._facts: tuple[Any, ...] = ()
         self._release, self._norm, self._batches = optimisers.Release(0.0, False, 1.0), 1.0, 1
@@ -80,7 +82,7 @@ class PrivateLoop:
             self._recorder.found(Fault.STEPS_BEFORE)
         noisy = self._moves.noisy
         undo = [
-            self._around("accumulate" if self._ghost else "clip_and_accumulate", before=self.on_clip),
+            self._around("accumulate" if self._ghost else "clip_and_accumulate", self.on_clip, self.after_clip),
             self._around("add_noise", before=self.on_noise, after=self.after_noise),
         ]
         if noisy is not None:
@@ -111,6 +113,9 @@ class PrivateLoop:
         if self._passes != self._draws.passes:  # what waits since a pass that was broken off was drawn in that
             self._passes = self._draws.passes
             self._carried = sum(piece[0] or 0 for piece in self._pieces) or self._carried
+        if any(p.summed_grad is not found or found._version != version for p, found, version in self._sums):
+            recorder.found(Fault.CHANGED_GRADIENTS)
+        self._sums = []
         if not self._first.requires_grad:
             self._first = optimisers.first_of(optimizer)
         size, batches, empty = optimisers.waiting(self._first, self._ghost)
@@ -122,6 +127,13 @@ class PrivateLoop:
             self._form.clipped(batches)
         if self.sensitive is not None:
             self._looking(lambda watch: watch.clipped(size))
+
+    def after_clip(self) -> None:
+        """Gradients of a batch were clipped: where the step waits for others, nobody may write to their sum."""
+        optimizer = self._optimizer
+        if optimizer._check_skip_next_step(pop_next=False):
+            waits = [(p, p.summed_grad) for p in optimizer.params if p.summed_grad is not None]
+            self._sums = [(p, found, found._version) for p, found in waits]
 
     def _clip_norm(self) -> float:
         """The norm to which the gradients that wait were clipped, or are about to be."""
