@@ -49,7 +49,7 @@ def test_slopes_change_at_the_likelihood_ratios(flip, releases, side) -> None:
 
 def test_it_composes_with_others_and_one_by_one() -> None:
     split = Ledger((RandomisedResponse(0.3, 2), Gaussian(2.0), RandomisedResponse(0.3, 1)))
-    whole = Ledger((RandomisedResponse(0.3, 3), Gaussian(2.0)))
+    whole = Ledger([RandomisedResponse(0.3, 3), Gaussian(2.0)])  # a list is as good: it could not be assessed
     one, other = (compose(mechanism, Neighbouring.REPLACE) for mechanism in (split, whole))
     for epsilon in (0.0, 0.7):
         assert float(one.optimistic.delta(epsilon)) <= float(other.pessimistic.delta(epsilon)) + 1e-12
