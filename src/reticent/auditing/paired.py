@@ -67,7 +67,7 @@ class PairedCanaries:
         if not 1 <= _check.count(guesses=guesses) <= len(self):
             raise ParameterError("guesses", guesses, f"at most the {len(self)} pairs")
         lead = self.included - self.left_out
-        differ = min(guesses, np.count_nonzero(lead))
+        differ = min(guesses, int(np.count_nonzero(lead)))
         edge = Edge.of(lead[lead > 0.0], -lead[lead < 0.0], differ)
         return GuessCounts(len(self), guesses, right_guesses(edge, fair=guesses - differ))
 

@@ -59,12 +59,12 @@ def right_guesses(top: Edge, bottom: Edge | None = None, fair: int = 0) -> int:
         bottom: that of the smallest, whose signs are turned.
         fair: further guesses, which fair coins decide.
     """
-    edges = (top, bottom or Edge.of(np.empty(0), np.empty(0), 0))
-    numbers = [(edge.guessed, edge.fitting, edge.others) for edge in edges]
-    rng = np.random.default_rng([fair, *numbers[0], *numbers[1]])
+    low = bottom or Edge.of(np.empty(0), np.empty(0), 0)
+    numbers = [n for edge in (top, low) for n in (edge.guessed, edge.fitting, edge.others)]
+    rng = np.random.default_rng([fair, *numbers])
     above = rng.hypergeometric(top.fitting, top.others, top.guessed, _ORDERS)
-    guessed, fitting, others = numbers[1]
-    if top.score == -edges[1].score:  # the same scores are at both ends: what is guessed above is left out below
-        fitting, others = fitting - (top.guessed - above), others - above
-    right = above + rng.hypergeometric(fitting, others, guessed, _ORDERS) + rng.binomial(fair, 0.5, _ORDERS)
-    return sum(edge.beyond for edge in edges) + int(reached(right))
+    # Where the same scores are at both ends, what is guessed above is left out below.
+    shared = int(top.score == -low.score)
+    fitting, others = low.fitting - shared * (top.guessed - above), low.others - shared * above
+    right = above + rng.hypergeometric(fitting, others, low.guessed, _ORDERS) + rng.binomial(fair, 0.5, _ORDERS)
+    return top.beyond + low.beyond + int(reached(right))

@@ -83,7 +83,10 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
         f"{cost.gradients:.4g} gradients, about {duration(cost.seconds)} on this machine",
         indent=2,
     )
-    say(f"noise multiplier {digits(planned.noise_multiplier, 6, up=False)}, clip norm {planned.max_grad_norm:.6g}", indent=2)
+    say(
+        f"noise multiplier {digits(planned.noise_multiplier, 6, up=False)}, clip norm {planned.max_grad_norm:.6g}",
+        indent=2,
+    )
     print_risk(risk, full=True)
     say("dry run: nothing was trained or written")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,8 +21,8 @@ class Ledger(Mechanism):
     parameters, may not: composition holds for a plan (DONG2022:Theorem 3.2), not for one that reacts (TRAN2026:F1).
 
     Attributes:
-        parts: the mechanisms in the order in which they ran, at least one and no ledger among them. Where one protects
-            all records of a person together, all do, and for as many records.
+        parts: the mechanisms in the order in which they ran, at least one and no ledger among them; a list becomes a
+            tuple. Where one protects all records of a person together, all do, and for as many records.
 
     Raises:
         ParameterError: there is no part, or one is no mechanism.
@@ -37,10 +38,10 @@ class Ledger(Mechanism):
 
     name: ClassVar[str] = "ledger"
 
-    def __init__(self, parts: tuple[Mechanism, ...], *more: Mechanism) -> None:
+    def __init__(self, parts: Sequence[Mechanism], *more: Mechanism) -> None:
         if more:
             raise ParameterError("parts", f"{len(more) + 1} arguments", "in one tuple: Ledger((one, other))")
-        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "parts", tuple(parts) if isinstance(parts, list) else parts)
         self.__post_init__()
 
     def __post_init__(self) -> None:

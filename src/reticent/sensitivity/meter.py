@@ -33,7 +33,9 @@ class Precision(Enum):
     SINGLE = torch.float32
     """Distances to about 1e-6 of the clip norm, absolute; ``GradientSensitivity.slack`` covers the error.
 
-    Double where that is seen not to be so, as in a network whose units nearly cancel."""
+    Double where that is seen not to be so, as in a network whose units nearly cancel. It is looked for on a few records
+    only: another one with saturated answers, large features and a small clip norm can be off by 2e-3. So no guarantee
+    should rest on it."""
     DOUBLE = torch.float64
     """Distances to about 1e-14 of the clip norm."""
 
