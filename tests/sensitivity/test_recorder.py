@@ -277,6 +277,13 @@ def test_without_positions_the_sums_are_larger():
     assert known.largest_per_step[2] == 0.0
 
 
+def test_a_budget_needs_double_precision():
+    """Distances in single precision were short by up to 2e-3 where features are large."""
+    audit = AuditSet(torch.ones(1, 3), torch.zeros(1, dtype=torch.long))
+    with pytest.raises(ParameterError, match=r"precision must be Precision\.DOUBLE where a budget is kept"):
+        AttributeRecorder(_model(), AGE, noise_multiplier=1.0, audit=audit, budget=0.1, precision=Precision.SINGLE)
+
+
 def test_a_budget_needs_an_audit_set():
     with pytest.raises(ParameterError, match="budget"):
         AttributeRecorder(_model(), AGE, noise_multiplier=1.0, budget=0.1)

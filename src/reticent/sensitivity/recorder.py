@@ -95,7 +95,8 @@ class AttributeRecorder:
                 clipping allows (distance 2, and the worst mask term at it), so that all sums stay upper bounds.
 
         Raises:
-            ParameterError: a budget without an audit set, or an argument of another type or out of range.
+            ParameterError: a budget without an audit set or in single precision, or an argument of another type or out
+                of range.
             UnsupportedError: see ``GradientSensitivity``.
         """
         if not isinstance(method, Diameter):
@@ -107,6 +108,8 @@ class AttributeRecorder:
             _check.positive(budget=budget)
             if audit is None:
                 raise ParameterError("budget", budget, "given together with an audit set", shown=False)
+            if precision is Precision.SINGLE:  # its slack is checked on a few records, so no budget is kept by it
+                raise ParameterError("precision", precision, "Precision.DOUBLE where a budget is kept", shown=False)
         self._meter = GradientSensitivity(
             model, attribute, max_grad_norm=max_grad_norm, loss=loss, precision=precision, memory=memory
         )
