@@ -104,7 +104,7 @@ def _statistic(others: np.ndarray, mine: np.ndarray) -> np.ndarray:
     # Two runs that are sorted already merge in linear time, and where both are equal ``mine`` comes last.
     order = np.argsort(np.concatenate([others, mine], axis=1), axis=1, kind="stable")
     scores = ndtri((np.arange(size) + 0.5) / size)
-    return np.asarray(np.where(order >= others.shape[1], scores, 0.0).sum(axis=1))
+    return np.asarray((order >= others.shape[1]) @ scores)
 
 
 def _of_order(order: np.ndarray, members: int) -> float:

@@ -173,11 +173,13 @@ class _Comparison:
         stated = self._stated.get(where)
         if not isinstance(found, float):
             return found
+        ours = settled(path, found)
+        if isinstance(stated, float) and stated == ours:  # nearly all
+            return stated
         if not isinstance(stated, float) or not agrees(path, stated, found, ROUNDING):
-            return settled(path, found)
+            return ours
         if not agrees(path, stated, found):
             allowed = agrees(path, stated, found, self._tolerance)
-            ours = settled(path, found)
             self._rounded[where] = Difference(
                 ".".join(where), State.ROUNDED, repr(stated), repr(ours), accepted=allowed
             )

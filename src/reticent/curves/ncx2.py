@@ -343,8 +343,8 @@ def _contour_chunk(law: _Law, nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
     reach = 2.0 * np.arcsin(np.minimum(1.0, _REACH * width))
     theta = reach * (np.arange(nodes) / nodes)
-    growth, growth_slope = _path(theta, x, d, lam)
     s, cos, sin = 2.0 * np.sin(0.5 * theta) ** 2, np.cos(theta), np.sin(theta)
+    growth, growth_slope = _path(theta, sin, cos, law)
     r = (1.0 + growth) / E
     real = 0.5 * (
         lam / crossing * (-s - growth) / (1.0 + growth) + x * crossing * (growth * cos - s) - d * np.log1p(growth)
@@ -370,13 +370,13 @@ def _contour_chunk(law: _Law, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return log_tail, log_density
 
 
-def _path(theta: np.ndarray, x: np.ndarray, d: np.ndarray, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _path(theta: np.ndarray, sin: np.ndarray, cos: np.ndarray, law: _Law) -> tuple[np.ndarray, np.ndarray]:
     """r(theta) / r(0) - 1 and its derivative, r = (d tau + sqrt(d^2 tau^2 + 4 lam x)) / 2x, tau = theta / sin theta."""
-    sin, cos = np.sin(theta), np.cos(theta)
-    square = theta * theta
-    small = theta < _SHORT
+    x, d, lam = law[:3]
+    missing, small = theta - sin, theta < _SHORT
+    short = theta[small]
+    missing[small] = short * short * short * _missing_from_sine(short * short)
     with np.errstate(divide="ignore", invalid="ignore"):
-        missing = np.where(small, theta * square * _missing_from_sine(np.where(small, square, 0.0)), theta - sin)
         excess = np.where(theta > 0, missing / sin, 0.0)
         slope = np.where(theta > 0, (sin * (1.0 - cos) - cos * missing) / sin**2, 0.0)
     tau = 1.0 + excess

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reticent.curves._logs import HUGE, log_of
 from reticent.pairs.loss_cells import chunks
 from reticent.pairs.transforms import Decay
 
@@ -50,7 +51,9 @@ class LineDecay:
 
     def _bounds(self, frequencies: np.ndarray) -> np.ndarray:
         exponents = self.logs - frequencies[:, None, None] * self.turns
-        found: np.ndarray = np.logaddexp.reduce(exponents, axis=2).min(axis=1)
+        largest = np.clip(exponents.max(axis=2), -HUGE, HUGE)  # one exponential each: logaddexp takes several
+        sums = log_of(np.exp(exponents - largest[..., None]).sum(axis=2))
+        found: np.ndarray = (largest + sums).min(axis=1)
         return found + _LOGS
 
 
