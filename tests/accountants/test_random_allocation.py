@@ -22,7 +22,7 @@ from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Neighbouring, Sampler
 from reticent.pairs import AllocatedGaussianPair, GaussianPair
-from reticent.pairs.allocated_sum import COARSE, Effort, _coarse, _gathered, first_window, log_normal, sum_of
+from reticent.pairs.allocated_sum import COARSE, Effort, first_window, log_normal, sum_of
 from reticent.pairs.random_allocation import random_allocation
 from reticent.risk import advantage, epsilon_at_delta
 from tests.conftest import forget
@@ -215,22 +215,6 @@ class TestOneEpoch:
         nearly = math.erf(math.sqrt(math.expm1(1.0 / noise**2) / bins / 8.0))
         assert below <= nearly * (1.0 + 1e-6)
         assert nearly * (1.0 - 1e-6) <= above <= below * (1.0 + 1e-4)
-
-    @pytest.mark.parametrize("above", [True, False])
-    def test_points_for_many_lie_where_the_mass_is(self, above: bool) -> None:
-        """Mass and mean stay, second moments move one way and little, and each point stands for no more than stated."""
-        at, few = np.concatenate([np.geomspace(1e-8, 1.0, 2000), 1.0 + 1e-3 * np.arange(1, 6000)]), 150
-        mass = np.exp(-0.5 * ((at - 2.0) / 0.3) ** 2)
-        mass /= mass.sum()
-        points, sums = _coarse((at, mass), few, above)
-        assert len(points) <= few
-        assert sums.sum() == pytest.approx(1.0, rel=1e-12, abs=0)
-        assert sums @ points == pytest.approx(mass @ at, rel=1e-12, abs=0)
-        moved = float(sums @ points**2 - mass @ at**2)
-        assert 0.0 < (moved if above else -moved) < 4e-5  # 2e-4 and more with even places
-        if above:  # else points have moved to the means of their cells
-            held = np.bincount(np.searchsorted(points, at))
-            assert (held[1:] + held[:-1]).max() <= _gathered(len(at), few)
 
     def test_next_to_no_noise_and_very_many_bins(self) -> None:
         silent = random_allocation(0.02, 4)

@@ -21,7 +21,6 @@ from reticent.curves._logs import EPS
 _LOW, _HIGH = 9.3, 8.6  # deviations up to which grids reach: below; above, of the law weighted by its value
 _LEFT_OUT_BELOW, _LEFT_OUT_ABOVE = 1e-18, 1e-17  # masses that need no point of their own
 _PORTION, _BLOCK = 8192, 80  # terms that are summed at a time: of lists of atoms; of convolutions
-_EVENLY = 0.2  # of the points that approximate a law: the share that does not look at its mass
 _HEAD = 64  # steps of the pitch below which points are geometric
 _UNIT = 0.5 * EPS  # rounding of one operation
 _ROUNDING = 16 * EPS  # of a normal distribution function, times what its argument's error is magnified by
@@ -216,7 +215,9 @@ def added(a: Law, b: Law, window: Window | None, effort: Effort, *, above: bool)
     """
     atoms = [part for part in _sums(a, b, effort, above) if len(part[0])]
     terms = _BLOCK + max(a.grid.size, b.grid.size) // _BLOCK + 2
-    terms += max(_gathered(len(law.at), effort.few) + law.grid.start for law in (a, b))
+    terms += max(
+        2 * len(law.at) // effort.few + law.grid.start for law in (a, b)
+    )  # of laws that few points approximate
     grid = _grid(window or _window(atoms), effort)
     kappa = a.kappa + b.kappa + (terms + 8) * _UNIT
     eta = max(a.eta, b.eta) + (0 if above else terms + 8) * _UNIT
@@ -238,7 +239,7 @@ def _sums(a: Law, b: Law, effort: Effort, above: bool) -> Iterator[tuple[np.ndar
     else:
         yield _convolved(a, body_a, a.grid.first, even_b, 0, above)
         yield _convolved(a, even_a, 0, body_b, b.grid.first, above)
-    yield _pairs(head_a, _coarse(head_b, effort.few, above))
+    yield _pairs(head_a, _coarse(head_b, 4 * effort.few, above))
     low_a, low_b = (
         _coarse((law.at[:j], law.mass[:j]), effort.few, above) for law, (_, j) in zip((a, b), ends, strict=True)
     )
@@ -264,22 +265,13 @@ def _even(law: Law, above: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _coarse(part: tuple[np.ndarray, np.ndarray], few: int, above: bool) -> tuple[np.ndarray, np.ndarray]:
-    """At most ``few`` atoms for many: some of them, closer to each other where the mass is."""
+    """At most ``few`` atoms for many."""
     at, mass = part
     if len(at) <= few:
         return part
-    # An atom that moves by a gap adds its mass times the square of that: least if each gap takes as much of this sum.
-    gaps = np.diff(at, append=2.0 * at[-1] - at[-2])
-    share = np.cbrt(mass * gaps * gaps)
-    passed = np.cumsum(share / share.sum() + _EVENLY / len(at)) if share.any() else np.arange(len(at))
-    places = np.interp(np.linspace(passed[0], passed[-1], few), passed, np.arange(len(at)))
-    points = at[np.unique(places.round().astype(int))]
-    return _spread(at, mass, points) if above else _collapsed(at, mass, points)
-
-
-def _gathered(size: int, few: int) -> int:
-    """Atoms that ``_coarse`` puts on one of ``few`` points of ``size``, at most: those of two gaps."""
-    return 2 * int((1.0 + 1.0 / _EVENLY) * size / (few - 1) + 2.0)
+    if above:
+        return _spread(at, mass, at[np.linspace(0, len(at) - 1, few).round().astype(int)])
+    return _collapsed(at, mass, at[np.linspace(0, len(at) - 1, few).round().astype(int)])
 
 
 def _spread(at: np.ndarray, mass: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
