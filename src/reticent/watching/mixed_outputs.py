@@ -137,7 +137,8 @@ class _Given:
     def _states(self) -> list[Any]:
         used = [torch.default_generator, *(torch.cuda.default_generators[at] for at in self._devices)]
         states = [generators.read_state(one).numpy().tobytes() for one in used]
-        return [*states, random.getstate(), repr(np.random.get_state())]
+        of_numpy = np.random.get_state(legacy=False)["state"]
+        return [*states, random.getstate(), of_numpy["key"].tobytes(), of_numpy["pos"]]
 
 
 def _expanded(model: nn.Module, recurse: bool = True) -> Iterator[Any]:
