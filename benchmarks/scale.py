@@ -37,7 +37,7 @@ def dask(workers: int) -> Iterator[Engine]:
     """A cluster of processes on this machine."""
     from distributed import LocalCluster
 
-    with LocalCluster(workers, processes=True, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=workers, processes=True, threads_per_worker=1, dashboard_address=None) as cluster:
         yield Dask(cluster.scheduler_address)
 
 
