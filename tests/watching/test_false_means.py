@@ -6,7 +6,15 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, linear, normalize
-from torch.utils.data import DataLoader, StackDataset, Subset, SubsetRandomSampler, TensorDataset, WeightedRandomSampler
+from torch.utils.data import (
+    DataLoader,
+    RandomSampler,
+    StackDataset,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
@@ -265,6 +273,13 @@ class TestDrawnOtherwise:
         with rt.watch(*made[:3]) as seen:
             run(*made, epochs=1, after=lambda _: indices.__setitem__(slice(None), [3] * RECORDS))
         assert seen.ledger.sampler.drawn is Drawn.WITH_REPLACEMENT
+
+    def test_half_of_the_records_twice_in_each_pass(self):
+        sampler = RandomSampler(range(RECORDS // 2), num_samples=RECORDS)
+        made = private(DataLoader(records(), batch_size=BATCH, sampler=sampler), poisson_sampling=False)
+        ledger = watched(*made, how={"epochs": 1}).ledger
+        assert ledger.sampler.times_per_epoch == 2
+        assert ledger.mechanism().steps == 4  # both times may be in one step: counted as 2^2
 
     def test_another_kind_of_draw_and_back(self):
         made = shuffled()

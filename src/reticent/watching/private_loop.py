@@ -24,6 +24,9 @@ from reticent.watching.steps import SeenStep
 _MEASURE_EVERY = 128
 """Norms of single records are computed once in so many steps: they cost a pass over all their gradients."""
 
+_LENGTH_EVERY = 256
+"""In ghost mode, the whole gradient of one record is taken once in so many steps: it costs a backward pass."""
+
 _NOISE_FIRST = 4
 """Steps at the start in which the length of the noise is measured; afterwards with the norms."""
 
@@ -113,9 +116,10 @@ class PrivateLoop:
         if self._passes != self._draws.passes:  # what waits since a pass that was broken off was drawn in that
             self._passes = self._draws.passes
             self._carried = sum(piece[0] or 0 for piece in self._pieces) or self._carried
-        if any(p.summed_grad is not found or found._version != version for p, found, version in self._sums):
-            recorder.found(Fault.CHANGED_GRADIENTS)
-        self._sums = []
+        if self._sums:
+            if any(p.summed_grad is not found or found._version != version for p, found, version in self._sums):
+                recorder.found(Fault.CHANGED_GRADIENTS)
+            self._sums = []
         if not self._first.requires_grad:
             self._first = optimisers.first_of(optimizer)
         size, batches, empty = optimisers.waiting(self._first, self._ghost)
@@ -154,7 +158,7 @@ class PrivateLoop:
         self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
         if self._measures:
             recorder.count_trained()
-            if self._ghost_clipping is not None:
+            if self._ghost_clipping is not None and (self._steps < self._known or self._steps % _LENGTH_EVERY == 0):
                 self._ghost_clipping.look_again()
         self._looks = self._closer.due()
         if not pieces:  # the program clipped by itself, and took Opacus's noise alone

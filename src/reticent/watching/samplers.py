@@ -56,6 +56,16 @@ def look_again(loader: Any, seen: SamplerRecord) -> SamplerRecord:
     return unknown(seen).model_copy(update={"times_per_epoch": often if often > 1 else None})
 
 
+def distinct(loader: Any, seen: SamplerRecord) -> int:
+    """So many records at the start of a pass are all different, whatever the program writes to the sampler meanwhile.
+
+    Indices of a ``SubsetRandomSampler`` are read as they are drawn: it tells nothing.
+    """
+    source = getattr(getattr(logical_batches(loader), "sampler", None), "data_source", ())
+    fixed = seen.drawn in (Drawn.IN_ORDER, Drawn.SHUFFLED) and seen.times_per_epoch == 1
+    return len(source) if fixed else 0
+
+
 def unknown(seen: SamplerRecord) -> SamplerRecord:
     """A sampler that nobody knows any more."""
     return _unknown(seen.name).model_copy(update={"copies": seen.copies})
@@ -156,7 +166,7 @@ def _allocated(batches: RandomAllocation) -> SamplerRecord:
 def _batched(batches: BatchSampler, dataset: Any) -> SamplerRecord:
     """Records drawn one by one and cut into batches."""
     sampler, size = batches.sampler, len(dataset)
-    drawn, times = _one_by_one(sampler, size)
+    drawn, times = _one_by_one(sampler)
     return SamplerRecord(
         drawn=drawn,
         source=Source.UNKNOWN if drawn is Drawn.UNKNOWN else Source.SEEN,
@@ -169,22 +179,25 @@ def _batched(batches: BatchSampler, dataset: Any) -> SamplerRecord:
     )
 
 
-def _one_by_one(sampler: Any, size: int) -> tuple[Drawn, int | None]:
-    """The kind of draw, and how often one pass can draw one record."""
+def _one_by_one(sampler: Any) -> tuple[Drawn, int | None]:
+    """The kind of draw, and how often one pass can draw one record.
+
+    A sampler may draw from fewer records than the loader holds, and then from the same ones again.
+    """
     if _draws_like(sampler, SequentialSampler):
         return Drawn.IN_ORDER, 1
     if _draws_like(sampler, WeightedRandomSampler):
         return Drawn.WEIGHTED, None
     if _draws_like(sampler, DistributedSampler):
         # A pass may repeat records, so that all processes draw equally many.
-        return Drawn.DISTRIBUTED, max(2, -(-sampler.total_size // max(1, size)))
+        return Drawn.DISTRIBUTED, max(2, -(-sampler.total_size // max(1, len(sampler.dataset))))
     if _draws_like(sampler, SubsetRandomSampler):
         once = len(set(map(int, sampler.indices))) == len(sampler.indices)
         return (Drawn.SHUFFLED, 1) if once else (Drawn.WITH_REPLACEMENT, None)
     if _draws_like(sampler, RandomSampler) or _is_seedable(sampler):
         if sampler.replacement:
             return Drawn.WITH_REPLACEMENT, None
-        return Drawn.SHUFFLED, -(-sampler.num_samples // max(1, size))
+        return Drawn.SHUFFLED, -(-sampler.num_samples // max(1, len(sampler.data_source)))
     return Drawn.UNKNOWN, None
 
 
