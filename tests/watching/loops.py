@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from itertools import chain, repeat
 from typing import Any
 
 import torch
@@ -129,11 +130,13 @@ def void(seen):
     return seen.mechanism().noise_multiplier == 0.0
 
 
-def trained(made, before=lambda step: None, between=lambda step: None, after=lambda step: None, forward=None):
+def trained(
+    made, before=lambda step: None, between=lambda step: None, after=lambda step: None, forward=None, passes=1
+):
     """A watched loop; each step calls what happens before it, between its backward pass and it, and after it."""
     model, optimizer, loader, criterion = made
     with rt.watch(model, optimizer, loader) as seen:
-        for step, (features, labels) in enumerate(loader):
+        for step, (features, labels) in enumerate(chain.from_iterable(repeat(loader, passes))):
             before(step)
             optimizer.zero_grad()
             criterion((forward or model)(features), labels).backward()

@@ -20,7 +20,7 @@ import reticent as rt
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import Drawn
 from reticent.watching.starts import fresh
-from tests.watching.loops import BATCH, RECORDS, network, private, records, run, shuffled, watched
+from tests.watching.loops import BATCH, RECORDS, faults, network, private, records, run, shuffled, trained, watched
 
 DATA = DataLoader(TensorDataset(torch.randn(BATCH, 4), torch.arange(BATCH) % 2), batch_size=BATCH)
 
@@ -206,6 +206,20 @@ class Head(nn.Module):
         return linear(h, self.weight)
 
 
+class Late(nn.Module):
+    """Its second use of the weight begins some time."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.uses = nn.Linear(4, 4, bias=False), False
+        self.second = Head(self.first.weight)
+
+    def forward(self, x):
+        h = torch.tanh(self.first(x))
+        return self.second(h) if self.uses else h
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 def test_a_weight_that_two_layers_share_in_ghost_mode():
     """Where Opacus does not know one of the layers it measures one use: a clipped norm was 2.2 in place of 1."""
     first = nn.Linear(4, 4, bias=False)
@@ -214,6 +228,9 @@ def test_a_weight_that_two_layers_share_in_ghost_mode():
         loader, mode="ghost", model=nn.Sequential(first, nn.Tanh(), Head(first.weight)), poisson_sampling=False
     )
     assert Fault.UNCLIPPED in watched(*made).ledger.faults
+    model = Late()
+    made = private(mode="ghost", model=model)
+    assert faults(trained(made, before=lambda step: setattr(model, "uses", step > 5), passes=2)) == {Fault.UNCLIPPED}
     alone = private(mode="ghost", model=nn.Sequential(nn.Linear(4, 4), nn.Tanh(), Head(nn.Parameter(torch.ones(2, 4)))))
     assert Fault.UNCLIPPED not in watched(*alone).ledger.faults
 
