@@ -65,7 +65,7 @@ class Draws:
         ahead: bool = False,
         passes: int = 0,
         drawn: Callable[[], Coins] | None = None,
-        begins: Callable[[], int] = lambda: 0,
+        begins: Callable[[], None] = lambda: None,
     ) -> None:
         self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
         self._fresh: list[Draw | None] = []
@@ -74,8 +74,6 @@ class Draws:
         self.passes = passes
         """Passes over the data that have begun."""
         self._drawn, self._begins = drawn, begins
-        self._distinct = 0
-        """So many records of this pass are still to come that are all different, by how its sampler draws."""
         self.skipped = 0
         """Batches that were drawn and belong to no step."""
         self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
@@ -249,15 +247,13 @@ class Draws:
         if self._positions is not None:
             self._positions.clear()
         self._fresh.append(None)
-        self._distinct = self._begins()
+        self._begins()
         return self.passes
 
     def _remember(self, batch: Any, number: int) -> None:
         positions = batch if type(batch) is list else list(batch)
         coins = None if self._drawn is None else self._drawn()
-        self._distinct -= len(positions)
-        if self._distinct < 0 and coins is None and len(set(positions)) < len(positions):
-            self.repeats = True
+        self.repeats = self.repeats or (coins is None and len(set(positions)) < len(positions))
         if self._positions is not None:
             self._positions.extend(map(int, positions))
         if len(self._fresh) >= _LONGEST_WAIT:

@@ -31,7 +31,7 @@ from reticent.watching.draws import Draws, Fresh, Used
 from reticent.watching.live import Live
 from reticent.watching.model_form import FormWatch
 from reticent.watching.repeats import copies
-from reticent.watching.samplers import distinct, logical_batches, look_again, look_at, observed_sampler, unknown
+from reticent.watching.samplers import logical_batches, look_again, look_at, observed_sampler, unknown
 from reticent.watching.seeds import Coins
 from reticent.watching.sensitive import SensitiveWatch
 from reticent.watching.starts import Start
@@ -130,14 +130,9 @@ class Recorder:
         """Whether one batch held a record more than once, in this entry or one before."""
         return self._repeats or (self._draws is not None and self._draws.repeats)
 
-    def _look_again(self) -> int:
-        """A pass begins: a sampler that was changed since it was looked at counts as changed for the whole loop.
-
-        Returns:
-            So many records come first that are all different.
-        """
+    def _look_again(self) -> None:
+        """A pass begins: a sampler that was changed since it was looked at counts as changed for the whole loop."""
         self.sampler = look_again(self._loader, self.sampler)
-        return distinct(self._loader, self.sampler)
 
     def _coins(self) -> Coins:
         now = getattr(self._batches, "generator", None)

@@ -56,16 +56,6 @@ def look_again(loader: Any, seen: SamplerRecord) -> SamplerRecord:
     return unknown(seen).model_copy(update={"times_per_epoch": often if often > 1 else None})
 
 
-def distinct(loader: Any, seen: SamplerRecord) -> int:
-    """So many records at the start of a pass are all different, whatever the program writes to the sampler meanwhile.
-
-    Indices of a ``SubsetRandomSampler`` are read as they are drawn: it tells nothing.
-    """
-    source = getattr(getattr(logical_batches(loader), "sampler", None), "data_source", ())
-    fixed = seen.drawn in (Drawn.IN_ORDER, Drawn.SHUFFLED) and seen.times_per_epoch == 1
-    return len(source) if fixed else 0
-
-
 def unknown(seen: SamplerRecord) -> SamplerRecord:
     """A sampler that nobody knows any more."""
     return _unknown(seen.name).model_copy(update={"copies": seen.copies})
