@@ -130,9 +130,7 @@ def void(seen):
     return seen.mechanism().noise_multiplier == 0.0
 
 
-def trained(
-    made, before=lambda step: None, between=lambda step: None, after=lambda step: None, forward=None, passes=1
-):
+def trained(made, before=lambda step: None, between=lambda step: None, after=lambda step: None, forward=None, passes=1):
     """A watched loop; each step calls what happens before it, between its backward pass and it, and after it."""
     model, optimizer, loader, criterion = made
     with rt.watch(model, optimizer, loader) as seen:
