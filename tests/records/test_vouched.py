@@ -178,7 +178,7 @@ class TestWhatRan:
         stopped = run(planned_steps=9)
         assert stopped.mechanism().steps == 9
         assert stopped.equal_steps().steps == stopped.steps == 4
-        assert stopped.vouches()["planned-steps"] is Status.CHECKED
+        assert "planned-steps" not in stopped.vouches()  # why it stopped, nobody saw
 
     def test_steps_that_did_not_run_count_at_the_least_noise_and_the_largest_rate_of_the_plan(self) -> None:
         schedule = [{"at": 6, "noise_factor": 0.5}, {"at": 8, "batch_size": 30, "noise_multiplier": None}]

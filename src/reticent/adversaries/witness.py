@@ -23,5 +23,9 @@ class Witness(Protocol):
     def unequal_updates(self) -> str | None:
         """What was seen that keeps updates from being equal (condition ``equal-updates``); None where nothing was."""
 
+    @property
+    def looks_to_stop(self) -> bool:
+        """Whether a look at private gradients could end the training (condition ``same-stop``)."""
+
     def vouches(self) -> dict[str, Status]:
         """Statuses of conditions, by key."""

@@ -113,11 +113,18 @@ CONDITIONS: Mapping[str, Kind] = {
         Bearing.RELEASE,
     ),
     "fixed-size-draws": Kind("Each batch is drawn anew, uniformly, with a size that is fixed.", Bearing.RELEASE),
-    "shuffled-draws": Kind("Each record is in at most one batch of each pass over the data.", Bearing.RELEASE),
+    "shuffled-draws": Kind(
+        "Each record is in at most one batch of each pass over the data, and the first step that counts begins a pass.",
+        Bearing.RELEASE,
+    ),
+    "kept-places": Kind(
+        "Without a record, all others stay in their batches: its place is left empty. Most loaders close the gap when "
+        "a record is deleted; data sets that are compared in that way are not covered.",
+        Bearing.RELEASE,
+    ),
     "allocation-draws": Kind(
         "In each epoch each record is put into the stated number of steps by a uniform draw of its own, made anew, "
-        "that "
-        "no other record influences.",
+        "that no other record influences. The first step that counts begins an epoch.",
         Bearing.RELEASE,
     ),
     "kept-allocation-draws": Kind(
@@ -131,14 +138,19 @@ CONDITIONS: Mapping[str, Kind] = {
         Bearing.RELEASE,
     ),
     "stated-guarantee": Kind(
-        "Each release has the stated epsilon and delta, for neighbouring data sets of the relation that is asked.",
+        "Each release has the stated epsilon and delta, whatever was released before, for neighbouring data sets of the "
+        "relation that is asked.",
         Bearing.RELEASE,
     ),
     "participation-pattern": Kind(
         "No record takes part in more steps, or in steps that are closer, than is stated.", Bearing.RELEASE
     ),
     "clipped": Kind("No record moves the sum of a step by more than the clip norm.", Bearing.RELEASE),
-    "planned-steps": Kind("The number of steps that is counted was fixed before training.", Bearing.RELEASE),
+    "planned-steps": Kind(
+        "The number of steps that is counted was fixed before training, and nobody looked at these records, or at their "
+        "loss, to decide when to stop.",
+        Bearing.RELEASE,
+    ),
     "fixed-plan": Kind(
         "Which releases there are, with how much noise and at which rates, was fixed before any result was seen.",
         Bearing.RELEASE,
@@ -227,6 +239,11 @@ CONDITIONS: Mapping[str, Kind] = {
     "secret-nowhere-else": Kind(
         "The secret is in the records of one person, in no more of them than are protected together, and nowhere else: "
         "not in other records, nor in what the model was trained on before.",
+        Bearing.DATA,
+    ),
+    "same-stop": Kind(
+        "Without this record, training would have ended at the same step. It ends where a budget of private gradients "
+        "is spent, and the number of steps shows when that was.",
         Bearing.DATA,
     ),
     "audited-record": Kind("The record is one of those whose gradients the filter measured.", Bearing.DATA),

@@ -47,7 +47,8 @@ _WARNING_TEXTS = {
     RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is treated as public. If the count alone "
     "could give a person away (a ward with one patient more), that is not covered.",
     RunWarning.STOPPED_EARLY: "Training stopped before the planned number of steps. The moment may depend on what "
-    "was released, so all planned steps are counted.",
+    "was released, so all planned steps are counted. If it came from a look at the records, such as their loss, it "
+    "gives away more than any number here says.",
     RunWarning.SCHEMA_FROM_RECORDS: "Bounds or categories of some columns were read off the records. They may show "
     "something about one of them, and no number here covers that. Declare them before training.",
 }

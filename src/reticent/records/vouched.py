@@ -55,11 +55,12 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
     found = {
         _DRAWS[ledger.sampler]: Status.CHECKED,
         "clipped": Status.CHECKED,
-        "planned-steps": Status.CHECKED,
         "fixed-plan": Status.CHECKED,
         "public-divisor": Status.CHECKED,
         **form_of(ledger.gradients),
     }
+    if ledger.steps == ledger.planned_steps and not ledger.looks_to_stop:  # why a run stopped, nobody sees
+        found["planned-steps"] = Status.CHECKED
     if ledger.randomness is Randomness.FRESH:
         found["unpredictable-noise"] = Status.CHECKED
     model = ledger.config.get("model")
@@ -125,10 +126,11 @@ def _planned_status(run: PublicWatchedRun) -> Status | None:
     """Who vouches that the number of steps was fixed beforehand, or is counted as planned; None if nobody does.
 
     The watch itself does where it stopped the loop, and neither noise nor rate changed along the run: then the number
-    follows from what was known before the first step.
+    follows from what was known before the first step. Why a loop ended before, it cannot see.
     """
     plan = run.planned
     if plan is None or run.steps > plan.steps:
         return None
     equal = len({(part.noise_multiplier, part.sample_rate) for part in run.segments}) == 1
-    return Status.CHECKED if plan.stop_at is not None and equal else Status.DECLARED
+    stopped = plan.stop_at is not None and run.steps == plan.steps
+    return Status.CHECKED if stopped and equal else Status.DECLARED

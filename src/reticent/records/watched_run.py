@@ -258,6 +258,11 @@ class PublicWatchedRun(Sealed):
         """What keeps the updates of the loop from being equal; see ``hidden_steps``."""
         return unequal_steps(self)
 
+    @property
+    def looks_to_stop(self) -> bool:
+        """Never by the watch: it keeps no budget of private gradients."""
+        return False
+
     def vouches(self) -> dict[str, Status]:
         """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
         return vouched.of_watched(self)
