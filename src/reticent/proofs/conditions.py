@@ -114,7 +114,8 @@ CONDITIONS: Mapping[str, Kind] = {
     ),
     "fixed-size-draws": Kind("Each batch is drawn anew, uniformly, with a size that is fixed.", Bearing.RELEASE),
     "shuffled-draws": Kind(
-        "Each record is in at most one batch of each pass over the data, and the first step that counts begins a pass.",
+        "Each record is in at most one batch of each pass over the data, and all passes that the steps touch are "
+        "counted.",
         Bearing.RELEASE,
     ),
     "kept-places": Kind(
@@ -124,7 +125,7 @@ CONDITIONS: Mapping[str, Kind] = {
     ),
     "allocation-draws": Kind(
         "In each epoch each record is put into the stated number of steps by a uniform draw of its own, made anew, "
-        "that no other record influences. The first step that counts begins an epoch.",
+        "that no other record influences. All epochs that the steps touch are counted.",
         Bearing.RELEASE,
     ),
     "kept-allocation-draws": Kind(
