@@ -79,7 +79,7 @@ ALLOCATION = "tests/accountants/test_random_allocation.py"
 TRUNCATED = "tests/accountants/test_truncated.py"
 CHAIN = "tests/accountants/test_allocation_chain.py"
 BRIDGES = "tests/interop/test_bridges.py"
-BEST = "tests/proofs/test_best.py"
+BEST, BELOW = "tests/proofs/test_best.py", "tests/proofs/test_from_below.py"
 CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_conditions.py"
 WATCH = "reticent/watching/"
 LOOPS = "tests/watching/test_false_certificates.py"
@@ -809,4 +809,14 @@ MUTANTS = (
     Mutant("page of an audit: power of other sizes", "reticent/certificates/audit_power.py", "_detectable(len(scores.member), len(scores.non_member)", "_detectable(len(scores.non_member), len(scores.member)", AGAIN + "::test_the_power_of_an_audit_is_that_of_its_own_sizes"),
     Mutant("dashboard: what is not met looks good", "reticent/dashboard/judging.py", 'return "good" if check.passed else "bad"', 'return "good"', "tests/dashboard/test_taking.py::test_what_is_not_met_does_not_look_good"),
     Mutant("verify: why, in a table", "reticent/api/documents.py", "[*self.checked.problems, *self.checked.compared", "[*self.checked.compared", AGAIN + "::test_what_refuses_a_certificate_is_in_the_notes_of_its_table"),
+    Mutant("conditions: several releases need no plan", "reticent/mechanisms/base.py", 'getattr(self, "releases", 1) > 1', 'getattr(self, "releases", 1) > 9', BELOW + "::TestHowManyReleases"),
+    Mutant("conditions: gaps where sizes agree", "reticent/mechanisms/base.py", "places = neighbouring is Neighbouring.ADD_REMOVE", "places = True", BELOW + "::TestTheGapOfAMissingRecord"),
+    Mutant("conditions: gaps of a loader", "reticent/mechanisms/dpsgd.py", '"kept-places" if public else "hidden-draws"', '"start-weights" if public else "hidden-draws"', BELOW + "::TestTheGapOfAMissingRecord"),
+    Mutant("conditions: gaps under correlated noise", "reticent/mechanisms/matrix.py", '"kept-places", "start-weights")', '"start-weights")', BELOW + "::TestTheGapOfAMissingRecord"),
+    Mutant("ledger: why a run stopped", "reticent/records/vouched.py", "if ledger.steps == ledger.planned_steps and not ledger.looks_to_stop:", "if not ledger.looks_to_stop:", BELOW + "::TestAStopThatLooksAtTheRecords"),
+    Mutant("ledger: a budget of private gradients", "reticent/records/vouched.py", "if ledger.steps == ledger.planned_steps and not ledger.looks_to_stop:", "if ledger.steps == ledger.planned_steps:", BELOW + "::TestAStopThatLooksAtTheRecords"),
+    Mutant("ledger: a budget says nothing of the record", "reticent/adversaries/from_ledger.py", 'if witness.looks_to_stop else ()', 'if False else ()', BELOW + "::TestAStopThatLooksAtTheRecords"),
+    Mutant("attribute: a budget of another field", "reticent/adversaries/attribute/adversary.py", "if isinstance(self.gradient_change, SensitivityRecord) else {}", "", BELOW + "::TestAStopThatLooksAtTheRecords"),
+    Mutant("watch: a loop that ended before its stop", "reticent/records/vouched.py", "plan.stop_at is not None and run.steps == plan.steps", "plan.stop_at is not None", VOUCHED),
+    Mutant("watch: a second loop was planned", "reticent/records/vouched.py", "if run.earlier:  # each loop", "if False:  # each loop", VOUCHED),
 )  # fmt: skip

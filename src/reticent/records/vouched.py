@@ -86,6 +86,8 @@ def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
     each = [_of_loop(one, alike=one.gradients == run.gradients) for one in loops]
     everywhere = set.intersection(*(set(found) for found in each))
     found = {key: min((one[key] for one in each), key=_ORDER.index) for key in each[-1] if key in everywhere}
+    if run.earlier:  # each loop has its plan; how many loops there would be, nobody planned
+        found.pop("planned-steps", None)
     start = _SOURCES.get(loops[0].start.source) if loops[0].start is not None else None
     if start is not None:
         found["start-weights"] = start
