@@ -65,11 +65,22 @@ class TestTheGapOfAMissingRecord:
         assert "kept-places" not in open_keys(WorstCase().assess(DPSGD(1.0, 0.5, 2, sampler=sampler), ADD))
 
 
+def test_a_rate_that_follows_from_the_number_of_records() -> None:
+    """Two records, batches of one on average: without the target (which adds 1) the other (-1) is always drawn."""
+    found = WorstCase().assess(DPSGD(1.0, 0.5, 1, batch_size=1, dataset_size=2), ADD)
+    x = np.linspace(-11.0, 10.0, 4001)
+    at = [np.exp(-0.5 * (x - mean) ** 2) / math.sqrt(2.0 * math.pi) for mean in (-1.0, 0.0, 1.0)]
+    truth = 0.5 * np.abs(0.25 * at[0] + 0.5 * at[1] + 0.25 * at[2] - at[0]).sum() * (x[1] - x[0])
+    assert truth > 1.8 * found.measure(advantage).upper
+    (says,) = [one.says for one in found.conditions if one.key == "poisson-draws"]
+    assert "whoever else is in the data" in says
+
+
 class TestHowManyReleases:
     """Somebody goes on while the sum of what was released is below 1, up to nine times, and states how many it were."""
 
     def test_the_number_that_ran_is_exceeded(self) -> None:
-        """The test that is best after as many releases as there were; the bound is that of the usual one, one release."""
+        """The best test after as many releases as there were; what is stated is the usual case, one release."""
         stated = WorstCase().assess(Gaussian(2.0), ADD).measure(advantage).upper
         noise = np.random.default_rng(7).normal(0.0, 2.0, (100_000, 9))
         accused = []

@@ -50,7 +50,8 @@ def allocated(bins: int, epochs: int, noise: float, *, kept: bool, release: floa
         place = rng.integers(bins, size=GAMES)
         for epoch in range(epochs):
             if epoch and not kept:
-                whole, weights, place = whole * weights.mean(axis=0), np.ones((bins, GAMES)), rng.integers(bins, size=GAMES)
+                whole, weights = whole * weights.mean(axis=0), np.ones((bins, GAMES))
+                place = rng.integers(bins, size=GAMES)
             for step in range(bins):
                 push = side(seen)
                 y = noise * rng.normal(size=GAMES) + present * (place == step) * push

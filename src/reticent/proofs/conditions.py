@@ -108,8 +108,8 @@ CONDITIONS: Mapping[str, Kind] = {
         "The noisy sum of a step is divided by a number that does not depend on who was drawn.", Bearing.RELEASE
     ),
     "poisson-draws": Kind(
-        "Each record is included in each batch independently, with the stated probability. Batches that are cut from "
-        "shuffled data, or that have a fixed size, need another answer.",
+        "Each record is included in each batch independently, with the stated probability, whoever else is in the "
+        "data. Batches that are cut from shuffled data, or that have a fixed size, need another answer.",
         Bearing.RELEASE,
     ),
     "fixed-size-draws": Kind("Each batch is drawn anew, uniformly, with a size that is fixed.", Bearing.RELEASE),
@@ -139,8 +139,8 @@ CONDITIONS: Mapping[str, Kind] = {
         Bearing.RELEASE,
     ),
     "stated-guarantee": Kind(
-        "Each release has the stated epsilon and delta, whatever was released before, for neighbouring data sets of the "
-        "relation that is asked.",
+        "Each release has the stated epsilon and delta, whatever was released before, for neighbouring data sets of "
+        "the relation that is asked.",
         Bearing.RELEASE,
     ),
     "participation-pattern": Kind(
@@ -148,8 +148,8 @@ CONDITIONS: Mapping[str, Kind] = {
     ),
     "clipped": Kind("No record moves the sum of a step by more than the clip norm.", Bearing.RELEASE),
     "planned-steps": Kind(
-        "The number of steps that is counted was fixed before training, and nobody looked at these records, or at their "
-        "loss, to decide when to stop.",
+        "The number of steps that is counted was fixed before training, and nobody looked at these records, or at "
+        "their loss, to decide when to stop.",
         Bearing.RELEASE,
     ),
     "fixed-plan": Kind(

@@ -339,8 +339,8 @@ _EXPLANATIONS = {
     ),
     Fault.SIZE_PUBLIC: Explanation(
         Severity.WARNING,
-        "The number of records is treated as public. If the count alone could give a person away (a ward with one "
-        "patient more), that is not covered.",
+        "The number of records is treated as public, and a rate that follows from it as the same without a record. If "
+        "the count could give a person away (a ward with one patient more), that is not covered.",
         "Nothing is to be done if the number may be known.",
     ),
     Fault.ENDED_EARLY: Explanation(
