@@ -23,7 +23,7 @@ REMEDIES: Mapping[str, str] = {
     "stated-guarantee": "Read the proof of that epsilon and delta, and its neighbouring relation.",
     "participation-pattern": "Count in which steps a record takes part, and state the most and the closest.",
     "clipped": "Let reticent train; audit other loops with reticent audit-loop.",
-    "planned-steps": "Fix the number of steps and take them all, or stop by other people's records; state planned_steps.",
+    "planned-steps": "Fix the steps and take them all; or stop by other people's records, and state planned_steps.",
     "fixed-plan": "Fix all settings before the first result, or ask rt.GaussianFilter before each release.",
     "start-weights": "Draw weights anew, use public ones, or continue a ledger: rt.watch(..., continues=ledger).",
     "records-per-person": "Count each person's records; keep one each, or state the largest number.",
