@@ -818,4 +818,5 @@ MUTANTS = (
     Mutant("attribute: a budget of another field", "reticent/adversaries/attribute/adversary.py", "if isinstance(self.gradient_change, SensitivityRecord) else {}", "", BELOW + "::TestAStopThatLooksAtTheRecords"),
     Mutant("watch: a loop that ended before its stop", "reticent/records/vouched.py", "plan.stop_at is not None and run.steps == plan.steps", "plan.stop_at is not None", VOUCHED),
     Mutant("watch: a second loop was planned", "reticent/records/vouched.py", "if run.earlier:  # each loop", "if False:  # each loop", VOUCHED),
+    Mutant("train: a budget that no ledger shows", "reticent/training/run.py", "if any(isinstance(hook, AttributeHook) and hook.ends_runs for hook in hooks):", "if False:", "tests/training/test_sensitive.py::test_a_budget_that_no_ledger_would_show_is_refused"),
 )  # fmt: skip
