@@ -814,9 +814,12 @@ MUTANTS = (
     Mutant("conditions: gaps under correlated noise", "reticent/mechanisms/matrix.py", '"kept-places", "start-weights")', '"start-weights")', BELOW + "::TestTheGapOfAMissingRecord"),
     Mutant("ledger: why a run stopped", "reticent/records/vouched.py", "if ledger.steps == ledger.planned_steps and not ledger.looks_to_stop:", "if not ledger.looks_to_stop:", BELOW + "::TestAStopThatLooksAtTheRecords"),
     Mutant("ledger: a budget of private gradients", "reticent/records/vouched.py", "if ledger.steps == ledger.planned_steps and not ledger.looks_to_stop:", "if ledger.steps == ledger.planned_steps:", BELOW + "::TestAStopThatLooksAtTheRecords"),
-    Mutant("ledger: a budget says nothing of the record", "reticent/adversaries/from_ledger.py", 'if witness.looks_to_stop else ()', 'if False else ()', BELOW + "::TestAStopThatLooksAtTheRecords"),
+    Mutant("ledger: a budget says nothing of the record", "reticent/adversaries/from_ledger.py", '"same-stop": witness.looks_to_stop', '"same-stop": False', BELOW + "::TestAStopThatLooksAtTheRecords"),
     Mutant("attribute: a budget of another field", "reticent/adversaries/attribute/adversary.py", "if isinstance(self.gradient_change, SensitivityRecord) else {}", "", BELOW + "::TestAStopThatLooksAtTheRecords"),
     Mutant("watch: a loop that ended before its stop", "reticent/records/vouched.py", "plan.stop_at is not None and run.steps == plan.steps", "plan.stop_at is not None", VOUCHED),
     Mutant("watch: a second loop was planned", "reticent/records/vouched.py", "if run.earlier:  # each loop", "if False:  # each loop", VOUCHED),
     Mutant("train: a budget that no ledger shows", "reticent/training/run.py", "if any(isinstance(hook, AttributeHook) and hook.ends_runs for hook in hooks):", "if False:", "tests/training/test_sensitive.py::test_a_budget_that_no_ledger_would_show_is_refused"),
+    Mutant("watch: a loader that nobody knows", "reticent/records/vouched.py", "frozenset(Drawn) - {Drawn.WEIGHTED, Drawn.UNKNOWN}", "frozenset(Drawn)", BELOW + "::TestALoaderThatNobodyKnows"),
+    Mutant("watch: draws that a seed moves", "reticent/records/vouched.py", "if other or Fault.PUBLIC_DRAWS in run.faults:", "if other:", BELOW + "::TestALoaderThatNobodyKnows"),
+    Mutant("watch: who may be moved is not said", "reticent/adversaries/from_ledger.py", '"kept-places": witness.rearranges(found.neighbouring)', '"kept-places": False', BELOW + "::TestALoaderThatNobodyKnows"),
 )  # fmt: skip

@@ -19,6 +19,7 @@ from reticent.mechanisms import RandomisedResponse as Response
 from reticent.proofs import Claim, Status
 from reticent.risk import advantage
 from tests.records.test_vouched import run as ledger
+from tests.records.test_vouched import watched
 
 pytestmark = pytest.mark.usefixtures("coarse")
 ADD = Neighbouring.ADD_REMOVE
@@ -63,6 +64,46 @@ class TestTheGapOfAMissingRecord:
     @pytest.mark.parametrize("sampler", [Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.RANDOM_ALLOCATION])
     def test_proofs_that_remove_the_record_do_not_need_it(self, sampler: Sampler) -> None:
         assert "kept-places" not in open_keys(WorstCase().assess(DPSGD(1.0, 0.5, 2, sampler=sampler), ADD))
+
+
+DRAWN = {
+    "unknown": {"drawn": "unknown", "source": "unknown", "name": "x"},
+    "shuffled": {"drawn": "shuffled", "source": "seen", "name": "x", "batches_per_epoch": 4, "times_per_epoch": 1},
+    "coins": {"drawn": "poisson", "source": "seen", "name": "x", "sample_rate": 0.1},
+    "fixed": {"drawn": "fixed-size", "source": "declared", "name": "x", "sample_rate": 0.1},
+}
+
+
+class TestALoaderThatNobodyKnows:
+    """Ten records, nine of them drawn in each step: without the target (1) another one (-1) has its place."""
+
+    def found(self, relation: Neighbouring, **facts):
+        steps = {"noise_multiplier": 1.0, "steps": 1, "passes": 1}
+        seen = watched(segments=[steps], **facts)
+        return assess_seen(WorstCase(), seen.mechanism(), relation, Method.EXACT, seen)
+
+    def test_one_release_of_all_data_for_each_step_is_exceeded(self) -> None:
+        """N(0, 1) against .1 N(0, 1) + .9 N(2, 1)."""
+        found = self.found(ADD, sampler=DRAWN["unknown"])
+        assert 0.9 * gaussian(2.0) > 1.5 * found.measure(advantage).upper
+        assert "kept-places" in open_keys(found)
+
+    @pytest.mark.parametrize(
+        ("name", "faults", "by_size", "always"),
+        [
+            ("unknown", [], True, True),
+            ("shuffled", [], True, False),
+            ("shuffled", ["publicly-seeded-draws"], True, False),
+            ("coins", [], False, False),
+            ("coins", ["publicly-seeded-draws"], True, False),  # one number less, and all later ones move
+            ("coins", ["batches-not-from-the-loader"], True, True),
+            ("fixed", [], False, False),
+        ],
+    )
+    def test_who_may_be_moved(self, name: str, faults: list[str], by_size: bool, always: bool) -> None:
+        for relation, needed in ((ADD, by_size), (Neighbouring.REPLACE, always), (Neighbouring.ZERO_OUT, always)):
+            found = self.found(relation, sampler=DRAWN[name], faults=faults)
+            assert ("kept-places" in open_keys(found)) is needed
 
 
 def test_a_rate_that_follows_from_the_number_of_records() -> None:

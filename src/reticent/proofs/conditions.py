@@ -119,8 +119,8 @@ CONDITIONS: Mapping[str, Kind] = {
         Bearing.RELEASE,
     ),
     "kept-places": Kind(
-        "Without a record, all others stay in their batches: its place is left empty. Most loaders close the gap when "
-        "a record is deleted; data sets that are compared in that way are not covered.",
+        "A record does not decide who else is in a batch: without it, all others stay where they are, and its place is "
+        "left empty. Loaders that close the gap of a deleted record, or look at the records, break this.",
         Bearing.RELEASE,
     ),
     "allocation-draws": Kind(

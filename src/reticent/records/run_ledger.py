@@ -22,6 +22,7 @@ from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.sampling import Sampler
+from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.hidden_steps import contraction_of, unequal_settings
@@ -161,6 +162,10 @@ class PublicLedger(Sealed):
         """Whether a budget of private gradients (``sensitive.budget``) could end the run before its plan."""
         asked = self.config.get("sensitive")
         return isinstance(asked, dict) and asked.get("budget") is not None
+
+    def rearranges(self, neighbouring: Neighbouring) -> bool:
+        """Never beyond what the conditions of its sampler say: the loop draws by itself and looks at no record."""
+        return False
 
     def published(self, **changes: Any) -> PublicLedger:
         """The facts that a public ledger has, with ``changes``, sealed anew; what it leaves out, others decide."""

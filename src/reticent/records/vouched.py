@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.mechanisms.sampling import Sampler
+from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 from reticent.records.selected_run import vouched_by_selection
 from reticent.records.watch_faults import Fault
@@ -122,6 +123,26 @@ def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
     if planned is not None:
         found["planned-steps"] = planned
     return found
+
+
+_BLIND = frozenset(Drawn) - {Drawn.WEIGHTED, Drawn.UNKNOWN}
+"""Draws that look at no record: one that has another value moves nobody."""
+
+
+def rearranges(run: PublicWatchedRun, neighbouring: Neighbouring) -> bool:
+    """Whether a record may have decided who else was in a batch of one loop, as far as its ledger shows.
+
+    Draws of each record by itself leave the others where they are. So do batches of all records. Batches of a fixed
+    size that are counted as such have a theorem of their own.
+    """
+    drawn, other = run.sampler.drawn, Fault.OTHER_BATCHES in run.faults
+    if not other and neighbouring is not Neighbouring.ADD_REMOVE and drawn in _BLIND:
+        return False
+    if other or Fault.PUBLIC_DRAWS in run.faults:
+        return True
+    once = all(segment.batches == 1 for segment in run.segments)
+    alone = drawn in (Drawn.POISSON, Drawn.RANDOM_ALLOCATION) or (drawn is Drawn.FIXED_SIZE and once)
+    return not alone and not (run.sampler.batches_per_epoch == 1 and once)
 
 
 def _planned_status(run: PublicWatchedRun) -> Status | None:

@@ -19,6 +19,7 @@ from reticent.mechanisms import DPSGD, Ledger
 from reticent.mechanisms.gradients import GradientsRecord
 from reticent.mechanisms.sampling import Sampler
 from reticent.mechanisms.units import Unit
+from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.hidden_steps import unequal_steps
@@ -263,6 +264,10 @@ class PublicWatchedRun(Sealed):
         """Never by the watch: it keeps no budget of private gradients."""
         return False
 
+    def rearranges(self, neighbouring: Neighbouring) -> bool:
+        """Whether a record may have decided who else was in a batch (condition ``kept-places``)."""
+        return any(vouched.rearranges(run, neighbouring) for run in (*self.earlier, self))
+
     def vouches(self) -> dict[str, Status]:
         """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
         return vouched.of_watched(self)
@@ -300,7 +305,8 @@ class PublicWatchedRun(Sealed):
         )
 
     def mechanism(self) -> DPSGD | Ledger:
-        """The safe reading of what was seen: at least as much risk as any run that fits the facts.
+        """The safe reading of what was seen: at least as much risk as any run that fits the facts, if no record
+        decided who else was in a batch (``rearranges``).
 
         Poisson batches, one for each step, are accounted as such. Everywhere else no amplification by sampling is
         claimed: a record counts as often as it can have been in the sums, and each record of a person as often as
