@@ -305,12 +305,12 @@ class PublicWatchedRun(Sealed):
         )
 
     def mechanism(self) -> DPSGD | Ledger:
-        """The safe reading of what was seen: at least as much risk as any run that fits the facts, if no record
-        decided who else was in a batch (``rearranges``).
+        """The safe reading of what was seen: at least as much risk as any run that fits the facts.
 
         Poisson batches, one for each step, are accounted as such. Everywhere else no amplification by sampling is
         claimed: a record counts as often as it can have been in the sums, and each record of a person as often as
-        one that is alone. A fault that voids the guarantee leaves no noise. Earlier loops on the same model are
+        one that is alone. Where draws are not of each record by itself, this rests on no record deciding who else is in
+        a batch (``rearranges``). A fault that voids the guarantee leaves no noise. Earlier loops on the same model are
         composed with it.
         """
         runs = [*self.earlier, self]
