@@ -41,6 +41,11 @@ MECHANISMS = [
 class Saw:
     """A ledger that saw one model."""
 
+    looks_to_stop = False
+
+    def rearranges(self, neighbouring: Neighbouring) -> bool:
+        return False
+
     def __init__(self, form: GradientsRecord | None, **statuses: Status) -> None:
         self.gradients, self._statuses = form, {key.replace("_", "-"): status for key, status in statuses.items()}
 

@@ -79,7 +79,7 @@ ALLOCATION = "tests/accountants/test_random_allocation.py"
 TRUNCATED = "tests/accountants/test_truncated.py"
 CHAIN = "tests/accountants/test_allocation_chain.py"
 BRIDGES = "tests/interop/test_bridges.py"
-BEST = "tests/proofs/test_best.py"
+BEST, BELOW = "tests/proofs/test_best.py", "tests/proofs/test_from_below.py"
 CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_conditions.py"
 WATCH = "reticent/watching/"
 LOOPS = "tests/watching/test_false_certificates.py"
@@ -148,7 +148,7 @@ MUTANTS = (
     Mutant("reacting: features that nobody saw", "reticent/mechanisms/gradients.py", 'self.kind is not Gradients.ANY and self.features == "same"', "self.kind is not Gradients.ANY", CONDITIONS),
     Mutant("attribute: a stated change needs nothing", "reticent/adversaries/attribute/cases.py", 'return () if free else (condition("bounded-change", Status.DECLARED),)', "return ()", CONDITIONS),
     Mutant("attribute: audited records stand for all", "reticent/adversaries/attribute/cases.py", "if self.basis is not Basis.PROOF or self.record.scope is Scope.WHOLE_DATA:", "if True:", CONDITIONS),
-    Mutant("draws that amplify may be seen", "reticent/mechanisms/dpsgd.py", "if self._whole or public else", "if self._whole or self.sampler is not Sampler.POISSON else", CONDITIONS),
+    Mutant("draws that amplify may be seen", "reticent/mechanisms/dpsgd.py", "public = self.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC)\n        return (", "public = self.sampler is not Sampler.POISSON\n        return (", CONDITIONS),
     Mutant("a run that stopped counts what ran", "reticent/records/run_ledger.py", "planned = replace(self._equal_steps(), steps=max(self.steps, self.planned_steps))", "planned = self._equal_steps()", "tests/records/test_vouched.py"),
     Mutant("a run that stopped: the noise of its first step", "reticent/records/run_ledger.py", "return min(noises), max(rates), min(norms)", "return noises[0], max(rates), min(norms)", "tests/records/test_vouched.py"),
     Mutant("headline: draws may be seen", "reticent/certificates/sentences.py", 'return [about(HIDDEN_DRAWS, records)] if drawn and limited(worst) else []', "return []", "tests/certificates/test_sentences.py"),
@@ -505,8 +505,8 @@ MUTANTS = (
     Mutant("watch: planned steps with the most noise that ran", "reticent/records/planned.py", "min(part.noise_multiplier for part in run.segments)", "max(part.noise_multiplier for part in run.segments)", LIVE + "::test_what_did_not_run_counts_as_the_worst_of_what_ran"),
     Mutant("watch: planned steps at the usual rate", "reticent/records/planned.py", "return max(known) if known else None", "return usual", LIVE + "::test_what_did_not_run_counts_as_the_worst_of_what_ran"),
     Mutant("watch: planned passes that would be started", "reticent/records/planned.py", "-(-rest * many // batches)", "rest * many // batches", LIVE + "::test_passes_that_were_planned_count_whole"),
-    Mutant("watch: a plan that was only declared is checked", "reticent/records/vouched.py", "if plan.stop_at is not None and equal else Status.DECLARED", "if equal else Status.DECLARED", LIVE + "::test_as_many_as_planned_cost_what_they_cost"),
-    Mutant("watch: noise that changed on the way to a stop", "reticent/records/vouched.py", "if plan.stop_at is not None and equal else Status.DECLARED", "if plan.stop_at is not None else Status.DECLARED", LIVE + "::test_less_noise_on_the_way_moves_the_stop"),
+    Mutant("watch: a plan that was only declared is checked", "reticent/records/vouched.py", "stopped = plan.stop_at is not None and", "stopped =", LIVE + "::test_as_many_as_planned_cost_what_they_cost"),
+    Mutant("watch: noise that changed on the way to a stop", "reticent/records/vouched.py", "if stopped and equal else Status.DECLARED", "if stopped else Status.DECLARED", LIVE + "::test_less_noise_on_the_way_moves_the_stop"),
     Mutant("watch: more steps than planned", "reticent/records/vouched.py", "if plan is None or run.steps > plan.steps:", "if plan is None:", LIVE + "::test_more_than_planned_all_count_and_nobody_vouches"),
     Mutant("watch: one step beyond the stop", "reticent/watching/live.py", "self._stop is not None and self._steps >= self._stop", "self._stop is not None and self._steps > self._stop", LIVE + "::test_a_loop_that_asks_ends_by_itself"),
     Mutant("watch: a stop that noise cannot move", "reticent/watching/live.py", "(kind != self._kind or unused > self._unused)", "self._kind is None", LIVE + "::test_less_noise_on_the_way_moves_the_stop"),
@@ -516,8 +516,7 @@ MUTANTS = (
     Mutant("clients: counted as records", "reticent/records/watched_run.py", "            unit=self.unit,\n", "", CLIENTS + "::test_a_server_loop_is_certified_for_clients"),
     Mutant("clients: cohorts of fixed size taken as Poisson", "reticent/records/watched_run.py", "return self._part(noise, rate, steps, Sampler.FIXED_SIZE)", "return self._part(noise, rate, steps)", CLIENTS + "::test_a_server_loop_is_certified_for_clients"),
     Mutant("clients: Opacus's records called clients", "reticent/watching/units.py", "if unit is Unit.CLIENT and private:", "if unit is Unit.CLIENT and not said:", CLIENTS + "::test_opacus_clips_records"),
-    Mutant("a ledger that reacts to results", "reticent/mechanisms/ledger.py", "return each if len(self.parts) == 1 else", "return each if len(self.parts) < 99 else", "tests/adversaries/test_conditions.py::test_several_releases_say_that_none_was_chosen_by_a_result"),
-    Mutant("a ledger that reacts to results", "reticent/mechanisms/ledger.py", "if len(self.parts) == 1 else (*each", "if len(self.parts) < 99 else (*each", "tests/adversaries/test_conditions.py::test_several_releases_say_that_none_was_chosen_by_a_result"),
+    Mutant("a ledger that reacts to results", "reticent/mechanisms/ledger.py", "each if len(self.parts) == 1 else", "each if len(self.parts) < 99 else", "tests/adversaries/test_conditions.py::test_several_releases_say_that_none_was_chosen_by_a_result"),
     Mutant("a filter that rounds its costs down", "reticent/mechanisms/filtered.py", "return math.ceil(release.releases", "return math.floor(release.releases", "tests/mechanisms/test_filtered.py::test_no_rounding_spends_more_than_the_budget"),
     Mutant("what nobody saw counts as declared", "reticent/adversaries/from_ledger.py", "seen = {**unseen, **witness", "seen = {**witness", "tests/records/test_vouched.py"),
     Mutant("sign: a factor that was cut", "reticent/adversaries/relaxed/sign/copies.py", "np.where(known > _LARGEST_EXPONENT, np.inf,", "np.where(known > 1e300, np.inf,", SIGNS + "::test_a_bound_that_cannot_be_computed_bounds_nothing"),
@@ -810,4 +809,18 @@ MUTANTS = (
     Mutant("page of an audit: power of other sizes", "reticent/certificates/audit_power.py", "_detectable(len(scores.member), len(scores.non_member)", "_detectable(len(scores.non_member), len(scores.member)", AGAIN + "::test_the_power_of_an_audit_is_that_of_its_own_sizes"),
     Mutant("dashboard: what is not met looks good", "reticent/dashboard/judging.py", 'return "good" if check.passed else "bad"', 'return "good"', "tests/dashboard/test_taking.py::test_what_is_not_met_does_not_look_good"),
     Mutant("verify: why, in a table", "reticent/api/documents.py", "[*self.checked.problems, *self.checked.compared", "[*self.checked.compared", AGAIN + "::test_what_refuses_a_certificate_is_in_the_notes_of_its_table"),
+    Mutant("conditions: several releases need no plan", "reticent/mechanisms/base.py", 'getattr(self, "releases", 1) > 1', 'getattr(self, "releases", 1) > 9', BELOW + "::TestHowManyReleases"),
+    Mutant("conditions: gaps where sizes agree", "reticent/mechanisms/base.py", "places = neighbouring is Neighbouring.ADD_REMOVE", "places = True", BELOW + "::TestTheGapOfAMissingRecord"),
+    Mutant("conditions: gaps of a loader", "reticent/mechanisms/dpsgd.py", '"kept-places" if public else "hidden-draws"', '"start-weights" if public else "hidden-draws"', BELOW + "::TestTheGapOfAMissingRecord"),
+    Mutant("conditions: gaps under correlated noise", "reticent/mechanisms/matrix.py", '"kept-places", "start-weights")', '"start-weights")', BELOW + "::TestTheGapOfAMissingRecord"),
+    Mutant("ledger: why a run stopped", "reticent/records/vouched.py", "if ledger.steps == ledger.planned_steps and not ledger.looks_to_stop:", "if not ledger.looks_to_stop:", BELOW + "::TestAStopThatLooksAtTheRecords"),
+    Mutant("ledger: a budget of private gradients", "reticent/records/vouched.py", "if ledger.steps == ledger.planned_steps and not ledger.looks_to_stop:", "if ledger.steps == ledger.planned_steps:", BELOW + "::TestAStopThatLooksAtTheRecords"),
+    Mutant("ledger: a budget says nothing of the record", "reticent/adversaries/from_ledger.py", '"same-stop": witness.looks_to_stop', '"same-stop": False', BELOW + "::TestAStopThatLooksAtTheRecords"),
+    Mutant("attribute: a budget of another field", "reticent/adversaries/attribute/adversary.py", "if isinstance(self.gradient_change, SensitivityRecord) else {}", "", BELOW + "::TestAStopThatLooksAtTheRecords"),
+    Mutant("watch: a loop that ended before its stop", "reticent/records/vouched.py", "plan.stop_at is not None and run.steps == plan.steps", "plan.stop_at is not None", VOUCHED),
+    Mutant("watch: a second loop was planned", "reticent/records/vouched.py", "if run.earlier:  # each loop", "if False:  # each loop", VOUCHED),
+    Mutant("train: a budget that no ledger shows", "reticent/training/run.py", "if any(isinstance(hook, AttributeHook) and hook.ends_runs for hook in hooks):", "if False:", "tests/training/test_sensitive.py::test_a_budget_that_no_ledger_would_show_is_refused"),
+    Mutant("watch: a loader that nobody knows", "reticent/records/vouched.py", "frozenset(Drawn) - {Drawn.WEIGHTED, Drawn.UNKNOWN}", "frozenset(Drawn)", BELOW + "::TestALoaderThatNobodyKnows"),
+    Mutant("watch: draws that a seed moves", "reticent/records/vouched.py", "if other or Fault.PUBLIC_DRAWS in run.faults:", "if other:", BELOW + "::TestALoaderThatNobodyKnows"),
+    Mutant("watch: who may be moved is not said", "reticent/adversaries/from_ledger.py", '"kept-places": witness.rearranges(found.neighbouring)', '"kept-places": False', BELOW + "::TestALoaderThatNobodyKnows"),
 )  # fmt: skip

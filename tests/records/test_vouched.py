@@ -178,7 +178,7 @@ class TestWhatRan:
         stopped = run(planned_steps=9)
         assert stopped.mechanism().steps == 9
         assert stopped.equal_steps().steps == stopped.steps == 4
-        assert stopped.vouches()["planned-steps"] is Status.CHECKED
+        assert "planned-steps" not in stopped.vouches()  # why it stopped, nobody saw
 
     def test_steps_that_did_not_run_count_at_the_least_noise_and_the_largest_rate_of_the_plan(self) -> None:
         schedule = [{"at": 6, "noise_factor": 0.5}, {"at": 8, "batch_size": 30, "noise_multiplier": None}]
@@ -251,6 +251,19 @@ class TestWhatRan:
             assert "unpredictable-noise" not in found
             assert "linear-head" not in found
             assert found.get("start-weights") is (Status.CHECKED if first is other else None)
+
+    def test_a_loop_that_ended_before_the_watch_stopped_it_ended_for_a_reason_that_nobody_saw(self) -> None:
+        early = watched(planned={"steps": 9, "stop_at": "advantage=0.1"})
+        assert early.mechanism().steps == 9
+        assert early.vouches()["planned-steps"] is Status.DECLARED
+
+    def test_a_loop_that_goes_on_after_another_was_not_planned_with_it(self) -> None:
+        """Somebody trains up to a risk, looks, and trains up to a larger one: whether may depend on the result."""
+        one = watched(planned={"steps": 3, "stop_at": "advantage=0.1"})
+        assert one.vouches()["planned-steps"] is Status.CHECKED
+        both = one.model_copy(update={"earlier": (one,)})
+        assert both.mechanism().steps == 6  # equal loops are one mechanism, which is no ledger with a fixed plan
+        assert "planned-steps" not in both.vouches()
 
     @pytest.mark.parametrize("batches", [1, 2])
     def test_a_record_that_a_pass_draws_twice_counts_at_its_worst_place(self, batches: int) -> None:

@@ -153,6 +153,7 @@ def test_a_hook_can_stop_a_run_and_the_plan_is_accounted(make_config, dataset, t
     assert run.ledger.equal_steps().steps == 4
     assert run.ledger.mechanism().steps == 15
     assert RunWarning.STOPPED_EARLY in run.ledger.warnings
+    assert "planned-steps" not in run.ledger.vouches()  # the hook may have looked at the records
     with pytest.raises(ParameterError, match="at least one step"):
         train(make_config(), tmp_path / "none", hooks=[StopAt(0)], dataset=dataset)
     assert not (tmp_path / "none").exists()

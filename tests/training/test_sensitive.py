@@ -11,9 +11,10 @@ import torch
 from reticent.adversaries import Claim
 from reticent.adversaries.attribute.record import Scope
 from reticent.certificates.build import certify_run, public
-from reticent.errors import ArtifactError
+from reticent.errors import ArtifactError, ParameterError
+from reticent.sensitivity import SensitiveAttribute
 from reticent.training import parse_config, train
-from reticent.training.sensitive import SENSITIVITY, parse_sensitivity
+from reticent.training.sensitive import SENSITIVITY, AttributeHook, parse_sensitivity
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
@@ -68,6 +69,13 @@ def test_a_budget_fixed_in_advance_stops_the_run(run, tmp_path: Path) -> None:
         a for a in certify_run(stopped.ledger, stopped.sensitivity()).assessments if a.adversary == "attribute"
     )
     assert attribute.do_not_publish
+
+
+def test_a_budget_that_no_ledger_would_show_is_refused(tmp_path: Path) -> None:
+    """Whether it ended the run or not: that shows something about records, and the configuration says so."""
+    age = SensitiveAttribute.number(0, low=0.0, high=1.0, count=2)
+    with pytest.raises(ParameterError, match=r"state sensitive\.budget in the configuration"):
+        train(parse_config(BASE), tmp_path / "run", hooks=[AttributeHook(age, whole=True, budget=0.1)])
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ class FinalModel(Adversary):
             Enclosure.from_above(GaussianTradeOff(mu)),
             theorems=("RETICENT:hidden-steps", "BOK2024:Section 4"),
             conditions=(
-                *mechanism.conditions,
+                *mechanism.conditions_under(neighbouring),
                 condition("contraction", Status.DECLARED),
                 condition("equal-updates", Status.DECLARED),
                 condition("final-model-only", Status.DECLARED),

@@ -33,7 +33,9 @@ def assess_seen(
     found = fitted.assess(mechanism, neighbouring, method)
     unseen = {one.key: Status.ASSUMED for one in mechanism.conditions if one.status is Status.DECLARED}
     seen = {**unseen, **witness.vouches(), **fitted.checked_by(witness)}
-    found = found.under(condition("start-weights")).vouched(seen)
+    open_ones = {"same-stop": witness.looks_to_stop, "kept-places": witness.rearranges(found.neighbouring)}
+    more = [condition(key) for key, applies in open_ones.items() if applies]
+    found = found.under(condition("start-weights"), *more).vouched(seen)
     obstacle = None if witness.gradients is None else witness.gradients.obstacle
     assumed = any(one.key in _OF_THE_FORM and one.status is Status.ASSUMED for one in found.conditions)
     return found.prefaced(_LOOKED.format(obstacle.text)) if obstacle is not None and assumed else found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from reticent.mechanisms.gradients import GradientsRecord
+from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 
 
@@ -22,6 +23,13 @@ class Witness(Protocol):
     @property
     def unequal_updates(self) -> str | None:
         """What was seen that keeps updates from being equal (condition ``equal-updates``); None where nothing was."""
+
+    @property
+    def looks_to_stop(self) -> bool:
+        """Whether a look at private gradients could end the training (condition ``same-stop``)."""
+
+    def rearranges(self, neighbouring: Neighbouring) -> bool:
+        """Whether a record may have decided who else was in a batch (condition ``kept-places``)."""
 
     def vouches(self) -> dict[str, Status]:
         """Statuses of conditions, by key."""

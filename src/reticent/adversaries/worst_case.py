@@ -59,7 +59,7 @@ def worst_case_proof(mechanism: Mechanism, neighbouring: Neighbouring) -> Proof:
     return Proof(
         worst_case(mechanism, neighbouring),
         theorems=worst_case_theorems(mechanism, neighbouring),
-        conditions=mechanism.conditions,
+        conditions=mechanism.conditions_under(neighbouring),
         notes=mechanism.notes,
         mu=mu_limits(mechanism, neighbouring),
     )

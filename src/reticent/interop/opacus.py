@@ -290,8 +290,9 @@ def get_noise_multiplier(
 
 
 _UNSEEN = (
-    "nobody has seen how batches are drawn, so no amplification by sampling is claimed: call "
-    "accountant.look_at(loader, model) with what make_private returned, or use reticent.interop.opacus.PrivacyEngine"
+    "nobody has seen how batches are drawn, so no amplification by sampling is claimed, and it is taken for granted "
+    "that no record decides who else is in a batch: call accountant.look_at(loader, model) with what make_private "
+    "returned, or use reticent.interop.opacus.PrivacyEngine"
 )
 _UNSEEN_LAYOUTS = (
     "nobody has looked at the inputs of the convolutions, and Opacus 1.6.0 misreads those that are not in plain order "

@@ -67,9 +67,15 @@ class Mechanism(Short, ABC):
     def conditions(self) -> tuple[Condition, ...]:
         """What every number about this release rests on, and who vouches for it where nobody saw it run."""
         noisy = getattr(self, "noise_multiplier", 0.0) > 0.0
+        planned = ("fixed-plan",) if getattr(self, "releases", 1) > 1 else ()
         general = (*OF_ALL_RELEASES, *(OF_NOISE if noisy else ()))
         stated = [condition(key, Status.DECLARED) for key in self._stated()]
-        return (*stated, *(condition(key) for key in (*self._unseen(), *general)))
+        return (*stated, *(condition(key) for key in (*self._unseen(), *planned, *general)))
+
+    def conditions_under(self, neighbouring: Neighbouring) -> tuple[Condition, ...]:
+        """Those that numbers for such data sets need: where both have as many records, no place is left empty."""
+        places = neighbouring is Neighbouring.ADD_REMOVE
+        return tuple(one for one in self.conditions if places or one.key != "kept-places")
 
     def _stated(self) -> tuple[str, ...]:
         """Keys of conditions that the fields state."""

@@ -237,8 +237,10 @@ class DPSGD(Mechanism):
         return ("clipped", *drawn, *person, "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
+        if self._whole:
+            return ("start-weights",)
         public = self.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC)
-        return ("start-weights",) if self._whole or public else ("hidden-draws", "start-weights")
+        return ("kept-places" if public else "hidden-draws", "start-weights")
 
     @property
     def _whole(self) -> bool:
@@ -334,8 +336,7 @@ def _shuffled_note(run: DPSGD) -> str:
     updates = "1 step" if run.steps == 1 else f"{run.steps} steps"
     return (
         "Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that "
-        f"contains the target: {epochs} counted ({updates}, {why}). Batch boundaries must not depend on the "
-        "target."
+        f"contains the target: {epochs} counted ({updates}, {why})."
     )
 
 

@@ -81,8 +81,8 @@ class Ledger(Mechanism):
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """Those of all parts, each once, and that nobody chose the parts by looking at results."""
-        each = tuple(dict.fromkeys(one for part in self.parts for one in part.conditions))
-        return each if len(self.parts) == 1 else (*each, condition("fixed-plan"))
+        each = tuple(one for part in self.parts for one in part.conditions)
+        return tuple(dict.fromkeys(each if len(self.parts) == 1 else (*each, condition("fixed-plan"))))
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:

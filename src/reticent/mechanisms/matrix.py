@@ -187,7 +187,7 @@ class MatrixMechanism(Mechanism):
         return ("clipped", *drawn, "participation-pattern", "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
-        return ("hidden-draws", "start-weights") if self.sample_rate < 1.0 else ("start-weights",)
+        return (*(("hidden-draws",) if self.sample_rate < 1.0 else ()), "kept-places", "start-weights")
 
 
 def read_strategy(path: Path) -> str:

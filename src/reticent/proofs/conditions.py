@@ -108,16 +108,24 @@ CONDITIONS: Mapping[str, Kind] = {
         "The noisy sum of a step is divided by a number that does not depend on who was drawn.", Bearing.RELEASE
     ),
     "poisson-draws": Kind(
-        "Each record is included in each batch independently, with the stated probability. Batches that are cut from "
-        "shuffled data, or that have a fixed size, need another answer.",
+        "Each record is included in each batch independently, with the stated probability, whoever else is in the "
+        "data. Batches that are cut from shuffled data, or that have a fixed size, need another answer.",
         Bearing.RELEASE,
     ),
     "fixed-size-draws": Kind("Each batch is drawn anew, uniformly, with a size that is fixed.", Bearing.RELEASE),
-    "shuffled-draws": Kind("Each record is in at most one batch of each pass over the data.", Bearing.RELEASE),
+    "shuffled-draws": Kind(
+        "Each record is in at most one batch of each pass over the data, and all passes that the steps touch are "
+        "counted.",
+        Bearing.RELEASE,
+    ),
+    "kept-places": Kind(
+        "A record does not decide who else is in a batch: without it, all others stay where they are, and its place is "
+        "left empty. Loaders that close the gap of a deleted record, or look at the records, break this.",
+        Bearing.RELEASE,
+    ),
     "allocation-draws": Kind(
         "In each epoch each record is put into the stated number of steps by a uniform draw of its own, made anew, "
-        "that "
-        "no other record influences.",
+        "that no other record influences. All epochs that the steps touch are counted.",
         Bearing.RELEASE,
     ),
     "kept-allocation-draws": Kind(
@@ -131,14 +139,19 @@ CONDITIONS: Mapping[str, Kind] = {
         Bearing.RELEASE,
     ),
     "stated-guarantee": Kind(
-        "Each release has the stated epsilon and delta, for neighbouring data sets of the relation that is asked.",
+        "Each release has the stated epsilon and delta, whatever was released before, for neighbouring data sets of "
+        "the relation that is asked.",
         Bearing.RELEASE,
     ),
     "participation-pattern": Kind(
         "No record takes part in more steps, or in steps that are closer, than is stated.", Bearing.RELEASE
     ),
     "clipped": Kind("No record moves the sum of a step by more than the clip norm.", Bearing.RELEASE),
-    "planned-steps": Kind("The number of steps that is counted was fixed before training.", Bearing.RELEASE),
+    "planned-steps": Kind(
+        "The number of steps that is counted was fixed before training, and nobody looked at these records, or at "
+        "their loss, to decide when to stop.",
+        Bearing.RELEASE,
+    ),
     "fixed-plan": Kind(
         "Which releases there are, with how much noise and at which rates, was fixed before any result was seen.",
         Bearing.RELEASE,
@@ -227,6 +240,11 @@ CONDITIONS: Mapping[str, Kind] = {
     "secret-nowhere-else": Kind(
         "The secret is in the records of one person, in no more of them than are protected together, and nowhere else: "
         "not in other records, nor in what the model was trained on before.",
+        Bearing.DATA,
+    ),
+    "same-stop": Kind(
+        "Without this record, training would have ended at the same step. It ends where a budget of private gradients "
+        "is spent, and the number of steps shows when that was.",
         Bearing.DATA,
     ),
     "audited-record": Kind("The record is one of those whose gradients the filter measured.", Bearing.DATA),

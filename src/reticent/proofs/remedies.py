@@ -16,13 +16,14 @@ REMEDIES: Mapping[str, str] = {
     "poisson-draws": _LOADER,
     "fixed-size-draws": _LOADER,
     "shuffled-draws": _LOADER,
+    "kept-places": "Compare with the place left empty (zero-out), or draw each record by itself: sampler poisson.",
     "allocation-draws": "Draw with rt.random_allocation(loader), or let reticent train with that sampler.",
     "kept-allocation-draws": "Read the code that assigns records to steps: one uniform draw each, before training.",
     "truncated-draws": "Read the code that cuts batches: it must choose uniformly, without a look at the records.",
     "stated-guarantee": "Read the proof of that epsilon and delta, and its neighbouring relation.",
     "participation-pattern": "Count in which steps a record takes part, and state the most and the closest.",
     "clipped": "Let reticent train; audit other loops with reticent audit-loop.",
-    "planned-steps": "State planned_steps before the loop, or fix the number of steps in the configuration.",
+    "planned-steps": "Fix the steps and take them all; or stop by other people's records, and state planned_steps.",
     "fixed-plan": "Fix all settings before the first result, or ask rt.GaussianFilter before each release.",
     "start-weights": "Draw weights anew, use public ones, or continue a ledger: rt.watch(..., continues=ledger).",
     "records-per-person": "Count each person's records; keep one each, or state the largest number.",
@@ -45,6 +46,7 @@ REMEDIES: Mapping[str, str] = {
     "final-model-only": "Publish no checkpoint, no log and no early stop.",
     "secret-entropy": "Count the bits of the generator that drew the secret; of what people choose, assume few.",
     "secret-nowhere-else": "Search the other records, and what the model was trained on before, for the secret.",
+    "same-stop": "Leave the budget out, or so large that it is never spent whatever the records are.",
     "audited-record": "Enforce the filter for all records, not for those that were measured.",
 }
 """Every condition by key."""

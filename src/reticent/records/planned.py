@@ -1,7 +1,8 @@
 """Steps that were planned and did not run: a stop that may depend on outputs is charged at the plan.
 
-A run that is stopped early is stopped after a look at what it released, and the moment may reveal something. The
-first steps of a run of fixed length reveal no more than the whole run. So a run of at most N steps counts as N steps.
+A run that is stopped after a look at what it released may reveal something by the moment. The first steps of a run of
+fixed length reveal no more than the whole run. So a run of at most N steps counts as N steps. Whoever looks at the
+records themselves, or at their loss, releases one thing more, which no plan covers: the condition ``planned-steps``.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.sampling import Sampler
+from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.hidden_steps import contraction_of, unequal_settings
@@ -156,6 +157,16 @@ class PublicLedger(Sealed):
         """What keeps the updates of this run from being equal; see ``hidden_steps``."""
         return unequal_settings(self.config)
 
+    @property
+    def looks_to_stop(self) -> bool:
+        """Whether a budget of private gradients (``sensitive.budget``) could end the run before its plan."""
+        asked = self.config.get("sensitive")
+        return isinstance(asked, dict) and asked.get("budget") is not None
+
+    def rearranges(self, neighbouring: Neighbouring) -> bool:
+        """Never beyond what the conditions of its sampler say: the loop draws by itself and looks at no record."""
+        return False
+
     def published(self, **changes: Any) -> PublicLedger:
         """The facts that a public ledger has, with ``changes``, sealed anew; what it leaves out, others decide."""
         return facts_of(PublicLedger, self, changes)
@@ -173,8 +184,8 @@ class PublicLedger(Sealed):
         """This run alone: the real sampler, and the steps that ran; of a run that stopped, all planned.
 
         When to stop may depend on what was released, and the run that stopped follows from the one that did not. So
-        the planned steps are counted: those that did not run at the least noise and the largest rate of the plan.
-        Where steps differ it is a ledger of parts.
+        the planned steps are counted: those that did not run at the least noise and the largest rate of the plan. A
+        stop that looks at the records is not covered (``planned-steps``). Where steps differ it is a ledger of parts.
         """
         planned = replace(self._equal_steps(), steps=max(self.steps, self.planned_steps))
         if not self.stages and not self._plan():

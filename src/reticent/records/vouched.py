@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.mechanisms.sampling import Sampler
+from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 from reticent.records.selected_run import vouched_by_selection
 from reticent.records.watch_faults import Fault
@@ -55,11 +56,12 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
     found = {
         _DRAWS[ledger.sampler]: Status.CHECKED,
         "clipped": Status.CHECKED,
-        "planned-steps": Status.CHECKED,
         "fixed-plan": Status.CHECKED,
         "public-divisor": Status.CHECKED,
         **form_of(ledger.gradients),
     }
+    if ledger.steps == ledger.planned_steps and not ledger.looks_to_stop:  # why a run stopped, nobody sees
+        found["planned-steps"] = Status.CHECKED
     if ledger.randomness is Randomness.FRESH:
         found["unpredictable-noise"] = Status.CHECKED
     model = ledger.config.get("model")
@@ -85,6 +87,8 @@ def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
     each = [_of_loop(one, alike=one.gradients == run.gradients) for one in loops]
     everywhere = set.intersection(*(set(found) for found in each))
     found = {key: min((one[key] for one in each), key=_ORDER.index) for key in each[-1] if key in everywhere}
+    if run.earlier:  # each loop has its plan; how many loops there would be, nobody planned
+        found.pop("planned-steps", None)
     start = _SOURCES.get(loops[0].start.source) if loops[0].start is not None else None
     if start is not None:
         found["start-weights"] = start
@@ -121,14 +125,35 @@ def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
     return found
 
 
+_BLIND = frozenset(Drawn) - {Drawn.WEIGHTED, Drawn.UNKNOWN}
+"""Draws that look at no record: one that has another value moves nobody."""
+
+
+def rearranges(run: PublicWatchedRun, neighbouring: Neighbouring) -> bool:
+    """Whether a record may have decided who else was in a batch of one loop, as far as its ledger shows.
+
+    Draws of each record by itself leave the others where they are. So do batches of all records. Batches of a fixed
+    size that are counted as such have a theorem of their own.
+    """
+    drawn, other = run.sampler.drawn, Fault.OTHER_BATCHES in run.faults
+    if not other and neighbouring is not Neighbouring.ADD_REMOVE and drawn in _BLIND:
+        return False
+    if other or Fault.PUBLIC_DRAWS in run.faults:
+        return True
+    once = all(segment.batches == 1 for segment in run.segments)
+    alone = drawn in (Drawn.POISSON, Drawn.RANDOM_ALLOCATION) or (drawn is Drawn.FIXED_SIZE and once)
+    return not alone and not (run.sampler.batches_per_epoch == 1 and once)
+
+
 def _planned_status(run: PublicWatchedRun) -> Status | None:
     """Who vouches that the number of steps was fixed beforehand, or is counted as planned; None if nobody does.
 
     The watch itself does where it stopped the loop, and neither noise nor rate changed along the run: then the number
-    follows from what was known before the first step.
+    follows from what was known before the first step. Why a loop ended before, it cannot see.
     """
     plan = run.planned
     if plan is None or run.steps > plan.steps:
         return None
     equal = len({(part.noise_multiplier, part.sample_rate) for part in run.segments}) == 1
-    return Status.CHECKED if plan.stop_at is not None and equal else Status.DECLARED
+    stopped = plan.stop_at is not None and run.steps == plan.steps
+    return Status.CHECKED if stopped and equal else Status.DECLARED

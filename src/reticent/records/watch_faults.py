@@ -339,8 +339,8 @@ _EXPLANATIONS = {
     ),
     Fault.SIZE_PUBLIC: Explanation(
         Severity.WARNING,
-        "The number of records is treated as public. If the count alone could give a person away (a ward with one "
-        "patient more), that is not covered.",
+        "The number of records is treated as public, and a rate that follows from it as the same without a record. If "
+        "the count could give a person away (a ward with one patient more), that is not covered.",
         "Nothing is to be done if the number may be known.",
     ),
     Fault.ENDED_EARLY: Explanation(
@@ -351,8 +351,10 @@ _EXPLANATIONS = {
     Fault.STOPPED_BEFORE_PLAN: Explanation(
         Severity.WARNING,
         "The loop stopped before the planned number of steps. The person who stopped it may have looked at its "
-        "results, so all planned steps count.",
-        "Plan no more steps than you need. What a shorter plan would have cost is not claimed afterwards.",
+        "results, so all planned steps count. If it stopped because of a loss on these records, the moment gives away "
+        "more than any number here says.",
+        "Plan no more steps than you need, and stop by other people's records. What a shorter plan would have cost is "
+        "not claimed afterwards.",
     ),
     Fault.MORE_THAN_PLANNED: Explanation(
         Severity.WARNING,

@@ -19,6 +19,7 @@ from reticent.mechanisms import DPSGD, Ledger
 from reticent.mechanisms.gradients import GradientsRecord
 from reticent.mechanisms.sampling import Sampler
 from reticent.mechanisms.units import Unit
+from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.hidden_steps import unequal_steps
@@ -258,6 +259,15 @@ class PublicWatchedRun(Sealed):
         """What keeps the updates of the loop from being equal; see ``hidden_steps``."""
         return unequal_steps(self)
 
+    @property
+    def looks_to_stop(self) -> bool:
+        """Never by the watch: it keeps no budget of private gradients."""
+        return False
+
+    def rearranges(self, neighbouring: Neighbouring) -> bool:
+        """Whether a record may have decided who else was in a batch (condition ``kept-places``)."""
+        return any(vouched.rearranges(run, neighbouring) for run in (*self.earlier, self))
+
     def vouches(self) -> dict[str, Status]:
         """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
         return vouched.of_watched(self)
@@ -299,7 +309,8 @@ class PublicWatchedRun(Sealed):
 
         Poisson batches, one for each step, are accounted as such. Everywhere else no amplification by sampling is
         claimed: a record counts as often as it can have been in the sums, and each record of a person as often as
-        one that is alone. A fault that voids the guarantee leaves no noise. Earlier loops on the same model are
+        one that is alone. Where draws are not of each record by itself, this rests on no record deciding who else is in
+        a batch (``rearranges``). A fault that voids the guarantee leaves no noise. Earlier loops on the same model are
         composed with it.
         """
         runs = [*self.earlier, self]

@@ -41,7 +41,7 @@ from reticent.training.model_form import recognised
 from reticent.training.models import build_model
 from reticent.training.own import SchemaHook
 from reticent.training.randomness import SeededSource, Source, Stream, SystemSource, torch_seed
-from reticent.training.sensitive import SensitivityFileHook
+from reticent.training.sensitive import AttributeHook, SensitivityFileHook
 from reticent.training.setup import divided, factor_of, load_dataset, make_settings, optimiser_of
 from reticent.training.smoothing import WeightAverage
 from reticent.training.trace import TraceRecorder
@@ -88,6 +88,9 @@ def train(
     """
     out = Path(out)
     refuse_overwriting(out)
+    if any(isinstance(hook, AttributeHook) and hook.ends_runs for hook in hooks):
+        wanted = "without a budget: state sensitive.budget in the configuration, so that the ledger shows it"
+        raise ParameterError("hooks", "AttributeHook", wanted)
     _device(config.device)  # one that is missing is said before data are read
     ours = all(type(hook).__module__.startswith("reticent.") for hook in hooks)  # another's may change what is trained
     encoded_here = ours and (dataset is None or _is_of_table(dataset, config, hooks))

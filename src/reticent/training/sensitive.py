@@ -44,6 +44,11 @@ class AttributeHook(StepHook):
         self._budget, self._method, self._precision, self._every = budget, method, precision, every
         self.recorder: AttributeRecorder | None = None
 
+    @property
+    def ends_runs(self) -> bool:
+        """Whether a budget of private gradients may end the run."""
+        return self._budget is not None
+
     def start(self, context: RunContext) -> None:
         """Attach to the model of the run.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from reticent import _check
 from reticent.accountants import compose, mu_limits
@@ -16,9 +16,12 @@ from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.dpsgd import one_record
 from reticent.mechanisms.ledger import parts_of
-from reticent.proofs import Basis, Formula, Proof
+from reticent.proofs import Basis, Formula, Proof, Status
 from reticent.registry import described
 from reticent.styles import Style
+
+if TYPE_CHECKING:
+    from reticent.adversaries.witness import Witness
 
 _PRIVATE = "This number depends on private data: do not publish it, or anything it was computed from."
 _RELATION = "Compares two values of one field of one record (a replacement), whatever relation was asked for."
@@ -60,6 +63,10 @@ class Attribute(Adversary):
         if self.gradient_change is not None and not isinstance(self.gradient_change, SensitivityRecord):
             _check.non_negative(gradient_change=self.gradient_change)
 
+    def checked_by(self, witness: Witness) -> dict[str, Status]:
+        """A budget compares all values of the field that was recorded, so it ends at one step for all of them."""
+        return {"same-stop": Status.CHECKED} if isinstance(self.gradient_change, SensitivityRecord) else {}
+
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.REPLACE, method: Method = Method.PROVEN
     ) -> Assessment:
@@ -87,7 +94,7 @@ class Attribute(Adversary):
         case = case_of(self.gradient_change, mechanism)
         worst = compose(mechanism, Neighbouring.REPLACE)
         bound = case.proven(worst.pessimistic)
-        conditions = (*mechanism.conditions, *case.conditions)
+        conditions = (*mechanism.conditions_under(Neighbouring.REPLACE), *case.conditions)
         notes = (*case.said, _PRIVATE, _RELATION, *mechanism.notes)
         proof = Proof(
             Enclosure(pessimistic=bound, optimistic=case.attained()),

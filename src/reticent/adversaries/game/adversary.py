@@ -122,7 +122,7 @@ class MembershipGame(Adversary):
         formula = Formula(
             _game_curve(mechanism, batch, k),
             theorems=keys,
-            conditions=mechanism.conditions,
+            conditions=mechanism.conditions_under(self.relation),
             notes=(
                 _susceptibility_in_words(k, self.susceptibility is None),
                 _rule_in_words(mechanism, noise, batch, k),
@@ -156,7 +156,7 @@ class MembershipGame(Adversary):
         formula = Formula(
             GaussianTradeOff(min(mu, _LARGEST_MU)),
             theorems=("LEEMANN2023:Corollary 5.1", "LEEMANN2023:Lemma 5.1"),
-            conditions=mechanism.conditions,
+            conditions=mechanism.conditions_under(self.relation),
             notes=(
                 f"As published: mu {mu:.6g} from mu_step {least:.6g}, the smaller of {step:.6g} and the DP value. "
                 "It composes steps as if each used fresh data, which re-used data break, "

@@ -138,7 +138,7 @@ class Relaxed(DirectionUnknown):
         if own is None:
             proofs: tuple[Proof, ...] = (replace(worst, notes=(self._why_not(release), *notes)),)
         else:
-            proofs = best([own.under(*mechanism.conditions).saying(*notes), worst.from_above()])
+            proofs = best([own.under(*mechanism.conditions_under(neighbouring)).saying(*notes), worst.from_above()])
         epochs = _of_epochs(mechanism)
         return Assessment(self, neighbouring, Method.EXACT, tuple(proof.citing(*epochs) for proof in proofs))
 
@@ -170,7 +170,7 @@ class Relaxed(DirectionUnknown):
         formula = Formula(
             curve,
             theorems=("RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:one-normal"),
-            conditions=mechanism.conditions,
+            conditions=mechanism.conditions_under(neighbouring),
             notes=notes + mechanism.notes,
             most_mu=mu_limits(mechanism, neighbouring)[1],
         )

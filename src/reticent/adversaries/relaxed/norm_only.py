@@ -74,7 +74,7 @@ class NormOnly(Adversary):
         proof = Proof(
             truth,
             theorems=("KAISSIS2022:Theorem 1",),
-            conditions=mechanism.conditions,
+            conditions=mechanism.conditions_under(neighbouring),
             notes=(_TOO_WEAK, *mechanism.notes),
         )
         return Assessment(self, neighbouring, Method.PUBLISHED, (proof,), proof.as_estimate())
