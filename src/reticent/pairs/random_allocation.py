@@ -16,8 +16,9 @@ from scipy.special import log_ndtr
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves._logs import EPS, TINY, log_of
 from reticent.curves.moves import chained
-from reticent.curves.polygon import Polygon, polygon_above, polygon_through, strictest
+from reticent.curves.polygon import Polygon, hull, polygon_above, polygon_through, strictest
 from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, Effort, Law, Window, sum_of
+from reticent.pairs.allocated_transform import Deltas, resolved
 from reticent.pairs.base import Pair
 from reticent.pairs.curve import CurvePair
 
@@ -141,15 +142,21 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
         return GaussianTradeOff(1.0 / noise_multiplier), _loudest(noise_multiplier, bins)
     if bins > _MOST:
         return random_allocation(noise_multiplier, _MOST)[0], _loudest(noise_multiplier, bins)
-    return enclosed(noise_multiplier, bins, MEDIUM if bins <= _FEW else FINE)
+    known = resolved(1.0 / noise_multiplier, bins, _deltas(_coarse(noise_multiplier, bins), bins))
+    above, below = enclosed(noise_multiplier, bins, MEDIUM if known or bins <= _FEW else FINE)
+    return (strictest([known[0], above]), hull([known[1], below])) if known else (above, below)
 
 
 def _rough(noise_multiplier: float, bins: int) -> TradeOff:
     """Near the first of ``random_allocation``, on coarse grids."""
     if noise_multiplier < _LEAST_NOISE or bins > _MOST:
         return random_allocation(noise_multiplier, bins)[0]
+    return _curve_above(_coarse(noise_multiplier, bins), bins)
+
+
+def _coarse(noise_multiplier: float, bins: int) -> Law:
     with np.errstate(under="ignore"):
-        return _curve_above(sum_of(1.0 / noise_multiplier, bins, [], COARSE, above=True), bins)
+        return sum_of(1.0 / noise_multiplier, bins, [], COARSE, above=True)
 
 
 def enclosed(noise_multiplier: float, bins: int, effort: Effort) -> tuple[Polygon, Polygon]:
@@ -177,20 +184,26 @@ def _loudest(noise: float, bins: int) -> Polygon:
 
 def _curve_above(law: Law, bins: int) -> Polygon:
     """All deltas are sums of positive terms; errors of positions move the threshold."""
-    ratio, mass, gap = law.at / bins, law.mass, np.diff(law.at / bins)
-    beyond = np.append(np.cumsum(mass[:0:-1])[::-1], 0.0)  # mass of the atoms after each
-    before = np.append(0.0, np.cumsum(mass[:-1]))
-    call = np.append(np.cumsum((gap * beyond[:-1])[::-1])[::-1], 0.0) + law.lost / bins
-    put = np.append(0.0, np.cumsum(gap * before[1:]))
+    ratio, call, put = _deltas(law, bins)
     one = int(np.searchsorted(ratio, 1.0, side="right"))
-    at_one = call[one] + (ratio[one] - 1.0) * beyond[one - 1] + law.eta
+    share = (ratio[one] - 1.0) / (ratio[one] - ratio[one - 1])
+    at_one = share * call[one - 1] + (1.0 - share) * call[one] + law.eta
     losses = log_of(ratio)
     up, down = losses > 4.0 * law.eta, (losses < -4.0 * law.eta) & (ratio > 0.0)
     room = law.eta + 8.0 * EPS * (1.0 + np.abs(losses))
     thresholds = np.concatenate([losses[down] - room[down], [0.0], losses[up] + room[up]])
     delta = np.concatenate([put[down] / ratio[down], [at_one], call[up]])
-    slack = 1.0 + law.kappa + (len(mass) + 16) * EPS
-    return polygon_above(thresholds, np.minimum(np.log(delta * slack + _LEAST), 0.0))
+    return polygon_above(thresholds, np.minimum(np.log(delta + _LEAST), 0.0))
+
+
+def _deltas(law: Law, bins: int) -> Deltas:
+    """Of the mean, for a law from above."""
+    ratio, mass = law.at / bins, law.mass
+    gap, slack = np.diff(ratio), 1.0 + law.kappa + (len(mass) + 16) * EPS
+    beyond, before = np.cumsum(mass[:0:-1])[::-1], np.cumsum(mass[:-1])  # mass of the atoms after each, and up to it
+    call = np.append(np.cumsum((gap * beyond)[::-1])[::-1], 0.0) + law.lost / bins
+    put = np.append(0.0, np.cumsum(gap * before))
+    return Deltas(ratio, call * slack, put * slack)
 
 
 def _curve_below(law: Law, bins: int) -> Polygon:

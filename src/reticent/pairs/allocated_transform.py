@@ -1,0 +1,455 @@
+"""The mean of t independent log-normals of mean 1 by its Laplace transform: one epoch of random allocation, closely.
+
+Errors are absolute, about 1e-13, and all of them are counted; where that is too much the grids of ``allocated_sum``
+say more. docs/theory/sampling.md, section "The same by a transform", has the proof.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from reticent.curves import LogErrors
+from reticent.curves._logs import EPS, OVERFLOW, log_of
+from reticent.curves._sums import products, roundings, weighted
+from reticent.curves.polygon import Polygon, polygon_above, polygon_through
+
+_DIGITS = 58.0  # e^-58: what the rule in z may be off by
+_FURTHEST = 11.0  # deviations beyond which no node lies
+_WIDEST = 2.0  # shift of the line of nodes: the normal density grows by e^(shift^2 / 2) there
+_MOST_NODES, _MOST_FREQUENCIES = 4096, 2**18
+_CHEAP, _WORK = 2**25, 2**28  # thresholds times frequencies, at most
+_HALVINGS = 60
+_LOWEST = 1e-18  # what the copies a period apart may add
+_SHORTEST, _LONGEST = 3.0, 40.0  # of the damping over a period
+_NATS = 30.0  # by which log delta falls at the last threshold, on either side
+_STRETCHES, _ROOM = (-30.0, 0.0, 2.0, 5.0, 9.0, 13.0, 18.0, 24.0), 6.0  # one after the other, where the tail is long
+_PER_NAT = 340.0  # thresholds
+_CELL = 1e-7  # over which error rates are averaged, in units of the advantage
+_LEFT_OUT = 46.0  # e^-46: what the frequencies left out add
+_FUNCTION = 48.0  # roundings of one term, in half eps
+_LEAST = 1e-60
+
+
+class Line(NamedTuple):
+    """Nodes on a line below the real axis, where e^{-pr} does not oscillate.
+
+    Attributes:
+        places: real parts of the nodes, evenly spaced.
+        step: their distance.
+        shift: how far below the axis they lie.
+        deviation: of the logarithm of the log-normal.
+    """
+
+    places: np.ndarray
+    step: float
+    shift: float
+    deviation: float
+
+    @property
+    def heights(self) -> np.ndarray:
+        """Of the normal density at the real parts, times the step."""
+        return self.step * np.exp(-0.5 * self.places**2) / np.sqrt(2.0 * np.pi)
+
+    @property
+    def values(self) -> np.ndarray:
+        """The log-normal at the real parts."""
+        return np.exp(self.deviation * self.places - 0.5 * self.deviation**2)
+
+    @property
+    def moved(self) -> np.ndarray:
+        """The log-normal on the line, less 1."""
+        logs = self.deviation * self.places - 0.5 * self.deviation**2 - 1j * self.deviation * self.shift
+        return np.expm1(logs)
+
+    @property
+    def grown(self) -> float:
+        """By how much the density is larger on the line."""
+        return float(np.exp(0.5 * self.shift**2))
+
+    @property
+    def missed(self) -> float:
+        """Error of the rule, and what lies beyond the nodes, for a function that is at most 2 or the variable itself."""
+        edges = 2.0 * (1.0 + np.exp(2.0 * self.shift**2))
+        beyond = 4.0 * self.grown * float(ndtr(-(_FURTHEST - 2.0 * self.step)))
+        return float(edges / np.expm1(2.0 * np.pi * self.shift / self.step)) + beyond
+
+    @property
+    def least_angle(self) -> float:
+        """Re(p r) is at least this share of |p r| on the line, for all p in the first quadrant."""
+        turned = self.deviation * self.shift
+        return float(min(np.sin(turned), np.cos(turned)))
+
+
+def line_of(deviation: float) -> Line | None:
+    """The line for a log-normal; None where it would need too many nodes.
+
+    Twice the shift turns the variable by at most a quarter, so that e^{-pr} stays below 1 up to there and the rule in a
+    strip of half that width is exact to e^-58.
+
+    Args:
+        deviation: of the logarithm.
+    """
+    shift = min(np.pi / (4.0 * deviation), _WIDEST)
+    step = 2.0 * np.pi * shift / (_DIGITS + 2.0 * shift**2)
+    first, last = int(np.floor(-_FURTHEST / step)), int(np.ceil((_FURTHEST + deviation) / step))
+    if last - first >= _MOST_NODES:
+        return None
+    return Line(step * np.arange(first, last + 1), step, shift, deviation)
+
+
+class Transform(NamedTuple):
+    """E e^{-py} - 1 and E r e^{-py}, y = r less the origin, at p = damping + i n pitch, with bounds on their errors."""
+
+    less_one: np.ndarray
+    weighted: np.ndarray
+    error: np.ndarray
+    weighted_error: np.ndarray
+
+
+def transform(line: Line, damping: float, pitch: float, count: int, origin: float) -> Transform:
+    """At ``count`` frequencies: each is a coarse and a fine one, and e^{-pr} - 1 is u + v + uv of both.
+
+    Args:
+        line: of the nodes.
+        damping: real part of p, > 0.
+        pitch: of the imaginary parts.
+        count: how many, from 0 on.
+        origin: 1, or 0 where p becomes large.
+    """
+    fine = int(np.sqrt(count)) + 1
+    coarse = -(-count // fine)
+    moved, heights = line.moved + (1.0 - origin), line.heights * line.grown
+    weights = heights * np.exp(1j * line.shift * line.places)
+    u = np.expm1(-np.multiply.outer(damping + 1j * pitch * fine * np.arange(coarse), moved))
+    v = np.expm1(-np.multiply.outer(1j * pitch * np.arange(fine), moved))
+    both = weighted(u, weights)[:, None] + weighted(v, weights)[None, :] + products(u * weights, v)
+    tilted = products((u + 1.0) * (weights * (line.moved + 1.0)), v + 1.0)
+    size, grown = np.abs(damping + 1j * pitch * np.arange(count)), np.exp(origin * damping)
+    first, apart = float(heights @ line.values), float(heights @ np.abs(moved))
+    both_moments = float((heights * line.values) @ np.abs(moved))
+    own, tilted_own = 3.0 * size * apart, first + size * both_moments
+    if origin == 0.0:  # |x| e^(-|x| angle) is at most 1 / angle
+        own = np.minimum(own, 8.0 * float(heights.sum()) / line.least_angle)
+        tilted_own = np.minimum(tilted_own, first * (1.0 + 1.0 / line.least_angle))
+    off = EPS * (roundings(len(moved), 2) + _FUNCTION + 8.0 * (1.0 + 4.0 * line.deviation**2 + line.shift**2))
+    return Transform(
+        both.ravel()[:count],
+        tilted.ravel()[:count],
+        grown * (line.missed + off * own),
+        grown * (line.missed + off * tilted_own),
+    )
+
+
+class Decay:
+    """log of bounds on |E e^{-pr}|, r from its mean: along a line below the axis the modulus is that at a real argument.
+
+    Args:
+        line: of the nodes; its real parts serve the real arguments.
+        count: power that is taken: the shifts that matter are about its root.
+    """
+
+    def __init__(self, line: Line, count: int) -> None:
+        most = min(0.5 * np.pi / line.deviation, 9.0)
+        self.shifts = np.geomspace(min(1.0 / np.sqrt(count), 0.5 * most), most, 40)
+        self.line = line
+        reach = 2.0 * line.shift
+        self.error = 2.0 * np.exp(0.5 * reach**2) / np.expm1(2.0 * np.pi * reach / line.step)
+        self.error += 2.0 * float(ndtr(-(_FURTHEST - 2.0 * line.step)))
+
+    def real(self, arguments: np.ndarray) -> np.ndarray:
+        """log of E e^{-qr}, from above, at real q >= 0."""
+        lower = np.maximum(arguments, 0.0) * (1.0 - 8.0 * EPS)
+        means = weighted(np.exp(-np.multiply.outer(lower, self.line.values)), self.line.heights)
+        rounding = EPS * (roundings(len(self.line.places)) + _FUNCTION)
+        return np.log(means * (1.0 + rounding) + self.error)
+
+    def beyond(self, damping: float, frequency: float) -> float:
+        """The bound for p with this real part, and imaginary parts from ``frequency`` on."""
+        turned = self.line.deviation * self.shifts
+        real = self.real(damping * np.cos(turned) + frequency * np.sin(turned))
+        return damping + float(np.min(0.5 * self.shifts**2 + real))
+
+
+class Stretch(NamedTuple):
+    """Where the mean of log-normals is looked at.
+
+    Attributes:
+        thresholds: increasing.
+        low: at most the first of them, and 1.
+        high: above the last of them, and 1.
+        excess: bound on E(R - high)_+.
+    """
+
+    thresholds: np.ndarray
+    low: float
+    high: float
+    excess: float
+
+
+class Period(NamedTuple):
+    """What the sum over frequencies is made of.
+
+    Attributes:
+        bins: how many log-normals are in the mean.
+        window: after which the sum repeats itself.
+        damping: real part of the exponents, of the mean.
+        count: frequencies.
+        aliases: bound on what the copies add to a mean, a false negative or a false positive rate.
+        cut: log of a bound on the power of the transform beyond the last frequency, one factor left out.
+        cell: over which error rates are averaged.
+        origin: the log-normals are taken from here: from 1, or from 0 where exponents become large.
+    """
+
+    bins: int
+    window: float
+    damping: float
+    count: int
+    aliases: float
+    cut: float
+    cell: float
+    origin: float
+
+
+def period_of(line: Line, bins: int, looked_at: Stretch, cell: float) -> Period | None:
+    """The period for these thresholds; None where it needs too many frequencies.
+
+    Args:
+        line: of the nodes.
+        bins: log-normals in the mean.
+        looked_at: the thresholds.
+        cell: over which error rates are averaged.
+    """
+    _, low, high, excess = looked_at
+    window = 2.0 * (high - 1.0) + (1.0 - low)
+    # P(R > y) and Q(R > y) for y >= low + window, which is further from high than high is from 1.
+    tail = excess * (1.0 + 3.0 * high / (high - 1.0))
+    damping = float(np.clip(np.log(tail / _LOWEST), _SHORTEST, _LONGEST)) / window
+    decay, pitch = Decay(line, bins), 2.0 * np.pi / window / bins
+    wanted = -(_LEFT_OUT + np.log(1.0 + window / cell)) / (bins - 1)
+
+    def enough(count: int) -> bool:
+        return decay.beyond(damping / bins, count * pitch) <= wanted
+
+    if not enough(_MOST_FREQUENCIES):
+        return None
+    few, many = 1, _MOST_FREQUENCIES
+    while many - few > 1 + few // 32:
+        middle = int(np.sqrt(few * many)) + 1
+        few, many = (few, middle) if enough(middle) else (middle, many)
+    # Below: u(y), P(R <= y), Q(R <= y) are at most E e^(q (y - R)) for 0 < y < 1, with q > damping.
+    steeper = np.geomspace(2.0, 1e3, 60) * damping
+    left = bins * (decay.real(steeper / bins) + steeper / bins) + steeper * (
+        float(looked_at.thresholds[-1]) + cell - 1.0
+    )
+    below = 2.0 * float(np.exp(min(np.min(left - (steeper - damping) * window), OVERFLOW)))
+    aliases = tail / float(np.expm1(damping * window)) + below
+    cut = decay.beyond(damping / bins, many * pitch) * (bins - 1) + damping / bins
+    return Period(bins, window, damping, many + 1, aliases, cut, cell, float(many * pitch * line.least_angle < 4.0))
+
+
+class Sums(NamedTuple):
+    """Put E(k - R)_+ and both error rates at thresholds k, and bounds on the errors of all.
+
+    Attributes:
+        at: the thresholds.
+        put, put_error: E(k - R)_+.
+        absent, absent_error: the mean of P(R <= k) over the cell that begins at the threshold.
+        present, present_error: the same of Q(R <= k), Q the law weighted by R.
+    """
+
+    at: np.ndarray
+    put: np.ndarray
+    put_error: np.ndarray
+    absent: np.ndarray
+    absent_error: np.ndarray
+    present: np.ndarray
+    present_error: np.ndarray
+
+
+def sums_of(line: Line, period: Period, at: np.ndarray) -> Sums:
+    """By Fourier series.
+
+    Args:
+        line: of the nodes.
+        period: of the series.
+        at: thresholds of the stretch that it was made for.
+    """
+    damping, window, cell = period.damping, period.window, period.cell
+    pitch = 2.0 * np.pi / window
+    places = damping + 1j * pitch * np.arange(period.count)
+    found = transform(line, damping / period.bins, pitch / period.bins, period.count, period.origin)
+    (absent, wrong), (present, worse) = _powers(found, period.bins)
+    kernel = 1.0 / places**2
+    rate = np.expm1(places * cell) / cell * kernel  # of the mean of a rate over a cell
+    terms = np.stack([absent * kernel, absent * rate, present * rate])
+    errors = np.stack([wrong * np.abs(kernel), wrong * np.abs(rate), worse * np.abs(rate)])
+    growth = np.exp(damping * (at - period.origin)) / window
+    values, off = _series(terms, errors, pitch, at - period.origin)
+    # Frequencies left out: 1 / w^2 in the first, 3 / (cell w^2) in the others.
+    cut = 2.0 * np.exp(period.cut) / (pitch**2 * (period.count - 1))
+    once = np.expm1(damping * window)
+    copies = (at - 1.0) / once + window * (1.0 + once) / once**2
+    edge = period.aliases + 16.0 * EPS * (1.0 + 1.0 / once)
+    off = growth * (off + cut * np.array([[1.0], [3.0 / cell], [3.0 / cell]])) + edge
+    put, first, second = growth * values
+    return Sums(
+        at, put - copies, off[0] + 16.0 * EPS * np.abs(copies), first - 1.0 / once, off[1], second - 1.0 / once, off[2]
+    )
+
+
+def _series(terms: np.ndarray, errors: np.ndarray, pitch: float, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """2 Re sum of terms_n e^{i n pitch at}, the first one half, of each row; and what it is off by."""
+    terms[:, 0] *= 0.5
+    kinds, count = terms.shape
+    fine = int(np.sqrt(kinds * count)) + 1
+    coarse = -(-count // fine)
+    table = np.zeros((kinds, coarse * fine), dtype=complex)
+    table[:, :count] = terms
+    angle = pitch * at
+    inner = products(np.exp(1j * np.multiply.outer(angle, np.arange(fine))), table.reshape(kinds * coarse, fine))
+    outer = np.exp(1j * np.multiply.outer(angle, fine * np.arange(coarse)))
+    total = 2.0 * np.einsum("akc,ac->ka", inner.reshape(len(at), kinds, coarse), outer).real
+    size = np.abs(terms)
+    off = size.sum(axis=1)[:, None] * (roundings(fine, 2) + 2.0 * coarse + _FUNCTION)
+    off = off + 8.0 * np.multiply.outer(size @ np.arange(count), np.abs(angle))
+    return total, 2.0 * errors.sum(axis=1)[:, None] + 2.0 * EPS * off
+
+
+def _powers(found: Transform, bins: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """phi^t, and psi phi^(t-1), each with its error."""
+    real, imaginary = found.less_one.real, found.less_one.imag
+    square = 2.0 * real + real**2 + imaginary**2
+    size = np.sqrt(np.maximum(1.0 + square, EPS**2))
+    logs = np.where(np.abs(square) < 0.5, 0.5 * np.log1p(np.maximum(square, -0.5)), np.log(size))
+    logs = logs + 1j * np.arctan2(imaginary, 1.0 + real)
+    # The logarithm is off by a few roundings of what it is taken of, and of itself.
+    own = 8.0 * EPS * (np.abs(logs) + (2.0 * np.abs(real) + real**2 + imaginary**2) / size**2)
+    relative = np.log1p(found.error / size) + own
+    for count, factor, wrong in ((bins, np.ones(1), np.zeros(1)), (bins - 1, found.weighted, found.weighted_error)):
+        power = np.exp(count * logs)
+        off = count * relative + 8.0 * EPS
+        grown = np.where(off < 1.0, np.abs(power) * np.expm1(np.minimum(off, 1.0)), np.exp(count * logs.real + off))
+        yield power * factor, grown * (np.abs(factor) + wrong) + np.abs(power) * wrong
+
+
+def resolved(deviation: float, bins: int, law: Deltas) -> tuple[Polygon, Polygon] | None:
+    """Curves around that of the mean of log-normals, on the safe side and on the other; None where grids say as much.
+
+    Args:
+        deviation: of their logarithms.
+        bins: how many, at least 2.
+        law: what is known of the mean.
+    """
+    line = line_of(deviation)
+    if line is None or not law.advantage > 0.0:
+        return None
+    with np.errstate(all="ignore"):  # what overflows is a bound that says nothing
+        return _resolved(line, bins, law, _CELL * law.advantage)
+
+
+def _resolved(line: Line, bins: int, law: Deltas, cell: float) -> tuple[Polygon, Polygon] | None:
+    found = _sums(line, bins, law, (-_NATS, _NATS), cell, _CHEAP) or _sums(line, bins, law, _STRETCHES, cell, _WORK)
+    if not found:
+        return None
+    once = np.unique(np.concatenate([part.at for part in found]), return_index=True)[1]
+    sums = Sums(*(np.concatenate(values)[once] for values in zip(*found, strict=True)))
+    return _above(sums), _below(sums, cell)
+
+
+def _sums(line: Line, bins: int, law: Deltas, ends: tuple[float, ...], cell: float, allowed: float) -> list[Sums]:
+    """Those of one stretch after the other, as far as the work allows."""
+    found = []
+    for start, end in pairwise(ends):
+        part = law.stretch(start, end, end + _ROOM)
+        period = period_of(line, bins, part, cell)
+        allowed -= math.inf if period is None else len(part.thresholds) * period.count
+        if period is None or allowed < 0:
+            break
+        found.append(sums_of(line, period, part.thresholds))
+    return found
+
+
+class Deltas(NamedTuple):
+    """Bounds on E(R - k)_+ and E(k - R)_+, of a mean R of 1.
+
+    Attributes:
+        places: increasing.
+        calls, puts: the bounds there.
+    """
+
+    places: np.ndarray
+    calls: np.ndarray
+    puts: np.ndarray
+
+    @property
+    def advantage(self) -> float:
+        """From above."""
+        return float(np.interp(1.0, self.places, self.calls))
+
+    def stretch(self, start: float, end: float, room: float) -> Stretch:
+        """Where log delta is so much below that at 1.
+
+        Args:
+            start, end: in nats; negative below 1.
+            room: up to where no copy may disturb.
+        """
+        above, below = self._falls(self.calls, 1.0), self._falls(self.puts, -1.0)
+        nats = np.linspace(start, end, int(_PER_NAT * (end - start)) + 2)
+        back, ahead = nats[nats <= 0.0], nats[nats >= 0.0]
+        thresholds = np.concatenate([np.interp(-back, *below), [1.0] if len(back) else [], np.interp(ahead, *above)])
+        last = min(int(np.searchsorted(above[0], room)) + 1, len(above[0]) - 1)
+        high = float(above[1][last])
+        low = min(float(np.interp(_NATS, *below)), 1.0)
+        # The bound of the place before: places and masses are known to far more digits than they lie apart.
+        excess = float(np.interp(above[1][last - 1], self.places, self.calls))
+        return Stretch(np.unique(thresholds[thresholds > 0.0]), low, high, excess)
+
+    def _falls(self, deltas: np.ndarray, sign: float) -> tuple[np.ndarray, np.ndarray]:
+        """(by how many nats delta is less than at 1, where), on one side of 1."""
+        side = sign * (self.places - 1.0) > 0.0
+        at, logs = self.places[side][:: int(sign)], np.log(np.maximum(deltas[side][:: int(sign)], _LEAST))
+        falls = np.maximum.accumulate(np.append(0.0, np.log(self.advantage) - logs))
+        return falls, np.append(1.0, at)
+
+
+def _above(sums: Sums) -> Polygon:
+    """Every delta from above."""
+    at, put = sums.at, sums.put + sums.put_error
+    ahead, back = at >= 1.0, at < 1.0
+    # A threshold that is off by a rounding moves delta by no more than that.
+    call = put[ahead] + (1.0 - at[ahead]) + 8.0 * EPS * at[ahead]
+    mirrored = (put[back] + 8.0 * EPS) / at[back]
+    delta = np.clip(np.concatenate([mirrored, call]), _LEAST, 1.0)
+    return polygon_above(np.where(at == 1.0, 0.0, np.log(at)), np.log(delta * (1.0 + 8.0 * EPS)))
+
+
+def _below(sums: Sums, cell: float) -> Polygon:
+    """Tests whose threshold is drawn from a cell; the same, used with such a probability that one rate is known."""
+    at, put = sums.at, np.maximum(sums.put - sums.put_error - 8.0 * EPS, 0.0)
+    low, high = sums.absent - sums.absent_error - EPS, sums.absent + sums.absent_error + EPS
+    less, more = sums.present - sums.present_error - EPS, sums.present + sums.present_error + EPS
+    fpr, tnr, fnr, tpr = 1.0 - low, low, more, 1.0 - more
+    # Within a cell E(R - k)_+ falls by no more than the cell times P(R > k), and that is less than in the cell before.
+    before = np.append(1.0, np.where(np.diff(at) > 2.0 * cell, np.minimum(fpr[:-1], 1.0), 1.0))
+    call = np.maximum(put - (at - 1.0) - (cell + 8.0 * EPS) * before - 8.0 * EPS * at, 0.0)
+    surely = np.maximum(1.0 - high, 0.0)
+    power = surely * at + call * surely / np.maximum(fpr, _LEAST)
+    few = np.maximum(less, 0.0)
+    right = (few + put * few / np.maximum(more, _LEAST)) / (at + cell) * (1.0 - 8.0 * EPS)
+    ahead = at >= 1.0
+    rates = [
+        np.concatenate(pair)
+        for pair in (
+            (fpr, np.where(ahead, surely, 1.0 - right)),
+            (tnr, np.where(ahead, 1.0 - surely, right)),
+            (fnr, np.where(ahead, 1.0 - power, few)),
+            (tpr, np.where(ahead, power, 1.0 - few)),
+        )
+    ]
+    return polygon_through(LogErrors(*(log_of(np.clip(rate, _LEAST, 1.0)) for rate in rates)))
