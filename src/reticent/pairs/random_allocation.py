@@ -142,8 +142,9 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
         return GaussianTradeOff(1.0 / noise_multiplier), _loudest(noise_multiplier, bins)
     if bins > _MOST:
         return random_allocation(noise_multiplier, _MOST)[0], _loudest(noise_multiplier, bins)
-    known = resolved(1.0 / noise_multiplier, bins, _deltas(_coarse(noise_multiplier, bins), bins))
-    above, below = enclosed(noise_multiplier, bins, MEDIUM if known or bins <= _FEW else FINE)
+    windows: list[Window] = []
+    known = resolved(1.0 / noise_multiplier, bins, _deltas(_coarse(noise_multiplier, bins, windows), bins))
+    above, below = enclosed(noise_multiplier, bins, MEDIUM if known or bins <= _FEW else FINE, windows)
     return (strictest([known[0], above]), hull([known[1], below])) if known else (above, below)
 
 
@@ -151,25 +152,29 @@ def _rough(noise_multiplier: float, bins: int) -> TradeOff:
     """Near the first of ``random_allocation``, on coarse grids."""
     if noise_multiplier < _LEAST_NOISE or bins > _MOST:
         return random_allocation(noise_multiplier, bins)[0]
-    return _curve_above(_coarse(noise_multiplier, bins), bins)
+    return _curve_above(_coarse(noise_multiplier, bins, []), bins)
 
 
-def _coarse(noise_multiplier: float, bins: int) -> Law:
+def _coarse(noise_multiplier: float, bins: int, windows: list[Window]) -> Law:
+    """From above; ``windows`` gets where the sums are."""
     with np.errstate(under="ignore"):
-        return sum_of(1.0 / noise_multiplier, bins, [], COARSE, above=True)
+        return sum_of(1.0 / noise_multiplier, bins, windows, COARSE, above=True)
 
 
-def enclosed(noise_multiplier: float, bins: int, effort: Effort) -> tuple[Polygon, Polygon]:
+def enclosed(
+    noise_multiplier: float, bins: int, effort: Effort, windows: list[Window] | None = None
+) -> tuple[Polygon, Polygon]:
     """Both curves on grids.
 
     Args:
         noise_multiplier: s > 0, in clip norms.
         bins: t >= 2, steps of one epoch.
         effort: how fine the grids are.
+        windows: where the sums are; None finds them.
     """
-    windows: list[Window] = []
+    if windows is None:
+        _coarse(noise_multiplier, bins, windows := [])
     with np.errstate(under="ignore"):
-        sum_of(1.0 / noise_multiplier, bins, windows, COARSE, above=True)
         above = sum_of(1.0 / noise_multiplier, bins, windows, effort, above=True)
         below = sum_of(1.0 / noise_multiplier, bins, windows, effort, above=False)
     return _curve_above(above, bins), _curve_below(below, bins)
