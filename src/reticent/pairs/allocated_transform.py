@@ -6,7 +6,6 @@ say more. docs/theory/sampling.md, section "The same by a transform", has the pr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -24,16 +23,18 @@ _FURTHEST = 11.0  # deviations beyond which no node lies
 _WIDEST = 2.0  # shift of the line of nodes: the normal density grows by e^(shift^2 / 2) there
 _MOST_NODES, _MOST_FREQUENCIES = 4096, 2**18
 _CHEAP, _WORK = 2**25, 2**28  # thresholds times frequencies, at most
-_HALVINGS = 60
+_ROWS = 512  # thresholds at a time
 _LOWEST = 1e-18  # what the copies a period apart may add
 _SHORTEST, _LONGEST = 3.0, 40.0  # of the damping over a period
 _NATS = 30.0  # by which log delta falls at the last threshold, on either side
 _STRETCHES, _ROOM = (-30.0, 0.0, 2.0, 5.0, 9.0, 13.0, 18.0, 24.0), 6.0  # one after the other, where the tail is long
-_PER_NAT = 340.0  # thresholds
 _CELL = 1e-7  # over which error rates are averaged, in units of the advantage
 _LEFT_OUT = 46.0  # e^-46: what the frequencies left out add
 _FUNCTION = 48.0  # roundings of one term, in half eps
 _LEAST = 1e-60
+
+PER_NAT = 340.0
+"""Thresholds while delta falls by a factor e: chords between them add 1e-6 of it."""
 
 
 class Line(NamedTuple):
@@ -74,7 +75,7 @@ class Line(NamedTuple):
 
     @property
     def missed(self) -> float:
-        """Error of the rule, and what lies beyond the nodes, for a function that is at most 2 or the variable itself."""
+        """Error of the rule, and what lies beyond the nodes of a function that is at most 2 or the variable itself."""
         edges = 2.0 * (1.0 + np.exp(2.0 * self.shift**2))
         beyond = 4.0 * self.grown * float(ndtr(-(_FURTHEST - 2.0 * self.step)))
         return float(edges / np.expm1(2.0 * np.pi * self.shift / self.step)) + beyond
@@ -147,7 +148,7 @@ def transform(line: Line, damping: float, pitch: float, count: int, origin: floa
 
 
 class Decay:
-    """log of bounds on |E e^{-pr}|, r from its mean: along a line below the axis the modulus is that at a real argument.
+    """log of bounds on |E e^{-p(r - 1)}|: along a line below the axis the modulus is that at a real argument.
 
     Args:
         line: of the nodes; its real parts serve the real arguments.
@@ -311,10 +312,13 @@ def _series(terms: np.ndarray, errors: np.ndarray, pitch: float, at: np.ndarray)
     coarse = -(-count // fine)
     table = np.zeros((kinds, coarse * fine), dtype=complex)
     table[:, :count] = terms
-    angle = pitch * at
-    inner = products(np.exp(1j * np.multiply.outer(angle, np.arange(fine))), table.reshape(kinds * coarse, fine))
-    outer = np.exp(1j * np.multiply.outer(angle, fine * np.arange(coarse)))
-    total = 2.0 * np.einsum("akc,ac->ka", inner.reshape(len(at), kinds, coarse), outer).real
+    angle, table = pitch * at, table.reshape(kinds * coarse, fine)
+    total = np.empty((kinds, len(at)))
+    for start in range(0, len(at), _ROWS):
+        some = angle[start : start + _ROWS]
+        inner = products(np.exp(1j * np.multiply.outer(some, np.arange(fine))), table).reshape(-1, kinds, coarse)
+        outer = np.exp(1j * np.multiply.outer(some, fine * np.arange(coarse)))
+        total[:, start : start + _ROWS] = 2.0 * np.einsum("akc,ac->ka", inner, outer).real
     size = np.abs(terms)
     off = size.sum(axis=1)[:, None] * (roundings(fine, 2) + 2.0 * coarse + _FUNCTION)
     off = off + 8.0 * np.multiply.outer(size @ np.arange(count), np.abs(angle))
@@ -338,43 +342,6 @@ def _powers(found: Transform, bins: int) -> Iterator[tuple[np.ndarray, np.ndarra
         yield power * factor, grown * (np.abs(factor) + wrong) + np.abs(power) * wrong
 
 
-def resolved(deviation: float, bins: int, law: Deltas) -> tuple[Polygon, Polygon] | None:
-    """Curves around that of the mean of log-normals, on the safe side and on the other; None where grids say as much.
-
-    Args:
-        deviation: of their logarithms.
-        bins: how many, at least 2.
-        law: what is known of the mean.
-    """
-    line = line_of(deviation)
-    if line is None or not law.advantage > 0.0:
-        return None
-    with np.errstate(all="ignore"):  # what overflows is a bound that says nothing
-        return _resolved(line, bins, law, _CELL * law.advantage)
-
-
-def _resolved(line: Line, bins: int, law: Deltas, cell: float) -> tuple[Polygon, Polygon] | None:
-    found = _sums(line, bins, law, (-_NATS, _NATS), cell, _CHEAP) or _sums(line, bins, law, _STRETCHES, cell, _WORK)
-    if not found:
-        return None
-    once = np.unique(np.concatenate([part.at for part in found]), return_index=True)[1]
-    sums = Sums(*(np.concatenate(values)[once] for values in zip(*found, strict=True)))
-    return _above(sums), _below(sums, cell)
-
-
-def _sums(line: Line, bins: int, law: Deltas, ends: tuple[float, ...], cell: float, allowed: float) -> list[Sums]:
-    """Those of one stretch after the other, as far as the work allows."""
-    found = []
-    for start, end in pairwise(ends):
-        part = law.stretch(start, end, end + _ROOM)
-        period = period_of(line, bins, part, cell)
-        allowed -= math.inf if period is None else len(part.thresholds) * period.count
-        if period is None or allowed < 0:
-            break
-        found.append(sums_of(line, period, part.thresholds))
-    return found
-
-
 class Deltas(NamedTuple):
     """Bounds on E(R - k)_+ and E(k - R)_+, of a mean R of 1.
 
@@ -392,17 +359,17 @@ class Deltas(NamedTuple):
         """From above."""
         return float(np.interp(1.0, self.places, self.calls))
 
-    def stretch(self, start: float, end: float, room: float) -> Stretch:
+    def stretch(self, nats: np.ndarray) -> Stretch:
         """Where log delta is so much below that at 1.
 
         Args:
-            start, end: in nats; negative below 1.
-            room: up to where no copy may disturb.
+            nats: increasing; negative below 1.
         """
         above, below = self._falls(self.calls, 1.0), self._falls(self.puts, -1.0)
-        nats = np.linspace(start, end, int(_PER_NAT * (end - start)) + 2)
-        back, ahead = nats[nats <= 0.0], nats[nats >= 0.0]
-        thresholds = np.concatenate([np.interp(-back, *below), [1.0] if len(back) else [], np.interp(ahead, *above)])
+        thresholds = np.where(nats < 0.0, np.interp(-nats, *below), np.interp(nats, *above))
+        if nats[0] <= 0.0 <= nats[-1]:
+            thresholds = np.append(thresholds, 1.0)
+        room = float(nats[-1]) + _ROOM
         last = min(int(np.searchsorted(above[0], room)) + 1, len(above[0]) - 1)
         high = float(above[1][last])
         low = min(float(np.interp(_NATS, *below)), 1.0)
@@ -416,6 +383,58 @@ class Deltas(NamedTuple):
         at, logs = self.places[side][:: int(sign)], np.log(np.maximum(deltas[side][:: int(sign)], _LEAST))
         falls = np.maximum.accumulate(np.append(0.0, np.log(self.advantage) - logs))
         return falls, np.append(1.0, at)
+
+
+def resolved(deviation: float, bins: int, law: Deltas, per_nat: float = PER_NAT) -> tuple[Polygon, Polygon] | None:
+    """Curves around that of the mean of log-normals, on the safe side and on the other; None where grids say as much.
+
+    Args:
+        deviation: of their logarithms.
+        bins: how many, at least 2.
+        law: what is known of the mean.
+        per_nat: thresholds while delta falls by a factor e.
+    """
+    line = line_of(deviation)
+    if line is None or not law.advantage > 0.0:
+        return None
+    epoch = _Epoch(line, bins, law, per_nat)
+    with np.errstate(all="ignore"):  # what overflows is a bound that says nothing
+        found = epoch.sums((-_NATS, _NATS), _CHEAP) or epoch.sums(_STRETCHES, _WORK)
+        if not found:
+            return None
+        once = np.unique(np.concatenate([part.at for part in found]), return_index=True)[1]
+        sums = Sums(*(np.concatenate(values)[once] for values in zip(*found, strict=True)))
+        return _above(sums), _below(sums, epoch.cell)
+
+
+class _Epoch(NamedTuple):
+    """What is looked at; see ``resolved``."""
+
+    line: Line
+    bins: int
+    law: Deltas
+    per_nat: float
+
+    @property
+    def cell(self) -> float:
+        """Over which error rates are averaged."""
+        return _CELL * self.law.advantage
+
+    def sums(self, ends: tuple[float, ...], allowed: float) -> list[Sums]:
+        """Those of one stretch after the other, as far as the work allows.
+
+        Args:
+            ends: of the stretches, in nats by which log delta is below that at 1; negative below 1.
+            allowed: thresholds times frequencies.
+        """
+        found = []
+        for start, end in pairwise(ends):
+            part = self.law.stretch(np.linspace(start, end, int(self.per_nat * (end - start)) + 2))
+            period = period_of(self.line, self.bins, part, self.cell)
+            if period is None or (allowed := allowed - len(part.thresholds) * period.count) < 0:
+                break
+            found.append(sums_of(self.line, period, part.thresholds))
+        return found
 
 
 def _above(sums: Sums) -> Polygon:

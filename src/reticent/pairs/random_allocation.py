@@ -24,6 +24,7 @@ from reticent.pairs.curve import CurvePair
 
 _FEW = 1024  # bins whose sums take few doublings, so that each may err by more
 _LEAST_NOISE, _MOST = 0.05, 2**24  # below the first and above the second nothing is computed on grids
+_FEW_PER_NAT = 60.0  # thresholds of a rough curve
 _LONGEST = 32  # records of one person that are followed one by one
 _LEAST = 1e-60  # added to what is an error rate of a test, or a delta: products of masses may underflow
 
@@ -149,10 +150,12 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
 
 
 def _rough(noise_multiplier: float, bins: int) -> TradeOff:
-    """Near the first of ``random_allocation``, on coarse grids."""
+    """Near the first of ``random_allocation``: with fewer thresholds, or on coarse grids."""
     if noise_multiplier < _LEAST_NOISE or bins > _MOST:
         return random_allocation(noise_multiplier, bins)[0]
-    return _curve_above(_coarse(noise_multiplier, bins, []), bins)
+    law = _coarse(noise_multiplier, bins, [])
+    known = resolved(1.0 / noise_multiplier, bins, _deltas(law, bins), _FEW_PER_NAT)
+    return known[0] if known else _curve_above(law, bins)
 
 
 def _coarse(noise_multiplier: float, bins: int, windows: list[Window]) -> Law:
