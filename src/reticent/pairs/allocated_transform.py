@@ -27,7 +27,8 @@ _ROWS = 512  # thresholds at a time
 _LOWEST = 1e-18  # what the copies a period apart may add
 _SHORTEST, _LONGEST = 3.0, 40.0  # of the damping over a period
 _NATS = 30.0  # by which log delta falls at the last threshold, on either side
-_STRETCHES, _ROOM = (-30.0, 0.0, 2.0, 5.0, 9.0, 13.0, 18.0, 24.0), 6.0  # one after the other, where the tail is long
+_STRETCHES = -30.0, 0.0, 2.0, 5.0, 9.0, 13.0, 18.0, 24.0  # one after the other, where the tail is long
+_ROOM, _MORE_ROOM = 2.0, 1.0 / 3.0  # nats beyond the last threshold up to where no copy disturbs; and per nat there
 _CELL = 1e-7  # over which error rates are averaged, in units of the advantage
 _LEFT_OUT = 46.0  # e^-46: what the frequencies left out add
 _FUNCTION = 48.0  # roundings of one term, in half eps
@@ -165,7 +166,8 @@ class Decay:
 
     def real(self, arguments: np.ndarray) -> np.ndarray:
         """log of E e^{-qr}, from above, at real q >= 0."""
-        lower = np.maximum(arguments, 0.0) * (1.0 - 8.0 * EPS)
+        # The log-normal is off by a few roundings of its logarithm.
+        lower = np.maximum(arguments, 0.0) * (1.0 - 64.0 * EPS * (1.0 + self.line.deviation**2))
         means = weighted(np.exp(-np.multiply.outer(lower, self.line.values)), self.line.heights)
         rounding = EPS * (roundings(len(self.line.places)) + _FUNCTION)
         return np.log(means * (1.0 + rounding) + self.error)
@@ -245,9 +247,8 @@ def period_of(line: Line, bins: int, looked_at: Stretch, cell: float) -> Period 
         few, many = (few, middle) if enough(middle) else (middle, many)
     # Below: u(y), P(R <= y), Q(R <= y) are at most E e^(q (y - R)) for 0 < y < 1, with q > damping.
     steeper = np.geomspace(2.0, 1e3, 60) * damping
-    left = bins * (decay.real(steeper / bins) + steeper / bins) + steeper * (
-        float(looked_at.thresholds[-1]) + cell - 1.0
-    )
+    last = float(looked_at.thresholds[-1]) + cell
+    left = bins * (decay.real(steeper / bins) + steeper / bins) + steeper * (last - 1.0)
     below = 2.0 * float(np.exp(min(np.min(left - (steeper - damping) * window), OVERFLOW)))
     aliases = tail / float(np.expm1(damping * window)) + below
     cut = decay.beyond(damping / bins, many * pitch) * (bins - 1) + damping / bins
@@ -293,7 +294,7 @@ def sums_of(line: Line, period: Period, at: np.ndarray) -> Sums:
     growth = np.exp(damping * (at - period.origin)) / window
     values, off = _series(terms, errors, pitch, at - period.origin)
     # Frequencies left out: 1 / w^2 in the first, 3 / (cell w^2) in the others.
-    cut = 2.0 * np.exp(period.cut) / (pitch**2 * (period.count - 1))
+    cut = 2.0 * np.exp(period.cut - damping * (1.0 - period.origin)) / (pitch**2 * (period.count - 1))
     once = np.expm1(damping * window)
     copies = (at - 1.0) / once + window * (1.0 + once) / once**2
     edge = period.aliases + 16.0 * EPS * (1.0 + 1.0 / once)
@@ -369,7 +370,7 @@ class Deltas(NamedTuple):
         thresholds = np.where(nats < 0.0, np.interp(-nats, *below), np.interp(nats, *above))
         if nats[0] <= 0.0 <= nats[-1]:
             thresholds = np.append(thresholds, 1.0)
-        room = float(nats[-1]) + _ROOM
+        room = min((1.0 + _MORE_ROOM) * float(nats[-1]) + _ROOM, _NATS + 1.0)
         last = min(int(np.searchsorted(above[0], room)) + 1, len(above[0]) - 1)
         high = float(above[1][last])
         low = min(float(np.interp(_NATS, *below)), 1.0)
@@ -387,6 +388,8 @@ class Deltas(NamedTuple):
 
 def resolved(deviation: float, bins: int, law: Deltas, per_nat: float = PER_NAT) -> tuple[Polygon, Polygon] | None:
     """Curves around that of the mean of log-normals, on the safe side and on the other; None where grids say as much.
+
+    By RETICENT:allocation-transform.
 
     Args:
         deviation: of their logarithms.
@@ -458,7 +461,7 @@ def _below(sums: Sums, cell: float) -> Polygon:
     before = np.append(1.0, np.where(np.diff(at) > 2.0 * cell, np.minimum(fpr[:-1], 1.0), 1.0))
     call = np.maximum(put - (at - 1.0) - (cell + 8.0 * EPS) * before - 8.0 * EPS * at, 0.0)
     surely = np.maximum(1.0 - high, 0.0)
-    power = surely * at + call * surely / np.maximum(fpr, _LEAST)
+    power = (surely * at + call * surely / np.maximum(fpr, _LEAST)) * (1.0 - 8.0 * EPS)
     few = np.maximum(less, 0.0)
     right = (few + put * few / np.maximum(more, _LEAST)) / (at + cell) * (1.0 - 8.0 * EPS)
     ahead = at >= 1.0

@@ -17,7 +17,7 @@ from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves._logs import EPS, TINY, log_of
 from reticent.curves.moves import chained
 from reticent.curves.polygon import Polygon, hull, polygon_above, polygon_through, strictest
-from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, Effort, Law, Window, sum_of
+from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, TAILS, Effort, Law, Window, sum_of
 from reticent.pairs.allocated_transform import Deltas, resolved
 from reticent.pairs.base import Pair
 from reticent.pairs.curve import CurvePair
@@ -133,7 +133,7 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
     With next to no noise these are an attacker who sees the step, and one who looks at the largest observation. More
     than 16 million bins are no worse than these: the mean of more variables is smaller in convex order.
 
-    By RETICENT:allocation-enclosure.
+    By RETICENT:allocation-enclosure, and where a transform reaches, closer, by RETICENT:allocation-transform.
 
     Args:
         noise_multiplier: s > 0, in clip norms.
@@ -145,7 +145,8 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
         return random_allocation(noise_multiplier, _MOST)[0], _loudest(noise_multiplier, bins)
     windows: list[Window] = []
     known = resolved(1.0 / noise_multiplier, bins, _deltas(_coarse(noise_multiplier, bins, windows), bins))
-    above, below = enclosed(noise_multiplier, bins, MEDIUM if known or bins <= _FEW else FINE, windows)
+    long = TAILS if known else FINE
+    above, below = enclosed(noise_multiplier, bins, MEDIUM if bins <= _FEW else long, windows)
     return (strictest([known[0], above]), hull([known[1], below])) if known else (above, below)
 
 
