@@ -27,11 +27,7 @@ def allocated_parts(run: DPSGD, neighbouring: Neighbouring, batches: int, *, att
     epochs = run.steps // batches if attained else -(-run.steps // batches)
     if epochs == 0 or (attained and uses > 1):
         return ()
-    keys: tuple[str, ...] = (
-        "FELDMAN2025:Theorem 3.1",
-        "RETICENT:allocation-enclosure",
-        "RETICENT:allocation-transform",
-    )
+    keys: tuple[str, ...] = ("FELDMAN2025:Theorem 3.1", "RETICENT:allocation-enclosure")
     if uses > 1:
         keys = (*keys, "FELDMAN2025:Lemma 3.2")
     if run.sampler is Sampler.ALLOCATED_ONCE:

@@ -1,7 +1,7 @@
 """The mean of t independent log-normals of mean 1 by its Laplace transform: one epoch of random allocation, closely.
 
 Errors are absolute, about 1e-13, and all of them are counted; where that is too much the grids of ``allocated_sum``
-say more. docs/theory/sampling.md, section "The same by a transform", has the proof.
+say more. docs/theory/sampling.md, section "From above and from below", has the proof.
 """
 
 from __future__ import annotations
@@ -389,7 +389,7 @@ class Deltas(NamedTuple):
 def resolved(deviation: float, bins: int, law: Deltas, per_nat: float = PER_NAT) -> tuple[Polygon, Polygon] | None:
     """Curves around that of the mean of log-normals, on the safe side and on the other; None where grids say as much.
 
-    By RETICENT:allocation-transform.
+    By RETICENT:allocation-enclosure.
 
     Args:
         deviation: of their logarithms.

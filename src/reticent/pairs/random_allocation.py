@@ -133,7 +133,7 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
     With next to no noise these are an attacker who sees the step, and one who looks at the largest observation. More
     than 16 million bins are no worse than these: the mean of more variables is smaller in convex order.
 
-    By RETICENT:allocation-enclosure, and where a transform reaches, closer, by RETICENT:allocation-transform.
+    By RETICENT:allocation-enclosure.
 
     Args:
         noise_multiplier: s > 0, in clip norms.
