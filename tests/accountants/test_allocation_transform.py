@@ -123,7 +123,7 @@ class TestErrorTerms:
         cut = allocated_transform.Decay(line, BINS).beyond(
             period.damping / BINS, (few - 1) * 2.0 * math.pi / period.window / BINS
         )
-        self.check(found_at(period._replace(count=few, cut=cut * (BINS - 1) + period.damping / BINS)), 1e-9)
+        self.check(found_at(period._replace(frequencies=few, cut=cut * (BINS - 1) + period.damping / BINS)), 1e-9)
 
     def test_copies_above(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The period ends soon, and hardly dampens; below the first two thresholds nothing is left."""

@@ -202,7 +202,7 @@ class Period(NamedTuple):
         bins: how many log-normals are in the mean.
         window: after which the sum repeats itself.
         damping: real part of the exponents, of the mean.
-        count: frequencies.
+        frequencies: how many, that of 0 counted.
         aliases: bound on what the copies add to a mean, a false negative or a false positive rate.
         cut: log of a bound on the power of the transform beyond the last frequency, one factor left out.
         cell: over which error rates are averaged.
@@ -212,7 +212,7 @@ class Period(NamedTuple):
     bins: int
     window: float
     damping: float
-    count: int
+    frequencies: int
     aliases: float
     cut: float
     cell: float
@@ -284,8 +284,8 @@ def sums_of(line: Line, period: Period, at: np.ndarray) -> Sums:
     """
     damping, window, cell = period.damping, period.window, period.cell
     pitch = 2.0 * np.pi / window
-    places = damping + 1j * pitch * np.arange(period.count)
-    found = transform(line, damping / period.bins, pitch / period.bins, period.count, period.origin)
+    places = damping + 1j * pitch * np.arange(period.frequencies)
+    found = transform(line, damping / period.bins, pitch / period.bins, period.frequencies, period.origin)
     (absent, wrong), (present, worse) = _powers(found, period.bins)
     kernel = 1.0 / places**2
     rate = np.expm1(places * cell) / cell * kernel  # of the mean of a rate over a cell
@@ -294,7 +294,7 @@ def sums_of(line: Line, period: Period, at: np.ndarray) -> Sums:
     growth = np.exp(damping * (at - period.origin)) / window
     values, off = _series(terms, errors, pitch, at - period.origin)
     # Frequencies left out: 1 / w^2 in the first, 3 / (cell w^2) in the others.
-    cut = 2.0 * np.exp(period.cut - damping * (1.0 - period.origin)) / (pitch**2 * (period.count - 1))
+    cut = 2.0 * np.exp(period.cut - damping * (1.0 - period.origin)) / (pitch**2 * (period.frequencies - 1))
     once = np.expm1(damping * window)
     copies = (at - 1.0) / once + window * (1.0 + once) / once**2
     edge = period.aliases + 16.0 * EPS * (1.0 + 1.0 / once)
@@ -434,7 +434,7 @@ class _Epoch(NamedTuple):
         for start, end in pairwise(ends):
             part = self.law.stretch(np.linspace(start, end, int(self.per_nat * (end - start)) + 2))
             period = period_of(self.line, self.bins, part, self.cell)
-            if period is None or (allowed := allowed - len(part.thresholds) * period.count) < 0:
+            if period is None or (allowed := allowed - len(part.thresholds) * period.frequencies) < 0:
                 break
             found.append(sums_of(self.line, period, part.thresholds))
         return found
