@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from reticent.pairs import allocated_transform
+from reticent.pairs import allocated_transform, log_normal
 from reticent.pairs.allocated_sum import COARSE, sum_of
-from reticent.pairs.allocated_transform import Period, Stretch, Sums, line_of, period_of, sums_of, transform
+from reticent.pairs.allocated_transform import Period, Stretch, Sums, period_of, sums_of
+from reticent.pairs.log_normal import line_of, transform
 from reticent.pairs.random_allocation import _deltas, enclosed, random_allocation
 from reticent.risk import advantage, epsilon_at_delta
 
@@ -107,12 +108,12 @@ class TestErrorTerms:
 
     def test_the_rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
         period = planned()
-        monkeypatch.setattr(allocated_transform, "_DIGITS", 3.0)
+        monkeypatch.setattr(log_normal, "_DIGITS", 3.0)
         self.check(found_at(period), 1e-6)
 
     def test_nodes_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
         period = planned()
-        monkeypatch.setattr(allocated_transform, "_FURTHEST", 3.0)
+        monkeypatch.setattr(log_normal, "_FURTHEST", 3.0)
         self.check(found_at(period), 1e-6)
 
     def test_frequencies_left_out(self) -> None:
@@ -120,7 +121,7 @@ class TestErrorTerms:
         line = line_of(1.0 / NOISE)
         assert line is not None
         few = 25
-        cut = allocated_transform.Decay(line, BINS).beyond(
+        cut = log_normal.Decay(line, BINS).beyond(
             period.damping / BINS, (few - 1) * 2.0 * math.pi / period.window / BINS
         )
         self.check(found_at(period._replace(frequencies=few, cut=cut * (BINS - 1) + period.damping / BINS)), 1e-9)
