@@ -93,7 +93,7 @@ def looked_at(seed: int) -> dict[str, Any]:
 REASONS = {
     "left out": "a probability below 1e-20: what all grids leave out is its bound",
     "the tail": "the smallest mu down to rates of 1e-9 is decided there, where only the polygon's tail is known",
-    "allocation": "random allocation: sums of log-normal variables on grids, 1e-4 by design",
+    "allocation": "random allocation: little noise, few steps, and tails: log-normals on grids, 1e-4 by design",
     "two theorems": "fixed-size batches: the ends are a bound and what some data set attains",
     "one sign": "the relaxed attacker: lattices in two dimensions",
     "disclosed": "nearly all is disclosed: what is left of 1 is bounded by moments",

@@ -55,6 +55,7 @@ DOORS = (
 
 _COARSE_SELECTION = {"thresholds": 101, "factor": 0.24, "levels": 70, "epsilons": 41, "coarse": 11, "paths": 15}
 _COARSE_CURVE = {"width": 1e-4, "relative": 1e-2, "deepest": -16.0, "aimed": 5e-6, "split_points": 2**14}
+_COARSE_CURVE |= {"enclosed_points": 2**14, "aimed_share": 5e-6}
 _COARSE_CURVE |= {"first_points": 2**14, "cheap_points": 2**15, "most_points": 2**16}
 
 

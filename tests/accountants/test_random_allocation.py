@@ -75,6 +75,12 @@ def within(sides: Ends, epsilon: float, truth: tuple[float, float], slack: float
         assert low * (1.0 - slack) - 1e-11 <= value <= high * (1.0 + slack) + 1e-11
 
 
+def grids_alone(monkeypatch: pytest.MonkeyPatch, effort: Effort) -> None:
+    """Grids of that effort, and no transform beside them."""
+    monkeypatch.setattr("reticent.pairs.random_allocation.MEDIUM", effort)
+    monkeypatch.setattr("reticent.pairs.random_allocation.resolved", lambda *arguments: None)
+
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "random_allocation.json").read_text())["rows"]
 
 
@@ -175,7 +181,7 @@ class TestOneEpoch:
     def test_coarse_grids_hold_as_well(self, noise: float, bins: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """The enclosure does not depend on the grid: a coarse one is wider around the fine one."""
         fine = random_allocation(noise, bins)
-        monkeypatch.setattr("reticent.pairs.random_allocation.MEDIUM", Effort(12.0, 200, 1.3, 30, 12))
+        grids_alone(monkeypatch, Effort(12.0, 200, 1.3, 30, 12))
         coarse = random_allocation.__wrapped__(noise, bins)
         for epsilon in (0.0, 0.01, 0.1, 0.5, 1.0, 3.0):
             pairs = (deltas(s, epsilon) for s in (coarse[1], fine[1], fine[0], coarse[0]))
@@ -255,7 +261,7 @@ class TestEpochs:
     def test_steps_that_are_known_from_both_sides(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Composed, each side stays on its side of what a finer grid has."""
         fine = _composed((Step(AllocatedGaussianPair(1.5, 12), 5),), 0.0, False)
-        monkeypatch.setattr("reticent.pairs.random_allocation.MEDIUM", Effort(8.0, 150, 1.4, 20, 10))
+        grids_alone(monkeypatch, Effort(8.0, 150, 1.4, 20, 10))
         forget()
         coarse = _composed((Step(AllocatedGaussianPair(1.5, 12), 5),), 0.0, False)
         forget()

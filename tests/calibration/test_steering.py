@@ -10,7 +10,16 @@ import pytest
 
 from reticent.adversaries import Adversary, Method, Mixed, Relaxed, WorstCase
 from reticent.adversaries.relaxed.sign import sign_at_most
-from reticent.calibration import Advantage, EpsilonAtDelta, NoiseMultiplier, NoiseScale, Target, TprAtFpr, calibrate
+from reticent.calibration import (
+    Advantage,
+    EpsilonAtDelta,
+    NoiseMultiplier,
+    NoiseScale,
+    Steps,
+    Target,
+    TprAtFpr,
+    calibrate,
+)
 from reticent.calibration.claims import Attack
 from reticent.calibration.estimates import _chained, _epsilon
 from reticent.calibration.search import Edge
@@ -76,6 +85,14 @@ def test_few_answers_are_certified(
     if isinstance(who, WorstCase):
         louder = answer.unknown.put(run, answer.value * (1.0 - 1e-4))
         assert not target.met_by(target.of(who.assess(louder, relation)).value)
+
+
+def test_steps_of_a_lattice_are_steered(certified: list[object]) -> None:
+    """The last number of steps that meets the target, and the first that does not, are all that is certified."""
+    target = EpsilonAtDelta(1.5, 1e-5)
+    answer = calibrate(CUT, Steps(), target)
+    assert {release.steps for release in certified} <= {answer.value - 1, answer.value, answer.value + 1}
+    assert target.met_by(target.of(WorstCase().assess(answer.mechanism, ADD)).value)
 
 
 def test_an_answer_by_a_bound_is_read_off_the_curve_at_last() -> None:

@@ -32,6 +32,8 @@ class Accuracy:
         aimed: distance of the curves of a lattice, in false negative rates.
         first_points, cheap_points, most_points: of the first lattice, of one that may be followed by another, of any.
         split_points: of each of the split lattices.
+        enclosed_points, aimed_share: of the lattice of steps that are known from both sides only, and its ``aimed`` as
+            a share of the advantage.
         split_work: steps times points of the whole lattice from which on split ones are tried.
         missed, missed_more: probability that the window of the first lattice, and of others, may miss.
         missed_deep, depth: the same of a lattice that keeps the digits of its tails, and its ``Lattice.depth``.
@@ -47,6 +49,8 @@ class Accuracy:
     cheap_points: int = 2**18
     most_points: int = 2**20
     split_points: int = 2**17
+    enclosed_points: int = 2**18
+    aimed_share: float = 1.5e-7
     split_work: int = 10**4 * 2**20
     missed: float = 1e-15
     missed_more: float = 1e-9
@@ -140,9 +144,11 @@ def enclose(steps: Steps, *always_above: Polygon, accuracy: Accuracy = CURVE) ->
     exact = found.ask(Transform())
     if max(curve.delta(0.0) for curve in found.below) >= accuracy.disclosed:
         return found
-    accuracy = accuracy.of(min(float(curve.delta(0.0)) for curve in found.above))
+    advantage = min(float(curve.delta(0.0)) for curve in found.above)
+    accuracy = accuracy.of(advantage)
     if enclosed(steps):  # a finer lattice would not narrow what the steps are known by
-        found.ask(Lattice(accuracy.aimed, accuracy.split_points, accuracy.missed_deep, accuracy.depth))
+        aimed = min(accuracy.aimed, accuracy.aimed_share * advantage)
+        found.ask(Lattice(aimed, accuracy.enclosed_points, accuracy.missed_deep, accuracy.depth))
         return found
     short = exact is None or not (len(steps) > MANY or exact.above[0].reaches(accuracy.deepest))
     if short or found.width > accuracy.width:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from reticent.accountants import closed_forms
 from reticent.accountants.steps import steps_of
@@ -120,9 +121,11 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
     if not isinstance(mechanism, DPSGD):
         return None
     if mechanism.sampler is not Sampler.POISSON:
-        if unknown.whole or not attack.exact or not _composed_slowly(mechanism, attack.neighbouring):
+        epochs = unknown.whole and mechanism.sampler.allocated  # they count as soon as they are started: a staircase
+        if epochs or not attack.exact or not _composed_slowly(mechanism, attack.neighbouring):
             return None
-        return lambda x: composed_log_mu(target, unknown.put(mechanism, x), attack.neighbouring)
+        composed = cache(lambda x: composed_log_mu(target, unknown.put(mechanism, x), attack.neighbouring))
+        return _between_whole(composed) if unknown.whole else composed
     form = attack.formula(unknown.put(mechanism, 1.0)) if unknown.whole else None
     if form is not None:
         # Real unknowns need no steering: there the formula is the claim itself. Here it is asked between whole numbers.
@@ -132,6 +135,18 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
     if isinstance(who, Relaxed | Mixed) and mechanism.sample_rate < 1.0:
         return lambda x: averaged_log_mu(target, who, _tried(unknown, mechanism, x), attack.neighbouring)
     return None
+
+
+def _between_whole(estimate: Estimate) -> Estimate:
+    """Straight lines in log(value) between an estimate's values at whole numbers."""
+
+    def between(x: float) -> float:
+        below = max(math.floor(x), 1)
+        share = math.log(max(x, 1.0) / below) / math.log1p(1.0 / below)
+        ahead = estimate(float(below + 1)) if share > 0.0 else 0.0
+        return (1.0 - share) * estimate(float(below)) + share * ahead
+
+    return between
 
 
 def _composed_slowly(run: DPSGD, neighbouring: Neighbouring) -> bool:

@@ -50,6 +50,8 @@ MEDIUM = Effort(180.0, 3600, 1.008, 900, 100)
 """Both ends of an advantage within 1e-4 of each other, for sums of up to a thousand."""
 FINE = Effort(300.0, 6000, 1.006, 1200, 150)
 """The same for longer sums."""
+TAILS = Effort(180.0, 3600, 1.006, 1200, 100)
+"""Longer sums whose middle is known otherwise."""
 
 
 class Window(NamedTuple):

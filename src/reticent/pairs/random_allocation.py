@@ -16,13 +16,15 @@ from scipy.special import log_ndtr
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves._logs import EPS, TINY, log_of
 from reticent.curves.moves import chained
-from reticent.curves.polygon import Polygon, polygon_above, polygon_through, strictest
-from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, Effort, Law, Window, sum_of
+from reticent.curves.polygon import Polygon, hull, polygon_above, polygon_through, strictest
+from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, TAILS, Effort, Law, Window, sum_of
+from reticent.pairs.allocated_transform import Deltas, resolved
 from reticent.pairs.base import Pair
 from reticent.pairs.curve import CurvePair
 
 _FEW = 1024  # bins whose sums take few doublings, so that each may err by more
 _LEAST_NOISE, _MOST = 0.05, 2**24  # below the first and above the second nothing is computed on grids
+_FEW_PER_NAT = 60.0  # thresholds of a rough curve
 _LONGEST = 32  # records of one person that are followed one by one
 _LEAST = 1e-60  # added to what is an error rate of a test, or a delta: products of masses may underflow
 
@@ -141,28 +143,42 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
         return GaussianTradeOff(1.0 / noise_multiplier), _loudest(noise_multiplier, bins)
     if bins > _MOST:
         return random_allocation(noise_multiplier, _MOST)[0], _loudest(noise_multiplier, bins)
-    return enclosed(noise_multiplier, bins, MEDIUM if bins <= _FEW else FINE)
+    windows: list[Window] = []
+    known = resolved(1.0 / noise_multiplier, bins, _deltas(_coarse(noise_multiplier, bins, windows), bins))
+    long = TAILS if known else FINE
+    above, below = enclosed(noise_multiplier, bins, MEDIUM if bins <= _FEW else long, windows)
+    return (strictest([known[0], above]), hull([known[1], below])) if known else (above, below)
 
 
 def _rough(noise_multiplier: float, bins: int) -> TradeOff:
-    """Near the first of ``random_allocation``, on coarse grids."""
+    """Near the first of ``random_allocation``: with fewer thresholds, or on coarse grids."""
     if noise_multiplier < _LEAST_NOISE or bins > _MOST:
         return random_allocation(noise_multiplier, bins)[0]
+    law = _coarse(noise_multiplier, bins, [])
+    known = resolved(1.0 / noise_multiplier, bins, _deltas(law, bins), _FEW_PER_NAT)
+    return known[0] if known else _curve_above(law, bins)
+
+
+def _coarse(noise_multiplier: float, bins: int, windows: list[Window]) -> Law:
+    """From above; ``windows`` gets where the sums are."""
     with np.errstate(under="ignore"):
-        return _curve_above(sum_of(1.0 / noise_multiplier, bins, [], COARSE, above=True), bins)
+        return sum_of(1.0 / noise_multiplier, bins, windows, COARSE, above=True)
 
 
-def enclosed(noise_multiplier: float, bins: int, effort: Effort) -> tuple[Polygon, Polygon]:
+def enclosed(
+    noise_multiplier: float, bins: int, effort: Effort, windows: list[Window] | None = None
+) -> tuple[Polygon, Polygon]:
     """Both curves on grids.
 
     Args:
         noise_multiplier: s > 0, in clip norms.
         bins: t >= 2, steps of one epoch.
         effort: how fine the grids are.
+        windows: where the sums are; None finds them.
     """
-    windows: list[Window] = []
+    if windows is None:
+        _coarse(noise_multiplier, bins, windows := [])
     with np.errstate(under="ignore"):
-        sum_of(1.0 / noise_multiplier, bins, windows, COARSE, above=True)
         above = sum_of(1.0 / noise_multiplier, bins, windows, effort, above=True)
         below = sum_of(1.0 / noise_multiplier, bins, windows, effort, above=False)
     return _curve_above(above, bins), _curve_below(below, bins)
@@ -177,20 +193,26 @@ def _loudest(noise: float, bins: int) -> Polygon:
 
 def _curve_above(law: Law, bins: int) -> Polygon:
     """All deltas are sums of positive terms; errors of positions move the threshold."""
-    ratio, mass, gap = law.at / bins, law.mass, np.diff(law.at / bins)
-    beyond = np.append(np.cumsum(mass[:0:-1])[::-1], 0.0)  # mass of the atoms after each
-    before = np.append(0.0, np.cumsum(mass[:-1]))
-    call = np.append(np.cumsum((gap * beyond[:-1])[::-1])[::-1], 0.0) + law.lost / bins
-    put = np.append(0.0, np.cumsum(gap * before[1:]))
+    ratio, call, put = _deltas(law, bins)
     one = int(np.searchsorted(ratio, 1.0, side="right"))
-    at_one = call[one] + (ratio[one] - 1.0) * beyond[one - 1] + law.eta
+    share = (ratio[one] - 1.0) / (ratio[one] - ratio[one - 1])
+    at_one = share * call[one - 1] + (1.0 - share) * call[one] + law.eta
     losses = log_of(ratio)
     up, down = losses > 4.0 * law.eta, (losses < -4.0 * law.eta) & (ratio > 0.0)
     room = law.eta + 8.0 * EPS * (1.0 + np.abs(losses))
     thresholds = np.concatenate([losses[down] - room[down], [0.0], losses[up] + room[up]])
     delta = np.concatenate([put[down] / ratio[down], [at_one], call[up]])
-    slack = 1.0 + law.kappa + (len(mass) + 16) * EPS
-    return polygon_above(thresholds, np.minimum(np.log(delta * slack + _LEAST), 0.0))
+    return polygon_above(thresholds, np.minimum(np.log(delta + _LEAST), 0.0))
+
+
+def _deltas(law: Law, bins: int) -> Deltas:
+    """Of the mean, for a law from above."""
+    ratio, mass = law.at / bins, law.mass
+    gap, slack = np.diff(ratio), 1.0 + law.kappa + (len(mass) + 16) * EPS
+    beyond, before = np.cumsum(mass[:0:-1])[::-1], np.cumsum(mass[:-1])  # mass of the atoms after each, and up to it
+    call = np.append(np.cumsum((gap * beyond)[::-1])[::-1], 0.0) + law.lost / bins
+    put = np.append(0.0, np.cumsum(gap * before))
+    return Deltas(ratio, call * slack, put * slack)
 
 
 def _curve_below(law: Law, bins: int) -> Polygon:

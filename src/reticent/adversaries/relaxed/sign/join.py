@@ -227,10 +227,17 @@ def _enclosure(kinds: Kinds, known: tuple[Step, ...]) -> Enclosure:
 
 @lru_cache(maxsize=2)  # a search asks for this half first, and for all of it at the answer
 def _fourier_above(kinds: tuple[tuple[GaussianSign, int], ...]) -> transform.Upper | None:
-    """With the least blur that fits; None where none does."""
-    for blur in _BLURS if _decays(kinds) else ():
-        with contextlib.suppress(NumericalError):
-            return transform.bounds_above(kinds, blur)
+    """With the least blur that fits; None where none does: a larger one needs fewer frequencies."""
+    if not _decays(kinds):
+        return None
+    found = _blurred(kinds, _BLURS[0])
+    largest = None if found else _blurred(kinds, _BLURS[-1])
+    return found or (largest and (_blurred(kinds, _BLURS[1]) or largest))
+
+
+def _blurred(kinds: tuple[tuple[GaussianSign, int], ...], blur: float) -> transform.Upper | None:
+    with contextlib.suppress(NumericalError):
+        return transform.bounds_above(kinds, blur)
     return None
 
 

@@ -29,6 +29,7 @@ _FURTHEST = 200.0  # threshold
 _COUNT, POINTS = 2000, 2**21  # thresholds; points of a lattice, where nobody says
 _NEGLIGIBLE = 1e-24  # lattice points with less mass are left out, on the safe side
 _LARGEST_LOSS = 600.0  # of one step: beyond it e^loss is out of reach
+_LIGHT = 1e-18  # masses that choose no threshold
 _LONGEST = 2**31  # points of one axis
 _APART = 1e-9  # of two thresholds
 _LARGEST_TILT = 4e2  # exponent of a Chernoff bound, over the length of the window
@@ -172,8 +173,11 @@ def _above(thresholds: np.ndarray, ratio: np.ndarray, mass: np.ndarray) -> np.nd
 
 def _thresholds(ratio: np.ndarray, absent: np.ndarray, present: np.ndarray, count: int) -> np.ndarray:
     """0, evenly spaced ones over what matters, and quantiles of the mean of both laws."""
+    mean = 0.5 * (absent + present)
+    heavy = np.flatnonzero(mean > _LIGHT)  # rounding leaves something at nearly all points
+    ratio, mean = ratio[heavy], mean[heavy]
     order = np.argsort(ratio)
-    total = np.cumsum(0.5 * (absent + present)[order])
+    total = np.cumsum(mean[order])
     levels = total[-1] * np.linspace(0.0, 1.0, count // 2 + 2)[1:-1]
     quantiles = ratio[order[np.searchsorted(total, levels)]]
     ends = ratio[order[np.searchsorted(total, [_TAIL, total[-1] * (1.0 - _TAIL)])]]
