@@ -92,7 +92,7 @@ def _of_file() -> click.Command:
         from reticent.api.documents import release_in
 
         target, release = target_of(given["target"]), release_in(file)
-        name = given["unknown"] or _SCALE
+        name = _SCALE if given["unknown"] is None else given["unknown"]
         if name not in (_SCALE, MEAN_RUNS):
             raise ParameterError("unknown", name, one_of(name, (_SCALE, MEAN_RUNS)))
         unknown: Unknown = NoiseScale() if name == _SCALE else MeanRuns()

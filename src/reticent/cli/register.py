@@ -108,7 +108,8 @@ def _shown(register: Register, json: bool) -> None:
         known = {"data": register.opened.data, "budget": register.opened.budget, "head": register.head}
         click.echo(dumps({**known, "spent": spent, "releases": subjects, "assumed": ["fixed-plan"]}), nl=False)
         return
-    say(f"{register.opened.data}: {len(subjects)} releases ({register.opened.neighbouring})")
+    many = "1 release" if len(subjects) == 1 else f"{len(subjects)} releases"
+    say(f"{register.opened.data}: {many} ({register.opened.neighbouring})")
     for number, subject in enumerate(subjects, 1):
         say(f"{number}: {subject}", indent=2)
     say(f"all together under the worst case: {register.left(spent)}")
