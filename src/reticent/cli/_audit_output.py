@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,11 +13,6 @@ from reticent.cli._tables import print_table, say
 from reticent.curves import TradeOff
 from reticent.mechanisms import Mechanism
 from reticent.text import by_whom, digits, printable
-
-
-def strict_json(document: Mapping[str, object]) -> None:
-    """Strict JSON on standard output and nothing else."""
-    click.echo(json.dumps(document, allow_nan=False, indent=2))
 
 
 def print_audit(report: AuditReport, claimed: Mechanism | None) -> None:

@@ -25,7 +25,6 @@ from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import load_settings, require_torch, train_with_bar
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
-from reticent.io.strict import dumps
 from reticent.io.times import moment
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.risk.report import Questions
@@ -178,7 +177,7 @@ def keygen(private: Path, public: Path | None, encrypt: bool, json: bool) -> Non
     write_key_pair(private, shown, new_passphrase() if encrypt else None)
     name = key_id(load_public_key(shown))
     if json:
-        click.echo(dumps({"private": str(private), "public": str(shown), "keyid": name}), nl=False)
+        print_json({"private": str(private), "public": str(shown), "keyid": name})
         return
     click.echo(f"private key, for you alone: {private}")
     click.echo(f"public key, for everybody who checks: {shown}")
