@@ -110,7 +110,7 @@ def test_a_rate_at_the_end_of_floating_point(capsys):
 
 
 def test_an_overflow_deep_inside_is_one_line(capsys, monkeypatch):
-    monkeypatch.setattr("reticent.adversaries.assess", lambda *a: 10.0**400)
+    monkeypatch.setattr("reticent.api.risks.assess_each", lambda *a: 10.0**400)
     assert "too extreme to compute with" in refused(capsys, "risk", "gaussian", "--noise-multiplier", "1")
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from reticent import __version__, _check
-from reticent.adversaries import Method, assess, assess_answerable
+from reticent.adversaries import Method
 from reticent.adversaries.base import ALL
 from reticent.adversaries.codec import adversary_of, parameters
 from reticent.adversaries.report import risk_document
 from reticent.api.names import Who, adversaries, asks_for_all, path_given, several
-from reticent.api.risks import DEFAULT_DELTA, DEFAULT_FPR, in_short
+from reticent.api.risks import DEFAULT_DELTA, DEFAULT_FPR, answered, in_short
 from reticent.api.table import Cell, Table
 from reticent.errors import ArtifactError, ParameterError
 from reticent.keywords import hinting
@@ -143,10 +143,7 @@ def _document(store: Store, task: Task) -> Mapping[str, np.ndarray]:
     release, who = mechanism_in(asked["mechanism"]), [adversary_of(*one) for one in asked["adversaries"]]
     between, how = relation_of(asked["neighbouring"]), Method(asked["method"])
     questions = Questions(**{name: tuple(values) for name, values in asked["questions"].items()})
-    if asked[ALL]:
-        found, skipped = assess_answerable(release, who, between, how, None)
-    else:
-        found, skipped = assess(release, who, between, how, None), {}
+    found, skipped = answered(release, who, asked[ALL], between, how)
     text = risk_document(release, found, questions, skipped).model_dump_json(by_alias=True)
     return {_RESULT: np.frombuffer(text.encode(), dtype=np.uint8)}
 

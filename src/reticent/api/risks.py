@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from reticent import _check
-from reticent.adversaries import Assessment, Method, assess_answerable
+from reticent.adversaries import Adversary, Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_each
 from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.report import risk_document
@@ -189,11 +189,26 @@ def assess(
         secret_bits=several(secret_bits=secret_bits),
         guesses=several(guesses=guesses),
     )
-    more = () if prior is None else ("ppv",)
-    if asks_for_all(adversary):
-        found, skipped = assess_answerable(release, who, between, how, witness)
-        return Assessments(release, found, asked, skipped, more)
-    return Assessments(release, assess_each(release, who, between, how, witness), asked, more=more)
+    found, skipped = answered(release, who, asks_for_all(adversary), between, how, witness)
+    return Assessments(release, found, asked, skipped, () if prior is None else ("ppv",))
+
+
+def answered(
+    release: Mechanism,
+    who: Sequence[Adversary],
+    everybody: bool,
+    between: Neighbouring | None,
+    how: Method | None,
+    witness: Witness | None = None,
+) -> tuple[tuple[Assessment, ...], dict[str, str]]:
+    """The assessments, and who was left out and why: that may be somebody only where ``everybody`` was asked for.
+
+    Raises:
+        UnsupportedError: nothing is proven for somebody who was named.
+    """
+    if everybody:
+        return assess_answerable(release, who, between, how, witness)
+    return assess_each(release, who, between, how, witness), {}
 
 
 def released(what: Any) -> tuple[Mechanism, Witness | None]:
