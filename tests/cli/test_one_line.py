@@ -240,7 +240,7 @@ def test_a_full_disk_for_scores_keeps_the_old_file(name, tmp_path, monkeypatch):
 
 
 def test_a_full_disk_anywhere_else_is_one_line(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("reticent.adversaries.assess", _full)
+    monkeypatch.setattr("reticent.api.risks.assess_each", _full)
     assert "No space left on device" in refused(capsys, "risk", "gaussian", "--noise-multiplier", "1")
 
 
