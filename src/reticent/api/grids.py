@@ -25,7 +25,6 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of as mechanism_in
 from reticent.mechanisms.codec import mechanism_record
 from reticent.pairs.neighbouring import relation_of
-from reticent.proofs import Claim
 from reticent.risk.report import MEASURES, Questions, RiskDocument
 from reticent.tasks import Engine, Progress, Store, Task, execute
 
@@ -48,7 +47,7 @@ class Grid(Table):
         self._differ = _differing([document.mechanism for document in documents])
         asked = [(name, at) for name in ("advantage", "tpr", "epsilon") for at in MEASURES[name].asked(questions)]
         self._asked = [(MEASURES[name], at) for name, at in asked]
-        self._leading = len(self._differ) + 3
+        self._leading, self._claim = len(self._differ) + 3, len(self._differ) + 2
 
     def title(self) -> str:
         """How many releases."""
@@ -74,11 +73,6 @@ class Grid(Table):
         """Who was left out of some release, and why."""
         skipped = (item for document in self.documents for item in document.skipped.items())
         return [f"{name} left out: {reason}" for name, reason in dict.fromkeys(skipped)]
-
-    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
-        """Numbers that are bounds are rounded up."""
-        up = True if Claim(str(row[self._leading - 1])).proven else None
-        return [None] * self._leading + [up] * len(self._asked)
 
 
 @hinting

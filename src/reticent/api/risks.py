@@ -20,7 +20,7 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.pairs.neighbouring import relation_of
-from reticent.proofs import Claim, conditions_by_whom
+from reticent.proofs import conditions_by_whom
 from reticent.risk.report import MEASURES, Questions, RiskDocument
 from reticent.text import by_whom, escaped, one_of
 
@@ -47,7 +47,7 @@ class Assessments(Table, Sequence[Assessment]):
     ``more`` names measures that the table shows besides.
     """
 
-    _leading = 2
+    _leading, _claim = 2, 2
 
     def __init__(
         self,
@@ -106,10 +106,6 @@ class Assessments(Table, Sequence[Assessment]):
 
     def _asked(self) -> list[tuple[str, tuple[float, ...]]]:
         return [(name, at) for name in self._measures for at in MEASURES[name].asked(self.questions)]
-
-    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
-        """Numbers that are bounds are rounded up."""
-        return [True if Claim(str(row[2])).proven else None] * len(row)
 
     def notes(self) -> list[str]:
         """Who was left out and why."""
