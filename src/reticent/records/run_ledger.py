@@ -163,7 +163,13 @@ class PublicLedger(Sealed):
     @property
     def noisy(self) -> bool:
         """Whether every step had noise."""
-        return self.noise_multiplier > 0.0 and all(stage.noise_multiplier > 0.0 for stage in self.stages)
+        return all(stage.noise_multiplier > 0.0 for stage in self.every_stage)
+
+    @property
+    def every_stage(self) -> tuple[StageRecord, ...]:
+        """Equal steps in order: ``stages``, or one stage where all steps are equal."""
+        first = {name: getattr(self, name) for name in OF_A_STAGE}
+        return self.stages or (StageRecord(steps=self.steps, **first),)
 
     def mechanism(self) -> Mechanism:
         """The mechanism to account for: what this run released, or the selection of which it is the best."""
@@ -180,13 +186,11 @@ class PublicLedger(Sealed):
         if not self.stages and not self._plan():
             return planned
         if self.sampler.in_passes:  # only the clip norm changed: passes over the data count whole
-            return replace(planned, max_grad_norm=min(stage.max_grad_norm for stage in self.stages))
+            return replace(planned, max_grad_norm=min(stage.max_grad_norm for stage in self.every_stage))
         parts: dict[tuple[float, float, float], int] = {}
-        for stage in self.stages:
+        for stage in self.every_stage:
             key = stage.noise_multiplier, stage.sample_rate, stage.max_grad_norm
             parts[key] = parts.get(key, 0) + stage.steps
-        if not self.stages:
-            parts[self.noise_multiplier, self.sample_rate, self.max_grad_norm] = self.steps
         if self.steps < self.planned_steps:
             parts[self._most_revealing()] = parts.get(self._most_revealing(), 0) + self.planned_steps - self.steps
         found = tuple(self._part(*key, steps) for key, steps in parts.items())
@@ -199,9 +203,9 @@ class PublicLedger(Sealed):
 
     def _most_revealing(self) -> tuple[float, float, float]:
         """Least noise, largest rate and smallest clip norm of what ran and of what was planned."""
-        noises = [self.noise_multiplier, *(stage.noise_multiplier for stage in self.stages)]
-        rates = [self.sample_rate, *(stage.sample_rate for stage in self.stages)]
-        norms = [self.max_grad_norm, *(stage.max_grad_norm for stage in self.stages)]
+        noises = [stage.noise_multiplier for stage in self.every_stage]
+        rates = [stage.sample_rate for stage in self.every_stage]
+        norms = [stage.max_grad_norm for stage in self.every_stage]
         for stage in self._plan():
             stated = {name: value for name, value in stage.items() if isinstance(value, int | float)}
             noises.append(stated.get("noise_multiplier", self.noise_multiplier))
