@@ -334,8 +334,7 @@ class EpsilonAtDelta(Target):
 
 @dataclass(frozen=True, slots=True)
 class Mu(Target):
-    """mu-GDP at every error rate with mu at most ``value``. Sampling does not help to reach it: docs/theory/mu.md.
-    """
+    """mu-GDP at every error rate with mu at most ``value``. Sampling does not help to reach it: docs/theory/mu.md."""
 
     value: float
     name: ClassVar[str] = "mu"
