@@ -8,7 +8,6 @@ the training records), so no guarantee covers it; do not publish it with the mod
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -19,6 +18,7 @@ from reticent.io.models import Count, NonNegative, Positive, Rate
 from reticent.io.times import Date
 from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
+from reticent.mechanisms.epochs import batches_of_a_pass
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.sampling import Sampler
@@ -244,13 +244,9 @@ class PublicLedger(Sealed):
             batch_size=None if expected is None else max(1, round(expected)),
             dataset_size=self.data.dataset_size,
             sampler=self.sampler,
-            batches_per_epoch=self._batches_per_epoch(),
+            batches_per_epoch=batches_of_a_pass(self.sample_rate) if self.sampler.in_passes else None,
             records_per_user=self.records_per_user,
         )
-
-    def _batches_per_epoch(self) -> int | None:
-        """Of the loop, which counts an incomplete one, where each record is in one step of an epoch."""
-        return math.ceil((1.0 - 1e-9) / self.sample_rate) if self.sampler.in_passes else None
 
 
 class RunLedger(PublicLedger):

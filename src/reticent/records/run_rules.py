@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from reticent.errors import ParameterError
 from reticent.io.models import Closed, first_problem
-from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.mechanisms.epochs import batches_of_a_pass, epochs_to_steps
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.sampling import Sampler
 from reticent.records.hidden_steps import hidden_as_asked
@@ -314,7 +314,7 @@ def _batches_were_drawn_so(ledger: PublicLedger) -> Found:
         if ledger.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC) and max(here) > round(mean):
             yield "diagnostics.batch_sizes", f"are above {round(mean)}, the size of a batch"
     if ledger.sampler is Sampler.RANDOM_ALLOCATION:
-        batches = math.ceil((1.0 - 1e-9) / ledger.sample_rate)
+        batches = batches_of_a_pass(ledger.sample_rate)
         epochs = [sizes[start : start + batches] for start in range(0, len(sizes), batches)]
         if any(sum(epoch) > records or (len(epoch) == batches and sum(epoch) < records) for epoch in epochs):
             yield "diagnostics.batch_sizes", f"do not use each of the {records} records once in each epoch"
