@@ -98,7 +98,7 @@ def check_before_work(
     against_mu: Sequence[float],
     seed: int,
     save: Path | None,
-    page: Path | None = None,
+    page: Path | None,
 ) -> None:
     """Refuse now what would be refused after an attack that may have taken hours.
 

@@ -142,7 +142,7 @@ def per_mechanism(
     name: str,
     help: str,
     build: Callable[[type[Mechanism]], click.Command],
-    leaves: Mapping[str, tuple[str, Callable[[], click.Command]]] = MappingProxyType({}),
+    leaves: Mapping[str, tuple[str, Callable[[], click.Command]]],
     offered: Callable[[type[Mechanism]], bool] = lambda kind: True,
 ) -> Listing:
     """A group with one command for each mechanism, made from its fields when it is called.

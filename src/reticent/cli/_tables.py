@@ -50,7 +50,7 @@ def _width() -> int:
     return min(max(shutil.get_terminal_size().columns, _SMALL), _WIDE)
 
 
-def print_risk(document: RiskDocument, more: Collection[str] = (), *, full: bool = False) -> None:
+def print_risk(document: RiskDocument, more: Collection[str] = (), *, full: bool) -> None:
     """One table per neighbouring relation, then what a reader must know.
 
     Args:

@@ -88,7 +88,7 @@ def cards(
     return found + [_waiting(name) for name in waiting]
 
 
-def _card(assessment: Assessment, verdict: Any = None) -> html.Article:
+def _card(assessment: Assessment, verdict: Any) -> html.Article:
     name, read = assessment.adversary.name, summary(assessment)
     bound = assessment.claim.proven
     strength = "at most" if bound else "about"
@@ -211,7 +211,7 @@ def left_out(skipped: Mapping[str, str]) -> list[Any]:
     ]
 
 
-def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str] = ()) -> html.Table:
+def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str]) -> html.Table:
     """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
     reference = {c.neighbouring: c.value for c in searched.found if c.adversary.name == "worst-case"}
     risk = risk_of(target)
