@@ -17,13 +17,14 @@ from reticent.adversaries.base import ALL
 from reticent.adversaries.codec import adversary_of, parameters
 from reticent.adversaries.report import risk_document
 from reticent.api.names import Who, adversaries, asks_for_all, path_given, several
-from reticent.api.risks import DEFAULT_DELTA, DEFAULT_FPR, answered, in_short
+from reticent.api.risks import DEFAULT_DELTA, DEFAULT_FPR, answered
 from reticent.api.table import Cell, Table
 from reticent.errors import ArtifactError, ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of as mechanism_in
 from reticent.mechanisms.codec import mechanism_record
+from reticent.mechanisms.short import in_short
 from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import MEASURES, Questions, RiskDocument
 from reticent.tasks import Engine, Progress, Store, Task, execute

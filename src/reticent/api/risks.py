@@ -18,7 +18,7 @@ from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.mechanisms.units import Unit
+from reticent.mechanisms.short import in_short
 from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
 from reticent.risk.report import MEASURES, Questions, RiskDocument
@@ -242,25 +242,3 @@ def mechanism_of(what: Any) -> Mechanism:
     if isinstance(what, (list, tuple)):
         hint = "one release: rt.Ledger((a, b)) is several together, and rt.assess_each([a, b]) each by itself"
     raise ParameterError("mechanism", None if what is None else type(what).__name__, hint)
-
-
-def in_short(mechanism: Mechanism) -> str:
-    """What was released, in one line: at most three parts."""
-    parts = getattr(mechanism, "parts", (mechanism,))
-    shown = [_one(part) for part in parts[:3]]
-    return "; then ".join(shown + ([f"{len(parts) - 3} more"] if len(parts) > 3 else []))
-
-
-def _one(part: Any) -> str:
-    name, facts = type(part).__name__, []
-    if hasattr(part, "noise_multiplier"):
-        facts.append(f"noise multiplier {part.noise_multiplier:g}")
-    if getattr(part, "sample_rate", 1.0) < 1.0:
-        facts.append(f"sample rate {part.sample_rate:g} ({getattr(part, 'sampler', 'poisson')})")
-    for unit in ("step", "release"):
-        count = getattr(part, f"{unit}s", None)
-        if count is not None:
-            facts.append(f"{count} {unit}{'s' if count > 1 else ''}")
-    if getattr(part, "unit", Unit.RECORD) is Unit.CLIENT:
-        facts.append("whole clients")
-    return f"{name}: {', '.join(facts)}"

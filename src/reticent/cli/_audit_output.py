@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from reticent.api.risks import in_short
 from reticent.auditing import AuditReport, Plan, ThresholdRule, Unit
 from reticent.cli._tables import print_table, say
 from reticent.curves import TradeOff
 from reticent.mechanisms import Mechanism
+from reticent.mechanisms.short import in_short
 from reticent.text import by_whom, digits, printable
 
 

@@ -16,7 +16,7 @@ from reticent.dashboard.catalogue import UNKNOWNS
 from reticent.dashboard.figures import blank, empty
 from reticent.dashboard.layout import ASKING, CONTROLS
 from reticent.dashboard.readings import assessed, record, summary
-from reticent.dashboard.released import as_text, in_words
+from reticent.dashboard.released import as_text
 from reticent.dashboard.state import (
     adversaries_of,
     mechanism_of,
@@ -35,6 +35,7 @@ from reticent.dashboard.taking import Taking, said
 from reticent.dashboard.turns import SupersededError, Turns
 from reticent.errors import ReticentError
 from reticent.mechanisms import Neighbouring
+from reticent.mechanisms.short import in_short
 from reticent.text import digits
 
 _CALIBRATED: tuple[str, ...] = ("calibrated.children", "calibrate-message.children", "calibrate-figure.figure")
@@ -220,7 +221,7 @@ class Callbacks:
         try:
             settings = Asked.of(sent, None).settings
             if settings["mechanism"] == "ledger":
-                return in_words(mechanism_of(settings))
+                return in_short(mechanism_of(settings))
             if settings["mechanism"] != "dpsgd" or settings["by"] == "rate":
                 return ""
             rate, steps, _, _ = sampling_of(settings)
