@@ -274,7 +274,10 @@ def test_compare_puts_attackers_side_by_side():
     assert [one.adversary.name for one in found] == ["worst-case", "relaxed"]
     assert found[1].value < found[0].value
     assert "attribute" in found.skipped
-    assert json.loads(found.to_json())["rows"][0]["value"] == pytest.approx(found[0].value, rel=1e-9, abs=0)
+    rows = json.loads(found.to_json())["rows"]
+    assert rows[1]["value"] == pytest.approx(found[1].value, rel=1e-9, abs=0)
+    assert rows[1]["noise_ratio"] == pytest.approx(found[1].value / found[0].value, rel=1e-9, abs=0)
+    assert rows[1]["mechanism"]["noise_multiplier"] == rows[1]["value"]
     with pytest.raises(ParameterError, match="one; take one"):
         _ = found.value
 

@@ -33,6 +33,7 @@ NAMED = (
     *verdicts.SHORT.values(),
     *verdicts.TRUST.values(),
     answers.INSTEAD,
+    answers.NO_LIMIT,
     f"{NOT_ASKED}.",
     f"{PRIVATE}.",
     *(MU_NOTE.format(where) for where in (EVERY_STEP, ONE_STEP)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -75,7 +75,8 @@ def pages(certificate: Certificate, tmp_path_factory: pytest.TempPathFactory) ->
     scores = Scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300), {"attack": TURNED, "seed": 1})
     longest = {
         "persons": public(certify_run(of_persons(), None, declared_by_a_clinic())),
-        "judged": judged_and_signed(public(certificate), tmp_path_factory.mktemp("keys")),
+        "judged": judged_and_signed(public(certificate), ["add-remove"], tmp_path_factory.mktemp("keys")),
+        "limits": judged_and_signed(public(certificate), ["add-remove", "replace"], tmp_path_factory.mktemp("keys")),
     }
     return {
         "audit": render_audit(audit(scores, claims), claims, private=True),
@@ -116,11 +117,16 @@ def declared_by_a_clinic() -> Declaration:
     )
 
 
-def judged_and_signed(certificate: Certificate, folder: Path) -> Certificate:
+def judged_and_signed(certificate: Certificate, relations: Sequence[str], folder: Path) -> Certificate:
     """The same document with a policy that it does not meet, and a signature: the longest page that is usual."""
     limits = [
-        {"measure": "success", "at": 0.5, "at_most": 0.65, "neighbouring": "add-remove"},
-        {"measure": "epsilon", "at": 1e-5, "at_most": 3, "neighbouring": "add-remove"},
+        {**limit, "neighbouring": relation}
+        for relation in relations
+        for limit in (
+            {"measure": "success", "at": 0.5, "at_most": 0.65},
+            {"measure": "epsilon", "at": 1e-5, "at_most": 3},
+            {"measure": "tpr", "at": 0.01, "at_most": 0.05},
+        )
     ]
     policy = Policy.model_validate({"schema": "reticent.policy/1", "ledger": True, "limits": limits})
     found = judged(certificate, policy)
@@ -176,7 +182,8 @@ def test_axe_finds_nothing_serious(opened: Any, name: str, width: int, scheme: s
 
 
 @pytest.mark.parametrize(
-    "name", ["public", "plan", *(f"{kind}-{code}" for kind in ("persons", "judged") for code in languages())]
+    "name",
+    ["public", "plan", *(f"{kind}-{code}" for kind in ("persons", "judged", "limits") for code in languages())],
 )
 def test_it_prints_on_two_sheets_with_a_foot_and_nothing_cut(opened: Any, tmp_path: Path, name: str) -> None:
     reader = pytest.importorskip("pypdf", reason="needs pypdf: pip install 'reticent[browser]'")

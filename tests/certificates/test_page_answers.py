@@ -137,3 +137,11 @@ def test_the_command_writes_the_verdict(tmp_path: Path, capsys: pytest.CaptureFi
     (tmp_path / "policy.yaml").write_text("limits: 3\n")
     with pytest.raises(SystemExit, match="2"):
         main(["certify", *given, "--policy", str(tmp_path / "policy.yaml"), "--out", str(tmp_path / "two")])
+
+
+def test_a_proof_that_ends_at_certainty_is_no_limit() -> None:
+    nothing, hidden = (certify(Gaussian(noise), DECLARED, adversaries=(WorstCase(),)) for noise in (0.05, 2.0))
+    (row,), (limited,) = (groups(one)[0].rows for one in (nothing, hidden))
+    assert (row.guesses[0][1], row.guesses[-1][1], row.sure) == ("no limit", "no limit", "no limit")
+    assert (limited.guesses[0][1], limited.sure) == ("at most 59.9%", "proven limit")
+    assert "at most 100%</td>" not in render_html(nothing)

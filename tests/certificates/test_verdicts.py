@@ -66,7 +66,7 @@ def test_a_number_that_is_low_enough_but_rests_on_what_nobody_checked_says_both(
     assert re.fullmatch(r"Reached: [\d.]+%, low enough", said[1][1])
     assert said[2][0] == "Epsilon at most 0.01 at delta 0.00001 (used or not)"
     assert said[2][1].endswith(", too high")
-    assert said[1][-1] == "The number alone is not enough: what is named below must be checked"
+    assert said[1][-1] == "But unchecked: see below"
     assert len(said[2]) == 2  # too high, checked or not
     assert [one.met for one in verdicts(judged)] == [True, False, False]
     assert unchecked(judged) == [("No person contributed more records than is stated.", "the issuer only says so")]

@@ -35,7 +35,7 @@ RUN = ("--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3")
         (("risk", "dpsgd", *RUN, "--fpr", "x"), "--fpr must be a number, got 'x'"),
         (("train", "nothing.yaml"), "nothing.yaml: cannot be read"),
         (
-            ("train", "configs/demo.yaml", "--out", "no/run", "--checkpoint", ""),
+            ("train", "configs/demo.yaml", "--out", "no/run", "--checkpoint", "."),
             "checkpoint must be the name of a file, got '.'",
         ),
         (("train", "--checkpoint-every", "0"), "--checkpoint-every must be a whole number >= 1, got 0"),

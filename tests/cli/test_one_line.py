@@ -110,7 +110,7 @@ def test_a_rate_at_the_end_of_floating_point(capsys):
 
 
 def test_an_overflow_deep_inside_is_one_line(capsys, monkeypatch):
-    monkeypatch.setattr("reticent.adversaries.assess", lambda *a: 10.0**400)
+    monkeypatch.setattr("reticent.api.risks.assess_each", lambda *a: 10.0**400)
     assert "too extreme to compute with" in refused(capsys, "risk", "gaussian", "--noise-multiplier", "1")
 
 
@@ -240,7 +240,7 @@ def test_a_full_disk_for_scores_keeps_the_old_file(name, tmp_path, monkeypatch):
 
 
 def test_a_full_disk_anywhere_else_is_one_line(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("reticent.adversaries.assess", _full)
+    monkeypatch.setattr("reticent.api.risks.assess_each", _full)
     assert "No space left on device" in refused(capsys, "risk", "gaussian", "--noise-multiplier", "1")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +79,27 @@ def test_a_bad_value_ends_in_one_line(verb: str, here: Path, capsys) -> None:
             tried += 1
     assert tried > 0 or verb == "keygen"
     assert {path: path.read_bytes() for path in here.iterdir()} == known
+
+
+def leaves(command: Any = app, *words: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        yield from leaves(command.get_command(context, name), *words, name)
+
+
+@pytest.mark.parametrize("nothing", ["", "a\0b"])
+def test_no_path_of_any_verb_is_empty(nothing: str, here: Path, capsys) -> None:
+    known, tried = set(here.iterdir()), 0
+    for words, verb in leaves():
+        places = [one for one in verb.params if isinstance(one, click.Argument)]
+        for path in (one for one in verb.params if isinstance(one.type, click.Path)):
+            typed = ["x"] * places.index(path) + [nothing] if path in places else [f"{path.opts[0]}={nothing}"]
+            code, out, err = run(capsys, *words, *typed)
+            assert (code, out, err.count("\n")) == (2, "", 1), (words, path.name, err)
+            assert "must be a path" in err
+            tried += 1
+    assert tried > 40
+    assert set(here.iterdir()) == known

@@ -143,7 +143,7 @@ def test_only_plain_files_are_read(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="not a plain file"):
         load_file(tmp_path / "pipe.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"a: \xff")
-    with pytest.raises(ArtifactError, match="not UTF-8"):
+    with pytest.raises(ArtifactError, match="is not UTF-8 text"):
         load_file(tmp_path / "bytes.yaml")
     with pytest.raises(ArtifactError, match="cannot be read"):
         load_file(tmp_path / "none.yaml")

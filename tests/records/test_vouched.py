@@ -188,6 +188,13 @@ class TestWhatRan:
         assert (left.steps, left.noise_multiplier) == (5, 0.5 * stopped.noise_multiplier)
         assert left.sample_rate == pytest.approx(30 / stopped.data.dataset_size, rel=1e-12, abs=0)
 
+    def test_a_run_of_passes_that_stopped_before_its_clip_norm_changed(self) -> None:
+        """There are no stages then, only a plan: `reticent certify` ended in a traceback."""
+        schedule = [{"at": 6, "max_grad_norm": 0.5}]
+        stopped = run(sampler=Sampler.SHUFFLED, planned_steps=9, config={"schedule": schedule})
+        counted = stopped.mechanism()
+        assert (counted.steps, counted.max_grad_norm) == (9, stopped.max_grad_norm)
+
     def test_stages_that_come_back_are_counted_together(self) -> None:
         """Of three stages the first and the last are alike; what was planned beyond them has the least clip norm."""
         stage = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "sample_rate": 0.1, "divisor": 10.0}

@@ -30,7 +30,6 @@ from reticent.io.models import first_problem
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.pairs.neighbouring import relation_of
-from reticent.proofs import Claim
 from reticent.records.any_ledger import held
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watch_start import chained
@@ -54,7 +53,7 @@ class Certified(Table):
         alone: where it is about several releases, a line about each.
     """
 
-    _leading = 2
+    _leading, _claim = 2, 2
 
     def __init__(self, certificate: Certificate, alone: Sequence[str] = ()) -> None:
         self.certificate, self.alone = certificate, tuple(alone)
@@ -79,10 +78,6 @@ class Certified(Table):
     def _stated(self) -> list[tuple[str, tuple[str, ...]]]:
         first = self.certificate.assessments[0]
         return [(name, at) for name in ("advantage", "tpr", "epsilon") for at in MEASURES[name].stated(first)]
-
-    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
-        """Numbers that are bounds are rounded up."""
-        return [True if Claim(str(row[2])).proven else None] * len(row)
 
     def notes(self) -> list[str]:
         """The warnings, and whether a ledger of a run supports the document."""

@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 
 from reticent import __version__, _check
-from reticent.adversaries import Method, assess, assess_answerable
+from reticent.adversaries import Method
 from reticent.adversaries.base import ALL
 from reticent.adversaries.codec import adversary_of, parameters
 from reticent.adversaries.report import risk_document
 from reticent.api.names import Who, adversaries, asks_for_all, path_given, several
-from reticent.api.risks import DEFAULT_DELTA, DEFAULT_FPR, in_short
+from reticent.api.risks import DEFAULT_DELTA, DEFAULT_FPR, answered
 from reticent.api.table import Cell, Table
 from reticent.errors import ArtifactError, ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of as mechanism_in
 from reticent.mechanisms.codec import mechanism_record
+from reticent.mechanisms.short import in_short
 from reticent.pairs.neighbouring import relation_of
-from reticent.proofs import Claim
 from reticent.risk.report import MEASURES, Questions, RiskDocument
 from reticent.tasks import Engine, Progress, Store, Task, execute
 
@@ -48,7 +48,7 @@ class Grid(Table):
         self._differ = _differing([document.mechanism for document in documents])
         asked = [(name, at) for name in ("advantage", "tpr", "epsilon") for at in MEASURES[name].asked(questions)]
         self._asked = [(MEASURES[name], at) for name, at in asked]
-        self._leading = len(self._differ) + 3
+        self._leading, self._claim = len(self._differ) + 3, len(self._differ) + 2
 
     def title(self) -> str:
         """How many releases."""
@@ -74,11 +74,6 @@ class Grid(Table):
         """Who was left out of some release, and why."""
         skipped = (item for document in self.documents for item in document.skipped.items())
         return [f"{name} left out: {reason}" for name, reason in dict.fromkeys(skipped)]
-
-    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
-        """Numbers that are bounds are rounded up."""
-        up = True if Claim(str(row[self._leading - 1])).proven else None
-        return [None] * self._leading + [up] * len(self._asked)
 
 
 @hinting
@@ -143,10 +138,7 @@ def _document(store: Store, task: Task) -> Mapping[str, np.ndarray]:
     release, who = mechanism_in(asked["mechanism"]), [adversary_of(*one) for one in asked["adversaries"]]
     between, how = relation_of(asked["neighbouring"]), Method(asked["method"])
     questions = Questions(**{name: tuple(values) for name, values in asked["questions"].items()})
-    if asked[ALL]:
-        found, skipped = assess_answerable(release, who, between, how, None)
-    else:
-        found, skipped = assess(release, who, between, how, None), {}
+    found, skipped = answered(release, who, asked[ALL], between, how)
     text = risk_document(release, found, questions, skipped).model_dump_json(by_alias=True)
     return {_RESULT: np.frombuffer(text.encode(), dtype=np.uint8)}
 

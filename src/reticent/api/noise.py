@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
+from pydantic import Field
+
 from reticent import _check
-from reticent.adversaries import Method
+from reticent.adversaries import Method, WorstCase
 from reticent.api.names import Who, adversaries
 from reticent.api.names import adversary as one_adversary
 from reticent.api.risks import mechanism_of
@@ -24,7 +26,7 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
-from reticent.risk.report import strict
+from reticent.risk.report import ConditionRecord, Record, condition_records, strict
 from reticent.text import one_of
 
 if TYPE_CHECKING:
@@ -36,6 +38,34 @@ _TARGETS: dict[str, tuple[Any, tuple[str, ...]]] = {
 _UNKNOWNS: dict[str, Any] = {
     kind.name: kind for kind in (NoiseMultiplier, NoiseScale, SampleRate, Steps, BatchSize, MeanRuns)
 }
+
+
+class ComparisonRow(Record):
+    """One attacker: the value that keeps it within the target, and what the worst case has there.
+
+    ``noise_ratio`` is against the worst case of the same relation; null where that is no row, and for another unknown.
+    """
+
+    adversary: str
+    neighbouring: str
+    method: str
+    claim: str
+    conditions: list[ConditionRecord]
+    unknown: str
+    value: float
+    noise_ratio: float | None
+    achieved: float | None
+    worst_case_achieved: float | None
+    mechanism: dict[str, Any]
+
+
+class Comparison(Record):
+    """What ``reticent compare --json`` prints; ``skipped`` says why an attacker is not in it."""
+
+    schema_: str = Field(default="reticent.comparison/1", alias="schema")
+    target: str
+    rows: list[ComparisonRow]
+    skipped: dict[str, str]
 
 
 class Calibrations(Table, Sequence[Calibration]):
@@ -114,24 +144,32 @@ class Calibrations(Table, Sequence[Calibration]):
         """What the numbers rest on, worst status first: one sentence each."""
         return conditions_by_whom((found.adversary.name, found.conditions) for found in self._found)
 
-    def to_json(self) -> str:
-        """Strict JSON text; null is an infinite number."""
+    @cached_property
+    def document(self) -> Comparison:
+        """Every answer with its claim and what it rests on, as ``reticent compare --json`` prints it."""
+        noises = [one for one in self.calibrations if isinstance(one.unknown, NoiseMultiplier)]
+        reference = {one.neighbouring: one.value for one in noises if isinstance(one.adversary, WorstCase)}
         rows = [
-            {
-                "adversary": one.adversary.name,
-                "neighbouring": str(one.neighbouring),
-                "claim": found.claim.value,
-                "conditions": [{"key": c.key, "status": c.status.value} for c in found.conditions],
-                "unknown": one.unknown.name,
-                "value": one.value,
-                "achieved": strict(one.achieved.value),
-                "worst_case_achieved": strict(worst),
-                "mechanism": mechanism_record(one.mechanism),
-            }
+            ComparisonRow(
+                adversary=one.adversary.name,
+                neighbouring=one.neighbouring.value,
+                method=one.method.value,
+                claim=found.claim.value,
+                conditions=condition_records(found.conditions),
+                unknown=one.unknown.name,
+                value=one.value,
+                noise_ratio=one.value / reference[one.neighbouring] if one.neighbouring in reference else None,
+                achieved=strict(one.achieved.value),
+                worst_case_achieved=strict(worst),
+                mechanism=mechanism_record(one.mechanism),
+            )
             for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)
         ]
-        document = {"target": str(self.target), "rows": rows, "skipped": self.skipped}
-        return json.dumps(document, indent=2, allow_nan=False)
+        return Comparison(target=str(self.target), rows=rows, skipped=self.skipped)
+
+    def to_json(self) -> str:
+        """The document ``reticent.comparison/1`` as strict JSON text; null is an infinite number."""
+        return self.document.model_dump_json(by_alias=True, indent=2)
 
     def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:
         """Draw each attacker's curve at its own answer; see ``reticent.api.plots.plot``."""
@@ -194,6 +232,7 @@ def compare(
     *,
     neighbouring: Neighbouring | str | None = None,
     method: Method | str = Method.EXACT,
+    progress: Callable[[str], None] | None = None,
     **limits: float,
 ) -> Calibrations:
     """The least noise against each attacker, side by side; one that cannot be answered is named with its reason.
@@ -201,6 +240,7 @@ def compare(
     Args:
         mechanism, target, neighbouring, method, limits: as for ``calibrate``.
         adversary: an adversary, its name, a list of both, or ``"all"``.
+        progress: called with the name of each attacker before the search for it.
 
     Example:
         >>> import reticent as rt
@@ -212,13 +252,11 @@ def compare(
     """
     adversary, target = _told_apart(adversary, target)
     adversary = "all" if adversary is None else adversary
-    goal, between, how = (
-        target_of(target, limits),
-        relation_of(neighbouring),
-        _check.member(Method, method=method),
-    )
+    goal, between, how = target_of(target, limits), relation_of(neighbouring), _check.member(Method, method=method)
     release, found, skipped = mechanism_of(mechanism), [], {}
     for who in adversaries(adversary):
+        if progress is not None:
+            progress(who.name)
         try:
             found.append(solve(release, NoiseMultiplier(), goal, who, between, how))
         except (UnsupportedError, UnreachableError, ParameterError) as error:
@@ -236,7 +274,7 @@ def target_of(target: Target | str | None, limits: dict[str, float]) -> Target:
     for name in limits:
         if name not in _TARGETS and name not in partners:
             spelt_name = MEANT.get(name, name).replace("-", "_")
-            words = [*_TARGETS, *sorted(partners), "unknown", "neighbouring", "method"]
+            words = [*_TARGETS, *sorted(partners), "unknown", "neighbouring", "method", "progress"]
             raise ParameterError("keyword", name, one_of(spelt_name, words))
     named = [name for name in limits if name in _TARGETS]
     if target is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from reticent import _check
-from reticent.adversaries import Assessment, Method, assess_answerable
+from reticent.adversaries import Adversary, Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_each
 from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.report import risk_document
@@ -18,9 +18,9 @@ from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.mechanisms.units import Unit
+from reticent.mechanisms.short import in_short
 from reticent.pairs.neighbouring import relation_of
-from reticent.proofs import Claim, conditions_by_whom
+from reticent.proofs import conditions_by_whom
 from reticent.risk.report import MEASURES, Questions, RiskDocument
 from reticent.text import by_whom, escaped, one_of
 
@@ -47,7 +47,7 @@ class Assessments(Table, Sequence[Assessment]):
     ``more`` names measures that the table shows besides.
     """
 
-    _leading = 2
+    _leading, _claim = 2, 2
 
     def __init__(
         self,
@@ -106,10 +106,6 @@ class Assessments(Table, Sequence[Assessment]):
 
     def _asked(self) -> list[tuple[str, tuple[float, ...]]]:
         return [(name, at) for name in self._measures for at in MEASURES[name].asked(self.questions)]
-
-    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
-        """Numbers that are bounds are rounded up."""
-        return [True if Claim(str(row[2])).proven else None] * len(row)
 
     def notes(self) -> list[str]:
         """Who was left out and why."""
@@ -189,11 +185,26 @@ def assess(
         secret_bits=several(secret_bits=secret_bits),
         guesses=several(guesses=guesses),
     )
-    more = () if prior is None else ("ppv",)
-    if asks_for_all(adversary):
-        found, skipped = assess_answerable(release, who, between, how, witness)
-        return Assessments(release, found, asked, skipped, more)
-    return Assessments(release, assess_each(release, who, between, how, witness), asked, more=more)
+    found, skipped = answered(release, who, asks_for_all(adversary), between, how, witness)
+    return Assessments(release, found, asked, skipped, () if prior is None else ("ppv",))
+
+
+def answered(
+    release: Mechanism,
+    who: Sequence[Adversary],
+    everybody: bool,
+    between: Neighbouring | None,
+    how: Method | None,
+    witness: Witness | None = None,
+) -> tuple[tuple[Assessment, ...], dict[str, str]]:
+    """The assessments, and who was left out and why: that may be somebody only where ``everybody`` was asked for.
+
+    Raises:
+        UnsupportedError: nothing is proven for somebody who was named.
+    """
+    if everybody:
+        return assess_answerable(release, who, between, how, witness)
+    return assess_each(release, who, between, how, witness), {}
 
 
 def released(what: Any) -> tuple[Mechanism, Witness | None]:
@@ -231,25 +242,3 @@ def mechanism_of(what: Any) -> Mechanism:
     if isinstance(what, (list, tuple)):
         hint = "one release: rt.Ledger((a, b)) is several together, and rt.assess_each([a, b]) each by itself"
     raise ParameterError("mechanism", None if what is None else type(what).__name__, hint)
-
-
-def in_short(mechanism: Mechanism) -> str:
-    """What was released, in one line: at most three parts."""
-    parts = getattr(mechanism, "parts", (mechanism,))
-    shown = [_one(part) for part in parts[:3]]
-    return "; then ".join(shown + ([f"{len(parts) - 3} more"] if len(parts) > 3 else []))
-
-
-def _one(part: Any) -> str:
-    name, facts = type(part).__name__, []
-    if hasattr(part, "noise_multiplier"):
-        facts.append(f"noise multiplier {part.noise_multiplier:g}")
-    if getattr(part, "sample_rate", 1.0) < 1.0:
-        facts.append(f"sample rate {part.sample_rate:g} ({getattr(part, 'sampler', 'poisson')})")
-    for unit in ("step", "release"):
-        count = getattr(part, f"{unit}s", None)
-        if count is not None:
-            facts.append(f"{count} {unit}{'s' if count > 1 else ''}")
-    if getattr(part, "unit", Unit.RECORD) is Unit.CLIENT:
-        facts.append("whole clients")
-    return f"{name}: {', '.join(facts)}"

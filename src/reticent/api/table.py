@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reticent.errors import UnsupportedError
+from reticent.proofs import Claim
 from reticent.text import digits, escaped, html_table, printable, table, wrapped
 
 Cell = str | float | int | None
@@ -22,6 +23,8 @@ class Table:
 
     _leading = 1
     """So many columns name a row; every block of columns has them."""
+    _claim: int | None = None
+    """The column of the claim, where rows have one: the numbers after a proven one are bounds, and rounded up."""
 
     def title(self) -> str:
         """One line above the rows."""
@@ -37,7 +40,9 @@ class Table:
 
     def ways(self, row: tuple[Cell, ...]) -> Sequence[bool | None]:
         """Per cell of a row, which way digits are rounded: up, down, or (None) to the nearest."""
-        return [None] * len(row)
+        if self._claim is None or not Claim(str(row[self._claim])).proven:
+            return [None] * len(row)
+        return [None if place <= self._claim else True for place in range(len(row))]
 
     def notes(self) -> Sequence[str]:
         """Sentences below the rows."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from reticent.adversaries import WorstCase
 from reticent.adversaries.witness import Witness
-from reticent.certificates.derive import expected_warnings
+from reticent.certificates.derive import expected_warnings, in_public
 from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.schema import CitedRelease
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.ledger import parts_of
-from reticent.records.publication import published
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_warnings import Randomness
 from reticent.records.watched_run import PublicWatchedRun
@@ -42,7 +41,7 @@ class OneRelease:
         ledger = self.ledger
         if not isinstance(ledger, (RunLedger, PublicWatchedRun)):
             return None
-        shown = ledger.published() if isinstance(ledger, PublicWatchedRun) else published(ledger)
+        shown = in_public(ledger)
         data = None if isinstance(shown, PublicWatchedRun) else shown.data.commitment
         warnings = tuple(warning.value for warning in expected_warnings(ledger))
         return CitedRelease(ledger=shown.digest, training_data=data, warnings=warnings)

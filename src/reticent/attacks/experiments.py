@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -58,9 +59,7 @@ class Experiment:
 
     def perform(self, trainer: Trainer) -> Released:
         """Noisy sums in units of the clip norm, (steps, weights), and the weights."""
-        if self.seed is None:
-            return release(trainer, self.layers, self.features, self.claim, self.run, self.labels)
-        with same_randomness(self.seed):
+        with nullcontext() if self.seed is None else same_randomness(self.seed):
             return release(trainer, self.layers, self.features, self.claim, self.run, self.labels)
 
 
@@ -80,7 +79,7 @@ class Observations:
         records: how many are followed in ``participation``.
         coins: scores of canaries that took part by a coin; None skips their test.
         replayed: what replays showed.
-        short: with little noise and gradients below the clip norm, (steps, weights); None skips their test.
+        short: with little noise and gradients below the clip norm, (steps, weights).
         moves: of the chorus: how far weights moved between steps, and where they were; None if not seen.
     """
 
@@ -94,10 +93,10 @@ class Observations:
     coordinates: np.ndarray
     direction: np.ndarray
     records: int
-    coins: Scores | None = None
-    replayed: Replayed = field(default_factory=lambda: Replayed(()))
-    moves: tuple[np.ndarray, np.ndarray] | None = None
-    short: np.ndarray | None = None
+    coins: Scores | None
+    replayed: Replayed
+    moves: tuple[np.ndarray, np.ndarray] | None
+    short: np.ndarray
 
 
 def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
@@ -188,7 +187,7 @@ def observe(setup: Sequence[Experiment], runs: Sequence[Released], seed: int = 0
         spread_records(LAYERS, 1.0, 1, seed)[1],
         len(Plan.of(claim.sample_rate, claim.steps, size).records),
         coins,
-        replay_checks(replays, LAYERS, claim) if replays else Replayed(()),
+        replay_checks(replays, LAYERS, claim) if replays else Replayed((), None),
         named["chorus"].moves,
         named["short gradients"].sums,
     )

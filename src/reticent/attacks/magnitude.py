@@ -25,8 +25,8 @@ from reticent.tasks.store import digest_of
 BLOCK = 16
 """Runs per task."""
 _SCHEME = 1
-_ROUNDING = 1e-9  # by which a norm of 1 may exceed 1
 """Changes whenever the same task would give another result."""
+_ROUNDING = 1e-9  # by which a norm of 1 may exceed 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,18 +77,19 @@ class ReleaseGame:
 
     def magnitude(self, runs: int, rng: np.random.Generator) -> Scores:
         """Play ``runs`` times on each side and score by :func:`magnitude_scores`."""
-        self._one_optimal_statistic()
-        absent, present = self.play(runs, rng)
-        return self._scores("magnitude", magnitude_scores(present, self.centre), magnitude_scores(absent, self.centre))
+        return self._played(runs, rng, None)
 
     def one_sided(self, runs: int, rng: np.random.Generator, direction: ArrayLike) -> Scores:
         """Play ``runs`` times on each side and score by :func:`one_sided_scores`."""
-        self._one_optimal_statistic()
-        absent, present = self.play(runs, rng)
-        scored = (one_sided_scores(seen, self.centre, direction) for seen in (present, absent))
-        return self._scores("one-sided", *scored)
+        return self._played(runs, rng, direction)
 
-    def _scores(self, attack: str, member: np.ndarray, non_member: np.ndarray) -> Scores:
+    def _played(self, runs: int, rng: np.random.Generator, direction: ArrayLike | None) -> Scores:
+        self._one_optimal_statistic()
+        absent, present = (_scored(seen, self.centre, direction) for seen in self.play(runs, rng))
+        return self._scores(direction, present, absent)
+
+    def _scores(self, direction: ArrayLike | None, member: np.ndarray, non_member: np.ndarray) -> Scores:
+        attack = "magnitude" if direction is None else "one-sided"
         meta: dict[str, MetaValue] = {"attack": attack, "releases": self.mechanism.releases, "runs": len(member)}
         return Scores(member, non_member, meta, Design.INDEPENDENT)
 
@@ -157,7 +158,7 @@ def play_tasks(
     execute(tasks, play_block, store, engine, progress, plan=plan, prepare=prepare, timeout=timeout)
     blocks = [store.load(task) for task in tasks]
     member, non_member = (np.concatenate([block[name] for block in blocks])[:runs] for name in ("present", "absent"))
-    return game._scores("magnitude" if direction is None else "one-sided", member, non_member)
+    return game._scores(direction, member, non_member)
 
 
 def play_block(store: Store, task: Task) -> dict[str, np.ndarray]:
@@ -172,12 +173,14 @@ def play_block(store: Store, task: Task) -> dict[str, np.ndarray]:
     law = Gaussian if given["law"] == "Gaussian" else Laplace
     game = ReleaseGame(law(**given["mechanism"]), arrays["centre"], arrays["contribution"], given["sample_rate"])
     rng = np.random.default_rng(np.random.SeedSequence(given["seed"], spawn_key=(given["number"],)))
-    absent, present = game.play(BLOCK, rng)
-    if "direction" in arrays:
-        absent, present = (one_sided_scores(x, game.centre, arrays["direction"]) for x in (absent, present))
-    else:
-        absent, present = (magnitude_scores(x, game.centre) for x in (absent, present))
+    absent, present = (_scored(seen, game.centre, arrays.get("direction")) for seen in game.play(BLOCK, rng))
     return {"absent": absent, "present": present}
+
+
+def _scored(observed: np.ndarray, centre: np.ndarray, direction: ArrayLike | None) -> np.ndarray:
+    if direction is None:
+        return magnitude_scores(observed, centre)
+    return one_sided_scores(observed, centre, direction)
 
 
 def magnitude_scores(observed: ArrayLike, centre: ArrayLike, weights: ArrayLike | None = None) -> np.ndarray:

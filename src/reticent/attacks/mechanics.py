@@ -175,20 +175,14 @@ def judge(seen: Observations, claim: DPSGD, *, significance: float = SIGNIFICANC
         *participation_checks(
             _double(seen.participation), seen.records, claim.sample_rate, min(NOISE, claim.noise_multiplier)
         ),
-        _short(seen, claim),
+        short_gradients.counts_alone(
+            _double(seen.short), seen.records, min(short_gradients.NOISE, claim.noise_multiplier)
+        ),
         *seen.replayed.checks,
     )
     if size < 1.0:
         checks = (*checks, Check("clipping", 1.0, f"stronger than claimed, which is safe: a record counts {size:.3g}"))
     return MechanicsReport(checks, significance)
-
-
-def _short(seen: Observations, claim: DPSGD) -> Check:
-    if seen.short is None:
-        return Check(short_gradients.NAME, 1.0, "not tested: not run")
-    return short_gradients.counts_alone(
-        _double(seen.short), seen.records, min(short_gradients.NOISE, claim.noise_multiplier)
-    )
 
 
 def _by_layer(direction: np.ndarray) -> np.ndarray:

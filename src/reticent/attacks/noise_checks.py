@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special, stats
 
-from reticent.attacks.participation import Check, chi2_two_sided, two_sided
+from reticent.attacks.participation import Check, chi2_two_sided, two_sided, worst_of
 
 _TAILS = (2.5, 3.0, 3.5)
 
@@ -35,28 +35,25 @@ def noise_tails(*parts: np.ndarray) -> Check:
     found = []
     for limit in _TAILS:
         hits, rate = int((far > limit).sum()), 2.0 * float(special.ndtr(-limit))
-        found.append((two_sided(hits, far.size, rate), limit, hits, rate * far.size))
-    p, limit, hits, expected = min(found)
-    words = f"{hits} of {far.size} numbers lie beyond {limit:g} deviations where {expected:.3g} are expected"
-    return Check("noise tails", min(1.0, len(found) * p), words)
+        words = f"{hits} of {far.size} numbers lie beyond {limit:g} deviations where {rate * far.size:.3g} are expected"
+        found.append((two_sided(hits, far.size, rate), words))
+    return worst_of("noise tails", found)
 
 
 def noise_of_each_step(rows: np.ndarray) -> Check:
     """Chi-square for each step, union bound."""
-    p = [chi2_two_sided(float(e), rows.shape[1]) for e in (rows**2).sum(axis=1)]
-    step = int(np.argmin(p))
-    size = np.sqrt((rows[step] ** 2).mean())
-    return Check("noise of each step", min(1.0, len(p) * min(p)), f"step {step} has {size:.3g} times the claimed noise")
+    return _of_each("step", list(rows))
 
 
 def noise_of_each_layer(rows: np.ndarray, sizes: Sequence[int]) -> Check:
     """Chi-square for each layer, union bound."""
-    parts = np.split(rows, np.cumsum(sizes)[:-1], axis=1)
-    p = [chi2_two_sided(float((part**2).sum()), part.size) for part in parts]
-    layer = int(np.argmin(p))
-    size = np.sqrt((parts[layer] ** 2).mean())
-    finding = f"layer {layer} has {size:.3g} times the claimed noise"
-    return Check("noise of each layer", min(1.0, len(p) * min(p)), finding)
+    return _of_each("layer", np.split(rows, np.cumsum(sizes)[:-1], axis=1))
+
+
+def _of_each(what: str, parts: Sequence[np.ndarray]) -> Check:
+    sizes = [f"{what} {k} has {np.sqrt((part**2).mean()):.3g} times the claimed noise" for k, part in enumerate(parts)]
+    p_values = [chi2_two_sided(float((part**2).sum()), part.size) for part in parts]
+    return worst_of(f"noise of each {what}", list(zip(p_values, sizes, strict=True)))
 
 
 def noise_beside(name: str, energy: np.ndarray, freedom: int) -> Check:

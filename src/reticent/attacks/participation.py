@@ -12,6 +12,7 @@ that repeat; and records that always come together.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +44,12 @@ class Check:
     name: str
     p_value: float
     finding: str
+
+
+def worst_of(name: str, found: Sequence[tuple[float, str]]) -> Check:
+    """One test of several p-values, each with its finding: the smallest, by the union bound over all."""
+    p, finding = min(found)
+    return Check(name, min(1.0, len(found) * p), finding)
 
 
 @dataclass(frozen=True, slots=True)

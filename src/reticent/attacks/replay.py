@@ -161,7 +161,7 @@ class Replayed:
     """
 
     checks: tuple[Check, ...]
-    counted: float | None = None
+    counted: float | None
 
 
 def replay_checks(runs: Mapping[str, Released], layers: Layers, claim: DPSGD) -> Replayed:
@@ -171,7 +171,7 @@ def replay_checks(runs: Mapping[str, Released], layers: Layers, claim: DPSGD) ->
     scale = max(1.0, float(np.abs(base.sums).max()))
     if np.abs(base.sums - again.sums).max() > _ALIKE * scale or _other_weights(base, again) > _ALIKE * 100:
         finding = "not tested: the loop draws randomness that cannot be replayed"
-        return Replayed(tuple(Check(name, 1.0, finding) for name in NAMES))
+        return Replayed(tuple(Check(name, 1.0, finding) for name in NAMES), None)
     tolerance = _TOLERANCE * (1.0 + claim.noise_multiplier)
     plan = _Plan.of(layers, claim.dataset_size or 1)
     own = np.unique(plan.places[plan.silenced])

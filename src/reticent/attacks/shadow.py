@@ -166,7 +166,7 @@ def shadow_tasks(plan: ShadowPlan, pool_digest: str, classes: int, feature_shape
     return [Task("shadow-block", {**common, "number": i}) for i in range(-(-plan.models // size))]
 
 
-def estimate_cost(tasks: Sequence[Task], store: Store, workers: int = 1) -> Cost:
+def estimate_cost(tasks: Sequence[Task], store: Store, workers: int) -> Cost:
     """Measure a few steps of the first task, and multiply.
 
     The time of evaluation and of other machines' different speed is not in it.

@@ -13,7 +13,7 @@ from scipy import special, stats
 
 from reticent.adversaries import WorstCase
 from reticent.adversaries.base import Method
-from reticent.attacks.participation import Check, two_sided
+from reticent.attacks.participation import Check, two_sided, worst_of
 from reticent.attacks.replay import CERTAIN
 from reticent.auditing import Ranks, Scores, audit_claim
 from reticent.curves import TradeOff
@@ -68,8 +68,7 @@ def large_batches(batch: np.ndarray, claim: DPSGD) -> Check:
         share, above = float(_tail(np.array([limit]), size, one)[0]), int((batch > limit).sum())
         words = f"{above} of {len(batch)} counts are above {limit:.4g} where {share * len(batch):.3g} are expected"
         found.append((two_sided(above, len(batch), share), words))
-    p, words = min(found)
-    return Check("large noisy batches", min(1.0, len(found) * p), words)
+    return worst_of("large noisy batches", found)
 
 
 def moves_between_steps(moves: tuple[np.ndarray, np.ndarray] | None) -> Check:

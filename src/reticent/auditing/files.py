@@ -39,14 +39,12 @@ def load_scores(path: str | os.PathLike[str], design: Design | None = None) -> S
         ArtifactError: the file is missing, too large, damaged, hostile, or not laid out as above; or
             its scores are empty, not finite or all equal.
     """
-    file = Path(path)
-    readers = {".npz": _read_npz, ".parquet": _read_parquet, ".csv": _read_csv}
-    if file.suffix not in readers:
-        raise ArtifactError(f"{file}: scores must be a .npz, .parquet or .csv file")
+    file = _named(path)
     if not file.is_file():
         raise ArtifactError(f"{file}: no such file")
     if file.stat().st_size > _MOST_BYTES:
         raise ArtifactError(f"{file}: larger than {_MOST_BYTES} bytes")
+    readers = {".npz": _read_npz, ".parquet": _read_parquet, ".csv": _read_csv}
     member, non_member, meta = readers[file.suffix](file)
     stated = meta.pop("design", None)
     try:
@@ -62,10 +60,16 @@ def check_score_path(path: str | os.PathLike[str]) -> Path:
     Raises:
         ArtifactError: the ending of the name is none of the three, or the folder is missing or not writable.
     """
+    file = _named(path)
+    files.refuse_no_folder(file)
+    return file
+
+
+def _named(path: str | os.PathLike[str]) -> Path:
+    """The path, if the ending of its name says which format."""
     file = Path(path)
     if file.suffix not in (".npz", ".parquet", ".csv"):
         raise ArtifactError(f"{file}: scores must be a .npz, .parquet or .csv file")
-    files.refuse_no_folder(file)
     return file
 
 

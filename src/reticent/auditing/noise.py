@@ -17,7 +17,7 @@ from reticent import _check
 from reticent.auditing.one_run import Guesses
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.thresholds import ThresholdRule
-from reticent.auditing.verdict import audit_claim, audit_claim_one_run
+from reticent.auditing.verdict import audit_claim_as_scored
 from reticent.curves import TradeOff
 from reticent.risk import epsilon_at_delta
 
@@ -74,17 +74,12 @@ def audit_noise(
     """
     delta, low = _check.open_fraction(delta=delta), _check.positive(claimed=claimed) / _SPAN
     high, significance = claimed * _SPAN, 1.0 - _check.open_fraction(confidence=confidence)
-    one_run = scores.design is Design.ONE_RUN
-    made = guesses or (Guesses.planned(len(scores), curve_of(claimed), confidence) if one_run else None)
+    made = guesses
+    if scores.design is Design.ONE_RUN and made is None:
+        made = Guesses.planned(len(scores), curve_of(claimed), confidence)
 
     def refuted(noise: float) -> bool:
-        curve = curve_of(noise)
-        verdict = (
-            audit_claim_one_run(scores, curve, made, confidence)
-            if one_run
-            else audit_claim(scores, curve, rule, confidence)
-        )
-        return verdict.p_value <= significance
+        return audit_claim_as_scored(scores, curve_of(noise), rule, made, confidence).p_value <= significance
 
     while not refuted(high):
         if high > claimed * _FARTHEST:

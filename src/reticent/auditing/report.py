@@ -13,7 +13,7 @@ from reticent.auditing.roc import auc_interval, delong, tpr_interval
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.statistics import STATISTICS, Asked
 from reticent.auditing.thresholds import ThresholdRule
-from reticent.auditing.verdict import Verdict, audit_claim, audit_claim_one_run
+from reticent.auditing.verdict import Verdict, audit_claim_as_scored
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 
@@ -99,10 +99,9 @@ def audit(
     if not isinstance(rule, ThresholdRule | None):
         known = "a rule of reticent.auditing, such as Ranks() or Bonferroni()"
         raise ParameterError("rule", rule, known)
-    one_run = scores.design is Design.ONE_RUN
     claims, done = claims or {}, 0
     made = guesses
-    if one_run and made is None:
+    if scores.design is Design.ONE_RUN and made is None:
         made = Guesses.planned(len(scores), next(iter(claims.values()), None), confidence)
     asked = Asked(delta, rule, made, confidence, claims)
     statistics = [kind() for kind in STATISTICS.values() if kind.design in (None, scores.design)]
@@ -119,11 +118,7 @@ def audit(
         bounds.append(statistic.bound(scores, asked))
         step()
     for name, curve in claims.items():
-        verdicts[name] = (
-            audit_claim_one_run(scores, curve, guesses, confidence)
-            if one_run
-            else audit_claim(scores, curve, rule, confidence)
-        )
+        verdicts[name] = audit_claim_as_scored(scores, curve, rule, guesses, confidence)
         step()
     report = AuditReport(
         scores,

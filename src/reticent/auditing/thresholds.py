@@ -7,6 +7,7 @@ each piece tests a claimed curve at its own share of the significance.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
@@ -115,8 +116,26 @@ def _rank_p_value(claim: Tested, edges: np.ndarray, mass: np.ndarray, misses: in
     return min(1.0, float(mass @ bdtr(float(misses), members, np.clip(claim.beta(edges), 0.0, 1.0))))
 
 
+class ThresholdRule(ABC):
+    """How thresholds are chosen; ``str`` spells it as ``--rule`` of the command line takes it."""
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Of the significance, for each piece of evidence."""
+        return (1.0,)
+
+    @abstractmethod
+    def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
+        """What the thresholds show.
+
+        Args:
+            scores: of the audit.
+            objective: what a rule that chooses by the scores goes for.
+        """
+
+
 @dataclass(frozen=True, slots=True)
-class Given:
+class Given(ThresholdRule):
     """One threshold fixed before any of these scores was seen."""
 
     threshold: float
@@ -127,18 +146,12 @@ class Given:
     def __str__(self) -> str:
         return _spelled("given", self.threshold)
 
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """Of the significance, for each piece of evidence."""
-        return (1.0,)
-
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
-        """Errors at the one threshold; ``objective`` plays no part."""
         return (count(scores.member, scores.non_member, self.threshold),)
 
 
 @dataclass(frozen=True, slots=True)
-class Bonferroni:
+class Bonferroni(ThresholdRule):
     """Several thresholds fixed before any of these scores was seen; they share the significance equally.
 
     Attributes:
@@ -156,16 +169,14 @@ class Bonferroni:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Of the significance, for each piece of evidence."""
         return _equal(self.candidates)
 
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
-        """Errors at each threshold; ``objective`` plays no part."""
         return tuple(count(scores.member, scores.non_member, t) for t in self.candidates)
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class Split(ThresholdRule):
     """The best threshold on a random part of the scores, counted on the rest.
 
     Attributes:
@@ -182,11 +193,6 @@ class Split:
     def __str__(self) -> str:
         return _spelled("split", self.fraction)
 
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """Of the significance, for each piece of evidence."""
-        return (1.0,)
-
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         """Errors of the unspent scores, at the threshold that is best for ``objective`` on the spent ones."""
         member = _part(scores.member, self.fraction, self.rng, "member")
@@ -196,7 +202,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks:
+class Ranks(ThresholdRule):
     """Thresholds at ranks of the non-member scores that are fixed before the scores are seen.
 
     Needs no scale, spends no score on the choice and tests at the full share of the significance: the default for
@@ -219,17 +225,15 @@ class Ranks:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Of the significance, for each piece of evidence."""
         return _equal(self.levels)
 
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
-        """Misses above the non-member score at each rank; ``objective`` plays no part."""
         ordered = np.sort(scores.non_member)[::-1]
         return tuple(_at_rank(scores.member, ordered, rank_for(level, len(ordered))) for level in self.levels)
 
 
 @dataclass(frozen=True, slots=True)
-class NormalScores:
+class NormalScores(ThresholdRule):
     """All thresholds at once, by the ranks of all scores; a twentieth of the significance is left to ``Ranks()``.
 
     Nearest to what known noise would allow wherever the curve is smooth, so it is the default for mu and for claims.
@@ -241,20 +245,14 @@ class NormalScores:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Of the significance, for each piece of evidence."""
         ranks = Ranks().shares
         return (_ALL_RANKS, *((1.0 - _ALL_RANKS) * share for share in ranks))
 
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
-        """The order of all scores, and the misses of ``Ranks()``; ``objective`` plays no part."""
         return (OrderCounts.of(scores), *Ranks().evidence(scores, objective))
 
 
-ThresholdRule = Given | Bonferroni | Split | Ranks | NormalScores
-
-
 def _spelled(name: str, *values: float) -> str:
-    """A rule as ``--rule`` of the command line takes it."""
     return f"{name}:{','.join(f'{float(value)!r}' for value in values)}"
 
 

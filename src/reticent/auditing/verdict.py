@@ -14,7 +14,7 @@ from reticent.auditing._claims import GaussianClaim, TangentTable, Tested
 from reticent.auditing.intervals import Measured
 from reticent.auditing.lower_bounds import notes_on
 from reticent.auditing.one_run import SMALLEST_P, GuessCounts, Guesses, count_guesses, curve_p_value
-from reticent.auditing.scores import Scores
+from reticent.auditing.scores import Design, Scores
 from reticent.auditing.thresholds import Evidence, FixedCounts, NormalScores, ThresholdRule
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.proofs import Claim
@@ -93,6 +93,15 @@ def audit_claim(
         tuple(dict.fromkeys(piece.theorem for piece in evidence)),
         notes_on(scores.design),
     )
+
+
+def audit_claim_as_scored(
+    scores: Scores, curve: TradeOff, rule: ThresholdRule | None, guesses: Guesses | None, confidence: float
+) -> Verdict:
+    """``audit_claim_one_run`` where the scores are of one run, else ``audit_claim``."""
+    if scores.design is Design.ONE_RUN:
+        return audit_claim_one_run(scores, curve, guesses, confidence)
+    return audit_claim(scores, curve, rule, confidence)
 
 
 def audit_claim_one_run(

@@ -12,17 +12,17 @@ MEANT |= {"gdp": "mu", "power": "tpr", "accuracy": "success", "rero": "reconstru
 """Targets as other tools call them."""
 
 
-def target_of(text: str | None) -> Target:
+def target_of(text: str) -> Target:
     """A target from its text.
 
     Args:
-        text: such as ``epsilon=3@1e-5`` or ``ppv=0.4@0.1,0.01``; None is refused.
+        text: such as ``epsilon=3@1e-5`` or ``ppv=0.4@0.1,0.01``.
 
     Raises:
         ParameterError: the text is not ``NAME=VALUE``, or ``NAME=VALUE@PLACE`` with its places, with a known name; the
             message has the nearest name.
     """
-    typed, _, rest = (text or "").partition("=")
+    typed, _, rest = text.partition("=")
     name = typed.strip().lower().replace("_", "-")
     kind, (limit, _, at) = TARGETS.get(name), rest.partition("@")
     numbers = [limit, *at.split(",")] if at else [limit]

@@ -37,6 +37,9 @@ class Target(ABC):
         needs: keys of conditions besides those of the curve; the person who asks declares them.
         read: takes the risk off a curve, at its places.
         grows_with_risk: whether more is worse; a claim is then rounded up, and otherwise down.
+
+    Raises:
+        ParameterError: the limit or a place is outside its domain.
     """
 
     name: ClassVar[str]
@@ -123,11 +126,7 @@ class _AtThreshold(Target):
 
 @dataclass(frozen=True, slots=True)
 class Advantage(_AtThreshold):
-    """Membership advantage (total variation) at most ``value``, in (0, 1).
-
-    Raises:
-        ParameterError: the limit is outside its domain.
-    """
+    """Membership advantage (total variation) at most ``value``, in (0, 1)."""
 
     value: float
     name: ClassVar[str] = "advantage"
@@ -139,11 +138,7 @@ class Advantage(_AtThreshold):
 
 @dataclass(frozen=True, slots=True)
 class BayesSecurity(_AtThreshold):
-    """Bayes security at least ``value``, in (0, 1): the only risk of which more is better.
-
-    Raises:
-        ParameterError: the limit is outside its domain.
-    """
+    """Bayes security at least ``value``, in (0, 1): the only risk of which more is better."""
 
     value: float
     name: ClassVar[str] = "bayes-security"
@@ -165,11 +160,7 @@ class BayesSecurity(_AtThreshold):
 
 @dataclass(frozen=True, slots=True)
 class Success(_AtThreshold):
-    """Probability of a right guess at ``prior`` at most ``value``, which must exceed the blind guess.
-
-    Raises:
-        ParameterError: the limit or its place is outside its domain.
-    """
+    """Probability of a right guess at ``prior`` at most ``value``, which must exceed the blind guess."""
 
     value: float
     prior: float
@@ -221,11 +212,7 @@ class _AtRate(Target):
 
 @dataclass(frozen=True, slots=True)
 class TprAtFpr(_AtRate):
-    """True positive rate at false positive rate ``fpr`` at most ``value``, which must exceed ``fpr``.
-
-    Raises:
-        ParameterError: the limit or its place is outside its domain.
-    """
+    """True positive rate at false positive rate ``fpr`` at most ``value``, which must exceed ``fpr``."""
 
     value: float
     fpr: float
@@ -247,9 +234,6 @@ class Ppv(_AtRate):
         value: the limit, in (0, 1).
         prior: share of the people that are in the data, in (0, 1).
         fpr: share of the others that are flagged, in (0, 1).
-
-    Raises:
-        ParameterError: the limit or its place is outside its domain.
     """
 
     value: float
@@ -278,9 +262,6 @@ class Reconstruction(_AtRate):
     """Reconstruction success at most ``value`` where a guess without the release has ``baseline``.
 
     Valid for the worst case only: a reconstruction is a one-sided test (KAISSIS2023:R10).
-
-    Raises:
-        ParameterError: the limit or its place is outside its domain.
     """
 
     value: float
@@ -302,9 +283,6 @@ class Secret(_AtRate):
         value: the limit, above what the guesses reach without the model and below 1.
         secret_bits: min-entropy of the secret for whoever lacks these records, > 0.
         guesses: how many, a whole number.
-
-    Raises:
-        ParameterError: the limit or its place is outside its domain.
     """
 
     value: float
@@ -327,11 +305,7 @@ class Secret(_AtRate):
 
 @dataclass(frozen=True, slots=True)
 class EpsilonAtDelta(Target):
-    """(epsilon, delta)-DP with epsilon at most ``value`` > 0 at ``delta`` in (0, 1).
-
-    Raises:
-        ParameterError: the limit or its place is outside its domain.
-    """
+    """(epsilon, delta)-DP with epsilon at most ``value`` > 0 at ``delta`` in (0, 1)."""
 
     value: float
     delta: float
@@ -360,11 +334,7 @@ class EpsilonAtDelta(Target):
 
 @dataclass(frozen=True, slots=True)
 class Mu(Target):
-    """mu-GDP at every error rate with mu at most ``value``. Sampling does not help to reach it: docs/theory/mu.md.
-
-    Raises:
-        ParameterError: the limit is outside its domain.
-    """
+    """mu-GDP at every error rate with mu at most ``value``. Sampling does not help to reach it: docs/theory/mu.md."""
 
     value: float
     name: ClassVar[str] = "mu"

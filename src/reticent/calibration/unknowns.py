@@ -14,9 +14,10 @@ from reticent.registry import parameters_of
 
 
 class Unknown(ABC):
-    """A parameter of a mechanism, searched between ``low`` and ``high`` (inclusive).
+    """A parameter of a mechanism, searched between ``low`` and ``high``.
 
     Attributes:
+        low, high: ends of what is searched, inclusive, > 0.
         name: as the library spells it.
         risk_grows: whether risk grows with the parameter. A theorem for each type here but one, not a guess.
         whole: whether only whole numbers are allowed.
@@ -64,11 +65,7 @@ class Unknown(ABC):
 
 @dataclass(frozen=True, slots=True)
 class NoiseMultiplier(Unknown):
-    """Noise over the largest contribution of one record; more noise is post-processing, so risk falls.
-
-    Attributes:
-        low, high: ends of what is searched, inclusive, > 0.
-    """
+    """Noise over the largest contribution of one record; more noise is post-processing, so risk falls."""
 
     low: float = 1e-2
     high: float = 1e5
@@ -84,10 +81,7 @@ class SampleRate(Unknown):
     """Poisson inclusion probability; a lower rate is a mixture with the absent law, so risk grows with it.
 
     Attributes:
-        low, high: ends of what is searched, inclusive, in (0, 1].
-
-    Raises:
-        ParameterError: they are not.
+        low, high: as for all; at most 1.
     """
 
     low: float = 1e-9
@@ -107,11 +101,7 @@ class SampleRate(Unknown):
 
 @dataclass(frozen=True, slots=True)
 class Steps(Unknown):
-    """Number of noisy releases; seeing more never hurts the attacker.
-
-    Attributes:
-        low, high: ends of what is searched, inclusive, > 0.
-    """
+    """Number of noisy releases; seeing more never hurts the attacker."""
 
     low: float = 1
     high: float = 10**8
@@ -127,11 +117,7 @@ class Steps(Unknown):
 
 @dataclass(frozen=True, slots=True)
 class BatchSize(Unknown):
-    """Expected records per batch at a fixed number of training records: the sample rate in other words.
-
-    Attributes:
-        low, high: ends of what is searched, inclusive, > 0.
-    """
+    """Expected records per batch at a fixed number of training records: the sample rate in other words."""
 
     low: float = 1
     high: float = 10**12

@@ -27,6 +27,8 @@ _OF_THE_GAME = (
 )
 INSTEAD = "Here, read “has the diagnosis” for “is in the data”. Insiders are those who have it."
 """How to read the head of the table where the attacker knows two versions of a record."""
+NO_LIMIT = "no limit"
+"""What a proof says that ends at 100%."""
 _SAID = (("is in the data", "share of insiders found"), ("has the diagnosis", "share of those with it who are found"))
 """Who can be accused and who can be found: of people, and of versions of a record."""
 
@@ -39,6 +41,7 @@ class Row:
         record: the assessment; its attacker has the same name in every table, picture and note.
         title: that attacker in people's words.
         guesses: pairs (blind guess, with the model), in the order of the columns.
+        sure: how sure the numbers are, in words.
         dot: place of the best guess on the drawing from 50% to 100%.
         like: the attacker whose answer this one repeats, who has the row of both; None for a row of its own.
     """
@@ -46,6 +49,7 @@ class Row:
     record: CertifiedAssessment
     title: str
     guesses: tuple[tuple[str, str], ...]
+    sure: str
     dot: float
     like: str | None
 
@@ -130,8 +134,9 @@ def _group(certificate: Certificate, question: str, relation: str, same: Sequenc
 
 
 def _row(certificate: Certificate, record: CertifiedAssessment, same: Sequence[CertifiedAssessment]) -> Row:
-    title = ADVERSARIES[record.adversary].title
-    return Row(record, title, _guesses(certificate, record), place(even_guess(record)), _like(record, same))
+    title, guesses = ADVERSARIES[record.adversary].title, _guesses(certificate, record)
+    sure = NO_LIMIT if guesses[0][1] == guesses[-1][1] == NO_LIMIT else words.claim(record)
+    return Row(record, title, guesses, sure, place(even_guess(record)), _like(record, same))
 
 
 def _like(record: CertifiedAssessment, same: Sequence[CertifiedAssessment]) -> str | None:
@@ -153,4 +158,5 @@ def _guesses(certificate: Certificate, record: CertifiedAssessment) -> tuple[tup
     strength = "at most" if claim.proven else "about" if claim is Claim.ESTIMATE else "measured"
     even = (percent(0.5), f"{strength} {percent(even_guess(record), up=claim.proven)}")
     accused = [worth(record, *at) for at in _accusations(q)]
-    return (even, *accused, *(found_at(record, f) for f in q.fprs if f == 0.01))
+    found = (even, *accused, *(found_at(record, f) for f in q.fprs if f == 0.01))
+    return tuple((blind, NO_LIMIT if share == "at most 100%" else share) for blind, share in found)

@@ -11,6 +11,7 @@ import re
 from importlib.resources import files
 
 from reticent import __version__
+from reticent.certificates.answers import NO_LIMIT
 from reticent.certificates.catalogue import PLACEHOLDER, languages
 from reticent.certificates.language import ENGLISH, English, language_of
 from reticent.certificates.sentences import HIDDEN_DRAWS, Protected, about, asked_about
@@ -69,7 +70,7 @@ def questions() -> list[str]:
 def _compared(language: English) -> list[tuple[str, str]]:
     """The sentences at the top, and the strength of a number, in English and in the language."""
     every = dict.fromkeys(asked for question in questions() for asked in (question, about(question, Unit.CLIENT)))
-    found = [(strength, language.text(strength, share="{share}")) for strength in STRENGTHS[:1]]
+    found = [(strength, language.text(strength, share="{share}")) for strength in (STRENGTHS[0], NO_LIMIT)]
     for answer in ANSWERS:
         kept = {name: f"{{{name}}}" for name in PLACEHOLDER.findall(answer)}
         if "question" not in kept:

@@ -104,11 +104,10 @@ def certify_run(
         progress, questions, policy: as for ``certify``.
         contraction: declared, as for ``certify_watched``; of no account where the ledger itself establishes one.
     """
-    attribute = (Attribute(gradient_change=sensitivity),) if sensitivity is not None else ()
     return certify(
         ledger.mechanism(),
         declared or run_declaration(ledger),
-        adversaries=(*standard_adversaries(), *attribute, *_last_weights(ledger.contraction or contraction)),
+        adversaries=_attackers(sensitivity, ledger.contraction or contraction),
         questions=questions,
         ledger=ledger,
         policy=policy,
@@ -116,9 +115,11 @@ def certify_run(
     )
 
 
-def _last_weights(contraction: float | None) -> tuple[FinalModel, ...]:
-    """The attacker who sees the final model only, where the updates contract by a known factor."""
-    return () if contraction is None else (FinalModel(contraction),)
+def _attackers(sensitivity: SensitivityRecord | None, contraction: float | None) -> tuple[Adversary, ...]:
+    """All that need no measurement, who wants the attribute that was measured, and who sees the final model only."""
+    attribute = () if sensitivity is None else (Attribute(gradient_change=sensitivity),)
+    last_weights = () if contraction is None else (FinalModel(contraction),)
+    return (*standard_adversaries(), *attribute, *last_weights)
 
 
 def certify_watched(
@@ -145,12 +146,10 @@ def certify_watched(
     }
     said = Declaration(**{**known, **{name: value for name, value in declared.items() if value is not None}})
     measured = ledger.diagnostics.sensitivity
-    attribute = () if measured is None else (Attribute(gradient_change=_record_of(measured)),)
-    everybody = (*standard_adversaries(), *attribute, *_last_weights(contraction))
     return certify(
         ledger.mechanism(),
         said,
-        adversaries=everybody,
+        adversaries=_attackers(None if measured is None else _record_of(measured), contraction),
         questions=questions,
         ledger=ledger,
         policy=policy,
@@ -188,7 +187,7 @@ def public(certificate: Certificate) -> Certificate:
     if certificate.edition is Edition.PUBLIC:
         return certificate.model_copy(update={"signatures": ()})
     inputs = inputs_of(certificate)
-    ledger = None if inputs.ledger is None else in_public(inputs.ledger, inputs.declared)
+    ledger = None if inputs.ledger is None else in_public(inputs.ledger, inputs.declared.publishes)
     mechanism = inputs.mechanism if ledger is None else ledger.mechanism()
     seen = None if ledger is None else ledger.gradients
     same = ledger is None or (mechanism, seen) == (inputs.mechanism, inputs.ledger and inputs.ledger.gradients)

@@ -96,7 +96,7 @@ class Checked:
 def check(
     certificate: Certificate | Path,
     *,
-    key: Path | Sequence[Path] | None = None,
+    key: Sequence[Path] = (),
     signature: Path | None = None,
     weights: Path | None = None,
     threshold: int | None = None,
@@ -109,7 +109,7 @@ def check(
 
     Args:
         certificate: the document, or the path of its JSON file or page.
-        key: public key of the issuer, or several; all must have signed.
+        key: public keys that must have signed: that of the issuer, or several.
         signature: a detached envelope; None takes the embedded signatures.
         weights: the file of weights that the certificate must be about.
         threshold: how many of several keys are enough.
@@ -136,10 +136,10 @@ def check(
         problems, compared = [*problems, *opened.problems], [*compared, *opened.compared]
     elif data is not None:
         raise ArtifactError("--data needs --opening: the certificate itself holds nothing to compare data with")
-    return Checked(document, verification, tuple(problems), tuple(compared), bool(_keys(key)))
+    return Checked(document, verification, tuple(problems), tuple(compared), bool(key))
 
 
-def refuse_without_key(signature: Path | None, key: Path | Sequence[Path] | None, threshold: int | None = None) -> None:
+def refuse_without_key(signature: Path | None, key: Sequence[Path], threshold: int | None = None) -> None:
     """A signature says nothing without the issuer's key, and a number of keys nothing without keys.
 
     Raises:
@@ -172,17 +172,14 @@ def read_document(path: Path) -> tuple[Certificate, list[str]]:
 
 
 def signature_problems(
-    document: Certificate,
-    key: Path | Sequence[Path] | None,
-    detached: Path | None = None,
-    threshold: int | None = None,
+    document: Certificate, key: Sequence[Path], detached: Path | None, threshold: int | None = None
 ) -> list[str]:
     """Why the document is not signed as it must be; empty where it is.
 
     Args:
         document: any; that embedded signatures are those of the keys that they name is ``verify``'s.
-        key: public key, or keys, that must have signed; None asks for none.
-        detached: an envelope instead of the embedded signatures.
+        key: public keys that must have signed.
+        detached: an envelope instead of the embedded signatures; None takes those.
         threshold: how many of the keys are enough; by default all.
 
     Raises:
@@ -190,9 +187,9 @@ def signature_problems(
     """
     from reticent.certificates.signature import check_threshold, key_id, load_envelope, load_public_key
 
-    keys = _keys(key)
-    if not keys:
+    if not key:
         return []
+    keys = list(dict.fromkeys(key))
     wanted = check_threshold(keys, threshold)
     if not document.signatures and detached is None:
         return ["the document is not signed"]
@@ -208,17 +205,11 @@ def signature_problems(
     return [f"the document is not signed with the key {missing}{enough}; its signature names {named}"]
 
 
-def _keys(key: Path | Sequence[Path] | None) -> list[Path]:
-    return [] if key is None else [key] if isinstance(key, Path) else list(dict.fromkeys(key))
-
-
-def _signers(document: Certificate, key: Path | Sequence[Path] | None, detached: Path | None) -> list[Path]:
+def _signers(document: Certificate, key: Sequence[Path], detached: Path | None) -> list[Path]:
     """The files of the keys that signed; two files of one key count once."""
     from reticent.certificates.signature import key_text, load_envelope, load_public_key, signers
 
-    keys = _keys(key)
-    if not keys:
-        return []
+    keys = list(dict.fromkeys(key))
     public = {key_text(loaded): (path, loaded) for path in reversed(keys) for loaded in [load_public_key(path)]}
     envelope = None if detached is None else load_envelope(detached)
     try:

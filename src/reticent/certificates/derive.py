@@ -256,7 +256,7 @@ def _private_paths(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> li
 
 def _withheld(ledger: PublicLedger | PublicWatchedRun, declared: Declaration) -> list[str]:
     """What the public edition leaves out of the ledger or states otherwise, by path."""
-    whole, shown = (leaves(one.model_dump(mode="json")) for one in (ledger, in_public(ledger, declared)))
+    whole, shown = (leaves(one.model_dump(mode="json")) for one in (ledger, in_public(ledger, declared.publishes)))
     paths = {path for path in whole if whole[path] is not None and shown.get(path) != whole[path]}
     return sorted({".".join(("ledger", *_named(path))) for path in paths})
 
@@ -267,8 +267,8 @@ def _named(path: Path) -> Path:
     return path[:1] if path[0] == "diagnostics" else path[:end]
 
 
-def in_public(ledger: PublicLedger | PublicWatchedRun, declared: Declaration) -> PublicLedger | PublicWatchedRun:
+def in_public(
+    ledger: PublicLedger | PublicWatchedRun, publishes: Sequence[str] = ()
+) -> PublicLedger | PublicWatchedRun:
     """The ledger as anybody may see it, with what the issuer consents to publish."""
-    if isinstance(ledger, PublicWatchedRun):
-        return ledger.published()
-    return published(ledger, declared.publishes)
+    return ledger.published() if isinstance(ledger, PublicWatchedRun) else published(ledger, publishes)

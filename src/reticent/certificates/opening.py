@@ -80,7 +80,7 @@ def opening_of(certificate: Certificate) -> Opening | None:
     )
 
 
-def check_opening(certificate: Certificate, path: Path, data: Path | None = None) -> Opened:
+def check_opening(certificate: Certificate, path: Path, data: Path | None) -> Opened:
     """Open every commitment of a public certificate.
 
     Args:

@@ -24,6 +24,8 @@ SHORT = {
     Neighbouring.ZERO_OUT: "any effect or none",
 }
 """What a relation asks, in few words."""
+_UNCHECKED = "But unchecked: see below"
+"""Of a number that is low enough and rests on what the policy wants checked; the page lists that after the limits."""
 TRUST = {"declared": "the issuer only says so", "assumed": "taken on trust"}
 
 
@@ -105,8 +107,7 @@ def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring
     found = [_required(check, limit, relation), f"Reached: {_reached(limit, value)}, {_enough(limit, value)}"]
     if check.passed or not within(limit, value):
         return found
-    why = "what is named below must be checked" if check.unchecked else check.detail
-    return [*found, f"The number alone is not enough: {why}"]
+    return [*found, _UNCHECKED if check.unchecked else f"The number alone is not enough: {check.detail}"]
 
 
 def _required(check: Check, limit: Limit, relation: Neighbouring) -> str:

@@ -154,8 +154,17 @@ def option(
     return click.Option(names, type=_type(kind), help=help, multiple=many, **known)
 
 
+class _Place(click.Path):
+    """A path that names something; a text that is empty would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "" or "\0" in str(value):
+            self.fail("not a path", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def _type(kind: Any) -> Any:
-    return click.Path(path_type=Path) if kind is Path else kind
+    return _Place(path_type=Path) if kind is Path else kind
 
 
 JSON = option("json", bool, "Print strict JSON and nothing else.")

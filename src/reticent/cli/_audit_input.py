@@ -10,8 +10,8 @@ import click
 import numpy as np
 
 from reticent import _check
-from reticent.adversaries import assess, assess_answerable
 from reticent.api.documents import release_in
+from reticent.api.risks import answered
 from reticent.auditing import (
     Bonferroni,
     Design,
@@ -98,7 +98,7 @@ def check_before_work(
     against_mu: Sequence[float],
     seed: int,
     save: Path | None,
-    page: Path | None = None,
+    page: Path | None,
 ) -> None:
     """Refuse now what would be refused after an attack that may have taken hours.
 
@@ -273,10 +273,7 @@ def claims_of(
         _, attackers = told_apart(type(mechanism), names, given)
         adversaries, everything = adversaries_of(names, attackers, option="against")
         relation, how = relation_of(given["neighbouring"]), method_of(given["method"])
-        if everything:
-            results, _ = assess_answerable(mechanism, adversaries, relation, how)
-        else:
-            results = assess(mechanism, adversaries, relation, how)
+        results, _ = answered(mechanism, adversaries, everything, relation, how)
         for result in results:
             claims[f"{result.adversary.name} ({result.neighbouring})"] = result.curve
     for mu in against_mu:

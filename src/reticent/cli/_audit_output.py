@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from reticent.api.risks import in_short
 from reticent.auditing import AuditReport, Plan, ThresholdRule, Unit
 from reticent.cli._tables import print_table, say
 from reticent.curves import TradeOff
 from reticent.mechanisms import Mechanism
+from reticent.mechanisms.short import in_short
 from reticent.text import by_whom, digits, printable
-
-
-def strict_json(document: Mapping[str, object]) -> None:
-    """Strict JSON on standard output and nothing else."""
-    click.echo(json.dumps(document, allow_nan=False, indent=2))
 
 
 def print_audit(report: AuditReport, claimed: Mechanism | None) -> None:

@@ -1,20 +1,16 @@
-"""What ``calibrate`` and ``compare`` share: targets and unknowns as types, and the search with its status line."""
+"""What ``calibrate`` and ``compare`` share: targets and unknowns as types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
 from typing import Any
 
-from reticent.adversaries import Adversary, Method
-from reticent.calibration import BayesSecurity, Calibration, MeanRuns, Target, Unknown, unknowns_of
-from reticent.calibration import calibrate as solve
+from reticent.calibration import BayesSecurity, MeanRuns, Unknown, unknowns_of
 from reticent.calibration.spelling import forms
 from reticent.cli._app import option
-from reticent.cli._options import is_terminal, mechanism_given
-from reticent.cli._progress import waiting
+from reticent.cli._options import mechanism_given
 from reticent.errors import ParameterError
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms import Mechanism
 from reticent.registry import parameters_of
 from reticent.text import digits, one_of
 
@@ -62,42 +58,6 @@ def runs_searched(given: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("selection") is None:
         raise ParameterError("selection", None, f"given with --unknown {MEAN_RUNS}", shown=False)
     return {**given, "mean_runs": 1.0}
-
-
-def with_status(
-    mechanism: Mechanism,
-    unknown: Unknown,
-    target: Target,
-    who: Adversary,
-    relation: Neighbouring | None,
-    method: Method | None,
-    json: bool,
-) -> Calibration:
-    """Calibrate, with a line that moves where somebody is watching."""
-    with progress_of(who.name, json) as progress:
-        said = None if progress is None else lambda n: progress(f"{n} evaluations")
-        return solve(mechanism, unknown, target, who, relation, method or Method.EXACT, said)
-
-
-def progress_of(name: str, json: bool) -> AbstractContextManager[Callable[[str], None] | None]:
-    """Says what is being searched, in a line that moves; None where nobody is watching."""
-    return nullcontext() if json or not is_terminal() else waiting(f"{name}:")
-
-
-def sizes_of(text: str) -> list[int]:
-    """A batch size, or all of a range such as 64..1024, by doubling.
-
-    Raises:
-        ParameterError: it is neither.
-    """
-    low, dots, high = text.partition("..")
-    try:
-        first, last = int(low), int(high if dots else low)
-    except ValueError:
-        first, last = 1, 0
-    if not 1 <= first <= last:
-        raise ParameterError("batch_size", text, "a whole number, or a range such as 64..1024")
-    return [first << turn for turn in range((last // first).bit_length())]
 
 
 def shown(value: float | None, target: str) -> str:

@@ -14,7 +14,7 @@ from reticent.records.publication import CONSENTS
 from reticent.text import one_of
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
 def private_key(path: Path) -> Ed25519PrivateKey:
@@ -55,40 +55,31 @@ def consents_of(typed: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in CONSENTS if name in known)
 
 
-def signer_of_run(folder: Path, keys: Sequence[Ed25519PrivateKey], run_key: Path | None) -> str | None:
-    """The id of the key that signed a run when it ended, after every file was compared; None without a signature.
+def signer_of(what: Path, keys: Sequence[Ed25519PrivateKey], run_key: Path | None) -> str | None:
+    """The id of the key that signed a run or a watched ledger when it ended; None without a signature.
 
-    Nothing is compared where nothing is to be signed.
+    Every file of a run is compared first. Nothing is compared where nothing is to be signed.
+
+    Args:
+        what: the folder of a run, or the file of a ledger.
+        keys: that sign the certificate: one of them must have signed.
+        run_key: the public key that must have signed, instead.
 
     Raises:
         ArtifactError: a file is not as it was recorded, or the signature is of none of the keys.
     """
-    from reticent.signing.envelope import RUN
-    from reticent.signing.provenance import SIGNATURE, signer
-    from reticent.training.rundir import MANIFEST, check_files
-
-    if not keys and run_key is None:
-        return None
-    check_files(folder)
-    return signer(folder / MANIFEST, folder / SIGNATURE, RUN, _trusted(keys, run_key), required=run_key is not None)
-
-
-def signer_of_file(ledger: Path, keys: Sequence[Ed25519PrivateKey], run_key: Path | None) -> str | None:
-    """The id of the key that signed a watched ledger when its loop ended; None without a signature.
-
-    Raises:
-        ArtifactError: the file is not as it was signed, or the signature is of none of the keys.
-    """
-    from reticent.signing.envelope import LEDGER
-    from reticent.signing.provenance import signature_of, signer
-
-    if not keys and run_key is None:
-        return None
-    envelope, required = signature_of(ledger), run_key is not None
-    return signer(ledger, envelope, LEDGER, _trusted(keys, run_key), required=required)
-
-
-def _trusted(keys: Sequence[Ed25519PrivateKey], run_key: Path | None) -> list[Ed25519PublicKey]:
+    from reticent.signing.envelope import LEDGER, RUN
     from reticent.signing.keys import load_public_key
+    from reticent.signing.provenance import SIGNATURE, signature_of, signer
 
-    return [key.public_key() for key in keys] if run_key is None else [load_public_key(run_key)]
+    if not keys and run_key is None:
+        return None
+    if what.is_dir():
+        from reticent.training.rundir import MANIFEST, check_files
+
+        check_files(what)
+        signed, envelope, kind = what / MANIFEST, what / SIGNATURE, RUN
+    else:
+        signed, envelope, kind = what, signature_of(what), LEDGER
+    trusted = [key.public_key() for key in keys] if run_key is None else [load_public_key(run_key)]
+    return signer(signed, envelope, kind, trusted, required=run_key is not None)

@@ -61,10 +61,11 @@ def usage(error: click.ClickException, app: click.Command, words: Sequence[str])
     parameter = error.param if isinstance(error, click.BadParameter) else None
     if parameter is None:
         return message
+    name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.metavar
     if isinstance(error, click.MissingParameter):
-        return f"{parameter.opts[0] if isinstance(parameter, click.Option) else parameter.metavar} must be given"
-    wanted = {click.INT: "a whole number", click.FLOAT: "a number"}.get(parameter.type)
-    return (message if wanted is None else f"{parameter.opts[0]} must be {wanted}") + _given(parameter, words)
+        return f"{name} must be given"
+    wanted = {"integer": "a whole number", "float": "a number", "path": "a path"}.get(parameter.type.name)
+    return (message if wanted is None else f"{name} must be {wanted}") + _given(parameter, words)
 
 
 def _given(parameter: click.Parameter, words: Sequence[str]) -> str:
@@ -72,7 +73,7 @@ def _given(parameter: click.Parameter, words: Sequence[str]) -> str:
     found = []
     for word, following in zip(words, [*words[1:], ""], strict=True):
         name, equals, value = word.partition("=")
-        if name in parameter.opts and (value if equals else following):
+        if name in parameter.opts:
             found.append(value if equals else following)
     return f", got {_odd_one(found)!r}" if found else ""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
@@ -143,7 +142,7 @@ def per_mechanism(
     name: str,
     help: str,
     build: Callable[[type[Mechanism]], click.Command],
-    leaves: Mapping[str, tuple[str, Callable[[], click.Command]]] = MappingProxyType({}),
+    leaves: Mapping[str, tuple[str, Callable[[], click.Command]]],
     offered: Callable[[type[Mechanism]], bool] = lambda kind: True,
 ) -> Listing:
     """A group with one command for each mechanism, made from its fields when it is called.
@@ -255,8 +254,3 @@ def adversaries_of(names: Sequence[str], given: Mapping[str, Any], option: str =
 
     known = {parameter.name for _, parameter in adversary_parameters()}
     return adversaries_named(names, {name: value for name, value in given.items() if name in known}, option)
-
-
-def is_terminal() -> bool:
-    """Whether progress bars and colours make sense."""
-    return sys.stdout.isatty()

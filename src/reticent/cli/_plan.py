@@ -8,11 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from reticent.cli._tables import print_risk, print_table, say
+from reticent.cli._tables import print_json, print_risk, print_table, say
 from reticent.errors import ArtifactError, ParameterError
-from reticent.io import strict
 from reticent.text import digits, printable
 
 if TYPE_CHECKING:
@@ -72,7 +69,7 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
         document: dict[str, Any] = {"schema": SCHEMA, "columns": columns, "model": model, "cost": asdict(cost)}
         document["noise_multiplier"] = planned.noise_multiplier
         document["risk"] = risk.model_dump(mode="json", by_alias=True)
-        click.echo(strict.dumps(document, indent=True).rstrip())
+        print_json(document)
         return
     if columns:
         _print_columns(columns)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reticent.cli._audit_output import strict_json
 from reticent.cli._plan import cost_of, duration, in_file, risk_of
 from reticent.cli._progress import waiting
-from reticent.cli._tables import print_risk, say
+from reticent.cli._tables import print_json, print_risk, say
 from reticent.errors import ArtifactError, NumericalError
 from reticent.mechanisms.codec import mechanism_record
 from reticent.text import digits
@@ -41,7 +40,7 @@ def print_planned(config: Path, plan: Plan, *, json: bool) -> None:
         costs = [cost_of(cell.config, plan.dataset, make_settings(cell.config, size)) for cell in plan.cells[:1]]
     document = risk_of(plan.release)
     if json:
-        strict_json(_document(plan) | {"seconds_of_one_run": costs[0].seconds, "risk": _plain(document)})
+        print_json(_document(plan) | {"seconds_of_one_run": costs[0].seconds, "risk": _plain(document)})
         return
     say(_law(plan), indent=2)
     say(f"one run of the first setting takes about {duration(costs[0].seconds)} on this machine", indent=2)
@@ -60,7 +59,7 @@ def run_selection(config: Path, plan: Plan, out: Path, sign: Ed25519PrivateKey |
         except NumericalError as error:
             raise ArtifactError(f"{config}: {error}") from None
     if json:
-        strict_json(_document(plan) | _released(found) | {"risk": _plain(risk_of(plan.release))})
+        print_json(_document(plan) | _released(found) | {"risk": _plain(risk_of(plan.release))})
         return
     if found.run is None:
         say("no run was drawn, as this law allows: nothing is released, and nothing was written")

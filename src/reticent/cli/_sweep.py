@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reticent.cli._audit_output import strict_json
 from reticent.cli._plan import in_file
 from reticent.cli._progress import progress_bar, reporting
-from reticent.cli._tables import print_table, say, shown
+from reticent.cli._tables import print_json, print_table, say, shown
 from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.risk.report import Number
@@ -70,7 +69,7 @@ def run_sweep(cells: Sequence[Cell], out: Path, engine: Engine, timeout: float |
 def print_sweep(found: Sweep, *, json: bool) -> None:
     """One row for each cell, then all of them together, then what a reader must know."""
     if json:
-        strict_json(_document(found))
+        print_json(_document(found))
         return
     rows = found.outcomes
     names = [(key, [_text(o.cell.choice[key]) for o in rows]) for key in rows[0].cell.choice]

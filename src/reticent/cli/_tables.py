@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -27,9 +28,12 @@ ON_REQUEST = ("ppv", "delta")
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 
 
-def print_json(document: BaseModel) -> None:
+def print_json(document: BaseModel | Mapping[str, Any] | Sequence[Any]) -> None:
     """Strict JSON on standard output and nothing else."""
-    click.echo(document.model_dump_json(by_alias=True, indent=2))
+    if isinstance(document, BaseModel):
+        click.echo(document.model_dump_json(by_alias=True, indent=2))
+    else:
+        click.echo(json.dumps(document, allow_nan=False, indent=2))
 
 
 def say(line: str, indent: int = 0) -> None:
@@ -46,7 +50,7 @@ def _width() -> int:
     return min(max(shutil.get_terminal_size().columns, _SMALL), _WIDE)
 
 
-def print_risk(document: RiskDocument, more: Collection[str] = (), *, full: bool = False) -> None:
+def print_risk(document: RiskDocument, more: Collection[str] = (), *, full: bool) -> None:
     """One table per neighbouring relation, then what a reader must know.
 
     Args:

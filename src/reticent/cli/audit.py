@@ -25,9 +25,10 @@ from reticent.cli._audit_input import (
     parse_rule,
     read_scores,
 )
-from reticent.cli._audit_output import print_audit, print_plan, strict_json, write_page
+from reticent.cli._audit_output import print_audit, print_plan, write_page
 from reticent.cli._options import adversary_option, adversary_options, curve_options
 from reticent.cli._progress import progress_bar, reporting
+from reticent.cli._tables import print_json
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
 
@@ -155,7 +156,7 @@ def _audit(
         write_page(html, report, claims, thresholds, private=private)
     if private or save is not None:
         click.echo(_OF_ONE_RECORD, err=True)
-    strict_json(report.to_json()) if json else print_audit(report, mechanism)
+    print_json(report.to_json()) if json else print_audit(report, mechanism)
     if fail and any(verdict.finding is Finding.INCONSISTENT for verdict in report.verdicts.values()):
         raise click.exceptions.Exit(1)
 
@@ -175,7 +176,7 @@ def plan_audit(claimed_mu: float, true_mu: float, unit: str, power: float, confi
     _check.non_negative(claimed_mu=claimed_mu)
     _check.non_negative(true_mu=true_mu)
     needed = plan(GaussianTradeOff(claimed_mu), GaussianTradeOff(true_mu), counted, confidence, power)
-    strict_json({"schema": "reticent.plan/1", **needed.to_json()}) if json else print_plan(needed)
+    print_json({"schema": "reticent.plan/1", **needed.to_json()}) if json else print_plan(needed)
 
 
 def _attack(source: Path, name: str, seed: int, work: dict[str, Any], *, quiet: bool) -> Scores:

@@ -11,9 +11,8 @@ import click
 
 from reticent import _check
 from reticent.cli._app import JSON, argument, command, option
-from reticent.cli._audit_output import strict_json
 from reticent.cli._progress import progress_bar
-from reticent.cli._tables import say
+from reticent.cli._tables import print_json, say
 from reticent.errors import ArtifactError, needing
 from reticent.io import yaml
 from reticent.mechanisms import DPSGD
@@ -54,7 +53,7 @@ def audit_loop(
         report = audit_loop(
             loop, settings, significance=significance, workers=workers, seed=seed, progress=bar, timeout=timeout
         )
-    strict_json(_document(function, report)) if json else _print(function, report)
+    print_json(_document(function, report)) if json else _print(function, report)
     if report.accused:
         raise click.exceptions.Exit(1)
 

@@ -12,19 +12,17 @@ from pydantic import Field
 from reticent.adversaries import Adversary, Method, WorstCase
 from reticent.adversaries.base import ALL
 from reticent.adversaries.report import assessment_record
-from reticent.calibration import Calibration, MeanRuns, NoiseScale, Unknown, unknowns_of
+from reticent.calibration import Calibration, MeanRuns, NoiseScale, Target, Unknown, unknowns_of
+from reticent.calibration import calibrate as solve
 from reticent.calibration.spelling import target_of
 from reticent.cli._app import JSON, command, option
 from reticent.cli._calibration import (
     MEAN_RUNS,
     TARGET,
-    progress_of,
     release_of,
     runs_searched,
     shown,
-    sizes_of,
     unknown_of,
-    with_status,
 )
 from reticent.cli._ledger import LEAF, LEDGER, say_warnings, with_warnings
 from reticent.cli._options import (
@@ -41,6 +39,7 @@ from reticent.cli._options import (
     selection_options,
     told_apart,
 )
+from reticent.cli._progress import waiting
 from reticent.cli._tables import print_conditions, print_json, say
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Sampler
@@ -92,7 +91,7 @@ def _of_file() -> click.Command:
         from reticent.api.documents import release_in
 
         target, release = target_of(given["target"]), release_in(file)
-        name = given["unknown"] or _SCALE
+        name = _SCALE if given["unknown"] is None else given["unknown"]
         if name not in (_SCALE, MEAN_RUNS):
             raise ParameterError("unknown", name, one_of(name, (_SCALE, MEAN_RUNS)))
         unknown: Unknown = NoiseScale() if name == _SCALE else MeanRuns()
@@ -103,8 +102,7 @@ def _of_file() -> click.Command:
         ):
             raise UnsupportedError(f"{file}: no factor gives noise to a release that has none; reticent lint says why")
         who = _one_attacker(given["adversary"], given)
-        relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
-        answer = with_status(selected(release.mechanism, typed), unknown, target, who, relation, method, json)
+        answer = _searched(selected(release.mechanism, typed), unknown, target, who, given)
         document = document_of(answer, name)
         if json:
             print_json(with_warnings(document, release.warnings))
@@ -131,8 +129,7 @@ def _of_kind(kind: type[Mechanism]) -> click.Command:
         stated, attackers = told_apart(kind, [given["adversary"]], given)
         release = release_of(kind, name, stated)
         who = _one_attacker(given["adversary"], attackers)
-        relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
-        answer = with_status(release, unknown, target, who, relation, method, json)
+        answer = _searched(release, unknown, target, who, given)
         document = document_of(answer, name)
         if json:
             print_json(document)
@@ -160,13 +157,13 @@ def _of_samplers() -> click.Command:
     def of_samplers(json: bool, **given: Any) -> None:
         from reticent.api.samplers import ANY, calibrate_samplers
 
-        with progress_of("samplers", json) as progress:
+        with waiting("samplers:") as progress:
             found = calibrate_samplers(
                 target_of(given["target"]),
                 dataset_size=given["dataset_size"],
                 epochs=given["epochs"],
                 memory=given["memory"],
-                batch_size=[size for text in given["batch_size"] for size in sizes_of(text)],
+                batch_size=[size for text in given["batch_size"] for size in _sizes_of(text)],
                 samplers=given["sampler"] or ANY,
                 adversary=_one_attacker(given["adversary"], given),
                 neighbouring=relation_of(given["neighbouring"]),
@@ -184,6 +181,32 @@ calibrate = per_mechanism(
     _of_kind,
     {"ledger": (_FILE, _of_file), "samplers": (_SAMPLERS, _of_samplers)},
 )
+
+
+def _searched(
+    mechanism: Mechanism, unknown: Unknown, target: Target, who: Adversary, given: Mapping[str, Any]
+) -> Calibration:
+    """The answer, with a line that moves where somebody is watching."""
+    relation, method = relation_of(given["neighbouring"]), method_of(given["method"]) or Method.EXACT
+    with waiting(f"{who.name}:") as progress:
+        said = None if progress is None else lambda n: progress(f"{n} evaluations")
+        return solve(mechanism, unknown, target, who, relation, method, said)
+
+
+def _sizes_of(text: str) -> list[int]:
+    """A batch size, or all of a range such as 64..1024, by doubling.
+
+    Raises:
+        ParameterError: it is neither.
+    """
+    low, dots, high = text.partition("..")
+    try:
+        first, last = int(low), int(high if dots else low)
+    except ValueError:
+        first, last = 1, 0
+    if not 1 <= first <= last:
+        raise ParameterError("batch_size", text, "a whole number, or a range such as 64..1024")
+    return [first << turn for turn in range((last // first).bit_length())]
 
 
 def _one_attacker(name: str, given: Mapping[str, Any]) -> Adversary:

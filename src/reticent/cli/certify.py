@@ -17,7 +17,7 @@ from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Declaration
 from reticent.cli._app import JSON, argument, command, option, several
-from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
+from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import SECRETS, mechanism_options, secrets_of, selected
 from reticent.cli._progress import waiting
@@ -25,7 +25,6 @@ from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import load_settings, require_torch, train_with_bar
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
-from reticent.io.strict import dumps
 from reticent.io.times import moment
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.risk.report import Questions
@@ -129,10 +128,10 @@ def certify(
         what, folder = _mechanism(parameters), out or Path(f"{PARAMETERS}-certificate")
     elif source.suffix == ".json":
         what, folder = source, out or _beside(source.resolve().with_suffix(""))
-        declared["run_signed_by"] = signer_of_file(source, keys, run_key)
+        declared["run_signed_by"] = signer_of(source, keys, run_key)
     else:
         run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
-        what, declared["run_signed_by"] = run, signer_of_run(run.path, keys, run_key)
+        what, declared["run_signed_by"] = run, signer_of(run.path, keys, run_key)
     with waiting("assessing") as progress:
         certified = certify_anything(what, publish=consents, policy=limits, progress=progress, **asked, **declared)
         certificate = certified.certificate
@@ -178,7 +177,7 @@ def keygen(private: Path, public: Path | None, encrypt: bool, json: bool) -> Non
     write_key_pair(private, shown, new_passphrase() if encrypt else None)
     name = key_id(load_public_key(shown))
     if json:
-        click.echo(dumps({"private": str(private), "public": str(shown), "keyid": name}), nl=False)
+        print_json({"private": str(private), "public": str(shown), "keyid": name})
         return
     click.echo(f"private key, for you alone: {private}")
     click.echo(f"public key, for everybody who checks: {shown}")

@@ -68,7 +68,8 @@ def gate(
         raise ArtifactError(f"{policy} requires a signature: give --key with the public key of the issuer")
     if wanted.weights and weights is None:
         raise ArtifactError(f"{policy} requires the model: give --weights with its file")
-    refuse_without_key(signature, key)
+    keys = [] if key is None else [key]
+    refuse_without_key(signature, keys)
     if (register is None) != (register_key is None):
         missing, given = ("register", "--register-key") if register is None else ("register_key", "--register")
         raise ParameterError(missing, None, f"given with {given}", shown=False)
@@ -80,7 +81,7 @@ def gate(
         document, problems = read_document(certificate)
         outcome = verify(document, tolerance=tolerance, progress=progress)
     shown = Shown(
-        signed=None if key is None else not signature_problems(document, key, signature),
+        signed=None if key is None else not signature_problems(document, keys, signature),
         weights=None if weights is None else not other_weights(document, weights),
     )
     checks = check(document, outcome, wanted, shown, now=datetime.now(UTC))

@@ -6,14 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from reticent import _check
 from reticent.cli._app import JSON, Listing, argument, command, option
 from reticent.cli._keys import private_key
-from reticent.cli._tables import say
+from reticent.cli._tables import print_json, say
 from reticent.errors import ArtifactError, ParameterError
-from reticent.io.strict import dumps
 from reticent.mechanisms import Neighbouring
 from reticent.proofs import CONDITIONS
 
@@ -106,9 +103,10 @@ def _shown(register: Register, json: bool) -> None:
     subjects = [one.released.subject for one in register.entries if one.released is not None]
     if json:
         known = {"data": register.opened.data, "budget": register.opened.budget, "head": register.head}
-        click.echo(dumps({**known, "spent": spent, "releases": subjects, "assumed": ["fixed-plan"]}), nl=False)
+        print_json({**known, "spent": spent, "releases": subjects, "assumed": ["fixed-plan"]})
         return
-    say(f"{register.opened.data}: {len(subjects)} releases ({register.opened.neighbouring})")
+    many = "1 release" if len(subjects) == 1 else f"{len(subjects)} releases"
+    say(f"{register.opened.data}: {many} ({register.opened.neighbouring})")
     for number, subject in enumerate(subjects, 1):
         say(f"{number}: {subject}", indent=2)
     say(f"all together under the worst case: {register.left(spent)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as strict
 import time
 
 import click
@@ -11,7 +10,7 @@ from rich.console import Console
 from reticent import papers
 from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._progress import progress_bar
-from reticent.cli._tables import say
+from reticent.cli._tables import print_json, say
 from reticent.errors import ParameterError
 
 
@@ -33,7 +32,7 @@ def reproduce(entry: str | None, quick: bool, keep: bool, page: bool, json: bool
         raise ParameterError("keep", keep, "given with an id, or with all", shown=False)
     if quick and entry != "all":
         raise ParameterError("quick", entry, "given with `reticent reproduce all` only")
-    drifted = _run(entry, quick, keep, json) if entry else {}
+    drifted = {} if entry is None else _run(entry, quick, keep, json)
     if page:
         _write_page()
     if json:
@@ -78,9 +77,9 @@ def _write_page() -> None:
 
 
 def _print_json(entry: str | None, drifted: dict[str, tuple[str, ...]]) -> None:
-    ids = papers.stored_ids() if entry in (None, "all") else (entry,)
-    rows = [papers.document(papers.stored(i)) | ({"drift": drifted[i]} if i in drifted else {}) for i in ids if i]
-    click.echo(strict.dumps(rows, indent=2, allow_nan=False))
+    ids = papers.stored_ids() if entry is None or entry == "all" else (entry,)
+    rows = [papers.document(papers.stored(i)) | ({"drift": drifted[i]} if i in drifted else {}) for i in ids]
+    print_json(rows)
 
 
 def _print_result(result: papers.Result) -> None:

@@ -90,21 +90,18 @@ def _assess(
     given: Mapping[str, Any],
     file: Release | None,
 ) -> None:
-    from reticent.adversaries import assess, assess_answerable
     from reticent.adversaries.report import risk_document  # lists of commands are shown without them
+    from reticent.api.risks import answered
     from reticent.cli._ledger import with_warnings
     from reticent.cli._tables import print_json, print_risk
-    from reticent.risk.report import Questions  # lists of commands are shown without them
+    from reticent.risk.report import Questions
 
     adversaries, everything = adversaries_of(names, attackers)
     relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
     witness = None if file is None else file.ledger
     typed = {f"{one}s": given[one] for one in ("fpr", "delta", "epsilon", "prior") if given[one]}
     questions = Questions(**typed, **secrets_of(given))
-    if everything:
-        assessments, skipped = assess_answerable(mechanism, adversaries, relation, method, witness)
-    else:
-        assessments, skipped = assess(mechanism, adversaries, relation, method, witness), {}
+    assessments, skipped = answered(mechanism, adversaries, everything, relation, method, witness)
     document = risk_document(mechanism, assessments, questions, skipped)
     if json:
         print_json(document if file is None else with_warnings(document, file.warnings))

@@ -122,14 +122,14 @@ def train(
         raise ArtifactError("give a configuration, or a table of your own: --data people.csv --label COLUMN")
     else:
         settings = load_settings(config)
+    if traced is not None:
+        settings = _with_trace(settings, *traced)
+    key = None if sign is None else private_key(sign)
     if dry_run:
         print_plan(config, settings, table, json=json)
         return
     if out is None:
         raise _no_folder(config)
-    if traced is not None:
-        settings = _with_trace(settings, *traced)
-    key = None if sign is None else private_key(sign)
     run = train_with_bar(config, settings, out, table, checkpoint, checkpoint_every, key)
     if json:
         click.echo(run.ledger.to_json(), nl=False)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from reticent.dashboard.state import State
-from reticent.errors import ParameterError
+from reticent.dashboard.readings import Answer, answer
+from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
+from reticent.errors import ParameterError, ReticentError
 
-TOO_EXTREME = (ArithmeticError, MemoryError, RecursionError, ValueError)
-"""What numbers beyond all use end in, deep inside; shown as one line."""
+FAILURES = (ReticentError, ArithmeticError, MemoryError, RecursionError, ValueError)
+"""What is shown as one line: an error of ours, and what numbers beyond all use end in, deep inside."""
 _SHORT = 80
 
 
@@ -46,3 +48,8 @@ class Asked:
     def sent(self) -> dict[str, Any]:
         """As the browser sends it: the question again."""
         return {"settings": dict(self.settings.values), "session": self.page, "turn": self.turn}
+
+
+def answer_to(settings: State, between: Callable[[], None] = lambda: None) -> Answer:
+    """What the settings ask: each attacker against the release; ``between`` as for ``readings.answer``."""
+    return answer(adversaries_of(settings), mechanism_of(settings), relation_of(settings), between)

@@ -11,12 +11,12 @@ from dash.dcc.express import send_string
 
 from reticent.adversaries import Adversary, Assessment, WorstCase
 from reticent.dashboard import calibrating, comparing, opening, words
-from reticent.dashboard.asked import TOO_EXTREME, Asked
+from reticent.dashboard.asked import FAILURES, Asked, answer_to
 from reticent.dashboard.catalogue import UNKNOWNS
 from reticent.dashboard.figures import blank, empty
 from reticent.dashboard.layout import ASKING, CONTROLS
-from reticent.dashboard.readings import answer, assessed, record, summary
-from reticent.dashboard.released import as_text, in_words
+from reticent.dashboard.readings import assessed, record, summary
+from reticent.dashboard.released import as_text
 from reticent.dashboard.state import (
     adversaries_of,
     mechanism_of,
@@ -32,9 +32,10 @@ from reticent.dashboard.takeaway import (
     curves_csv,
 )
 from reticent.dashboard.taking import Taking, said
-from reticent.dashboard.turns import BusyError, SupersededError, Turns
+from reticent.dashboard.turns import SupersededError, Turns
 from reticent.errors import ReticentError
 from reticent.mechanisms import Neighbouring
+from reticent.mechanisms.short import in_short
 from reticent.text import digits
 
 _CALIBRATED: tuple[str, ...] = ("calibrated.children", "calibrate-message.children", "calibrate-figure.figure")
@@ -122,7 +123,7 @@ class Callbacks:
 
     def calibrate(self, sent: Any, theme: Any) -> tuple[Any, ...]:
         """What the worst case allows, and who comes next."""
-        return self._guarded("calibrate", sent, theme, self._calibrate, _calibrate_failed, 8)
+        return self._guarded("calibrate", sent, theme, self._calibrate, _calibrate_failed)
 
     def _calibrate(self, asked: Asked) -> tuple[Any, ...]:
         who = adversaries_of(asked.settings)
@@ -132,11 +133,12 @@ class Callbacks:
     def calibrate_rest(self, sent: Any, theme: Any) -> tuple[Any, ...]:
         """What each attacker allows."""
         return self._guarded(
-            "calibrate", sent, theme, self._calibrate_rest, lambda t, line: _calibrate_failed(t, line)[:-1], 7
+            "calibrate",
+            sent,
+            theme,
+            lambda asked: self._calibrated(asked, adversaries_of(asked.settings)),
+            lambda theme, line: _calibrate_failed(theme, line)[:-1],
         )
-
-    def _calibrate_rest(self, asked: Asked) -> tuple[Any, ...]:
-        return self._calibrated(asked, adversaries_of(asked.settings))
 
     def _calibrated(self, asked: Asked, who: tuple[Adversary, ...], waiting: tuple[str, ...] = ()) -> tuple[Any, ...]:
         settings, target, what = asked.settings, target_of(asked.settings), UNKNOWNS[asked.settings["unknown"]][1]
@@ -158,7 +160,7 @@ class Callbacks:
 
     def compare(self, sent: Any, theme: Any) -> tuple[Any, ...]:
         """Two settings, and where they lie on the map."""
-        return self._guarded("compare", sent, theme, self._compare, _compare_failed, 6)
+        return self._guarded("compare", sent, theme, self._compare, _compare_failed)
 
     def _compare(self, asked: Asked) -> tuple[Any, ...]:
         b = asked.settings
@@ -174,7 +176,6 @@ class Callbacks:
             surface = comparing.map_figure(mechanisms, relation, asked.theme, comparing.limit_of(b))
             table = words.comparison_table(record(worst["A"]), record(worst["B"]))
             turn.check()
-        view = "curves" if b["view"] == "table" else b["view"]
         caption = "The map is known for DP-SGD with Poisson sampling at a rate below 1."
         if surface:
             steps = getattr(mechanisms["B"], "steps", 1)
@@ -183,7 +184,7 @@ class Callbacks:
         return (
             _compared(worst, pinned=bool(b["pinned"])),
             "",
-            comparing.overlay(worst, view, asked.theme),
+            comparing.overlay(worst, b.picture, asked.theme),
             table,
             surface or blank(asked.theme),
             caption,
@@ -203,7 +204,7 @@ class Callbacks:
                 found = opening.opened(source, asked.settings, asked.theme)
         except SupersededError:
             return (no_update,) * 5
-        except (ReticentError, OSError, *TOO_EXTREME) as error:
+        except (OSError, *FAILURES) as error:
             return [], words.one_line(error), no_update, "unseen", True
         return found.page, "", found.figure, "" if found.figure["data"] else "unseen", not found.running
 
@@ -220,12 +221,12 @@ class Callbacks:
         try:
             settings = Asked.of(sent, None).settings
             if settings["mechanism"] == "ledger":
-                return in_words(mechanism_of(settings))
+                return in_short(mechanism_of(settings))
             if settings["mechanism"] != "dpsgd" or settings["by"] == "rate":
                 return ""
             rate, steps, _, _ = sampling_of(settings)
             return f"sample rate {rate:.4g}, {steps:,} steps"
-        except (ReticentError, *TOO_EXTREME):
+        except FAILURES:
             return ""  # the panel says what is wrong
 
     @said
@@ -241,12 +242,9 @@ class Callbacks:
         try:
             asked = Asked.of(sent, None)
             with self.turns.turn(asked.page, asked.turn) as turn:
-                settings = asked.settings
-                who = adversaries_of(settings)
-                found = answer(who, mechanism_of(settings), relation_of(settings), turn.check)
-                view = "curves" if settings["view"] == "table" else settings["view"]
-                return send_string(curves_csv(found, view), f"reticent-{view}.csv")
-        except (ReticentError, *TOO_EXTREME):
+                view = asked.settings.picture
+                return send_string(curves_csv(answer_to(asked.settings, turn.check), view), f"reticent-{view}.csv")
+        except FAILURES:
             return no_update
 
     def _guarded(
@@ -256,21 +254,17 @@ class Callbacks:
         theme: Any,
         work: Callable[[Asked], tuple[Any, ...]],
         failed: Callable[[str, str], tuple[Any, ...]],
-        outputs: int,
     ) -> tuple[Any, ...]:
         """Only the panel that is seen is computed; whatever goes wrong is one line on the page."""
         seen = "light"
+        nothing = (no_update,) * len(failed(seen, ""))
         try:
             asked = Asked.of(sent, theme)
             seen = asked.theme
-            if asked.settings["panel"] != panel:
-                return (no_update,) * outputs
-            return work(asked)
+            return work(asked) if asked.settings["panel"] == panel else nothing
         except SupersededError:
-            return (no_update,) * outputs
-        except BusyError as error:
-            return failed(seen, str(error))
-        except (ReticentError, *TOO_EXTREME) as error:
+            return nothing
+        except FAILURES as error:
             return failed(seen, words.one_line(error))
 
 

@@ -44,7 +44,7 @@ def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
 
 
 def map_figure(
-    settings: Mapping[str, Mechanism], relation: Neighbouring, theme: str, limit: float | None = None
+    settings: Mapping[str, Mechanism], relation: Neighbouring, theme: str, limit: float | None
 ) -> Figure | None:
     """The worst-case advantage over noise and rate, at the steps of B; None where no such map is known.
 

@@ -14,7 +14,7 @@ from dash import html
 
 from reticent.adversaries import Adversary, Assessment, WorstCase
 from reticent.dashboard import words
-from reticent.dashboard.asked import TOO_EXTREME, Asked
+from reticent.dashboard.asked import FAILURES, Asked, answer_to
 from reticent.dashboard.explaining import explanation
 from reticent.dashboard.figures import empty, risk_figure
 from reticent.dashboard.judging import judge, policy_of
@@ -23,8 +23,8 @@ from reticent.dashboard.readings import Answer, answer, composed, is_known
 from reticent.dashboard.screen import screen_assessment
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
 from reticent.dashboard.takeaway import risk_command, risk_python
-from reticent.dashboard.turns import BusyError, SupersededError, Turns
-from reticent.errors import ParameterError, ReticentError
+from reticent.dashboard.turns import SupersededError, Turns
+from reticent.errors import ParameterError
 
 _QUICK = ("worst-case", "membership", "membership-game")
 _ON_SCREEN = ("curves", "roc", "guesses")
@@ -52,9 +52,7 @@ def explore(turns: Turns, sent: Any) -> str:
         return _json(_STAGES[Stage(sent["stage"])](turns, asked))
     except SupersededError:
         return "{}"
-    except BusyError as error:
-        return _json(_failed(theme, str(error)))
-    except (ReticentError, *TOO_EXTREME) as error:
+    except FAILURES as error:
         return _json(_failed(theme, words.one_line(error)))
 
 
@@ -73,16 +71,14 @@ def _first(turns: Turns, asked: Asked) -> dict[str, Any]:
     waiting = tuple(who.name for who in everybody if who.name not in answered)
     whole = not waiting and all(drawn.claim.proven or drawn.truth for drawn in found)
     if whole and asked.settings["view"] != "table":  # all is known; so is the worst case of every relation
-        return _shown(asked, answer(everybody, mechanism_of(asked.settings), relation_of(asked.settings)), (), None)
+        return _shown(asked, answer_to(asked.settings), (), None)
     return _shown(asked, Answer(tuple(found), {}), waiting, Stage.PROOF)
 
 
 def _proof(turns: Turns, asked: Asked) -> dict[str, Any]:
     """All attackers, and every number."""
-    settings = asked.settings
     with turns.turn(asked.page, asked.turn) as turn:
-        found = answer(adversaries_of(settings), mechanism_of(settings), relation_of(settings), turn.check)
-        shown = _shown(asked, found, (), None)
+        shown = _shown(asked, answer_to(asked.settings, turn.check), (), None)
         turn.check()  # nothing that is no longer asked reaches the page
         return shown
 
@@ -122,7 +118,7 @@ def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage |
     if whole:
         parts["conditions"] = explanation(found.assessments)
         parts.update(python=risk_python(settings, found), command=risk_command(settings, found))
-    figure = risk_figure(found.assessments, "curves" if view == "table" else view, asked.theme)
+    figure = risk_figure(found.assessments, settings.picture, asked.theme)
     return {"parts": parts, "figure": figure, "waiting": waiting, "next": after}
 
 

@@ -97,7 +97,7 @@ _MARKS = {Claim.CONDITIONAL: "diamond-open", Claim.ESTIMATE: "circle-open", Clai
 """On the line of a claim that is not a bound."""
 
 
-def traces(assessment: Assessment, view: str, look: Style, label: str, theme: str, width: float = 0.0) -> list[Figure]:
+def traces(assessment: Assessment, view: str, look: Style, label: str, theme: str, width: float) -> list[Figure]:
     """The line of one attacker; below it the enclosure where it can be seen."""
     read = points(assessment, view)
     wide = width or (4.0 if assessment.adversary.name == "worst-case" else 2.0)

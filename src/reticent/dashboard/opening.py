@@ -20,13 +20,14 @@ from reticent.certificates.declared_text import inert
 from reticent.certificates.ledger_rules import contradictions
 from reticent.certificates.schema import Certificate
 from reticent.dashboard import opening_audit, opening_progress, words
+from reticent.dashboard.asked import answer_to
 from reticent.dashboard.catalogue import OF_SAMPLERS
 from reticent.dashboard.checking import checked
 from reticent.dashboard.figures import Figure, empty, risk_figure
 from reticent.dashboard.naming import Line, names_of
 from reticent.dashboard.readings import Points, answer, told
 from reticent.dashboard.released import release_in
-from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
+from reticent.dashboard.state import State
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.io.files import read_bytes
 from reticent.io.strict import loads
@@ -269,7 +270,7 @@ def _scores(source: Source, settings: State, theme: str) -> Opened:
             scores = load_scores(place)
         except ArtifactError as error:
             raise ArtifactError(str(error).replace(str(place), source.name)) from None
-    found = answer(adversaries_of(settings), mechanism_of(settings), relation_of(settings))
+    found = answer_to(settings)
     claims = {a.adversary.name: a.curve for a in found.assessments}
     return _audit(audit(scores, claims).to_json(), settings, theme)
 
@@ -277,7 +278,7 @@ def _scores(source: Source, settings: State, theme: str) -> Opened:
 def _audit(document: Any, settings: State, theme: str) -> Opened:
     """The measured curve with its band, with the claims of the settings of this page, and the verdicts."""
     report = opening_audit.parsed(document)
-    found = answer(adversaries_of(settings), mechanism_of(settings), relation_of(settings))
+    found = answer_to(settings)
     return Opened(opening_audit.page(report), opening_audit.figure(report, found.assessments, theme))
 
 

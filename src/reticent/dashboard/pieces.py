@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dash import dcc, html
@@ -52,6 +53,12 @@ def graph(name: str, label: str, config: Any = GRAPH) -> html.Div:
     """A picture that Dash draws, with what a screen reader calls it."""
     graph = dcc.Graph(id=name, config=config, responsive=True, className="graph", figure={"data": [], "layout": _BLANK})
     return html.Div(graph, role="img", className="frame", **named(label))
+
+
+def table(titles: Sequence[str], rows: Sequence[html.Tr]) -> html.Table:
+    """Rows under a head."""
+    head = html.Tr([html.Th(title, scope="col") for title in titles])
+    return html.Table([html.Thead(head), html.Tbody(rows)])
 
 
 def named(label: str) -> dict[str, Any]:

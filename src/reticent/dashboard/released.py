@@ -8,13 +8,12 @@ from typing import Any
 from reticent.errors import ParameterError
 from reticent.interop.documents import release_from
 from reticent.io.strict import loads
-from reticent.mechanisms import Ledger, Mechanism, Selection
+from reticent.mechanisms import Mechanism
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
 from reticent.mechanisms.selection import singles_of
 
 MOST_STEPS = 10**9
 """Counts above this are not computed here: they would keep the server busy for minutes."""
-_KINDS = {"dpsgd": "DP-SGD", "gaussian": "Gaussian", "laplace": "Laplace"}
 _NONE = "a file that says what was released: choose a ledger, a certificate or a DpEvent"
 
 
@@ -53,29 +52,6 @@ def release_in(document: Any, name: str) -> Mechanism:
     inner = document.get("mechanism") if isinstance(document, dict) else None
     found = release_from(inner if isinstance(inner, dict) else document, name)
     return found if isinstance(found, Mechanism) else found.mechanism()
-
-
-def in_words(release: Mechanism) -> str:
-    """One line about what was released."""
-    parts = release.parts if isinstance(release, Ledger) else (release,)
-    shown = "; ".join(_part(part) for part in parts[:3])
-    return shown + (f"; and {len(parts) - 3} more" if len(parts) > 3 else "")
-
-
-def _part(part: Mechanism) -> str:
-    if isinstance(part, Selection):
-        law, mean = part.runs.name.replace("-", " "), _short(float(part.runs.mean))
-        return f"the best of several runs ({law}, {mean} on average) of {in_words(part.base)}"
-    known = _stated(mechanism_record(part))
-    kind = known.pop("kind")
-    known.pop("max_grad_norm", None)
-    return f"{_KINDS.get(kind, kind.replace('-', ' '))}: " + ", ".join(
-        f"{name.replace('_', ' ')} {_short(value)}" for name, value in known.items()
-    )
-
-
-def _short(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def _stated(record: dict[str, Any]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ _INDEX = """<!DOCTYPE html>
 """
 
 
-def build_app(*, local: bool = True) -> Dash:
+def build_app(*, local: bool) -> Dash:
     """The application, not yet serving and not yet protected. Assets come from this machine; nothing is fetched."""
     app = Dash(
         "reticent.dashboard.server",

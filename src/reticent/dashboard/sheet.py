@@ -19,8 +19,8 @@ from reticent.dashboard.judging import judge, policy_of
 from reticent.dashboard.layout import made_styles
 from reticent.dashboard.naming import called
 from reticent.dashboard.readings import Answer, points
-from reticent.dashboard.released import in_words
 from reticent.dashboard.state import State, mechanism_of
+from reticent.mechanisms.short import in_short
 
 _ATTRIBUTES = {
     "className": "class",
@@ -49,7 +49,7 @@ def sheet(settings: State, found: Answer) -> str:
     pieces = [
         parts.P("A plan: nobody saw a run. These numbers are of settings, not of a model.", className="message"),
         parts.H1(words.answer_line(shown), className="answer"),
-        parts.P(f"Released: {in_words(mechanism_of(settings))}."),
+        parts.P(f"Released: {in_short(mechanism_of(settings))}."),
         parts.P(words.accuracy(shown), className="quiet"),
         *([parts.P(judged.line()), *judged.others()] if judged else []),
     ]

@@ -121,6 +121,11 @@ class State:
         """Those values, whether they are the default or not: laid over other settings they change them."""
         return urlencode({name: self.values[name] for name in names})
 
+    @property
+    def picture(self) -> str:
+        """The view that is drawn: the trade-off curves where a table is shown."""
+        return "curves" if self["view"] == "table" else self["view"]
+
     def pinned(self) -> State | None:
         """Setting A of a comparison, or None where none is pinned."""
         return State.of_address(self["pinned"]) if self["pinned"] else None

@@ -11,16 +11,15 @@ from dash import ClientsideFunction, Dash, Input, Output, State, no_update
 from dash.dcc.express import send_string
 
 from reticent.dashboard import opening, words
-from reticent.dashboard.asked import TOO_EXTREME, Asked
+from reticent.dashboard.asked import FAILURES, Asked, answer_to
 from reticent.dashboard.figures import blank
 from reticent.dashboard.judging import policy_text
 from reticent.dashboard.planning import budget_figure, budget_of
-from reticent.dashboard.readings import answer
 from reticent.dashboard.sheet import sheet
-from reticent.dashboard.state import adversaries_of, mechanism_of, relation_of, target_of
+from reticent.dashboard.state import mechanism_of, relation_of, target_of
 from reticent.dashboard.turns import SupersededError, Turns
 from reticent.dashboard.two_certificates import compared
-from reticent.errors import ArtifactError, ReticentError
+from reticent.errors import ArtifactError
 from reticent.mechanisms import DPSGD
 
 
@@ -33,7 +32,7 @@ def said(work: Callable[..., tuple[Any, str]]) -> Callable[..., tuple[Any, str]]
             return work(*given)
         except SupersededError:
             return no_update, "the settings changed meanwhile: ask again"
-        except (ReticentError, *TOO_EXTREME) as error:
+        except FAILURES as error:
             return no_update, words.one_line(error)
 
     return answered
@@ -70,10 +69,8 @@ class Taking:
         """The panel that explores as a page of its own."""
         asked = Asked.of(sent, None)
         with self.turns.turn(asked.page, asked.turn) as turn:
-            settings = asked.settings
-            release, relation = mechanism_of(settings), relation_of(settings)
-            found = answer(adversaries_of(settings), release, relation, turn.check)
-            return send_string(sheet(settings, found), "reticent-plan.html"), "page written"
+            page = sheet(asked.settings, answer_to(asked.settings, turn.check))
+        return send_string(page, "reticent-plan.html"), "page written"
 
     @said
     def policy(self, contents: Any, name: Any) -> tuple[Any, str]:
@@ -85,10 +82,8 @@ class Taking:
         try:
             if not (isinstance(contents, list) and isinstance(names, list) and len(contents) == len(names) == 2):
                 raise ArtifactError("choose two certificates at once")
-            texts = [_text(content, name) for content, name in zip(contents, names, strict=True)]
-            alike = texts[0][1] == texts[1][1]
-            return compared({f"{'AB'[k]}: {name}" if alike else name: text for k, (text, name) in enumerate(texts)})
-        except (ReticentError, *TOO_EXTREME) as error:
+            return compared(*(_text(content, name) for content, name in zip(contents, names, strict=True)))
+        except FAILURES as error:
             return words.one_line(error)
 
     def plan(self, answered: Any, theme: Any, sent: Any) -> tuple[Any, ...]:
@@ -106,7 +101,7 @@ class Taking:
             return budget.sentence(words.goal(target)), figure, ""
         except SupersededError:
             return (no_update,) * 3
-        except (ReticentError, *TOO_EXTREME):
+        except FAILURES:
             return hidden  # the panel says what is wrong
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from dash import html
@@ -11,7 +11,7 @@ from reticent.certificates import page as certificate_page
 from reticent.certificates.declared_text import inert
 from reticent.certificates.facts import declarations, facts
 from reticent.certificates.schema import Certificate, CertifiedAssessment
-from reticent.errors import ArtifactError
+from reticent.dashboard.pieces import table
 from reticent.io.strict import loads
 from reticent.proofs import Claim
 from reticent.risk.report import MEASURES
@@ -66,19 +66,16 @@ def _of_attacker(record: CertifiedAssessment) -> Iterator[tuple[str, str]]:
         yield f"{who}: {needed.key}", needed.status.value
 
 
-def compared(texts: Mapping[str, str]) -> list[Any]:
-    """Two files, by name, as a table.
+def compared(a: tuple[str, str], b: tuple[str, str]) -> list[Any]:
+    """Two files, each its text and its name, as a table.
 
     Raises:
-        ArtifactError: these are not two, or one is no certificate.
+        ArtifactError: one is no certificate.
     """
-    if len(texts) != 2:
-        raise ArtifactError("choose two certificates at once")
-    (first, a), (second, b) = ((name, certificate_in(text, name)) for name, text in texts.items())
-    rows = differences(a, b)
+    first, second = (a[1], b[1]) if a[1] != b[1] else (f"A: {a[1]}", f"B: {b[1]}")
+    rows = differences(certificate_in(a[0], first), certificate_in(b[0], second))
     if not rows:
         return [html.P(f"{first} and {second} say the same.", className="good")]
-    head = html.Tr([html.Th(title, scope="col") for title in ("what changed", first, second)])
     body = [html.Tr([html.Th(inert(name), scope="row"), html.Td(one), html.Td(other)]) for name, one, other in rows]
     told = f"{len(rows)} changes. Neither certificate is checked here: Open does that, one by one."
-    return [html.P(told, className="quiet"), html.Table([html.Thead(head), html.Tbody(body)])]
+    return [html.P(told, className="quiet"), table(("what changed", first, second), body)]

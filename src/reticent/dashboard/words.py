@@ -17,6 +17,7 @@ from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, TARGETS
 from reticent.dashboard.explaining import anchor
 from reticent.dashboard.layout import swatch
+from reticent.dashboard.pieces import table
 from reticent.dashboard.readings import record, summary, told
 from reticent.dashboard.screen import ACCURACY, ROUGH, ROUGHER
 from reticent.errors import ParameterError, ReticentError
@@ -87,7 +88,7 @@ def cards(
     return found + [_waiting(name) for name in waiting]
 
 
-def _card(assessment: Assessment, verdict: Any = None) -> html.Article:
+def _card(assessment: Assessment, verdict: Any) -> html.Article:
     name, read = assessment.adversary.name, summary(assessment)
     bound = assessment.claim.proven
     strength = "at most" if bound else "about"
@@ -139,7 +140,6 @@ def number_table(
     rows = [(assessment, record(assessment)) for assessment in assessments]
     first = rows[0][1]
     titles = ["attacker", *(title for title, _ in _columns(first))]
-    head = html.Tr([html.Th(title, scope="col") for title in titles])
     body = [
         html.Tr(
             [
@@ -152,7 +152,7 @@ def number_table(
         )
         for a, r in rows
     ]
-    return html.Table([html.Thead(head), html.Tbody(body)])
+    return table(titles, body)
 
 
 def _columns(r: AssessmentRecord) -> list[tuple[str, Number]]:
@@ -211,12 +211,11 @@ def left_out(skipped: Mapping[str, str]) -> list[Any]:
     ]
 
 
-def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str] = ()) -> html.Table:
+def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str]) -> html.Table:
     """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
     reference = {c.neighbouring: c.value for c in searched.found if c.adversary.name == "worst-case"}
     risk = risk_of(target)
     titles = ("attacker", what, f"{risk}, any attacker", f"{risk}, this attacker", "against worst case", "")
-    head = html.Tr([html.Th(title, scope="col") for title in titles])
     body, up = [], target.grows_with_risk
     for c in searched.found:
         worst, base = worst_there(c), reference.get(c.neighbouring)
@@ -242,7 +241,7 @@ def calibration_table(searched: Searched, target: Target, what: str, waiting: Se
     for name in waiting:
         row = [html.Th([swatch(name), name], scope="row"), html.Td("computing …", colSpan=5, className="quiet")]
         body.append(html.Tr(row))
-    return html.Table([html.Thead(head), html.Tbody(body)])
+    return table(titles, body)
 
 
 def _use(found: Calibration) -> html.Button:
@@ -260,7 +259,6 @@ def _settings(found: Calibration) -> str:
 
 def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:
     """The worst case of two settings, number by number."""
-    head = html.Tr([html.Th(t, scope="col") for t in ("worst case", "A", "B", "B − A")])
     body = []
     for (title, one), (_, other) in zip(_columns(a), _columns(b), strict=True):
         body.append(
@@ -273,7 +271,7 @@ def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:
                 ]
             )
         )
-    return html.Table([html.Thead(head), html.Tbody(body)])
+    return table(("worst case", "A", "B", "B − A"), body)
 
 
 def _difference(a: float | None, b: float | None) -> str:

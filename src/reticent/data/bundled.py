@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from reticent.data.dataset import Dataset, numeric_group
-from reticent.errors import DataError
+from reticent.errors import needing
 
 # Summary table of the published description of the Wisconsin diagnostic breast cancer data, rounded
 # outwards. Fixed here, so no range is computed from the loaded records.
@@ -22,7 +22,7 @@ _HIGHEST = (
     "37 50 252 4260 0.23 1.06 1.26 0.3 0.67 0.21"
 )
 """Of the 30 measurements: of ten features the means, the standard errors and the worst values."""
-_TEST_FRACTION = 0.2
+_TRAIN_FRACTION = 0.8
 _GRID = 33
 
 
@@ -40,18 +40,15 @@ def load_breast_cancer() -> Dataset:
     groups = tuple(
         numeric_group(str(name), i, grids[:, i].tolist(), encoded[:, i]) for i, name in enumerate(bunch.feature_names)
     )
-    return _split_by_seed(
-        Dataset(
-            name="breast-cancer",
-            source="Wisconsin diagnostic breast cancer, UCI Machine Learning Repository, as shipped in scikit-learn",
-            features=features,
-            labels=bunch.target.astype(np.int64),
-            classes=2,
-            train=np.arange(len(features)),
-            test=np.arange(0),
-            groups=groups,
-            notes=("Measurements are clipped to the ranges of the published description and mapped to [-1, 1].",),
-        )
+    return Dataset.pooled(
+        _TRAIN_FRACTION,
+        name="breast-cancer",
+        source="Wisconsin diagnostic breast cancer, UCI Machine Learning Repository, as shipped in scikit-learn",
+        features=features,
+        labels=bunch.target.astype(np.int64),
+        classes=2,
+        groups=groups,
+        notes=("Measurements are clipped to the ranges of the published description and mapped to [-1, 1].",),
     )
 
 
@@ -60,33 +57,24 @@ def load_digits() -> Dataset:
     bunch = _sklearn("load_digits")
     grid = np.arange(17.0)
     groups = tuple(numeric_group(f"pixel-{i}", i, grid.tolist(), grid / 16.0) for i in range(64))
-    return _split_by_seed(
-        Dataset(
-            name="digits",
-            source="Optical recognition of handwritten digits, UCI repository, as shipped in scikit-learn",
-            features=(bunch.data / 16.0).astype(np.float32),
-            labels=bunch.target.astype(np.int64),
-            classes=10,
-            train=np.arange(len(bunch.data)),
-            test=np.arange(0),
-            groups=groups,
-            notes=("Grey levels 0 to 16 are divided by 16.",),
-        )
+    return Dataset.pooled(
+        _TRAIN_FRACTION,
+        name="digits",
+        source="Optical recognition of handwritten digits, UCI repository, as shipped in scikit-learn",
+        features=(bunch.data / 16.0).astype(np.float32),
+        labels=bunch.target.astype(np.int64),
+        classes=10,
+        groups=groups,
+        notes=("Grey levels 0 to 16 are divided by 16.",),
     )
 
 
 def _sklearn(name: str) -> Any:
-    try:
+    with needing("this data set", "train"):
         from sklearn import datasets
-    except ImportError:
-        raise DataError("this data set comes with scikit-learn: pip install 'reticent[train]'") from None
     return getattr(datasets, name)()
 
 
 def _to_unit(raw: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     clipped = np.clip(raw, low, high)
     return (2.0 * (clipped - low) / (high - low) - 1.0).astype(np.float32)
-
-
-def _split_by_seed(dataset: Dataset) -> Dataset:
-    return dataset.split(1.0 - _TEST_FRACTION, seed=0)

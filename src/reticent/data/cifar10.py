@@ -8,7 +8,7 @@ import numpy as np
 
 from reticent.data.dataset import Dataset
 from reticent.data.files import data_root, read_checked
-from reticent.errors import DataError
+from reticent.errors import DataError, needing
 
 TRAIN_SHA256 = "3c17e0b26609fc36e47286dbdbe3768efbb9d53dd15e258d1868f59f4ad495e5"
 TEST_SHA256 = "4fb6e5fd56ba02518fb15388f752fda8ea3f57608cea0b65142d3ae9641230e0"
@@ -40,11 +40,9 @@ def load_cifar10() -> Dataset:
 
 
 def _images(content: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
-    try:
+    with needing("CIFAR-10", "train"):
         from PIL import Image
         from pyarrow import BufferReader, parquet
-    except ImportError:
-        raise DataError("CIFAR-10 needs pyarrow and pillow: pip install 'reticent[train]'") from None
     table = parquet.read_table(BufferReader(content), columns=["image", "label"])
     labels = np.asarray(table["label"].to_numpy(), dtype=np.int64)
     images = np.empty((len(labels), 32, 32, 3), dtype=np.uint8)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -118,6 +119,18 @@ class Dataset:
             if group.name == name:
                 return group
         raise ParameterError("attribute", name, one_of(name, [g.name for g in self.groups]))
+
+    @classmethod
+    def pooled(cls, train_fraction: float, *, features: np.ndarray, **facts: Any) -> Dataset:
+        """A data set without a published split: divided at random by seed 0; ``split`` makes another.
+
+        Args:
+            train_fraction: as for ``split``.
+            features: of all records.
+            facts: the other fields, but for the split.
+        """
+        whole = cls(features=features, train=np.arange(len(features)), test=np.arange(0), **facts)
+        return whole.split(train_fraction, seed=0)
 
     def split(self, train_fraction: float, seed: int) -> Dataset:
         """Split the pool anew at random.

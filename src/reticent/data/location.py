@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import zlib
 
-import numpy as np
-
 from reticent.data.binary_table import parse_binary_table
 from reticent.data.dataset import Dataset, binary_group
 from reticent.data.files import data_root, read_checked
@@ -28,13 +26,12 @@ def load_location30() -> Dataset:
     except (OSError, EOFError, zlib.error):
         raise DataError("location30/bangkok.gz: not a gzip file") from None
     features, labels = parse_binary_table(text, COLUMNS, classes=30, where="location30/bangkok.gz")
-    return Dataset(
+    return Dataset.pooled(
+        0.8,
         name="location-30",
         source="Location-30 (privacytrustlab, from Foursquare check-ins in Bangkok; research use)",
         features=features,
         labels=labels,
         classes=30,
-        train=np.arange(len(features)),
-        test=np.arange(0),
         groups=tuple(binary_group(f"place-{i}", i) for i in range(COLUMNS)),
-    ).split(0.8, seed=0)
+    )

@@ -36,7 +36,7 @@ from reticent.text import did_you_mean, printable
 
 SCHEMA_FILE = "schema.json"
 _LARGEST_SCHEMA = yaml.Limits(size=1 << 20, nodes=100_000)
-_TEST_FRACTION = 0.2
+_TRAIN_FRACTION = 0.8
 
 Answer = TypeVar("Answer")
 
@@ -219,18 +219,17 @@ def encode(table: Mapping[str, Cells], schema: Schema, file: str, sha256: str) -
     found = _each_column(schema.columns, schema.label, block, file)
     labels, derived = found.pop(schema.label)[0], schema.derived
     notes = (f"Read off the records, not declared: {', '.join(derived)[:500]}.",) if derived else ()
-    whole = Dataset(
+    whole = Dataset.pooled(
+        _TRAIN_FRACTION,
         name=Path(file).stem[:100],
         source=f"a table of the user, {file}",
         features=np.ascontiguousarray(np.concatenate([block for block, _ in found.values()], axis=1)),
         labels=labels,
         classes=len(schema.columns[schema.label].values or ()),
-        train=np.arange(len(labels)),
-        test=np.arange(0),
         groups=tuple(group for _, groups in found.values() for group in groups),
         notes=notes,
     )
-    return OwnTable(whole.split(1.0 - _TEST_FRACTION, seed=0), schema, file, sha256)
+    return OwnTable(whole, schema, file, sha256)
 
 
 def _first_features(schema: Schema) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from reticent.errors import ArtifactError, ReticentError, UnsupportedError
+from reticent.errors import ArtifactError, ReticentError, UnsupportedError, needing
 from reticent.interop.opake import is_opake, mechanism_from_opake
 from reticent.io import strict
 from reticent.mechanisms import Mechanism
@@ -89,10 +89,8 @@ def mechanism_from_event_json(document: Any, where: str) -> Mechanism:
         ArtifactError: it is no event.
         UnsupportedError: it has no counterpart, or dp_accounting is not installed.
     """
-    try:
+    with needing("reading a DpEvent", "interop"):
         from reticent.interop.dp_events import from_dp_event
-    except ImportError:
-        raise UnsupportedError("reading a DpEvent needs an extra: pip install 'reticent[interop]'") from None
     try:
         return from_dp_event(_event(document, where, 0))
     except (ArtifactError, UnsupportedError):

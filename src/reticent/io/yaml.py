@@ -17,7 +17,7 @@ import yaml
 from yaml import events
 
 from reticent.errors import ArtifactError
-from reticent.io.files import read_bytes
+from reticent.io.files import read_text
 from reticent.text import printable
 
 _WORDS: dict[str, bool | None] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
@@ -54,14 +54,9 @@ def load_file(path: Path, limits: Limits = USUAL) -> Any:
     """The document in a plain file, as plain Python values.
 
     Raises:
-        ArtifactError: the file cannot be read, is not a plain file, or holds no YAML within ``limits``.
+        ArtifactError: the file cannot be read, is not a plain file, is not UTF-8, or holds no YAML within ``limits``.
     """
-    content = read_bytes(path, limits.size)
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ArtifactError(f"{path}: not valid YAML (not UTF-8 text)") from None
-    return loads(text, str(path), limits)
+    return loads(read_text(path, limits.size), str(path), limits)
 
 
 def loads(text: str, where: str, limits: Limits = USUAL) -> Any:

@@ -33,3 +33,8 @@ def epochs_to_steps(epochs: float, sample_rate: float, most: int = MOST_STEPS) -
     if not wanted <= most:
         raise ParameterError("epochs", epochs, f"so few that the run has at most {most} steps")
     return max(1, math.ceil(wanted * (1.0 - _ROUNDING)))
+
+
+def batches_of_a_pass(sample_rate: float) -> int:
+    """Batches of one pass in which each record is used once, each with this share of the data; a smaller one counts."""
+    return math.ceil((1.0 - 1e-9) / sample_rate)

@@ -8,7 +8,6 @@ the training records), so no guarantee covers it; do not publish it with the mod
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -19,6 +18,7 @@ from reticent.io.models import Count, NonNegative, Positive, Rate
 from reticent.io.times import Date
 from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
+from reticent.mechanisms.epochs import batches_of_a_pass
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.sampling import Sampler
@@ -174,7 +174,13 @@ class PublicLedger(Sealed):
     @property
     def noisy(self) -> bool:
         """Whether every step had noise."""
-        return self.noise_multiplier > 0.0 and all(stage.noise_multiplier > 0.0 for stage in self.stages)
+        return all(stage.noise_multiplier > 0.0 for stage in self.every_stage)
+
+    @property
+    def every_stage(self) -> tuple[StageRecord, ...]:
+        """Equal steps in order: ``stages``, or one stage where all steps are equal."""
+        first = {name: getattr(self, name) for name in OF_A_STAGE}
+        return self.stages or (StageRecord(steps=self.steps, **first),)
 
     def mechanism(self) -> Mechanism:
         """The mechanism to account for: what this run released, or the selection of which it is the best."""
@@ -191,13 +197,11 @@ class PublicLedger(Sealed):
         if not self.stages and not self._plan():
             return planned
         if self.sampler.in_passes:  # only the clip norm changed: passes over the data count whole
-            return replace(planned, max_grad_norm=min(stage.max_grad_norm for stage in self.stages))
+            return replace(planned, max_grad_norm=min(stage.max_grad_norm for stage in self.every_stage))
         parts: dict[tuple[float, float, float], int] = {}
-        for stage in self.stages:
+        for stage in self.every_stage:
             key = stage.noise_multiplier, stage.sample_rate, stage.max_grad_norm
             parts[key] = parts.get(key, 0) + stage.steps
-        if not self.stages:
-            parts[self.noise_multiplier, self.sample_rate, self.max_grad_norm] = self.steps
         if self.steps < self.planned_steps:
             parts[self._most_revealing()] = parts.get(self._most_revealing(), 0) + self.planned_steps - self.steps
         found = tuple(self._part(*key, steps) for key, steps in parts.items())
@@ -210,9 +214,9 @@ class PublicLedger(Sealed):
 
     def _most_revealing(self) -> tuple[float, float, float]:
         """Least noise, largest rate and smallest clip norm of what ran and of what was planned."""
-        noises = [self.noise_multiplier, *(stage.noise_multiplier for stage in self.stages)]
-        rates = [self.sample_rate, *(stage.sample_rate for stage in self.stages)]
-        norms = [self.max_grad_norm, *(stage.max_grad_norm for stage in self.stages)]
+        noises = [stage.noise_multiplier for stage in self.every_stage]
+        rates = [stage.sample_rate for stage in self.every_stage]
+        norms = [stage.max_grad_norm for stage in self.every_stage]
         for stage in self._plan():
             stated = {name: value for name, value in stage.items() if isinstance(value, int | float)}
             noises.append(stated.get("noise_multiplier", self.noise_multiplier))
@@ -251,13 +255,9 @@ class PublicLedger(Sealed):
             batch_size=None if expected is None else max(1, round(expected)),
             dataset_size=self.data.dataset_size,
             sampler=self.sampler,
-            batches_per_epoch=self._batches_per_epoch(),
+            batches_per_epoch=batches_of_a_pass(self.sample_rate) if self.sampler.in_passes else None,
             records_per_user=self.records_per_user,
         )
-
-    def _batches_per_epoch(self) -> int | None:
-        """Of the loop, which counts an incomplete one, where each record is in one step of an epoch."""
-        return math.ceil((1.0 - 1e-9) / self.sample_rate) if self.sampler.in_passes else None
 
 
 class RunLedger(PublicLedger):

@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from reticent.errors import ParameterError
 from reticent.io.models import Closed, first_problem
-from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.mechanisms.epochs import batches_of_a_pass, epochs_to_steps
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.sampling import Sampler
 from reticent.records.hidden_steps import hidden_as_asked
@@ -245,8 +245,7 @@ def _schedule(ledger: PublicLedger) -> Found:
     if any(stage.at >= ledger.planned_steps for stage in asked):
         yield "config.schedule", f"is no schedule: at must be below the {ledger.planned_steps} planned steps"
         return
-    first = StageRecord(steps=ledger.steps, **{name: getattr(ledger, name) for name in OF_A_STAGE})
-    ran, planned = _joined(ledger.stages or (first,)), _joined(_planned(ledger, first, asked))
+    ran, planned = _joined(ledger.every_stage), _joined(_planned(ledger, asked))
     if len(ran) != len(planned):
         yield "config.schedule", f"is not what ran: different parts: {len(planned)} asked for, {len(ran)} ran"
         return
@@ -258,8 +257,9 @@ def _schedule(ledger: PublicLedger) -> Found:
                 return
 
 
-def _planned(ledger: PublicLedger, first: StageRecord, asked: tuple[_Asked, ...]) -> Iterator[StageRecord]:
+def _planned(ledger: PublicLedger, asked: tuple[_Asked, ...]) -> Iterator[StageRecord]:
     """The stages of a schedule, as far as the run came; what a stage leaves out stays as it was."""
+    first = ledger.every_stage[0]
     size, divisor, now, start = ledger.data.dataset_size, ledger.config.get("divisor"), first, 0
     for stage in (stage for stage in asked if stage.at < ledger.steps):
         yield now.model_copy(update={"steps": stage.at - start})
@@ -303,9 +303,8 @@ def _batches_were_drawn_so(ledger: PublicLedger) -> Found:
     sizes, records = ledger.diagnostics.batch_sizes, ledger.data.dataset_size or 0
     if max(sizes) > records:
         yield "diagnostics.batch_sizes", f"has more than the {records} records"
-    first = StageRecord(steps=ledger.steps, **{name: getattr(ledger, name) for name in OF_A_STAGE})
     start = 0
-    for stage in ledger.stages or (first,):
+    for stage in ledger.every_stage:
         here, mean = sizes[start : start + stage.steps], stage.sample_rate * records
         start += stage.steps
         if ledger.sampler is Sampler.POISSON and poisson_is_impossible(sum(here), mean * len(here), stage.sample_rate):
@@ -315,7 +314,7 @@ def _batches_were_drawn_so(ledger: PublicLedger) -> Found:
         if ledger.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC) and max(here) > round(mean):
             yield "diagnostics.batch_sizes", f"are above {round(mean)}, the size of a batch"
     if ledger.sampler is Sampler.RANDOM_ALLOCATION:
-        batches = math.ceil((1.0 - 1e-9) / ledger.sample_rate)
+        batches = batches_of_a_pass(ledger.sample_rate)
         epochs = [sizes[start : start + batches] for start in range(0, len(sizes), batches)]
         if any(sum(epoch) > records or (len(epoch) == batches and sum(epoch) < records) for epoch in epochs):
             yield "diagnostics.batch_sizes", f"do not use each of the {records} records once in each epoch"

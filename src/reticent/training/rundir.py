@@ -243,7 +243,7 @@ def check_files(path: Path) -> None:
 
 
 @contextmanager
-def new_run(path: Path, sign: Ed25519PrivateKey | None = None) -> Iterator[Path]:
+def new_run(path: Path, sign: Ed25519PrivateKey | None) -> Iterator[Path]:
     """A folder to write into, which becomes ``path`` in one rename once the block ends without error.
 
     After an error nothing is left behind; after a crash only a hidden ``.NAME.partial-*`` folder, which

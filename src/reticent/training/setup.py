@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,11 +10,15 @@ import torch
 from torch.optim import SGD, Adam, Optimizer
 
 from reticent import data
+from reticent.adversaries import ADVERSARIES, FinalModel
+from reticent.calibration import NoiseMultiplier, NoiseScale, Target
+from reticent.calibration.solve import calibrate
+from reticent.calibration.targets import TARGETS
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
-from reticent.mechanisms import Mechanism
-from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.mechanisms import Ledger, Mechanism
+from reticent.mechanisms.epochs import batches_of_a_pass, epochs_to_steps
 from reticent.records.hidden_steps import TOO_LONG, contraction
 from reticent.records.run_parts import MOST_STEPS
 from reticent.training.augmentation import Augmentation
@@ -25,7 +28,6 @@ from reticent.training.features import extracted, normalised
 from reticent.training.loop import Settings
 from reticent.training.smoothing import follow
 from reticent.training.stages import release_of, staged
-from reticent.training.target import calibrated_noise
 
 
 def load_dataset(config: DataConfig) -> Dataset:
@@ -127,7 +129,19 @@ def planned_release(config: TrainConfig, dataset_size: int) -> Mechanism:
 def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, dataset_size: int) -> float:
     """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
     release = release_of(staged(config, planned, dataset_size), _batches(config, planned), config.records_per_user)
-    return calibrated_noise(target, release, factor_of(config, planned) if config.final_model else None)
+    contraction = factor_of(config, planned) if config.final_model else None
+    who = FinalModel(contraction) if target.adversary == FinalModel.name else ADVERSARIES[target.adversary]()
+    searched = NoiseScale() if isinstance(release, Ledger) else NoiseMultiplier()
+    return calibrate(release, searched, _target(target), who, target.neighbouring).value
+
+
+def _target(config: TargetConfig) -> Target:
+    """The target as ``reticent.calibration`` spells it."""
+    (name,) = (known for known in TARGETS if getattr(config, known.replace("-", "_")) is not None)
+    kind = TARGETS[name]
+    stated = (name.replace("-", "_"), *(place for place, _ in kind.places))
+    found: Target = kind(*(getattr(config, field) for field in stated))
+    return found
 
 
 def factor_of(config: TrainConfig, planned: Settings) -> float:
@@ -143,8 +157,7 @@ def factor_of(config: TrainConfig, planned: Settings) -> float:
 
 
 def _batches(config: TrainConfig, settings: Settings) -> int | None:
-    """Batches of an epoch in which each record is used once; an incomplete one counts."""
-    return math.ceil((1.0 - 1e-9) / settings.sample_rate) if config.sampler.in_passes else None
+    return batches_of_a_pass(settings.sample_rate) if config.sampler.in_passes else None
 
 
 def _sample_rate(config: TrainConfig, dataset_size: int) -> float:
