@@ -69,19 +69,19 @@ def as_users_get_it(signs: bool = False, selection: bool = False, curve: bool = 
         curve: every worst case.
     """
     users = _of_users()
-    coarse = (2**16, replace(users[1], **_COARSE_SELECTION), replace(users[2], **_COARSE_CURVE))
-    fine = (signs, selection, curve)
+    coarse = (2**16, replace(users[1], **_COARSE_SELECTION), replace(users[2], **_COARSE_CURVE), 100)
+    fine = (signs, selection, curve, curve)
     wanted = tuple(one if narrow else other for one, other, narrow in zip(users, coarse, fine, strict=True))
     if wanted != settled():
         forget()
-        join, best, portfolio = _settings()
-        join._POINTS, best._ACCURACY, portfolio.enclose.__kwdefaults__["accuracy"] = wanted
+        join, best, portfolio, contours = _settings()
+        join._POINTS, best._ACCURACY, portfolio.enclose.__kwdefaults__["accuracy"], contours._PER_SPAN = wanted
 
 
 def settled() -> tuple[Any, ...]:
     """How narrow each is now."""
-    join, best, portfolio = _settings()
-    return join._POINTS, best._ACCURACY, portfolio.enclose.__kwdefaults__["accuracy"]
+    join, best, portfolio, contours = _settings()
+    return join._POINTS, best._ACCURACY, portfolio.enclose.__kwdefaults__["accuracy"], contours._PER_SPAN
 
 
 @cache
@@ -91,8 +91,9 @@ def _of_users() -> tuple[Any, ...]:
 
 
 def _settings() -> list[Any]:
-    names = ("adversaries.relaxed.sign.join", "accountants.selection", "accountants.enclose")
-    return [import_module(f"reticent.{name}") for name in names]
+    names = "selection", "enclose", "transform"
+    modules = ["adversaries.relaxed.sign.join", *(f"accountants.{name}" for name in names)]
+    return [import_module(f"reticent.{name}") for name in modules]
 
 
 @pytest.fixture

@@ -25,6 +25,8 @@ from reticent.pairs.sampled_gaussian import SampledGaussian
 from reticent.pairs.transforms import PlainGaussian
 from tests.accountants.test_laws import exact_excess
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 EPSILONS = np.array([0.0, 0.01, 0.05, 0.2, 0.5, 1.0])
 NOISES, RATES, COUNTS = np.array([0.5, 0.8, 1.3, 3.0]), np.array([0.01, 0.3, 1e-3, 0.05]), np.array([3, 1, 50, 7])

@@ -25,7 +25,7 @@ from reticent import _check
 from reticent.curves._logs import LOG_HALF, log1mexp, log_of, log_sub
 from reticent.curves._thresholds import adjacent_thresholds
 
-_SEARCHED = 33  # rates whose thresholds are searched for the largest shift
+_SEARCHED, _SEARCH_STEPS = 33, 30  # rates whose thresholds are searched for the largest shift; steps of the search
 _ZOOMS = (301, 33, 33, 33)  # thresholds of the grids that close in on it
 
 
@@ -107,7 +107,7 @@ class TradeOff(ABC):
         """
         quantiles = np.linspace(lowest, 0.0, _SEARCHED)
         log_alpha = log_ndtr(quantiles)
-        low, high = adjacent_thresholds(self._false_positives, log_alpha)
+        low, high = adjacent_thresholds(self._false_positives, log_alpha, _SEARCH_STEPS)
         log_beta, _ = follow_segment(log_alpha, self.errors(low), self.errors(high))
         best, grid = float(np.max(shift(log_alpha, log_beta))), 0.5 * (low + high)
         for points in _ZOOMS:
