@@ -72,13 +72,14 @@ class _Bracket:
         self.low[beyond], self.high[before] = self.high[beyond], self.low[before]
 
     def narrow(self, steps: int) -> None:
-        """Regula falsi with halved weights (Illinois), at most so many steps; every third halves the digits left."""
+        """Regula falsi with halved weights (Illinois), so many steps at most; every fourth halves the digits left."""
         weight_low, weight_high = self.miss_low.copy(), self.miss_high.copy()
         last = np.zeros(self.low.shape)
         index = np.flatnonzero(self.low < self.high)
         for k in range(steps):
             low, high = self.low[index], self.high[index]
-            trial = _middle(low, high) if k % 3 == 0 else _secant(low, high, weight_low[index], weight_high[index])
+            halve = k == 0 or k % 4 == 3
+            trial = _middle(low, high) if halve else _secant(low, high, weight_low[index], weight_high[index])
             wide = self.miss_low[index] - self.miss_high[index] > _NARROW
             inside = wide & (trial > low) & (trial < high)
             index, trial = index[inside], trial[inside]
@@ -97,9 +98,7 @@ class _Bracket:
             last[below], last[above] = -1.0, 1.0
 
 
-def adjacent_thresholds(
-    rates: _Rates, log_alpha: np.ndarray, steps: int = _STEPS
-) -> tuple[np.ndarray, np.ndarray]:
+def adjacent_thresholds(rates: _Rates, log_alpha: np.ndarray, steps: int = _STEPS) -> tuple[np.ndarray, np.ndarray]:
     """Thresholds ``low <= high`` with alpha(low) >= alpha >= alpha(high), close enough for a segment.
 
     Jumps of alpha (atoms of the likelihood ratio) are found to the last bit; where alpha is
