@@ -225,10 +225,16 @@ def _end(family: _Family, pieces: _Shares, ordering: Ordering, limit: float) -> 
     """The end of what any piece of evidence rejects. One that does not reject the largest so far ends before it."""
     best = 0.0
     for piece, share in pieces:
-        test, tolerance = _test(piece, share, ordering), _DRAWN if isinstance(piece, OrderCounts) else 1e-6
-        if best == 0.0 or test(family.member(best)):
-            best = max(best, largest_rejected(lambda x, test=test: test(family.member(x)), limit, tolerance))
+        rejects = _of_parameters(family, _test(piece, share, ordering))
+        if best == 0.0 or rejects(best):
+            tolerance = _DRAWN if isinstance(piece, OrderCounts) else 1e-6
+            best = max(best, largest_rejected(rejects, limit, tolerance))
     return best
+
+
+def _of_parameters(family: _Family, test: Callable[[Tested], bool]) -> Callable[[float], bool]:
+    """Whether the claim with a parameter is rejected."""
+    return lambda parameter: test(family.member(parameter))
 
 
 def _test(evidence: Evidence, significance: float, ordering: Ordering) -> Callable[[Tested], bool]:
