@@ -67,24 +67,22 @@ def as_users_get_it(signs: bool = False, selection: bool = False, curve: bool = 
     Args:
         signs: the lattice for one unknown sign.
         selection: the best of several runs.
-        curve: every worst case, and the grid on which a mu is looked for.
+        curve: every worst case.
     """
     users = _of_users()
-    coarse = (2**16, replace(users[1], **_COARSE_SELECTION), replace(users[2], **_COARSE_CURVE), (101, 9, 9, 9))
-    wanted = tuple(
-        one if fine else other for one, other, fine in zip(users, coarse, (signs, selection, curve, curve), strict=True)
-    )
+    coarse = (2**16, replace(users[1], **_COARSE_SELECTION), replace(users[2], **_COARSE_CURVE), 100)
+    fine = (signs, selection, curve, curve)
+    wanted = tuple(one if narrow else other for one, other, narrow in zip(users, coarse, fine, strict=True))
     if wanted != settled():
         forget()
-        join, best, portfolio, measures = _settings()
-        join._POINTS, best._ACCURACY = wanted[:2]
-        portfolio.enclose.__kwdefaults__["accuracy"], measures._ZOOMS = wanted[2:]
+        join, best, portfolio, contours = _settings()
+        join._POINTS, best._ACCURACY, portfolio.enclose.__kwdefaults__["accuracy"], contours._PER_SPAN = wanted
 
 
 def settled() -> tuple[Any, ...]:
     """How narrow each is now."""
-    join, best, portfolio, measures = _settings()
-    return join._POINTS, best._ACCURACY, portfolio.enclose.__kwdefaults__["accuracy"], measures._ZOOMS
+    join, best, portfolio, contours = _settings()
+    return join._POINTS, best._ACCURACY, portfolio.enclose.__kwdefaults__["accuracy"], contours._PER_SPAN
 
 
 @cache
@@ -94,8 +92,9 @@ def _of_users() -> tuple[Any, ...]:
 
 
 def _settings() -> list[Any]:
-    names = ("adversaries.relaxed.sign.join", "accountants.selection", "accountants.enclose", "risk.measures")
-    return [import_module(f"reticent.{name}") for name in names]
+    names = "selection", "enclose", "transform"
+    modules = ["adversaries.relaxed.sign.join", *(f"accountants.{name}" for name in names)]
+    return [import_module(f"reticent.{name}") for name in modules]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from reticent.accountants import Composed
 from reticent.accountants.compose import compose
 from reticent.accountants.lattice import Lattice
 from reticent.accountants.steps import steps_of
-from reticent.accountants.transform import Transform, transform_of
+from reticent.accountants.transform import transform_of
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
@@ -43,7 +43,7 @@ def check(run: DPSGD, neighbouring: Neighbouring) -> float:
         return upper - lower
     assert float(weak.delta(0.0)) <= upper + 1e-13
     assert lower <= float(safe.delta(0.0)) + 1e-13
-    spectral = transform_of(steps, Transform(per_block=256))
+    spectral = transform_of(steps)
     if spectral is not None:
         try:
             own = spectral.polygons()

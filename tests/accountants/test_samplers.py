@@ -1,5 +1,7 @@
 """Fixed-size and shuffled batches: what dominates, what some data set attains, and how epochs are counted.
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 Theorems: ZHU2022:Proposition 30, ZHU2022:Theorem 11, DONG2022:Theorem 4.2, RETICENT:fixed-size-dominance.
 """
 

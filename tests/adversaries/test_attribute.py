@@ -1,5 +1,7 @@
 """Attribute inference: formulas against vectors, mpmath and brute search; the attack never beats the bound.
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 Theorems: RETICENT:attribute-affinity, RETICENT:attribute-mask, RETICENT:attribute-clt, CHERUBIN2024:Corollary 10.
 """
 

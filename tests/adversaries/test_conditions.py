@@ -24,6 +24,8 @@ from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.proofs import Claim, Status
 from reticent.risk import advantage
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 RUN = DPSGD(2.0, 0.05, 40)
 MECHANISMS = [
     RUN,

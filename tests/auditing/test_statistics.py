@@ -270,7 +270,8 @@ def test_blocks_of_counts_are_a_distribution_and_round_up() -> None:
 
 def test_bonferroni_shares_the_significance() -> None:
     alone = audit_mu(SMOOTH, Given(0.5), confidence=1 - 0.05 / 4).value
-    assert audit_mu(SMOOTH, Bonferroni((0.5, 50.0, 60.0, -70.0))).value == pytest.approx(alone, rel=1e-6, abs=0)
+    for others in ((0.5, 50.0, 60.0, -70.0), (-1.0, 0.5, 60.0, -70.0)):  # -1 refutes less, and comes first
+        assert audit_mu(SMOOTH, Bonferroni(others)).value == pytest.approx(alone, rel=1e-6, abs=0)
 
 
 def test_split_counts_only_what_it_did_not_choose_on() -> None:

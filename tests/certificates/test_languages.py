@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from html.parser import HTMLParser
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -153,14 +154,22 @@ def test_a_template_has_every_message_and_no_translation() -> None:
     assert found == tuple(replace(one, translations=()) for one in catalogue("de").messages)
 
 
-@cache
 def _texts() -> str:
     """Every text in the code, but for the copies in ``browser_check.py``; and the template of the page."""
     folder, found = Path(reticent.__file__).parent, []
     for file in set(folder.rglob("*.py")) - {folder / "certificates/browser_check.py"}:
-        tree = ast.parse(file.read_text())
-        found += [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        found += texts_of(SourceFileLoader(file.stem, str(file)).get_code(file.stem))  # compiled already
     return "\n".join([*found, (folder / "certificates/templates/certificate.html.j2").read_text()])
+
+
+def texts_of(constant: object) -> Iterator[str]:
+    """Those of a module's code, of functions in it and of tuples."""
+    if isinstance(constant, str):
+        yield constant
+    inner = constant.co_consts if isinstance(constant, CodeType) else constant
+    if isinstance(inner, (tuple, frozenset)):
+        for one in inner:
+            yield from texts_of(one)
 
 
 def test_no_message_is_stale() -> None:

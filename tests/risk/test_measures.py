@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from scipy.stats import norm
 
 from reticent.adversaries import WorstCase
-from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
+from reticent.curves import GaussianTradeOff, PiecewiseLinearTradeOff, Subsampled, symmetrised
 from reticent.errors import ParameterError
 from reticent.mechanisms import Laplace
 from reticent.risk import (
@@ -94,6 +94,13 @@ def test_mu_above_of_a_subsampled_curve_is_the_largest_shift_on_a_fine_grid() ->
     brute = np.max(norm.isf(alphas) - norm.ppf(curve.beta(alphas)))
     assert mu_above(curve) == pytest.approx(brute, rel=1e-8, abs=0)
     assert mu_above(curve) >= brute - 1e-9
+
+
+def test_mu_above_of_a_polygon_is_at_a_vertex() -> None:
+    """Or where the rates begin, here on the other segment for the inverse."""
+    curve = PiecewiseLinearTradeOff([0.0, 0.2, 1.0], [1.0, 0.3, 0.0])
+    assert mu_above(curve) == pytest.approx(norm.isf(0.2) - norm.ppf(0.3), rel=1e-12, abs=0)
+    assert mu_above(curve, 0.35) == pytest.approx(norm.isf(0.35) - norm.ppf(0.2 * 0.65 / 0.7), rel=1e-12, abs=0)
 
 
 def test_mu_above_looks_at_a_curve_from_both_sides() -> None:

@@ -390,6 +390,9 @@ class CurveWhenRead(TradeOff):
     def reversed(self) -> TradeOff:
         return self.composed.reversed
 
+    def largest_shift(self, lowest: float) -> float:
+        return self.composed.largest_shift(lowest)
+
     @property
     def proven_mu(self) -> float:
         return self.composed.proven_mu

@@ -154,18 +154,18 @@ class Contour:
         found = self._delta(thresholds, grown - scale, (1.0, (1.0 - c) * w), (1.0, c * w))
         return _log(-found.upper) + scale
 
-    def log_fpr(self, thresholds: np.ndarray) -> Enclosed:
-        """Logarithms of the bounds of ``fpr``, relative to the scale of the contour; -inf where nothing is known."""
-        return self._log_rate(thresholds, True, -self.c)
+    def rates(self, thresholds: np.ndarray, *, under_absent: bool) -> tuple[Enclosed, Enclosed]:
+        """Bounds on an error, P(S > l) where ``under_absent`` else Q(S <= l), and on its complement.
 
-    def log_fnr(self, thresholds: np.ndarray) -> Enclosed:
-        """Logarithms of the bounds of ``fnr``."""
-        return self._log_rate(thresholds, False, 1.0 - self.c)
-
-    def _log_rate(self, thresholds: np.ndarray, under_absent: bool, power: float) -> Enclosed:
-        scale = power * thresholds + self.log_scale
-        found = self._rate(thresholds, under_absent, 1.0, -scale)
-        return Enclosed(*(np.minimum(_log(end) + scale, 0.0) for end in (found.lower, found.upper)))
+        Returns:
+            The error's as logarithms, relative to the scale of the contour, -inf where nothing is known; and the
+            complement's.
+        """
+        slopes = self._slopes(thresholds, under_absent)
+        scale = (-self.c if under_absent else 1.0 - self.c) * thresholds + self.log_scale
+        few = self._rate(thresholds, under_absent, slopes, 1.0, -scale)
+        logs = Enclosed(*(np.minimum(_log(end) + scale, 0.0) for end in (few.lower, few.upper)))
+        return logs, self._rate(thresholds, under_absent, slopes, -1.0)
 
     def _scale(self, exponent: np.ndarray, log_factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """e^(exponent + log_factor) M(c), and a bound on its relative rounding."""
@@ -200,40 +200,36 @@ class Contour:
         images = self._right(thresholds, log_factor) + self._left(thresholds, log_factor)
         return _ordered([(factor * (even + odd + missing + scale * total), factor * error)], images)
 
-    def fpr(self, thresholds: np.ndarray) -> Enclosed:
-        """P(S > l) at ``thresholds`` l."""
-        return self._rate(thresholds, True, 1.0)
-
-    def tnr(self, thresholds: np.ndarray) -> Enclosed:
-        """P(S <= l) at ``thresholds`` l."""
-        return self._rate(thresholds, True, -1.0)
-
-    def fnr(self, thresholds: np.ndarray) -> Enclosed:
-        """Q(S <= l) at ``thresholds`` l."""
-        return self._rate(thresholds, False, 1.0)
-
-    def tpr(self, thresholds: np.ndarray) -> Enclosed:
-        """Q(S > l) at ``thresholds`` l."""
-        return self._rate(thresholds, False, -1.0)
+    @_QUIET
+    def _slopes(self, thresholds: np.ndarray, under_absent: bool) -> list[tuple[np.ndarray, float]]:
+        """Sums for the slopes of delta in e^l, or of the reversed delta in e^-l: just left and just right of l."""
+        lines = 1j * self.frequencies
+        exponents = self.c - 1.0 + lines if under_absent else -(self.c + lines)
+        factors = [np.expm1(exponents * eta) / -np.expm1(-eta) for eta in (self.step, -self.step)]
+        return [self._sum(thresholds, factor, self._rate_tail) for factor in factors]
 
     @_QUIET
     def _rate(
-        self, thresholds: np.ndarray, under_absent: bool, sign: float, log_factor: np.ndarray | float = 0.0
+        self,
+        thresholds: np.ndarray,
+        under_absent: bool,
+        slopes: list[tuple[np.ndarray, float]],
+        sign: float,
+        log_factor: np.ndarray | float = 0.0,
     ) -> Enclosed:
         """The error of one kind, times e^log_factor; ``sign`` -1 for its complement.
 
-        Slopes of delta just left and just right of e^l enclose alpha, those of the reversed delta in e^-l beta. The
-        slope of an image is a mean of P(S > l + mW), to which the bounds of delta's images apply as well.
+        Slopes enclose it. The slope of an image is a mean of P(S > l + mW), to which the bounds of delta's images apply
+        as well.
         """
-        power, step, lines = (-self.c if under_absent else 1.0 - self.c), self.step, 1j * self.frequencies
+        power, step = (-self.c if under_absent else 1.0 - self.c), self.step
         scale, rounding = self._scale(power * thresholds, log_factor + np.zeros(len(thresholds)))
         apart = (-sign if under_absent else sign) * power * self.window
         known = _shrunk(np.asarray(log_factor), -1.0, apart)
         weight = log_factor - thresholds if under_absent else log_factor
         spill = self._right(thresholds, weight, step) + self._left(thresholds, weight, step)
-        exponents, ends = (self.c - 1.0 + lines if under_absent else -(self.c + lines)), []
-        for eta in (step, -step):
-            total, error = self._sum(thresholds, np.expm1(exponents * eta) / -np.expm1(-eta), self._rate_tail)
+        ends = []
+        for total, error in slopes:
             value, error = sign * scale * total + known, scale * (error + rounding * np.abs(total))
             ends.append((value, error + 16 * _EPS * np.abs(known) + 2.0 * spill))
         return _ordered(ends)

@@ -34,6 +34,7 @@ _STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the 
 _HOPELESS = 1e-3  # sum of errors beyond which a lattice says nothing
 _LEAST_POINTS_LOG2 = 12
 _CHERNOFF = np.geomspace(1e-4, 1e7, 221)  # exponents that may choose the window
+_APART = 10  # of them: those that are asked first
 _LARGEST_EXPONENT = 4e4  # of a bound on the mass outside, times the window
 _NARROWEST = 1e-3  # of the window: least deviation of the sum that the spacing is planned for
 _ROUNDING, _HALVINGS = 1e-15, 60  # of log alpha at the median; of the search for it
@@ -392,10 +393,18 @@ def _planning_law(step: Step) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chernoff_end(coarse: list[tuple[np.ndarray, np.ndarray, int]], shift: float, tail: float) -> tuple[float, float]:
-    """Smallest y with P[e^(shift S) 1(S > y)] <= tail by Chernoff, and the exponent that gives it."""
-    logs = np.zeros(len(_CHERNOFF))
-    for losses, mass, count in coarse:
-        terms = np.log(mass) + np.multiply.outer(_CHERNOFF + shift, losses)
-        top = terms.max(axis=1)
-        logs += count * (top + np.log(np.sum(np.exp(terms - top[:, None]), axis=1)))
-    return window_end(logs, _CHERNOFF, tail)
+    """Smallest y with P[e^(shift S) 1(S > y)] <= tail by Chernoff, and the exponent that gives it.
+
+    The ends fall with the exponent, then rise: those beside the best of few are enough.
+    """
+
+    def end(exponents: np.ndarray) -> tuple[float, float]:
+        logs = np.zeros(len(exponents))
+        for losses, mass, count in coarse:
+            terms = np.log(mass) + np.multiply.outer(exponents + shift, losses)
+            top = terms.max(axis=1)
+            logs += count * (top + np.log(np.sum(np.exp(terms - top[:, None]), axis=1)))
+        return window_end(logs, exponents, tail)
+
+    best = int(np.searchsorted(_CHERNOFF, end(_CHERNOFF[::_APART])[1]))
+    return end(_CHERNOFF[max(best - _APART, 0) : best + _APART + 1])

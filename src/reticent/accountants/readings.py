@@ -40,8 +40,8 @@ def read(contour: Contour, thresholds: np.ndarray, apart: bool) -> Block:
     """
     above, outward = thresholds[-1] >= 0.0, np.abs(thresholds)
     bounds = contour.delta(thresholds) if above else contour.reversed_delta(thresholds)
-    fpr, fnr = contour.log_fpr(thresholds), contour.log_fnr(thresholds)
-    rates = LogErrors(fpr.upper, _log(contour.tnr(thresholds).lower), fnr.upper, _log(contour.tpr(thresholds).lower))
+    (fpr, tnr), (fnr, tpr) = (contour.rates(thresholds, under_absent=way) for way in (True, False))
+    rates = LogErrors(fpr.upper, _log(tnr.lower), fnr.upper, _log(tpr.lower))
     known = attained(outward, bounds.lower, fpr if above else fnr)
     points = LogErrors.joined(rates, known if above else known.exchanged)
     upper = np.clip(bounds.upper * (1.0 + _SLACK), TINY, 1.0)

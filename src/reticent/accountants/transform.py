@@ -37,7 +37,7 @@ _FIRST_REACH = 40.0  # of the nodes of a contour, where they are not too many: f
 _SETTLED = 0.1  # share of the errors that more nodes would take away
 _REFINED, _REFINEMENTS = 3.0, 6  # factor of the reach of the nodes, and how often
 _STUCK, _LITTLE = 300.0, 0.9  # reach from which on more nodes must take away a tenth of the errors
-_SPAN = 1.5  # length of a span of thresholds, in standard deviations of the loss
+_SPAN, _PER_SPAN = 1.5, 500  # length of a span of thresholds, in standard deviations of the loss; how many it has
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,6 @@ class Transform(Route):
         deepest: log of delta at which curves end.
         left_out: log of the probability of rare large losses that Chernoff exponents are spared.
         planned: digits that moments and saddle points are planned for.
-        per_block: thresholds of the polygons for each span of a contour.
     """
 
     curve: Effort = _CURVE
@@ -60,7 +59,6 @@ class Transform(Route):
     deepest: float = -41.0
     left_out: float = -41.0
     planned: float = 46.0
-    per_block: int = 500
 
     @property
     def name(self) -> str:
@@ -281,7 +279,7 @@ class SpectralComposition:
         contour = self._contour(c, *self.plan.ends) if alone else self._contour(c, low, high)
         # Each block owns its end nearer to 0; the block right of 0 owns 0.
         spans = min(max(1, int(np.ceil((high - low) / (_SPAN * self.plan.spread)))), _MAX_SPANS)
-        thresholds = np.linspace(low, high, spans * self.accuracy.per_block + 1)
+        thresholds = np.linspace(low, high, spans * _PER_SPAN + 1)
         thresholds = thresholds[:-1] if low >= 0.0 else thresholds[1:]
         if high == 0.0:
             thresholds = thresholds[:-1]

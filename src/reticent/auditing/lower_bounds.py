@@ -217,14 +217,24 @@ def _value(family: _Family, first: _Shares, own: _Shares) -> float:
     rejected with probability at most that, and without its rejection the bound does not exceed it.
     """
     if family.small and not any(_test(*pair, probits)(family.member(family.small)) for pair in first):
-        return max(_end(family, piece, share, probits, family.small) for piece, share in first)
-    return max(family.small, *(_end(family, piece, share, family.of_rates, family.limit) for piece, share in own))
+        return _end(family, first, probits, family.small)
+    return max(family.small, _end(family, own, family.of_rates, family.limit))
 
 
-def _end(family: _Family, piece: Evidence, share: float, ordering: Ordering, limit: float) -> float:
-    """The end of what one piece of evidence rejects."""
-    test, tolerance = _test(piece, share, ordering), _DRAWN if isinstance(piece, OrderCounts) else 1e-6
-    return largest_rejected(lambda x: test(family.member(x)), limit, tolerance)
+def _end(family: _Family, pieces: _Shares, ordering: Ordering, limit: float) -> float:
+    """The end of what any piece of evidence rejects. One that does not reject the largest so far ends before it."""
+    best = 0.0
+    for piece, share in pieces:
+        rejects = _of_parameters(family, _test(piece, share, ordering))
+        if best == 0.0 or rejects(best):
+            tolerance = _DRAWN if isinstance(piece, OrderCounts) else 1e-6
+            best = max(best, largest_rejected(rejects, limit, tolerance))
+    return best
+
+
+def _of_parameters(family: _Family, test: Callable[[Tested], bool]) -> Callable[[float], bool]:
+    """Whether the claim with a parameter is rejected."""
+    return lambda parameter: test(family.member(parameter))
 
 
 def _test(evidence: Evidence, significance: float, ordering: Ordering) -> Callable[[Tested], bool]:

@@ -71,14 +71,15 @@ class _Bracket:
         beyond, before = self.miss_high > 0, self.miss_low < 0
         self.low[beyond], self.high[before] = self.high[beyond], self.low[before]
 
-    def narrow(self) -> None:
-        """Regula falsi with halved weights (Illinois); every third step halves the digits left."""
+    def narrow(self, steps: int) -> None:
+        """Regula falsi with halved weights (Illinois), so many steps at most; every fourth halves the digits left."""
         weight_low, weight_high = self.miss_low.copy(), self.miss_high.copy()
         last = np.zeros(self.low.shape)
         index = np.flatnonzero(self.low < self.high)
-        for k in range(_STEPS):
+        for k in range(steps):
             low, high = self.low[index], self.high[index]
-            trial = _middle(low, high) if k % 3 == 0 else _secant(low, high, weight_low[index], weight_high[index])
+            halve = k == 0 or k % 4 == 3
+            trial = _middle(low, high) if halve else _secant(low, high, weight_low[index], weight_high[index])
             wide = self.miss_low[index] - self.miss_high[index] > _NARROW
             inside = wide & (trial > low) & (trial < high)
             index, trial = index[inside], trial[inside]
@@ -97,7 +98,7 @@ class _Bracket:
             last[below], last[above] = -1.0, 1.0
 
 
-def adjacent_thresholds(rates: _Rates, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def adjacent_thresholds(rates: _Rates, log_alpha: np.ndarray, steps: int = _STEPS) -> tuple[np.ndarray, np.ndarray]:
     """Thresholds ``low <= high`` with alpha(low) >= alpha >= alpha(high), close enough for a segment.
 
     Jumps of alpha (atoms of the likelihood ratio) are found to the last bit; where alpha is
@@ -106,6 +107,7 @@ def adjacent_thresholds(rates: _Rates, log_alpha: np.ndarray) -> tuple[np.ndarra
     Args:
         rates: log alpha and log(1 - alpha) at a threshold.
         log_alpha: goals, any shape; at 0 and -inf the thresholds are -inf and +inf.
+        steps: of the search; few find jumps less closely.
 
     Returns:
         ``low`` and ``high``, equal where a threshold meets the goal or the curve ends before it.
@@ -117,7 +119,7 @@ def adjacent_thresholds(rates: _Rates, log_alpha: np.ndarray) -> tuple[np.ndarra
     if np.any(proper):
         bracket = _Bracket(rates, flat[proper])
         bracket.enclose()
-        bracket.narrow()
+        bracket.narrow(steps)
         low[proper], high[proper] = bracket.low, bracket.high
     return low.reshape(log_alpha.shape), high.reshape(log_alpha.shape)
 

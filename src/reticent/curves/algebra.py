@@ -76,6 +76,9 @@ class Mixture(TradeOff):
         ]
         return PolygonTradeOff(LogErrors(*vertices), slopes[order])
 
+    def largest_shift(self, lowest: float) -> float:
+        return super().largest_shift(lowest) if self._polygon is None else self._polygon.largest_shift(lowest)
+
     @property
     def proven_mu(self) -> float:
         """The largest of the experiments."""
@@ -83,7 +86,10 @@ class Mixture(TradeOff):
 
     @property
     def reversed(self) -> TradeOff:
-        return Mixture([curve.reversed for curve in self.curves], self.weights)
+        """The curve itself, where each experiment is symmetric."""
+        parts = [curve.reversed for curve in self.curves]
+        symmetric = all(one is other for one, other in zip(parts, self.curves, strict=True))
+        return self if symmetric else Mixture(parts, self.weights)
 
     def __repr__(self) -> str:
         return f"Mixture({list(self.curves)!r}, weights={self.weights.tolist()!r})"

@@ -19,10 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, ndtri_exp
 
 from reticent import _check
 from reticent.curves._logs import LOG_HALF, log1mexp, log_of, log_sub
 from reticent.curves._thresholds import adjacent_thresholds
+
+_SEARCHED, _SEARCH_STEPS = 33, 30  # rates whose thresholds are searched for the largest shift; steps of the search
+_ZOOMS = (301, 33, 33, 33)  # thresholds of the grids that close in on it
 
 
 class LogErrors(NamedTuple):
@@ -94,6 +98,28 @@ class TradeOff(ABC):
         Subclasses say what they can prove; it need not be the smallest.
         """
         return math.inf
+
+    def largest_shift(self, lowest: float) -> float:
+        """Largest -Phi^-1(alpha) - Phi^-1(beta) where Phi^-1(alpha) is in [``lowest``, 0], near enough for an estimate.
+
+        On a segment it is largest at an end: the points with at most a given shift lie above a Gaussian curve, which is
+        convex. So thresholds are searched for few rates, and the tests of the thresholds between them are looked at.
+        """
+        quantiles = np.linspace(lowest, 0.0, _SEARCHED)
+        log_alpha = log_ndtr(quantiles)
+        low, high = adjacent_thresholds(self._false_positives, log_alpha, _SEARCH_STEPS)
+        log_beta, _ = follow_segment(log_alpha, self.errors(low), self.errors(high))
+        best, grid = float(np.max(shift(log_alpha, log_beta))), 0.5 * (low + high)
+        for points in _ZOOMS:
+            if not math.isfinite(best):
+                break
+            grid = np.interp(np.linspace(0.0, 1.0, points), np.linspace(0.0, 1.0, len(grid)), grid)
+            rates = self.errors(grid)
+            inside = (rates.fpr >= log_alpha[0]) & (rates.fpr <= log_alpha[-1])
+            shifts = shift(np.where(inside, rates.fpr, 0.0), np.where(inside, rates.fnr, 0.0))
+            top = int(np.argmax(shifts))
+            best, grid = max(best, float(shifts[top])), grid[[max(top - 1, 0), min(top + 1, points - 1)]]
+        return best
 
     def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
         """Logarithm of the smallest false negative rate at false positive rate ``e^log_alpha``.
@@ -190,6 +216,11 @@ class Reversed(TradeOff):
 
     def __repr__(self) -> str:
         return f"Reversed({self.curve!r})"
+
+
+def shift(log_fpr: np.ndarray, log_fnr: np.ndarray) -> np.ndarray:
+    """-Phi^-1(alpha) - Phi^-1(beta): the mu of the Gaussian curve through this point."""
+    return -ndtri_exp(log_fpr) - ndtri_exp(log_fnr)
 
 
 def follow_segment(log_alpha: np.ndarray, low: LogErrors, high: LogErrors) -> tuple[np.ndarray, np.ndarray]:

@@ -47,6 +47,10 @@ class GaussianTradeOff(TradeOff):
         """``mu`` itself."""
         return self.mu
 
+    def largest_shift(self, lowest: float) -> float:
+        """``mu``, at every rate."""
+        return self.mu
+
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = np.asarray(log_ratio, dtype=float)
         if self.mu == 0.0:

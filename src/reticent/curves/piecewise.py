@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri_exp
+from scipy.special import log_ndtr, ndtri_exp
 
 from reticent import _check
 from reticent.curves._logs import LOG_HALF, log1mexp
-from reticent.curves.base import LogErrors, TradeOff, follow_segment
+from reticent.curves.base import LogErrors, TradeOff, follow_segment, shift
 from reticent.errors import ParameterError
 
 _BENT = 1e-12  # relative increase of a slope that counts as rounding
@@ -44,6 +44,13 @@ class PolygonTradeOff(TradeOff):
         reject = np.where(fpr < tnr, ndtri_exp(np.minimum(fpr, 0.0)), -ndtri_exp(np.minimum(tnr, 0.0)))
         accuse = np.where(tpr < fnr, ndtri_exp(np.minimum(tpr, 0.0)), -ndtri_exp(np.minimum(fnr, 0.0)))
         return max(0.0, float(np.max(accuse[inside] - reject[inside])))
+
+    def largest_shift(self, lowest: float) -> float:
+        """At a vertex, or where the rates begin or end."""
+        ends = log_ndtr(np.array([lowest, 0.0]))
+        inside = slice(*np.searchsorted(self.vertices.fpr, ends))
+        rates = zip((ends, self.log_beta(ends)), (self.vertices.fpr[inside], self.vertices.fnr[inside]), strict=True)
+        return float(np.max(shift(*(np.concatenate(each) for each in rates))))
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         return self.vertices.at(self._vertex(log_ratio))

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from reticent import _check
-from reticent.curves import GaussianTradeOff, TradeOff
+from reticent.curves import TradeOff
 from reticent.curves._logs import HUGE
 from reticent.errors import ParameterError
 from reticent.keywords import own_number
@@ -26,7 +26,6 @@ MU_FLOOR = 1e-9
 _LARGEST_EPSILON = 2.0**60  # beyond, none is looked for
 _CLOSE, _MOST_STEPS = 1e-14, 400  # width of a bracket around a root, relative beyond 1; steps to it
 _FURTHEST, _QUANTILES = 10.0, 1001  # normal quantiles of the area under a curve, to either side of 0
-_ZOOMS = (301, 33, 33, 33)  # quantiles of the grids that close in on the largest shift
 
 _Read = TypeVar("_Read", bound=Callable[..., float])
 
@@ -224,15 +223,13 @@ def mu(curve: TradeOff) -> float:
 def mu_above(curve: TradeOff, floor: float = MU_FLOOR) -> float:
     """Smallest mu such that the curve is mu-GDP at false positive rates from ``floor`` to 1/2, either way round.
 
-    ``sup -Phi^-1(alpha) - Phi^-1(beta)``, by a grid in normal quantiles that zooms in on its maximum: exact
-    to about 1e-9 where the curve is smooth on the scale of the grid (0.02 in the quantile). An estimate, and no
-    mu of the curve: below the floor the shift mostly grows on.
+    ``sup -Phi^-1(alpha) - Phi^-1(beta)``: exact for polygons, else by a grid of thresholds that zooms in on its
+    maximum, to about 1e-9 where the curve is smooth on the scale of the grid (0.02 in the normal quantile of alpha). An
+    estimate, and no mu of the curve: below the floor the shift mostly grows on.
 
     Raises:
         ParameterError: ``floor`` is outside (0, 1).
     """
-    if isinstance(curve, GaussianTradeOff):
-        return curve.mu
     return _mu_above(_Same(curve), _check.open_fraction(floor=floor))
 
 
@@ -354,25 +351,11 @@ def _epsilon(same: _Same, delta: float) -> float:
     return _root_above(excess, low, high)
 
 
-@lru_cache(maxsize=16)  # one assessment reads the same curve up to three times, at a tenth of a second each
+@lru_cache(maxsize=16)  # one assessment reads the same curve up to three times
 def _mu_above(same: _Same, floor: float) -> float:
-    curve, lowest = same.curve, float(ndtri_exp(math.log(floor)))
-    return max(0.0, _largest_shift(curve, lowest), _largest_shift(curve.reversed, lowest))
-
-
-def _largest_shift(curve: TradeOff, lowest: float) -> float:
-    """Maximum of -z - Phi^-1(beta(Phi(z))) for quantiles z in [lowest, 0]."""
-    left, right = lowest, 0.0
-    best = -math.inf
-    for points in _ZOOMS:
-        grid = np.linspace(left, right, points)
-        shifts = -grid - ndtri_exp(curve.log_beta(log_ndtr(grid)))
-        top = int(np.argmax(shifts))
-        best = max(best, float(shifts[top]))
-        if not math.isfinite(best):
-            return best
-        left, right = float(grid[max(top - 1, 0)]), float(grid[min(top + 1, points - 1)])
-    return best
+    lowest = float(ndtri_exp(math.log(floor)))
+    ways = {id(way): way for way in (same.curve, same.curve.reversed)}  # one, where a curve is its own inverse
+    return max(0.0, *(way.largest_shift(lowest) for way in ways.values()))
 
 
 def _root_above(excess: Callable[[float], float], low: float, high: float) -> float:

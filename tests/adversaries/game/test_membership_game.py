@@ -24,6 +24,8 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
 from tests.accountants.one_kind import latticed
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 EPSILON = np.array([-3.0, -0.5, 0.0, 0.2, 1.0, 3.0, 8.0])
 
 

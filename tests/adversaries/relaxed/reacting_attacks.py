@@ -38,8 +38,12 @@ def frozen_rates(
 
 def frozen_advantage(noise: float, rate: float, steps: int, dimension: int, **how: object) -> float:
     """The largest power less false positive rate of these thresholds."""
-    fpr, power = frozen_rates(noise, rate, steps, dimension, np.linspace(-1.0, 6.0, 400), **how)
-    return float(np.max(power - fpr))
+    best, z = 0.0, np.linspace(-1.0, 6.0, 36)
+    for _ in range(2):
+        fpr, power = frozen_rates(noise, rate, steps, dimension, z, **how)
+        top = int(np.argmax(power - fpr))
+        best, z = max(best, float(power[top] - fpr[top])), np.linspace(z[max(top - 1, 0)], z[min(top + 1, 35)], 12)
+    return best
 
 
 def many_outputs_advantage(noise: float, rate: float, steps: int, dimension: int, outputs: int) -> float:

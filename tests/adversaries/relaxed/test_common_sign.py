@@ -24,7 +24,7 @@ from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler
 from reticent.risk import advantage
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
+pytestmark = pytest.mark.usefixtures("coarse")
 
 GROUPS = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"]
 FIGURE_7 = DPSGD(6.0, 0.2, 100)

@@ -29,7 +29,7 @@ from reticent.mechanisms.gradients import Gradients
 from tests.adversaries.relaxed import reacting_attacks as attacks
 from tests.conftest import some
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
+pytestmark = pytest.mark.usefixtures("coarse")
 
 ONE, HEAD = Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD
 KINDS = pytest.mark.parametrize("kind", [ONE, HEAD])

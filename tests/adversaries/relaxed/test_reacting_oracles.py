@@ -19,6 +19,8 @@ from reticent.adversaries.relaxed.reacting.step_information import Steps, known_
 from reticent.mechanisms.gradients import Gradients
 from tests.adversaries.relaxed import reacting_attacks as attacks
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 ONE, HEAD = Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD
 KINDS = pytest.mark.parametrize("kind", [ONE, HEAD])
 

@@ -1,5 +1,7 @@
 """The relaxed adversary of sampled runs in d dimensions, against oracles that share no code with it.
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 Theorems: RETICENT:second-moment, RETICENT:hypercontractive, RETICENT:chain.
 """
 

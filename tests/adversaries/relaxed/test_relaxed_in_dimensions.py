@@ -23,7 +23,7 @@ from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, 
 from reticent.risk import advantage, tpr_at_fpr
 from reticent.risk.report import Questions
 
-pytestmark = pytest.mark.usefixtures("quick_documents")
+pytestmark = pytest.mark.usefixtures("quick_documents", "coarse")
 
 RUN = DPSGD(6.0, 0.2, 100, num_parameters=500)
 QUICK = Questions(fprs=(0.01,), deltas=(1e-3,), epsilons=(1.0,), priors=(0.5,))

@@ -14,6 +14,8 @@ from reticent.adversaries.relaxed.sign.noise import GaussianSign, odd_and_even
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 1.0])
 THREE = Ledger((DPSGD(2.0, 0.5, 3), DPSGD(1.0, 0.1, 5), DPSGD(4.0, 1.0, 6)))
 SCHEDULE = Ledger((DPSGD(1.0, 0.01, 300), DPSGD(1.2, 0.01, 300), DPSGD(1.5, 0.02, 400)))
