@@ -342,7 +342,7 @@ MUTANTS = (
     Mutant("watch: passes of entries before", "reticent/watching/recorder.py", "passes=before", "passes=0", LOOPS + "::TestEnteredAgain"),
     Mutant("watch: weights between two entries", "reticent/watching/session.py", "if self._left != models.fingerprint(self._model):", "if self._left is None:", LOOPS + "::TestEnteredAgain"),
     Mutant("watch: updates by hand unlike each other", "reticent/watching/moves.py", "if most > _MOST_WRITES or writes != self._usual or (skipped and most != 1):", "if most > 10**9 or (skipped and most == 10**9):", LOOPS + "::TestWithoutOptimizer"),
-    Mutant("watch: buffers", "reticent/watching/recorder.py", "        if self._buffers.learnt():\n", "        if False:\n", FALSE_UPDATES + "::TestBuffersAndMixing"),
+    Mutant("watch: buffers", "reticent/watching/recorder.py", "        if self.buffers.learnt():\n", "        if False:\n", FALSE_UPDATES + "::TestBuffersAndMixing"),
     Mutant("watch: records mixed in the forward pass", "reticent/watching/mixed_outputs.py", "return any(_differ(row, alone[k][0]) for k, row in rows.items())", "return any(_differ(row, row) for k, row in rows.items())", FALSE_UPDATES + "::TestBuffersAndMixing"),
     Mutant("watch: records mixed in the loss", "reticent/watching/alone.py", "across = float(curvature.abs().max())", "across = float(curvature.abs().max()) * 0", FALSE_UPDATES + "::TestBuffersAndMixing"),
     Mutant("watch: features trained beside the model", "reticent/watching/alone.py", "            self._found(Fault.TRAINED_OUTSIDE)\n", "            pass\n", FALSE_UPDATES + "::TestReplaced"),

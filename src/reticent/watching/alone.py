@@ -22,6 +22,7 @@ from torch import nn
 
 from reticent.errors import UnsupportedError
 from reticent.records.watch_faults import Fault
+from reticent.watching.call_counters import changed_buffers
 from reticent.watching.closer_looks import some_of
 from reticent.watching.divisors import divides_by_others, nodes
 from reticent.watching.hooks import Hook, owner_of
@@ -37,8 +38,20 @@ _MOST_LOSSES = 8
 class AloneInFirstStep:
     """Looks at one forward and one backward pass of a model, the first with two records or more, and then no more."""
 
-    def __init__(self, model: Any, found: Callable[[Fault], None]) -> None:
-        self._model, self._found = bare(model), found
+    def __init__(
+        self,
+        model: Any,
+        found: Callable[[Fault], None],
+        buffers: Callable[[nn.Module, dict[str, bool]], None],
+    ) -> None:
+        """Prepare; nothing is looked at before ``attach``.
+
+        Args:
+            model: the module, bare or wrapped.
+            found: called with each fault.
+            buffers: called with a module, and the buffers that its forward pass changes.
+        """
+        self._model, self._found, self._buffers = bare(model), found, buffers
         whole = entrance(model)
         self._entrances = [whole] if whole is not self._model else list(self._model.modules())
         """What the loop may call. Compiled code is looked at from outside."""
@@ -103,6 +116,7 @@ class AloneInFirstStep:
         if size > 1:
             self._target = module
             self._try(lambda: self._mixes_in_forward(module, args, kwargs, size))
+            self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
 
     def gave(self, module: nn.Module, output: Any) -> None:
         """A module gave this."""

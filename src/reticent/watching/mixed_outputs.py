@@ -42,24 +42,25 @@ def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: 
         Whether that is so; and the places, among all outputs, of single numbers that are no sum or mean over records.
         A loss must not be one of these.
     """
-    model = bare(model)
-    known: dict[int, Any] = {id(p): nn.Parameter(p.orig_weight.detach().clone()) for p in _expanded(model)}
-    known |= {id(one): one for layer in model.modules() for one in _wrappers(layer)}  # not all can be copied
-    twin = copy.deepcopy(model, known)
-    for layer in twin.modules():
-        layer._forward_hooks.clear()
-        layer._forward_pre_hooks.clear()
-        layer._backward_hooks.clear()
-    rows, given = _Rows(model, twin), _Given(twin, args, kwargs, size)
+    found = _mixes(Given(bare(model), args, kwargs, size), size)
+    if found == (False, set()):
+        return found
+    try:  # a model that counts its calls gives other numbers in each
+        return _mixes(Given(bare(model), args, kwargs, size, anew=True), size)
+    except Exception:
+        return found
+
+
+def _mixes(given: Given, size: int) -> tuple[bool, set[int]]:
     with torch.no_grad():
-        together, of_all = given.of(range(size)), rows.taken()
+        together, of_all = given.of(range(size)), given.rows.taken()
         for at in (0, size - 1):
-            rows.taken()
+            given.rows.taken()
             try:
                 alone = given.of([at])
             except Exception:  # the model wants more than one record
                 alone = None
-            of_one = rows.taken() if alone is not None else []
+            of_one = given.rows.taken() if alone is not None else []
             if any(all_ == one and one[1] == size for all_, one in zip(of_all, of_one, strict=False)):
                 return True, set()
             if _differs(together, alone, given, at, size):
@@ -67,7 +68,7 @@ def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: 
         return False, _mixed_numbers(together, given, size)
 
 
-def _differs(together: list[torch.Tensor], alone: list[torch.Tensor] | None, given: _Given, at: int, size: int) -> bool:
+def _differs(together: list[torch.Tensor], alone: list[torch.Tensor] | None, given: Given, at: int, size: int) -> bool:
     """Whether the record at this place has other outputs than among all, alone or among copies of itself."""
     rows = {
         k: t[at]
@@ -82,7 +83,7 @@ def _differs(together: list[torch.Tensor], alone: list[torch.Tensor] | None, giv
     return any(_differ(row, copies[k][at]) for k, row in rows.items())
 
 
-def _mixed_numbers(together: list[torch.Tensor], given: _Given, size: int) -> set[int]:
+def _mixed_numbers(together: list[torch.Tensor], given: Given, size: int) -> set[int]:
     """Single numbers to which an exchange of one record adds something else among other records."""
     places = [k for k, t in enumerate(together) if not t.dim() and t.is_floating_point()]
     if not places:
@@ -106,28 +107,55 @@ def _mixed_numbers(together: list[torch.Tensor], given: _Given, size: int) -> se
     return {place for place, found in zip(places, mixed, strict=True) if found}
 
 
-class _Given:
+class Given:
     """What a model is about to read, of which parts can be read again; each time it draws the same random numbers.
 
     Attributes:
         alike: whether outputs are the same in batches of another size: nothing was drawn, and sums are exact enough.
+        rows: of layers, in the calls so far.
+        twin: the copy that read it last.
     """
 
-    def __init__(self, model: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> None:
-        self._model, self._args, self._kwargs, self._size = model, args, kwargs, size
-        parameters = list(model.parameters())
+    def __init__(self, model: nn.Module, args: Any, kwargs: dict[str, Any], size: int, anew: bool = False) -> None:
+        """Prepare a copy of the model.
+
+        Args:
+            model: the bare module.
+            args: see ``mixes_in_forward``.
+            kwargs: see there.
+            size: records.
+            anew: each call is made by a copy of its own, as a model may remember its calls.
+        """
+        self._model, self._args, self._kwargs, self._size, self._anew = model, args, kwargs, size, anew
+        self.rows = _Rows(model)
+        self.twin = self._copy()
+        parameters = list(self.twin.parameters())
         self._devices = sorted({p.device.index or 0 for p in parameters if p.is_cuda})
         coarse = torch.is_autocast_enabled("cpu") or any(p.is_cuda or p.element_size() < 4 for p in parameters)
         self.alike = not coarse
 
+    def _copy(self) -> nn.Module:
+        model = self._model
+        known: dict[int, Any] = {id(p): nn.Parameter(p.orig_weight.detach().clone()) for p in _expanded(model)}
+        known |= {id(one): one for layer in model.modules() for one in _wrappers(layer)}  # not all can be copied
+        twin = copy.deepcopy(model, known)
+        for layer in twin.modules():
+            layer._forward_hooks.clear()
+            layer._forward_pre_hooks.clear()
+            layer._backward_hooks.clear()
+        self.rows.follow(twin)
+        return twin
+
     def of(self, records: Sequence[int]) -> list[torch.Tensor]:
         """The outputs of these records, single numbers among them."""
+        if self._anew:
+            self.twin = self._copy()
         args, kwargs = (_cut(part, self._size, list(records)) for part in (self._args, self._kwargs))
         of_python, of_numpy = random.getstate(), np.random.get_state()
         before = self._states()
         with torch.random.fork_rng(devices=self._devices):
             try:
-                found = list(tensors_in(self._model(*args, **kwargs), numbers=True))
+                found = list(tensors_in(self.twin(*args, **kwargs), numbers=True))
                 self.alike = self.alike and self._states() == before
             finally:
                 random.setstate(of_python)
@@ -154,13 +182,19 @@ def _wrappers(layer: nn.Module) -> list[Any]:
 class _Rows:
     """Notes how many rows the layers get at which Opacus takes gradients of records, in a copy of the model."""
 
-    def __init__(self, model: nn.Module, twin: nn.Module) -> None:
+    def __init__(self, model: nn.Module) -> None:
         self._noted: list[tuple[str, int]] = []
+        self._axes: dict[str, int] = {}
         for name, layer in model.named_modules():
             owners, expanded = _wrappers(layer), list(_expanded(layer, recurse=False))
             if expanded or (owners and any(p.requires_grad for p in layer.parameters())):
                 first = not owners or owners[0].batch_first or type(layer).__name__ == "RNNLinear"
-                twin.get_submodule(name).register_forward_pre_hook(partial(self._note, name, 0 if first else 1))
+                self._axes[name] = 0 if first else 1
+
+    def follow(self, twin: nn.Module) -> None:
+        """Note the rows of a copy of the model."""
+        for name, axis in self._axes.items():
+            twin.get_submodule(name).register_forward_pre_hook(partial(self._note, name, axis))
 
     def _note(self, name: str, axis: int, _layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         if inputs and isinstance(inputs[0], torch.Tensor) and inputs[0].ndim > axis:

@@ -158,7 +158,7 @@ class Watch(Brief):
         self._undo.append(generators.watch())
         self._noise_seeds.arrive()
         self._recorder.draw_seeds.arrive()
-        self._undo.append(AloneInFirstStep(self._model, self._recorder.found).attach())
+        self._undo.append(AloneInFirstStep(self._model, self._recorder.found, self._recorder.buffers.looked_at).attach())
         if self._private is not None:
             self._undo += self._private.attach()
 
