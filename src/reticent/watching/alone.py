@@ -28,7 +28,7 @@ from reticent.watching.divisors import divides_by_others, nodes
 from reticent.watching.hooks import Hook, owner_of
 from reticent.watching.mixed_outputs import mixes_in_forward, tensors_in
 from reticent.watching.models import bare, entrance, trains
-from reticent.watching.pairings import pairs_records
+from reticent.watching.pairings import Square, of_their_batches, pairs_records, squares
 
 _RELATIVE = 1e-3
 _MOST_LOSSES = 8
@@ -63,6 +63,8 @@ class AloneInFirstStep:
         self._outputs: list[torch.Tensor] = []
         self._places, self._losses = set[int](), list[torch.Tensor]()
         """Single numbers among the outputs that mix records: their places, and these numbers."""
+        self._squares: list[Square] = []
+        """Of the first batch, where a second one has to tell what they are."""
         self._tries = _MOST_LOSSES
         self._handles: list[Any] = []
 
@@ -82,6 +84,9 @@ class AloneInFirstStep:
         """Put everything back."""
         while self._handles:
             self._handles.pop().remove()
+        if self._squares:  # no other batch came
+            self._squares = []
+            self._found(Fault.MIXES_RECORDS)
         if self in _LOOKING:
             _LOOKING.remove(self)
             if not _LOOKING:
@@ -95,7 +100,7 @@ class AloneInFirstStep:
             return False
         self._tries -= 1
         looked = self._try(lambda: self._mixes_in_loss(loss)) is not None
-        if looked or not self._tries:
+        if (looked and not self._squares) or not self._tries:
             self.close()
         return looked
 
@@ -151,8 +156,19 @@ class AloneInFirstStep:
             return True
         if not self._outputs:
             return None
+        found, before = squares(loss, self._outputs), self._squares
+        if before:
+            self._squares = []
+            return of_their_batches(before, found)
         if divides_by_others(loss, len(self._outputs[0])) or pairs_records(loss, self._outputs):
             return True
+        self._squares = found
+        mixed = self._mixes_by_slopes(loss)
+        if mixed is not False:
+            self._squares = []
+        return mixed
+
+    def _mixes_by_slopes(self, loss: torch.Tensor) -> bool | None:
         with _silent(self._model):
             try:
                 return _mixes_in_loss(loss, self._outputs)
