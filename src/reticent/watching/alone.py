@@ -1,5 +1,6 @@
 """Whether the records of a batch are mixed by hand: in the first step, a record alone against the record in its batch.
 
+- The batch: what the model reads against what the loader gave (``mixed_inputs``).
 - The forward pass: a copy of the model reads the batch, and then other batches with one of its records
   (``mixed_outputs``).
 - The loss: what the output of one record adds to the gradient of another must be nothing (second derivatives of the
@@ -26,6 +27,7 @@ from reticent.watching.call_counters import changed_buffers
 from reticent.watching.closer_looks import some_of
 from reticent.watching.divisors import divides_by_others, nodes
 from reticent.watching.hooks import Hook, owner_of
+from reticent.watching.mixed_inputs import Yielded
 from reticent.watching.mixed_outputs import mixes_in_forward, tensors_in
 from reticent.watching.models import bare, entrance, trains
 from reticent.watching.pairings import Square, of_their_batches, pairs_records, squares
@@ -41,6 +43,7 @@ class AloneInFirstStep:
     def __init__(
         self,
         model: Any,
+        loader: Any,
         found: Callable[[Fault], None],
         buffers: Callable[[nn.Module, dict[str, bool]], None],
     ) -> None:
@@ -48,10 +51,12 @@ class AloneInFirstStep:
 
         Args:
             model: the module, bare or wrapped.
+            loader: that the loop reads, or None.
             found: called with each fault.
             buffers: called with a module, and the buffers that its forward pass changes.
         """
         self._model, self._found, self._buffers = bare(model), found, buffers
+        self._yielded = Yielded(loader)
         whole = entrance(model)
         self._entrances = [whole] if whole is not self._model else list(self._model.modules())
         """What the loop may call. Compiled code is looked at from outside."""
@@ -74,6 +79,7 @@ class AloneInFirstStep:
         for module in self._entrances:  # Lightning calls a child, not the module itself
             self._handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
             self._handles.append(module.register_forward_hook(after))
+        self._yielded.attach()
         if not _LOOKING:
             _OWN.append(torch.autograd.backward)
             torch.autograd.backward = _backward
@@ -84,6 +90,7 @@ class AloneInFirstStep:
         """Put everything back."""
         while self._handles:
             self._handles.pop().remove()
+        self._yielded.close()
         if self._squares:  # no other batch came
             self._squares = []
             self._found(Fault.MIXES_RECORDS)
@@ -120,6 +127,8 @@ class AloneInFirstStep:
         size = next(map(len, tensors), 0)
         if size > 1:
             self._target = module
+            self._try(lambda: self._yielded.mixed([*args, kwargs]))
+            self._yielded.close()
             self._try(lambda: self._mixes_in_forward(module, args, kwargs, size))
             self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
 

@@ -26,6 +26,7 @@ from reticent.signing.provenance import sealed, signature_of
 from reticent.text import Brief
 from reticent.watching import declared, generators, models, one_at_a_time, optimisers, seeds
 from reticent.watching.alone import AloneInFirstStep
+from reticent.watching.collating import look_at_collating
 from reticent.watching.live import BudgetSpent, Live, LiveRisk, Log
 from reticent.watching.model_form import FormWatch
 from reticent.watching.moves import Moves
@@ -156,9 +157,11 @@ class Watch(Brief):
             self._undo.append(register_optimizer_step_pre_hook(self._ask).remove)
         self._undo += self._moves.attach(self._model)
         self._undo.append(generators.watch())
+        self._undo.append(look_at_collating(self._loader, lambda: self._recorder.found(Fault.MIXES_RECORDS)))
         self._noise_seeds.arrive()
         self._recorder.draw_seeds.arrive()
-        self._undo.append(AloneInFirstStep(self._model, self._recorder.found, self._recorder.buffers.looked_at).attach())
+        alone = AloneInFirstStep(self._model, self._loader, self._recorder.found, self._recorder.buffers.looked_at)
+        self._undo.append(alone.attach())
         if self._private is not None:
             self._undo += self._private.attach()
 
