@@ -28,7 +28,7 @@ from reticent.watching.closer_looks import some_of
 from reticent.watching.divisors import divides_by_others, nodes
 from reticent.watching.hooks import Hook, owner_of
 from reticent.watching.mixed_inputs import Yielded
-from reticent.watching.mixed_outputs import mixes_in_forward, tensors_in
+from reticent.watching.mixed_outputs import Given, differ, has_hooks, mixes_in_forward, tensors_in
 from reticent.watching.models import bare, entrance, trains
 from reticent.watching.pairings import Square, of_their_batches, pairs_records, squares
 
@@ -63,6 +63,8 @@ class AloneInFirstStep:
         self._own = {id(module) for module in self._entrances}
         self._target: nn.Module | None = None
         self._outermost: nn.Module | None = None
+        self._hooked: Callable[[Any], bool] | None = None
+        """Says of an output whether hooks of the program changed it so that it mixes records."""
         self._before = False
         """Whether another part of the model was called for this backward pass, as an encoder before its head."""
         self._outputs: list[torch.Tensor] = []
@@ -130,6 +132,8 @@ class AloneInFirstStep:
             self._try(lambda: self._yielded.mixed([*args, kwargs]))
             self._yielded.close()
             self._try(lambda: self._mixes_in_forward(module, args, kwargs, size))
+            if has_hooks(module):
+                self._try(lambda: self._without_hooks(module, args, kwargs, size))
             self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
 
     def gave(self, module: nn.Module, output: Any) -> None:
@@ -137,6 +141,9 @@ class AloneInFirstStep:
         if module is not self._outermost:
             return
         self._outermost = None
+        if self._hooked is not None:
+            unhooked, self._hooked = self._hooked, None
+            self._try(lambda: unhooked(output))
         if module is self._target and torch.is_grad_enabled():
             trained = [t for t in tensors_in(output) if t.requires_grad and len(t) > 1]
             self._outputs = [t for t in trained if len(t) == len(trained[0])]
@@ -158,6 +165,17 @@ class AloneInFirstStep:
     def _mixes_in_forward(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool:
         found, self._places = mixes_in_forward(module, args, kwargs, size)
         return found
+
+    def _without_hooks(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> None:
+        """Hooks of the program, which may write down what they see, are called for a look only if they change it."""
+        with torch.no_grad():
+            plain = Given(bare(module), args, kwargs, size).of(range(size))
+
+        def mixes(output: Any) -> bool:
+            changed = any(map(differ, map(torch.Tensor.detach, tensors_in(output, numbers=True)), plain))
+            return changed and mixes_in_forward(module, args, kwargs, size, hooked=True)[0]
+
+        self._hooked = mixes
 
     def _mixes_in_loss(self, loss: torch.Tensor) -> bool | None:
         """Whether the loss mixes records; None where it is not one of these outputs."""

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, default_collate
 
+from reticent.watching.generators import read_state
 from reticent.watching.mixed_outputs import tensors_in
 
 _LOOKS = 4
@@ -85,11 +86,13 @@ def _mixes(own: Callable[[list[Any]], Any], records: list[Any]) -> bool:
 
 def _collated(own: Callable[[list[Any]], Any], records: list[Any]) -> list[torch.Tensor]:
     """What a copy of the function gives; no random number is drawn that somebody else would have drawn."""
-    of_python, of_numpy = random.getstate(), np.random.get_state()
+    of_python, of_numpy, of_torch = random.getstate(), np.random.get_state(), torch.default_generator.get_state()
     try:
-        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return [t.double() for t in tensors_in(copy.deepcopy(own)(copy.deepcopy(records)))]
     finally:
         random.setstate(of_python)
         np.random.set_state(of_numpy)
+        if not torch.equal(read_state(torch.default_generator), of_torch):
+            torch.default_generator.set_state(of_torch)

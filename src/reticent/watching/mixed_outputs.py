@@ -29,7 +29,9 @@ from reticent.watching.models import bare
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
 
 
-def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> tuple[bool, set[int]]:
+def mixes_in_forward(
+    model: nn.Module, args: Any, kwargs: dict[str, Any], size: int, hooked: bool = False
+) -> tuple[bool, set[int]]:
     """Whether what a model gives for a record depends on other records of its batch.
 
     Args:
@@ -37,16 +39,17 @@ def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: 
         args: with one row for each record, or anything else.
         kwargs: the same by name.
         size: records.
+        hooked: hooks of the program are called too.
 
     Returns:
         Whether that is so; and the places, among all outputs, of single numbers that are no sum or mean over records.
         A loss must not be one of these.
     """
-    found = _mixes(Given(bare(model), args, kwargs, size), size)
+    found = _mixes(Given(bare(model), args, kwargs, size, hooked=hooked), size)
     if found == (False, set()):
         return found
     try:  # a model that counts its calls gives other numbers in each
-        return _mixes(Given(bare(model), args, kwargs, size, anew=True), size)
+        return _mixes(Given(bare(model), args, kwargs, size, anew=True, hooked=hooked), size)
     except Exception:
         return found
 
@@ -78,9 +81,9 @@ def _differs(together: list[torch.Tensor], alone: list[torch.Tensor] | None, giv
     if alone is not None:
         rows = {k: row for k, row in rows.items() if k < len(alone) and alone[k].dim() and len(alone[k]) == 1}
         if given.alike and all(row.shape == alone[k][0].shape for k, row in rows.items()):
-            return any(_differ(row, alone[k][0]) for k, row in rows.items())
+            return any(differ(row, alone[k][0]) for k, row in rows.items())
     copies = given.of([at] * size) if rows else []
-    return any(_differ(row, copies[k][at]) for k, row in rows.items())
+    return any(differ(row, copies[k][at]) for k, row in rows.items())
 
 
 def _mixed_numbers(together: list[torch.Tensor], given: Given, size: int) -> set[int]:
@@ -116,7 +119,9 @@ class Given:
         twin: the copy that read it last.
     """
 
-    def __init__(self, model: nn.Module, args: Any, kwargs: dict[str, Any], size: int, anew: bool = False) -> None:
+    def __init__(
+        self, model: nn.Module, args: Any, kwargs: dict[str, Any], size: int, anew: bool = False, hooked: bool = False
+    ) -> None:
         """Prepare a copy of the model.
 
         Args:
@@ -125,8 +130,10 @@ class Given:
             kwargs: see there.
             size: records.
             anew: each call is made by a copy of its own, as a model may remember its calls.
+            hooked: hooks of the program are called too.
         """
-        self._model, self._args, self._kwargs, self._size, self._anew = model, args, kwargs, size, anew
+        self._model, self._args, self._kwargs, self._size = model, args, kwargs, size
+        self._anew, self._hooked = anew, hooked
         self.rows = _Rows(model)
         self.twin = self._copy()
         parameters = list(self.twin.parameters())
@@ -140,8 +147,9 @@ class Given:
         known |= {id(one): one for layer in model.modules() for one in _wrappers(layer)}  # not all can be copied
         twin = copy.deepcopy(model, known)
         for layer in twin.modules():
-            layer._forward_hooks.clear()
-            layer._forward_pre_hooks.clear()
+            for hooks in (layer._forward_hooks, layer._forward_pre_hooks):
+                for number in [n for n, hook in hooks.items() if not (self._hooked and _of_the_program(hook))]:
+                    del hooks[number]
             layer._backward_hooks.clear()
         self.rows.follow(twin)
         return twin
@@ -172,6 +180,17 @@ class Given:
 def _expanded(model: nn.Module, recurse: bool = True) -> Iterator[Any]:
     """Weights that torch expands for each record, in the place of the parameters of a model in its forward pass."""
     yield from (p for p in model.parameters(recurse) if hasattr(p, "orig_weight"))
+
+
+def has_hooks(model: nn.Module) -> bool:
+    """Whether the program hung hooks of its own into the forward pass of a model."""
+    layers = bare(model).modules()
+    hooks = (hook for one in layers for hook in [*one._forward_hooks.values(), *one._forward_pre_hooks.values()])
+    return any(map(_of_the_program, hooks))
+
+
+def _of_the_program(hook: Any) -> bool:
+    return not hasattr(hook, "reticent_watches") and not hasattr(owner_of(hook), "hooks_enabled")
 
 
 def _wrappers(layer: nn.Module) -> list[Any]:
@@ -240,7 +259,8 @@ def _cut(given: Any, size: int, records: list[int]) -> Any:
     return given
 
 
-def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
+def differ(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors of one shape have other values, beyond rounding."""
     if one.shape != other.shape:
         return False
     gap = float((one - other).abs().max())

@@ -17,7 +17,7 @@ from reticent.watching.layouts import look_at_layouts
 from reticent.watching.model_form import FormWatch
 from reticent.watching.moves import Moves
 from reticent.watching.noise import NoisyGradients
-from reticent.watching.record_gradients import RecordGradients, taken_by_the_program, takers_of
+from reticent.watching.record_gradients import RecordGradients, follow_hooks, taken_by_the_program, takers_of
 from reticent.watching.recorder import Recorder
 from reticent.watching.sensitive import SensitiveWatch
 from reticent.watching.steps import SeenStep
@@ -90,6 +90,7 @@ class PrivateLoop:
             self._recorder.gradients_by_hand()
         undo = [
             self._records.leave,
+            follow_hooks(self._model, self._recorder.clipped_by_hand),
             self._around("accumulate" if self._ghost else "clip_and_accumulate", self.on_clip, self.after_clip),
             self._around("add_noise", before=self.on_noise, after=self.after_noise),
         ]

@@ -92,6 +92,48 @@ def taken_by_the_program(model: Any, takers: list[Any]) -> bool:
     return any(not getattr(type(one), name).__module__.startswith("opacus.") for one in takers for name in _TAKERS)
 
 
+def follow_hooks(model: Any, changed: Callable[[], None]) -> Callable[[], None]:
+    """Call ``changed`` where a hook of the program gives other gradients for a layer; what is returned ends that.
+
+    Opacus takes the gradients of records from what such hooks give.
+    """
+    exchanged = []
+    for layer in bare(model).modules():
+        for hooks in (layer._backward_hooks, layer._backward_pre_hooks):
+            for number, hook in hooks.items():
+                if not hasattr(owner_of(hook), _TAKERS[1]):
+                    exchanged.append((hooks, number, hook))
+    for hooks, number, hook in exchanged:
+        hooks[number] = _Followed(hook, changed)
+
+    def undo() -> None:
+        for hooks, number, hook in exchanged:
+            if number in hooks:
+                hooks[number] = hook
+
+    return undo
+
+
+class _Followed:
+    """In the place of a hook; a copy or a file of the model gets the hook itself."""
+
+    def __init__(self, hook: Any, changed: Callable[[], None]) -> None:
+        self._hook, self._changed = hook, changed
+
+    def __call__(self, *args: Any) -> Any:
+        found = self._hook(*args)
+        if found is not None:
+            self._changed()
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _itself, (self._hook,)
+
+
+def _itself(hook: Any) -> Any:
+    return hook
+
+
 def _parts(p: Any) -> list[torch.Tensor]:
     found = getattr(p, "grad_sample", None)
     return found if isinstance(found, list) else [] if found is None else [found]

@@ -149,6 +149,7 @@ class Watch(Brief):
             self._begin_again()
         draws = self._recorder.follow(self._ahead)
         self._undo.append(draws.close)
+        self._undo.append(look_at_collating(self._loader, lambda: self._recorder.found(Fault.MIXES_RECORDS)))
         if self._private is not None:
             if self._recorder.sensitive is not None:
                 self._private.sensitive = self._recorder.sensitive
@@ -157,7 +158,6 @@ class Watch(Brief):
             self._undo.append(register_optimizer_step_pre_hook(self._ask).remove)
         self._undo += self._moves.attach(self._model)
         self._undo.append(generators.watch())
-        self._undo.append(look_at_collating(self._loader, lambda: self._recorder.found(Fault.MIXES_RECORDS)))
         self._noise_seeds.arrive()
         self._recorder.draw_seeds.arrive()
         alone = AloneInFirstStep(self._model, self._loader, self._recorder.found, self._recorder.buffers.looked_at)
