@@ -256,6 +256,6 @@ class TestAnOptimizerOfTheProgram:
         assert faults(watched(model, optimizer, *rest)) == {Fault.CHANGED_GRADIENTS}
 
     def test_a_second_step_after_the_first_is_none_within_it(self):
-        model, optimizer, _loader, _ = made = self.made()
+        _model, optimizer, *_ = made = self.made()
         seen = trained(made, after=lambda _: optimizer.original_optimizer.step())
         assert Fault.UNRECORDED_STEPS in faults(seen)

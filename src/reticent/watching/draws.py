@@ -83,7 +83,7 @@ class Draws:
         self._ended, self._unused = 0, 0
         self._left_out = False
         self._doubtful: list[Draw] = []
-        """Draws that belong to no step, unless the loop reads ahead by itself: then the step used the oldest of them."""
+        """Draws that belong to no step, unless the loop reads ahead: then the step used the oldest of them."""
         self.repeats = False
         """Whether one batch held a record more than once."""
         self.coins: tuple[Coins, ...] = ()

@@ -206,7 +206,8 @@ class Moves:
 
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._nests and is_nested(optimizer):  # a part of a step, before which all was looked at
-            return self._go_on_within(again=True)
+            self._go_on_within(again=True)
+            return
         if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
             self._found(Fault.WEIGHTS_CHANGED)
         self.before_others_add()

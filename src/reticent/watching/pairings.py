@@ -28,7 +28,7 @@ _ORDERS = re.compile("(Topk|Sort|Max|Min|Amax|Amin|Kthvalue|Median)Backward")
 
 
 Square = tuple[int, torch.Tensor | None]
-"""Of a square of all records against as many others without a gradient: how many, and the others where they are kept."""
+"""Of a square of all records against as many others without a gradient: how many; and the others, if they are kept."""
 
 
 def pairs_records(loss: torch.Tensor, outputs: list[torch.Tensor]) -> bool:
