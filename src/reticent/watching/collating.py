@@ -33,7 +33,7 @@ def look_at_collating(loader: Any, mixes: Callable[[], None]) -> Callable[[], No
         loader: of torch, or anything else.
         mixes: called at the end where records were mixed, in this process or in one that loads data.
     """
-    own = getattr(loader, "collate_fn", None)
+    own: Any = getattr(loader, "collate_fn", None)
     inside = getattr(own, "wrapped_collator_fn", own)  # Opacus's own is around that of the program
     if not isinstance(loader, DataLoader) or inside is None or inside is default_collate:
         return lambda: None
