@@ -28,6 +28,16 @@ from tests.watching.loops import (
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")
 
 
+def ahead(loader):
+    """Each batch after the next one was drawn."""
+    batches = iter(loader)
+    waits = next(batches)
+    for batch in batches:
+        yield waits
+        waits = batch
+    yield waits
+
+
 class TestFrozen:
     """Layers that are frozen on the way."""
 
@@ -194,6 +204,36 @@ class TestDraws:
             with seen:
                 run(made[0], optimizer, parts, made[3], epochs=1)
         assert [(segment.batches, segment.steps) for segment in seen.ledger.segments] == [(1, RECORDS)]
+
+    @pytest.mark.parametrize("drawn", ["everybody", "by chance", "shuffled"])
+    def test_a_loop_that_reads_a_batch_ahead_leaves_nothing_out(self, drawn):
+        """As a loader that accelerate made of the one that is watched; the first two batches may be equally large."""
+        made = model, optimizer, loader, criterion = private(
+            DataLoader(records(), batch_size=BATCH, shuffle=True), poisson_sampling=drawn != "shuffled"
+        )
+        if drawn == "everybody":
+            loader.batch_sampler.sample_rate = 1.0
+        with rt.watch(*made[:3]) as seen:
+            for _ in range(2):
+                for features, labels in ahead(loader):
+                    optimizer.zero_grad()
+                    criterion(model(features), labels).backward()
+                    optimizer.step()
+        assert not {Fault.LEFT_OUT, Fault.OTHER_BATCHES, Fault.PUBLIC_DRAWS} & set(seen.ledger.faults)
+        assert {segment.batches for segment in seen.ledger.segments} == {1}
+
+    @pytest.mark.parametrize("left_out", [1, 3])
+    def test_a_batch_that_is_left_out_among_equal_ones(self, left_out):
+        model, optimizer, loader, criterion = private(
+            DataLoader(records(), batch_size=BATCH, shuffle=True), poisson_sampling=False
+        )
+        with rt.watch(model, optimizer, loader) as seen:
+            for step, (features, labels) in enumerate(loader):
+                if step != left_out:
+                    optimizer.zero_grad()
+                    criterion(model(features), labels).backward()
+                    optimizer.step()
+        assert Fault.LEFT_OUT in seen.ledger.faults
 
     def test_a_step_that_a_scaler_skips_leaves_a_batch_out(self):
         model, optimizer, loader, criterion = private()

@@ -263,6 +263,20 @@ class TestReadInAnotherWay:
         assert voiding(self.loop((10, 11, 13, 8), read, views=2)) == {Fault.LARGER_BATCH}
 
 
+FOLLOWING = {
+    "always": lambda step, size: 2 * size,
+    "a share of it": lambda step, size: (10 + size) / 2,
+    "small batches": lambda step, size: min(size, 10),
+    "each third step": lambda step, size: 10 if step % 3 else size,
+}
+OF_THE_PROGRAM = {
+    "one": lambda step, size: 10,
+    "two": lambda step, size: 10 if step < 6 else 20,
+    "a schedule": lambda step, size: 5 + step,
+    "once by chance": lambda step, size: 7 if step == 0 else 10,
+}
+
+
 class TestDivisors:
     """The number of records that were drawn is private, and the size of the noise tells what a sum was divided by."""
 
@@ -279,17 +293,18 @@ class TestDivisors:
                 optimizer.step()
         assert voiding(seen) == ({Fault.PRIVATE_DIVISOR} if poisson else set())
 
-    @pytest.mark.parametrize("by_size", [True, False])
-    def test_a_loop_of_ones_own(self, by_size):
+    @pytest.mark.parametrize("name", [*FOLLOWING, *OF_THE_PROGRAM])
+    def test_a_loop_of_ones_own(self, name):
         model = network()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        wanted = {Fault.PRIVATE_DIVISOR} if name in FOLLOWING else set()
         with rt.watch(model, optimizer, sampler="poisson") as seen:
-            for size in (7, 12, 9):
+            for step, size in enumerate((7, 12, 9, 8, 14, 10, 11, 7, 9, 13)):
                 optimizer.step()
-                divisor = 2 * size if by_size else 10 + size
+                divisor = (FOLLOWING | OF_THE_PROGRAM)[name](step, size)
                 seen.step(noise_multiplier=NOISE, sample_rate=RATE, batch_size=size, divisor=divisor)
-            assert (seen.risk().advantage == 1.0) == by_size
-        assert voiding(seen) == ({Fault.PRIVATE_DIVISOR} if by_size else set())
+            assert (seen.risk().advantage == 1.0) == bool(wanted)
+        assert voiding(seen) == wanted
 
 
 def test_steps_are_written_down_before_anybody_asks():

@@ -108,6 +108,61 @@ def test_texts_of_the_batch_whose_encoder_is_frozen(product, own):
     assert faults(seen) == ({Fault.MIXES_RECORDS} if own else set())
 
 
+def of_pairs(scores):
+    """-1 for each pair but a record's own."""
+    return 2.0 * torch.eye(len(scores)) - 1.0
+
+
+AGAINST_ALL = {
+    "sigmoid of pairs": lambda s: -functional.logsigmoid(of_pairs(s) * s).sum() / len(s),
+    "cross entropy of pairs": lambda s: functional.binary_cross_entropy_with_logits(s, torch.eye(len(s))),
+    "its own by the diagonal": lambda s: (s.logsumexp(1) - s.diag()).mean(),
+    "its own by its place": lambda s: (s.logsumexp(1) - s.gather(1, torch.arange(len(s))[:, None])[:, 0]).mean(),
+    "soft": lambda s: functional.cross_entropy(s, torch.eye(len(s))),
+}
+
+
+@pytest.mark.parametrize("name", AGAINST_ALL)
+@pytest.mark.parametrize("own", [True, False])
+def test_scores_of_all_pairs(name, own):
+    """No label says which text is right. As many texts that are the same for every batch mix nothing."""
+    data = TensorDataset(torch.randn(RECORDS, 4), torch.randn(RECORDS))
+    made = private(DataLoader(data, batch_size=BATCH), model=nn.Linear(4, 3), poisson_sampling=False)
+    texts, classes = nn.Linear(4, 3).requires_grad_(False), torch.randn(BATCH, 3)
+    assert scored(made, lambda rows, x: rows @ (texts(x.flip(1)) if own else classes).T, AGAINST_ALL[name]) == own
+
+
+def test_records_against_themselves_cut_out_of_the_graph():
+    made = private(model=nn.Linear(4, 3))
+    assert scored(made, lambda rows, _: rows @ rows.detach().T, AGAINST_ALL["its own by the diagonal"])
+
+
+def test_distances_of_all_pairs():
+    made = private(model=nn.Linear(4, 3))
+    texts = nn.Linear(4, 3).requires_grad_(False)
+    far = (lambda rows, x: -torch.cdist(rows, texts(x)), lambda rows, x: -(rows[:, None] - texts(x)[None]).norm(dim=2))
+    for distances in far:
+        assert scored(made, distances, AGAINST_ALL["soft"])
+
+
+def test_one_batch_alone_does_not_tell_texts_from_classes():
+    data = TensorDataset(torch.randn(BATCH, 4), torch.randn(BATCH))
+    made = private(DataLoader(data, batch_size=BATCH), model=nn.Linear(4, 3), poisson_sampling=False)
+    classes = torch.randn(BATCH, 3)
+    assert scored(made, lambda rows, _: rows @ classes.T, AGAINST_ALL["soft"])
+
+
+def scored(made, scores, loss):
+    """Whether a loop with these scores of each record mixes records."""
+    model, optimizer, loader, _ = made
+    with rt.watch(model, optimizer, loader) as seen:
+        for features, _labels in loader:
+            optimizer.zero_grad()
+            loss(scores(model(features), features)).backward()
+            optimizer.step()
+    return Fault.MIXES_RECORDS in faults(seen)
+
+
 HARDEST = {
     "topk": lambda each: each.topk(3).values.mean(),
     "max": lambda each: each.max(),

@@ -115,11 +115,12 @@ _PLAIN_ORDER = "Call .contiguous() on the input of each nn.Conv2d, or use grad_s
 _EXPLANATIONS = {
     Fault.MIXES_RECORDS: Explanation(
         Severity.ERROR,
-        "The model or the loss mixes the records of a batch, as batch normalisation does, so clipping does not bound "
-        "what one record moves. No noise counts.",
-        "Replace batch normalisation by group or layer normalisation, and a loss by a sum or mean over records. A mean "
-        "that divides by the weights of classes, or by the number of all tokens, is none. Give each layer rows of its "
-        "records: Opacus takes those of a table, as of positions or classes, for records where they are as many.",
+        "The model, the loss or what makes the batches mixes records, as batch normalisation and mixup do, so clipping "
+        "does not bound what one record moves. No noise counts.",
+        "Leave out mixup, and replace batch normalisation by group or layer normalisation, and a loss by a sum or mean "
+        "over records. A mean that divides by the weights of classes, or by the number of all tokens, is none. Give "
+        "each layer rows of its records: Opacus takes those of a table, as of positions or classes, for records where "
+        "they are as many.",
     ),
     Fault.PERMUTED_INPUT: Explanation(
         Severity.ERROR,
@@ -145,8 +146,10 @@ _EXPLANATIONS = {
     ),
     Fault.UNKNOWN_CLIPPING: Explanation(
         Severity.ERROR,
-        "The optimizer clips in a way that nobody can see from here, so no noise counts.",
-        "If each record's gradient is brought below max_grad_norm, say so: watch(..., clipping='automatic').",
+        "The optimizer clips in a way that nobody can see from here, or the program changed the gradients of single "
+        "records before they were clipped. So no noise counts.",
+        "If each record's gradient follows from that record alone and is brought below max_grad_norm, say so: "
+        "watch(..., clipping='flat').",
     ),
     Fault.STEPS_BEFORE: Explanation(
         Severity.ERROR,
@@ -172,7 +175,7 @@ _EXPLANATIONS = {
         Severity.ERROR,
         "The gradients were changed after they were clipped, or after the noise, before the step of the optimizer. "
         "Nobody saw from what, so no noise counts.",
-        "Change gradients before they are clipped, or in an optimizer inside the private one.",
+        "Change gradients in an optimizer inside the private one, in its own step, and leave .grad as it is.",
     ),
     Fault.TOO_LITTLE_NOISE: Explanation(
         Severity.ERROR,

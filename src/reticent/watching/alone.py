@@ -1,5 +1,6 @@
 """Whether the records of a batch are mixed by hand: in the first step, a record alone against the record in its batch.
 
+- The batch: what the model reads against what the loader gave (``mixed_inputs``).
 - The forward pass: a copy of the model reads the batch, and then other batches with one of its records
   (``mixed_outputs``).
 - The loss: what the output of one record adds to the gradient of another must be nothing (second derivatives of the
@@ -22,12 +23,14 @@ from torch import nn
 
 from reticent.errors import UnsupportedError
 from reticent.records.watch_faults import Fault
+from reticent.watching.call_counters import changed_buffers
 from reticent.watching.closer_looks import some_of
 from reticent.watching.divisors import divides_by_others, nodes
 from reticent.watching.hooks import Hook, owner_of
-from reticent.watching.mixed_outputs import mixes_in_forward, tensors_in
+from reticent.watching.mixed_inputs import Yielded
+from reticent.watching.mixed_outputs import Given, differ, has_hooks, mixes_in_forward, tensors_in
 from reticent.watching.models import bare, entrance, trains
-from reticent.watching.pairings import pairs_records
+from reticent.watching.pairings import Square, of_their_batches, pairs_records, squares
 
 _RELATIVE = 1e-3
 _MOST_LOSSES = 8
@@ -37,19 +40,38 @@ _MOST_LOSSES = 8
 class AloneInFirstStep:
     """Looks at one forward and one backward pass of a model, the first with two records or more, and then no more."""
 
-    def __init__(self, model: Any, found: Callable[[Fault], None]) -> None:
-        self._model, self._found = bare(model), found
+    def __init__(
+        self,
+        model: Any,
+        loader: Any,
+        found: Callable[[Fault], None],
+        buffers: Callable[[nn.Module, dict[str, bool]], None],
+    ) -> None:
+        """Prepare; nothing is looked at before ``attach``.
+
+        Args:
+            model: the module, bare or wrapped.
+            loader: that the loop reads, or None.
+            found: called with each fault.
+            buffers: called with a module, and the buffers that its forward pass changes.
+        """
+        self._model, self._found, self._buffers = bare(model), found, buffers
+        self._yielded = Yielded(loader)
         whole = entrance(model)
         self._entrances = [whole] if whole is not self._model else list(self._model.modules())
         """What the loop may call. Compiled code is looked at from outside."""
         self._own = {id(module) for module in self._entrances}
         self._target: nn.Module | None = None
         self._outermost: nn.Module | None = None
+        self._hooked: Callable[[Any], bool] | None = None
+        """Says of an output whether hooks of the program changed it so that it mixes records."""
         self._before = False
         """Whether another part of the model was called for this backward pass, as an encoder before its head."""
         self._outputs: list[torch.Tensor] = []
         self._places, self._losses = set[int](), list[torch.Tensor]()
         """Single numbers among the outputs that mix records: their places, and these numbers."""
+        self._squares: list[Square] = []
+        """Of the first batch, where a second one has to tell what they are."""
         self._tries = _MOST_LOSSES
         self._handles: list[Any] = []
 
@@ -59,6 +81,7 @@ class AloneInFirstStep:
         for module in self._entrances:  # Lightning calls a child, not the module itself
             self._handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
             self._handles.append(module.register_forward_hook(after))
+        self._yielded.attach()
         if not _LOOKING:
             _OWN.append(torch.autograd.backward)
             torch.autograd.backward = _backward
@@ -69,6 +92,10 @@ class AloneInFirstStep:
         """Put everything back."""
         while self._handles:
             self._handles.pop().remove()
+        self._yielded.close()
+        if self._squares:  # no other batch came
+            self._squares = []
+            self._found(Fault.MIXES_RECORDS)
         if self in _LOOKING:
             _LOOKING.remove(self)
             if not _LOOKING:
@@ -82,7 +109,7 @@ class AloneInFirstStep:
             return False
         self._tries -= 1
         looked = self._try(lambda: self._mixes_in_loss(loss)) is not None
-        if looked or not self._tries:
+        if (looked and not self._squares) or not self._tries:
             self.close()
         return looked
 
@@ -102,13 +129,21 @@ class AloneInFirstStep:
         size = next(map(len, tensors), 0)
         if size > 1:
             self._target = module
+            self._try(lambda: self._yielded.mixed([*args, kwargs]))
+            self._yielded.close()
             self._try(lambda: self._mixes_in_forward(module, args, kwargs, size))
+            if has_hooks(module):
+                self._try(lambda: self._without_hooks(module, args, kwargs, size))
+            self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
 
     def gave(self, module: nn.Module, output: Any) -> None:
         """A module gave this."""
         if module is not self._outermost:
             return
         self._outermost = None
+        if self._hooked is not None:
+            unhooked, self._hooked = self._hooked, None
+            self._try(lambda: unhooked(output))
         if module is self._target and torch.is_grad_enabled():
             trained = [t for t in tensors_in(output) if t.requires_grad and len(t) > 1]
             self._outputs = [t for t in trained if len(t) == len(trained[0])]
@@ -131,14 +166,36 @@ class AloneInFirstStep:
         found, self._places = mixes_in_forward(module, args, kwargs, size)
         return found
 
+    def _without_hooks(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> None:
+        """Hooks of the program, which may write down what they see, are called for a look only if they change it."""
+        with torch.no_grad():
+            plain = Given(bare(module), args, kwargs, size).of(range(size))
+
+        def mixes(output: Any) -> bool:
+            changed = any(map(differ, map(torch.Tensor.detach, tensors_in(output, numbers=True)), plain))
+            return changed and mixes_in_forward(module, args, kwargs, size, hooked=True)[0]
+
+        self._hooked = mixes
+
     def _mixes_in_loss(self, loss: torch.Tensor) -> bool | None:
         """Whether the loss mixes records; None where it is not one of these outputs."""
         if self._losses and {t.grad_fn for t in self._losses} & {node for node, _ in nodes(loss)}:
             return True
         if not self._outputs:
             return None
+        found, before = squares(loss, self._outputs), self._squares
+        if before:
+            self._squares = []
+            return of_their_batches(before, found)
         if divides_by_others(loss, len(self._outputs[0])) or pairs_records(loss, self._outputs):
             return True
+        self._squares = found
+        mixed = self._mixes_by_slopes(loss)
+        if mixed is not False:
+            self._squares = []
+        return mixed
+
+    def _mixes_by_slopes(self, loss: torch.Tensor) -> bool | None:
         with _silent(self._model):
             try:
                 return _mixes_in_loss(loss, self._outputs)

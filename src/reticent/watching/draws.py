@@ -81,8 +81,9 @@ class Draws:
         """Batches that a step added up at most, where nobody says its size."""
         self._in_advance = 0 if self._exact or loader is None else _in_advance(loader, ahead)
         self._ended, self._unused = 0, 0
-        self.left_out = False
-        """Whether a batch was drawn and not used, in a pass of which a later one was."""
+        self._left_out = False
+        self._doubtful: list[Draw] = []
+        """Draws that belong to no step, unless the loop reads ahead: then the step used the oldest of them."""
         self.repeats = False
         """Whether one batch held a record more than once."""
         self.coins: tuple[Coins, ...] = ()
@@ -99,6 +100,11 @@ class Draws:
     def seen(self) -> bool:
         """Whether draws can be seen at all."""
         return self._sampler is not None
+
+    @property
+    def left_out(self) -> bool:
+        """Whether a batch was drawn and not used, in a pass of which a later one was; known when the loop has ended."""
+        return self._left_out or bool(self._doubtful)
 
     def close(self) -> None:
         """Put the sampler's own class back."""
@@ -142,13 +148,14 @@ class Draws:
         if alone and (empty <= (not size) or len(self._waiting) == 1):
             draw = self._waiting.pop()
             if self._waiting:
-                self._skip(self._waiting, [draw])
-                self._waiting.clear()
-            self.coins = () if draw.coins is None else (draw.coins,)
+                self._put_aside(draw)
+            self.coins += () if draw.coins is None else (draw.coins,)
             self._taken, self._lost = draw.size, 0
             if self._alone[:2] != (draw.number, passes):
                 self._alone = (draw.number, passes, Used(1, 1, tuple(range(draw.number, passes + 1))))
             return self._alone[2]
+        if self._doubtful and size == self._doubtful[-1].size and not self._matching(list(self._waiting), size)[0]:
+            self._take_back(passes)
         waiting = list(self._waiting)
         count, end = (len(waiting), len(waiting)) if size is None else self._matching(waiting, size)
         if not count:
@@ -164,6 +171,24 @@ class Draws:
         self.coins = tuple([draw.coins for draw in used if draw.coins is not None])
         return Used(count, len(set(numbers)), tuple(range(min(numbers), passes + 1)))
 
+    def _put_aside(self, used: Draw) -> None:
+        """The newest draw is taken for that of the step; older ones belong to none, or to the steps that come."""
+        same = [draw for draw in self._waiting if draw.number == used.number]
+        if same and same[0].size == used.size:
+            self.skipped += len(self._waiting)
+            self._passed.extend([draw.size for draw in self._waiting])
+            self._doubtful += same
+            self.coins = tuple([draw.coins for draw in same if draw.coins is not None])
+        else:
+            self._skip(self._waiting, [used])
+        self._waiting.clear()
+
+    def _take_back(self, number: int) -> None:
+        """The step used none of the newest: the loop reads ahead, and those that were put aside are its next ones."""
+        self.skipped -= len(self._doubtful)
+        self._waiting.extendleft([draw for draw in reversed(self._doubtful) if draw.number == number])
+        self._doubtful, self._exact = [], False
+
     def _most_added_up(self, drawn: Sequence[Draw | None]) -> None:
         """More batches than steps are drawn in advance; of a pass that was broken off one more was often asked for."""
         self._unused += sum(draw is not None for draw in drawn) - 1
@@ -175,7 +200,7 @@ class Draws:
         self.skipped += len(skipped)
         self._passed.extend([draw.size for draw in skipped])
         passes = {draw.number for draw in used}
-        self.left_out = self.left_out or any(draw.number in passes for draw in skipped)
+        self._left_out = self._left_out or any(draw.number in passes for draw in skipped)
 
     def _wait(self, draw: Draw | None) -> None:
         """A batch was drawn, or a pass began: what a loader drew ahead in the pass before is lost."""

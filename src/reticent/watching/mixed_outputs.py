@@ -29,7 +29,9 @@ from reticent.watching.models import bare
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
 
 
-def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> tuple[bool, set[int]]:
+def mixes_in_forward(
+    model: nn.Module, args: Any, kwargs: dict[str, Any], size: int, hooked: bool = False
+) -> tuple[bool, set[int]]:
     """Whether what a model gives for a record depends on other records of its batch.
 
     Args:
@@ -37,29 +39,31 @@ def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: 
         args: with one row for each record, or anything else.
         kwargs: the same by name.
         size: records.
+        hooked: hooks of the program are called too.
 
     Returns:
         Whether that is so; and the places, among all outputs, of single numbers that are no sum or mean over records.
         A loss must not be one of these.
     """
-    model = bare(model)
-    known: dict[int, Any] = {id(p): nn.Parameter(p.orig_weight.detach().clone()) for p in _expanded(model)}
-    known |= {id(one): one for layer in model.modules() for one in _wrappers(layer)}  # not all can be copied
-    twin = copy.deepcopy(model, known)
-    for layer in twin.modules():
-        layer._forward_hooks.clear()
-        layer._forward_pre_hooks.clear()
-        layer._backward_hooks.clear()
-    rows, given = _Rows(model, twin), _Given(twin, args, kwargs, size)
+    found = _mixes(Given(bare(model), args, kwargs, size, hooked=hooked), size)
+    if found == (False, set()):
+        return found
+    try:  # a model that counts its calls gives other numbers in each
+        return _mixes(Given(bare(model), args, kwargs, size, anew=True, hooked=hooked), size)
+    except Exception:
+        return found
+
+
+def _mixes(given: Given, size: int) -> tuple[bool, set[int]]:
     with torch.no_grad():
-        together, of_all = given.of(range(size)), rows.taken()
+        together, of_all = given.of(range(size)), given.rows.taken()
         for at in (0, size - 1):
-            rows.taken()
+            given.rows.taken()
             try:
                 alone = given.of([at])
             except Exception:  # the model wants more than one record
                 alone = None
-            of_one = rows.taken() if alone is not None else []
+            of_one = given.rows.taken() if alone is not None else []
             if any(all_ == one and one[1] == size for all_, one in zip(of_all, of_one, strict=False)):
                 return True, set()
             if _differs(together, alone, given, at, size):
@@ -67,7 +71,7 @@ def mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: 
         return False, _mixed_numbers(together, given, size)
 
 
-def _differs(together: list[torch.Tensor], alone: list[torch.Tensor] | None, given: _Given, at: int, size: int) -> bool:
+def _differs(together: list[torch.Tensor], alone: list[torch.Tensor] | None, given: Given, at: int, size: int) -> bool:
     """Whether the record at this place has other outputs than among all, alone or among copies of itself."""
     rows = {
         k: t[at]
@@ -77,12 +81,12 @@ def _differs(together: list[torch.Tensor], alone: list[torch.Tensor] | None, giv
     if alone is not None:
         rows = {k: row for k, row in rows.items() if k < len(alone) and alone[k].dim() and len(alone[k]) == 1}
         if given.alike and all(row.shape == alone[k][0].shape for k, row in rows.items()):
-            return any(_differ(row, alone[k][0]) for k, row in rows.items())
+            return any(differ(row, alone[k][0]) for k, row in rows.items())
     copies = given.of([at] * size) if rows else []
-    return any(_differ(row, copies[k][at]) for k, row in rows.items())
+    return any(differ(row, copies[k][at]) for k, row in rows.items())
 
 
-def _mixed_numbers(together: list[torch.Tensor], given: _Given, size: int) -> set[int]:
+def _mixed_numbers(together: list[torch.Tensor], given: Given, size: int) -> set[int]:
     """Single numbers to which an exchange of one record adds something else among other records."""
     places = [k for k, t in enumerate(together) if not t.dim() and t.is_floating_point()]
     if not places:
@@ -106,28 +110,60 @@ def _mixed_numbers(together: list[torch.Tensor], given: _Given, size: int) -> se
     return {place for place, found in zip(places, mixed, strict=True) if found}
 
 
-class _Given:
+class Given:
     """What a model is about to read, of which parts can be read again; each time it draws the same random numbers.
 
     Attributes:
         alike: whether outputs are the same in batches of another size: nothing was drawn, and sums are exact enough.
+        rows: of layers, in the calls so far.
+        twin: the copy that read it last.
     """
 
-    def __init__(self, model: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> None:
+    def __init__(
+        self, model: nn.Module, args: Any, kwargs: dict[str, Any], size: int, anew: bool = False, hooked: bool = False
+    ) -> None:
+        """Prepare a copy of the model.
+
+        Args:
+            model: the bare module.
+            args: see ``mixes_in_forward``.
+            kwargs: see there.
+            size: records.
+            anew: each call is made by a copy of its own, as a model may remember its calls.
+            hooked: hooks of the program are called too.
+        """
         self._model, self._args, self._kwargs, self._size = model, args, kwargs, size
-        parameters = list(model.parameters())
+        self._anew, self._hooked = anew, hooked
+        self.rows = _Rows(model)
+        self.twin = self._copy()
+        parameters = list(self.twin.parameters())
         self._devices = sorted({p.device.index or 0 for p in parameters if p.is_cuda})
         coarse = torch.is_autocast_enabled("cpu") or any(p.is_cuda or p.element_size() < 4 for p in parameters)
         self.alike = not coarse
 
+    def _copy(self) -> nn.Module:
+        model = self._model
+        known: dict[int, Any] = {id(p): nn.Parameter(p.orig_weight.detach().clone()) for p in _expanded(model)}
+        known |= {id(one): one for layer in model.modules() for one in _wrappers(layer)}  # not all can be copied
+        twin = copy.deepcopy(model, known)
+        for layer in twin.modules():
+            for hooks in (layer._forward_hooks, layer._forward_pre_hooks):
+                for number in [n for n, hook in hooks.items() if not (self._hooked and _of_the_program(hook))]:
+                    del hooks[number]
+            layer._backward_hooks.clear()
+        self.rows.follow(twin)
+        return twin
+
     def of(self, records: Sequence[int]) -> list[torch.Tensor]:
         """The outputs of these records, single numbers among them."""
+        if self._anew:
+            self.twin = self._copy()
         args, kwargs = (_cut(part, self._size, list(records)) for part in (self._args, self._kwargs))
         of_python, of_numpy = random.getstate(), np.random.get_state()
         before = self._states()
         with torch.random.fork_rng(devices=self._devices):
             try:
-                found = list(tensors_in(self._model(*args, **kwargs), numbers=True))
+                found = list(tensors_in(self.twin(*args, **kwargs), numbers=True))
                 self.alike = self.alike and self._states() == before
             finally:
                 random.setstate(of_python)
@@ -146,6 +182,17 @@ def _expanded(model: nn.Module, recurse: bool = True) -> Iterator[Any]:
     yield from (p for p in model.parameters(recurse) if hasattr(p, "orig_weight"))
 
 
+def has_hooks(model: nn.Module) -> bool:
+    """Whether the program hung hooks of its own into the forward pass of a model."""
+    layers = bare(model).modules()
+    hooks = (hook for one in layers for hook in [*one._forward_hooks.values(), *one._forward_pre_hooks.values()])
+    return any(map(_of_the_program, hooks))
+
+
+def _of_the_program(hook: Any) -> bool:
+    return not hasattr(hook, "reticent_watches") and not hasattr(owner_of(hook), "hooks_enabled")
+
+
 def _wrappers(layer: nn.Module) -> list[Any]:
     """Opacus's, whose hooks this layer has."""
     return [owner for owner in map(owner_of, layer._forward_hooks.values()) if hasattr(owner, "hooks_enabled")]
@@ -154,13 +201,19 @@ def _wrappers(layer: nn.Module) -> list[Any]:
 class _Rows:
     """Notes how many rows the layers get at which Opacus takes gradients of records, in a copy of the model."""
 
-    def __init__(self, model: nn.Module, twin: nn.Module) -> None:
+    def __init__(self, model: nn.Module) -> None:
         self._noted: list[tuple[str, int]] = []
+        self._axes: dict[str, int] = {}
         for name, layer in model.named_modules():
             owners, expanded = _wrappers(layer), list(_expanded(layer, recurse=False))
             if expanded or (owners and any(p.requires_grad for p in layer.parameters())):
                 first = not owners or owners[0].batch_first or type(layer).__name__ == "RNNLinear"
-                twin.get_submodule(name).register_forward_pre_hook(partial(self._note, name, 0 if first else 1))
+                self._axes[name] = 0 if first else 1
+
+    def follow(self, twin: nn.Module) -> None:
+        """Note the rows of a copy of the model."""
+        for name, axis in self._axes.items():
+            twin.get_submodule(name).register_forward_pre_hook(partial(self._note, name, axis))
 
     def _note(self, name: str, axis: int, _layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         if inputs and isinstance(inputs[0], torch.Tensor) and inputs[0].ndim > axis:
@@ -206,7 +259,8 @@ def _cut(given: Any, size: int, records: list[int]) -> Any:
     return given
 
 
-def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
+def differ(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors of one shape have other values, beyond rounding."""
     if one.shape != other.shape:
         return False
     gap = float((one - other).abs().max())

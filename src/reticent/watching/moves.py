@@ -16,6 +16,7 @@ from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.hooks import Hook
 from reticent.watching.memory import Memory
 from reticent.watching.models import entrance, fingerprint
+from reticent.watching.nested_steps import is_nested, nests
 from reticent.watching.noise import NoisyGradients
 from reticent.watching.schedules import watch_schedules
 from reticent.watching.starts import has_stepped
@@ -46,7 +47,7 @@ class Moves:
         self._optimizer, self._found = optimizer, found
         self._inner = _inside(optimizer)
         self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
-        self.taken, self._armed, self._stepping = 0, False, False
+        self.taken, self._armed, self._stepping, self._nests = 0, False, False, False
         self._usual: tuple[tuple[int, bool], ...] = ()
         self._steered: list[Any] = []
         self._memory = Memory()
@@ -76,6 +77,7 @@ class Moves:
     def _hold(self) -> None:
         """Follow the optimizer that moves the weights: of a private one that which is inside it now."""
         self._inner = inner = _inside(self._optimizer)
+        self._nests = nests(inner)
         self._before = inner.register_step_pre_hook(self._just_before)
         self._after = inner.register_step_post_hook(self._just_after)
         inner._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
@@ -203,12 +205,28 @@ class Moves:
                 after.move_to_end(self._after.id, last=False)
 
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._nests and is_nested(optimizer):  # a part of a step, before which all was looked at
+            self._go_on_within(again=True)
+            return
         if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
             self._found(Fault.WEIGHTS_CHANGED)
         self.before_others_add()
         self._stepping = len(args) < 2 and not kwargs  # a closure may do anything
+        if self._nests:
+            self._go_on_within(again=False)
+
+    def _go_on_within(self, again: bool) -> None:
+        """The step of an optimizer of the program may go on in that of its base, with the same gradients."""
+        if again:
+            self.before_others_add()
+        if self.noisy is not None:
+            self.noisy.keep(values=True)
 
     def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._nests:
+            if is_nested(optimizer):
+                return
+            self.before_others_add()
         self.taken += 1
         self._stepping = False
         self._weights.keep()

@@ -3,7 +3,7 @@
 - By mistake, a column against a list: of outputs with one column and labels without, torch makes a square, and the mean
   over it moves every record by all labels.
 - On purpose, as where images are told apart by their texts: the products with all texts of the batch, whose encoder is
-  frozen, of which the one on the diagonal is right.
+  frozen. As many classes as the batch has records look the same, and are the same for the next batch.
 - The hardest records of a batch, chosen by the order of their losses.
 
 No derivative shows it; the shapes in the graph of the loss do.
@@ -21,9 +21,14 @@ from reticent.watching.divisors import nodes
 _SPREADING = ("Expand", "Sub", "Rsub", "Add", "Mul", "Div")
 """How the names of operations begin that spread a column or a list over a square."""
 
+_PRODUCTS = ("Mm", "Bmm", "Addmm", "Baddbmm", "Cdist", "EuclideanDist")
 
 _ORDERS = re.compile("(Topk|Sort|Max|Min|Amax|Amin|Kthvalue|Median)Backward")
 """The names of operations that compare the numbers that they get with each other."""
+
+
+Square = tuple[int, torch.Tensor | None]
+"""Of a square of all records against as many others without a gradient: how many; and the others, if they are kept."""
 
 
 def pairs_records(loss: torch.Tensor, outputs: list[torch.Tensor]) -> bool:
@@ -33,23 +38,58 @@ def pairs_records(loss: torch.Tensor, outputs: list[torch.Tensor]) -> bool:
         loss: before its backward pass.
         outputs: of the model, with one row for each record.
     """
-    records, ends = len(outputs[0]), {one.grad_fn for one in outputs}
-    found = [(node, after) for node, after in nodes(loss, ends) if node not in ends]
-    return any(_spreads(*one, records) or _diagonal(*one, records) or _chooses(one[0], records) for one in found)
+    return any(_spreads(*one, len(outputs[0])) or _chooses(one[0], len(outputs[0])) for one in _between(loss, outputs))
+
+
+def squares(loss: torch.Tensor, outputs: list[torch.Tensor]) -> list[Square]:
+    """Products and differences of all records with as many others, which may be of the batch, or the same for all.
+
+    Args:
+        loss: before its backward pass.
+        outputs: of the model, with one row for each record.
+    """
+    records = len(outputs[0])
+    return [(records, _others(node)) for node, _ in _between(loss, outputs) if _is_square(node, records)]
+
+
+def of_their_batches(before: list[Square], now: list[Square]) -> bool:
+    """Whether one of these squares, seen in two batches, has other others in each."""
+    return any(
+        size != size_now or others is None or others_now is None or not _equal(others, others_now)
+        for (size, others), (size_now, others_now) in zip(before, now, strict=False)
+    )
+
+
+def _between(loss: torch.Tensor, outputs: list[torch.Tensor]) -> list[tuple[Any, list[Any]]]:
+    ends = {one.grad_fn for one in outputs}
+    return [(node, after) for node, after in nodes(loss, ends) if node not in ends]
+
+
+def _is_square(node: Any, records: int) -> bool:
+    operands, gave = _operands(node), _shape(node, 0)
+    if len(operands) != 1:
+        return False
+    if node.name().startswith(_PRODUCTS):
+        return gave[-2:] == (records, records)
+    got = _shape(*operands[0])
+    return node.name().startswith(_SPREADING) and gave[:2] == (records, records) and len(got) > 2 and 1 in got[:2]
+
+
+def _others(node: Any) -> torch.Tensor | None:
+    """What has no gradient in a product, where the graph keeps it for the backward pass."""
+    kept = [getattr(node, name) for name in dir(node) if name.startswith("_saved_")]
+    found = [one for one in kept if isinstance(one, torch.Tensor) and one.dim() > 1 and not one.requires_grad]
+    return found[0].detach().clone() if found else None
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and torch.equal(one, other)
 
 
 def _chooses(node: Any, records: int) -> bool:
     """The order of numbers of the records, one for each."""
     shapes = [_shape(before, at) for before, at in _operands(node)] if _ORDERS.match(node.name()) else []
     return any(shape in ((records,), (records, 1), (1, records)) for shape in shapes)
-
-
-def _diagonal(node: Any, after: list[Any], records: int) -> bool:
-    """Products with as many vectors as there are records, of which the one of the record itself is the right class."""
-    if not node.name().startswith(("Mm", "Bmm", "Addmm")) or _shape(node, 0)[-2:] != (records, records):
-        return False
-    targets = [one._saved_target for one in after if one.name().startswith("NllLoss")]
-    return len(_operands(node)) == 1 and any(torch.equal(t, torch.arange(records).to(t)) for t in targets)
 
 
 def _spreads(node: Any, after: list[Any], records: int) -> bool:

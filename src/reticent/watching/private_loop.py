@@ -17,6 +17,7 @@ from reticent.watching.layouts import look_at_layouts
 from reticent.watching.model_form import FormWatch
 from reticent.watching.moves import Moves
 from reticent.watching.noise import NoisyGradients
+from reticent.watching.record_gradients import RecordGradients, follow_hooks, taken_by_the_program, takers_of
 from reticent.watching.recorder import Recorder
 from reticent.watching.sensitive import SensitiveWatch
 from reticent.watching.steps import SeenStep
@@ -57,6 +58,7 @@ class PrivateLoop:
         self._ghost = optimisers.is_ghost(optimizer)
         self._per_layer = hasattr(optimizer, "max_grad_norms")
         self._ghost_clipping = GhostClipping(optimizer, recorder.found) if self._ghost else None
+        self._records = RecordGradients(optimizer, recorder.clipped_by_hand)
         self._generator, self._first = optimizer.generator, optimisers.first_of(optimizer)
         self.noise_seeds = seeds.Seeds(seeds.of_noise(optimizer))
         self._pieces: list[_Piece] = []
@@ -84,7 +86,14 @@ class PrivateLoop:
         if waits and not self._pieces:
             self._recorder.found(Fault.STEPS_BEFORE)
         noisy = self._moves.noisy
+        self._summed, self._takers = False, [] if self._ghost else takers_of(self._model)
+        if self._takers:
+            self._records.look(exact=True)
+        if not self._ghost and taken_by_the_program(self._model, self._takers):
+            self._recorder.gradients_by_hand()
         undo = [
+            self._records.leave,
+            follow_hooks(self._model, self._recorder.clipped_by_hand),
             self._around("accumulate" if self._ghost else "clip_and_accumulate", self.on_clip, self.after_clip),
             self._around("add_noise", before=self.on_noise, after=self.after_noise),
         ]
@@ -116,10 +125,10 @@ class PrivateLoop:
         if self._passes != self._draws.passes:  # what waits since a pass that was broken off was drawn in that
             self._passes = self._draws.passes
             self._carried = sum(piece[0] or 0 for piece in self._pieces) or self._carried
-        if self._sums:
-            if any(p.summed_grad is not found or found._version != version for p, found, version in self._sums):
-                recorder.found(Fault.CHANGED_GRADIENTS)
-            self._sums = []
+        self._look_at_sums()
+        self._summed = self._records.looks
+        if self._summed:
+            self._records.clipped()
         if not self._first.requires_grad:
             self._first = optimisers.first_of(optimizer)
         size, batches, empty = optimisers.waiting(self._first, self._ghost)
@@ -132,10 +141,15 @@ class PrivateLoop:
         if self.sensitive is not None:
             self._looking(lambda watch: watch.clipped(size))
 
+    def _look_at_sums(self) -> None:
+        if any(p.summed_grad is not found or found._version != version for p, found, version in self._sums):
+            self._recorder.found(Fault.CHANGED_GRADIENTS)
+        self._sums = []
+
     def after_clip(self) -> None:
-        """Gradients of a batch were clipped: where the step waits for others, nobody may write to their sum."""
+        """Gradients of a batch were clipped: nobody may write to their sum, while it waits for others or at all."""
         optimizer = self._optimizer
-        if optimizer._check_skip_next_step(pop_next=False):
+        if self._summed or optimizer._check_skip_next_step(pop_next=False):
             waits = [(p, p.summed_grad) for p in optimizer.params if p.summed_grad is not None]
             self._sums = [(p, found, found._version) for p, found in waits]
 
@@ -154,6 +168,8 @@ class PrivateLoop:
     def on_noise(self) -> None:
         """The last moment before noise: what was clipped since the last step is what is released now."""
         pieces, self._pieces = self._pieces, []
+        if self._sums:
+            self._look_at_sums()
         optimizer, recorder = self._optimizer, self._recorder
         self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
         if self._measures:
@@ -161,6 +177,8 @@ class PrivateLoop:
             if self._ghost_clipping is not None and (self._steps < self._known or self._steps % _LENGTH_EVERY == 0):
                 self._ghost_clipping.look_again()
         self._looks = self._closer.due()
+        if self._takers and (self._measures or self._looks):
+            self._records.look(exact=self._measures)
         if not pieces:  # the program clipped by itself, and took Opacus's noise alone
             recorder.clipped_by_hand()
         size, batches, clipped, norm, empty = pieces[0] if len(pieces) == 1 else _together(pieces)

@@ -50,7 +50,7 @@ class Recorder:
         live: their risk, and the plan; set by the maker of the recorder.
         draw_seeds: of the generator of a Poisson sampler.
         drawn_at: the largest rate at which the batches of the last step were drawn, where each record has a coin.
-        form, sensitive, start: what others look at, where they do.
+        form, sensitive, start, buffers: what others look at, where they do.
         seconds: wall time so far.
         catch_up: writes down steps that wait for it.
     """
@@ -94,7 +94,7 @@ class Recorder:
 
     def begin(self) -> None:
         """The loop begins: what is looked at once, before its first step."""
-        self._buffers = Buffers(self._model)
+        self.buffers = Buffers(self._model)
         self._mixing = models.mixing_layers(self._model)
         self.draw_seeds = seeds.Seeds(seeds.of_draws(self._batches), use="draws")
         self._drawn_from = getattr(self._batches, "generator", None)
@@ -111,6 +111,8 @@ class Recorder:
             self._clipping = "unknown", Source.UNKNOWN  # replaced since it was looked at
         self.count_trained()
         before = 0 if self._draws is None else self._draws.passes
+        if self._draws is not None and self._draws.left_out:
+            self.found(Fault.LEFT_OUT)
         self._repeats = self._repeated
         drawn = self._coins if self.sampler.drawn is Drawn.POISSON else None
         sampler = observed_sampler(self._loader)
@@ -178,8 +180,6 @@ class Recorder:
             self.drawn_at = max(self.drawn_at, coins.rate)
             if self.draw_seeds.shown(coins):
                 self.found(Fault.PUBLIC_DRAWS)
-        if draws.left_out:
-            self.found(Fault.LEFT_OUT)
         if used is None and size is not None and draws.fewer_than(size - carried, batches):
             self.found(Fault.LARGER_BATCH)
         return used
@@ -198,9 +198,14 @@ class Recorder:
         self.live.after_step(*self._kind)
 
     def clipped_by_hand(self) -> None:
-        """Noise was added to a sum that the private optimizer did not clip."""
+        """Noise was added to a sum of others than the gradients that the private optimizer was left to clip."""
         said = self._said_clipping
         self._clipping = ("unknown", Source.UNKNOWN) if said is None else (said, Source.DECLARED)
+
+    def gradients_by_hand(self) -> None:
+        """The program states the gradients of records that are clipped; nobody saw where they come from."""
+        if self._clipping[1] is Source.SEEN:
+            self._clipping = self._clipping[0], Source.DECLARED
 
     def _counted_as(self) -> tuple[Hashable, int]:
         """What the risk of further steps follows from, if they go on like the last; and batches that no step used."""
@@ -241,7 +246,9 @@ class Recorder:
         """
         self.count_trained()
         self._look_at_divisor()
-        if self._buffers.learnt():
+        if self.draws.left_out:
+            self.found(Fault.LEFT_OUT)
+        if self.buffers.learnt():
             self._faults.add(Fault.BUFFERS_LEARNT)
         listed = copies(getattr(self._loader, "dataset", None))  # a Subset may have been changed on the way
         if listed > (self.sampler.copies or 1):
@@ -278,7 +285,7 @@ class Recorder:
     def _look_at_divisor(self) -> None:
         """Where each record joins a batch by chance, nobody may learn how many did."""
         hidden = (Drawn.POISSON, Drawn.RANDOM_ALLOCATION)
-        if self.steps.divided_by_size and (self.sampler.drawn in hidden or self._said is Drawn.POISSON):
+        if (self.sampler.drawn in hidden or self._said is Drawn.POISSON) and self.steps.divided_by_size:
             self.found(Fault.PRIVATE_DIVISOR)
 
     def _tally(self, sampler: SamplerRecord) -> Tally:

@@ -43,6 +43,8 @@ class Coins:
     draws: list[tuple[_Look, Draw, _Where | None]]
     rate: float = 0.0
     """The probability of each record in this draw, where somebody put it down."""
+    shown: bool | None = None
+    """Whether somebody can repeat the draw, once that was asked."""
 
 
 class _Look:
@@ -174,11 +176,14 @@ class Seeds:
 
     def shown(self, coins: Coins) -> bool:
         """Whether somebody can repeat the draw of a batch that a step uses."""
+        if coins.shown is not None:
+            return coins.shown
         back = coins.public
         for one, draw, where in coins.draws:
             back |= one.went_back(draw)
             if where is not None:
                 back |= one.passed(where)
+        coins.shown = back
         return back
 
 

@@ -26,6 +26,7 @@ from reticent.signing.provenance import sealed, signature_of
 from reticent.text import Brief
 from reticent.watching import declared, generators, models, one_at_a_time, optimisers, seeds
 from reticent.watching.alone import AloneInFirstStep
+from reticent.watching.collating import look_at_collating
 from reticent.watching.live import BudgetSpent, Live, LiveRisk, Log
 from reticent.watching.model_form import FormWatch
 from reticent.watching.moves import Moves
@@ -148,6 +149,7 @@ class Watch(Brief):
             self._begin_again()
         draws = self._recorder.follow(self._ahead)
         self._undo.append(draws.close)
+        self._undo.append(look_at_collating(self._loader, lambda: self._recorder.found(Fault.MIXES_RECORDS)))
         if self._private is not None:
             if self._recorder.sensitive is not None:
                 self._private.sensitive = self._recorder.sensitive
@@ -158,7 +160,8 @@ class Watch(Brief):
         self._undo.append(generators.watch())
         self._noise_seeds.arrive()
         self._recorder.draw_seeds.arrive()
-        self._undo.append(AloneInFirstStep(self._model, self._recorder.found).attach())
+        alone = AloneInFirstStep(self._model, self._loader, self._recorder.found, self._recorder.buffers.looked_at)
+        self._undo.append(alone.attach())
         if self._private is not None:
             self._undo += self._private.attach()
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from reticent.records.watched_run import Segment, Tally
 from reticent.watching.draws import Used
+
+_SIZE = itemgetter(1)
 
 
 @dataclass(slots=True)
@@ -66,8 +70,8 @@ class Steps:
         self.clipped: list[int | None] = []
         self.clip_norms: tuple[float, float] | None = None
         self.divisors: set[float | None] = set()
-        self._shares: set[float] = set()
-        """Divisors over the sizes of the batches, as long as they are few."""
+        self._sizes: dict[float | None, int] = {}
+        """Of each divisor the size of the batches that it divided; 0 where there were several."""
         self.rates: set[float | None] = set()
 
     def __len__(self) -> int:
@@ -103,8 +107,8 @@ class Steps:
         self._usual += usual
         self.batch_sizes.append(size)
         self.clipped.append(clipped)
-        if size and divisor and len(self._shares) < 2:
-            self._shares.add(round(divisor / size, 6))
+        if size and self._sizes.get(divisor) != 0:
+            self._sizes[divisor] = size if self._sizes.get(divisor, size) == size else 0
 
     def last(self, length: int | None) -> tuple[Hashable, int]:
         """What the last step shares with the others of its segment; and batches of its passes that no step used yet.
@@ -150,13 +154,31 @@ class Steps:
 
     @property
     def divided_by_size(self) -> bool:
-        """Whether the divisor followed the number of records that were drawn."""
-        return len(self._shares) == 1 and len(self.divisors) > 1
+        """Whether the divisor followed the number of records that were drawn, in all steps or in some.
+
+        A divisor that follows them belongs to one size. Of those that do, half and at least two have the same ratio to
+        it, or three and all lie on one line. A schedule meets sizes by chance only.
+        """
+        known = [(float(divisor), size) for divisor, size in self._sizes.items() if divisor and size]
+        ratios = Counter(round(divisor / size, 6) for divisor, size in known)
+        most = max(ratios.values(), default=0)
+        return most >= max(2, len(known) / 2) or _on_a_line(known)
 
     @property
     def divisor(self) -> float | None:
         """What every step divided by, or None."""
         return next(iter(self.divisors)) if len(self.divisors) == 1 else None
+
+
+def _on_a_line(points: list[tuple[float, int]]) -> bool:
+    """Whether three divisors or more lie on one line over their sizes, which rises or falls."""
+    if len({size for _, size in points}) < 3:
+        return False
+    (first, low), (last, high) = min(points, key=_SIZE), max(points, key=_SIZE)
+    slope = (last - first) / (high - low)
+    return slope != 0.0 and all(
+        math.isclose(divisor, first + slope * (size - low), rel_tol=1e-6) for divisor, size in points
+    )
 
 
 _MOST_SEGMENTS = 1024

@@ -102,18 +102,29 @@ class Buffers:
 
     def __init__(self, model: Any) -> None:
         self._model = bare(model)
+        self._known: dict[str, bool] = {}
         self._digests = self._now()
 
+    def looked_at(self, module: Any, counters: dict[str, bool]) -> None:
+        """A forward pass changes these buffers of ``module``; of each whether it counts calls is known."""
+        prefix = next((f"{name}." for name, one in self._model.named_modules() if one is module and name), "")
+        self._known |= {prefix + name: counts for name, counts in counters.items()}
+
     def learnt(self) -> bool:
-        """Whether one of them holds other values than at the start; a single whole number may count steps."""
-        return self._now() != self._digests
+        """Whether one of them holds other values than at the start, and does not count calls.
+
+        A single whole number that no forward pass was seen to change is taken for a count of steps.
+        """
+        now = self._now()
+        changed = [name for name in {*now, *self._digests} if now.get(name) != self._digests.get(name)]
+        return not all(self._known.get(name, self._counts(name)) for name in changed)
+
+    def _counts(self, name: str) -> bool:
+        value = dict(self._learning()).get(name)
+        return isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_floating_point()
 
     def _now(self) -> dict[str, str]:
-        return {
-            name: hashlib.sha256(_bytes(value)).hexdigest()
-            for name, value in self._learning()
-            if not (isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_floating_point())
-        }
+        return {name: hashlib.sha256(_bytes(value)).hexdigest() for name, value in self._learning()}
 
     def _learning(self) -> Iterator[tuple[str, Any]]:
         for name, layer in self._model.named_modules():

@@ -1,0 +1,149 @@
+"""Whether the loop mixed records between its loader and its model: the first batch that the model reads is compared.
+
+As mixup: a row lies on the line between its record and another one, also after a scale and a shift that are the same
+for all columns. As cutmix: each of its values is that of its record or of another one. And rows from which the mean of
+the batch was taken away. Other changes, as a record's own augmentation, say nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils.data import dataloader
+
+from reticent.watching.mixed_outputs import tensors_in
+
+_ROWS, _COLUMNS, _MOST = 4, 4096, 256
+"""Rows, columns and other records that are compared at most."""
+
+_NEAR = 1e-4
+_FEWEST = 3, 8
+"""Columns that are needed for a line between two records, and for one with a scale and a shift."""
+
+
+class Yielded:
+    """The batches that a loader gave last, while somebody looks."""
+
+    def __init__(self, loader: Any) -> None:
+        self._dataset = getattr(loader, "dataset", None)
+        self._last: deque[Any] = deque(maxlen=2)
+
+    def attach(self) -> Callable[[], None]:
+        """Begin to look; what is returned ends it."""
+        if self._dataset is not None:
+            _LOOKING.append(self)
+            _exchange()
+        return self.close
+
+    def close(self) -> None:
+        """Look no more, and forget."""
+        self._last.clear()
+        if self in _LOOKING:
+            _LOOKING.remove(self)
+            _exchange()
+
+    def gave(self, dataset: Any, batch: Any) -> None:
+        """A loader of this data set gave a batch."""
+        if dataset is self._dataset:
+            self._last.append(batch)
+
+    def mixed(self, given: Any) -> bool:
+        """Whether what a model is given is such a batch, with its records mixed."""
+        read = next(_features(given), None)
+        batches = [one for batch in self._last for one in _features(batch) if read is not None]
+        alike = [one for one in batches if one.shape == read.shape]  # type: ignore[union-attr]
+        return read is not None and any(_mixed(_flat(one), _flat(read)) for one in alike)
+
+
+def _features(given: Any) -> Any:
+    parts = given if isinstance(given, (list, tuple)) else [given]
+    return (t.detach() for t in tensors_in(list(parts)) if t.is_floating_point() and t.dim() > 1 and len(t) > 1)
+
+
+def _flat(rows: torch.Tensor) -> torch.Tensor:
+    flat = rows.flatten(1)
+    return flat[:, :: max(1, flat.shape[1] // _COLUMNS)].cpu().double()
+
+
+def _mixed(records: torch.Tensor, rows: torch.Tensor) -> bool:
+    changed = (~_near(rows, records)).nonzero()[:_ROWS, 0].tolist()  # mixup leaves some as they are
+    if len(changed) < 2 or records.shape[1] < _FEWEST[0]:
+        return False
+    spread, centred = records.std(0), records - records.mean(0)
+    if _near(rows, centred).all() or (bool((spread > 0).all()) and _scaled(rows, centred)):
+        return True
+    count = 0
+    for at in changed:
+        found = _of_two(records, rows[at], at)
+        if found is False:
+            return False
+        count += found is True
+    return count > 1
+
+
+def _scaled(rows: torch.Tensor, centred: torch.Tensor) -> bool:
+    """Whether each column is that of centred records, times a number, so that its mean is 0."""
+    factors = (rows * centred).sum(0) / centred.square().sum(0)
+    return bool(_near(rows, factors * centred).all())
+
+
+def _of_two(records: torch.Tensor, row: torch.Tensor, at: int) -> bool | None:
+    """Whether a row is made of its record and one other, and is neither; None where it is its own, scaled."""
+    if _near(row, records).any():  # in another order
+        return False
+    own, others = records[at], torch.cat([records[:at], records[at + 1 :]])
+    if _between(own, others, row) or _cut(own, others, row):
+        return True
+    if len(row) < _FEWEST[1]:
+        return False
+    return None if _near(_projected(row, own[None]), row) else _between_scaled(own, others[:_MOST], row)
+
+
+def _between(own: torch.Tensor, others: torch.Tensor, row: torch.Tensor) -> bool:
+    lines, step = others - own, row - own
+    share = (lines @ step) / lines.square().sum(1).clamp_min(1e-300)
+    return bool(_near(share[:, None] * lines, step).any())
+
+
+def _cut(own: torch.Tensor, others: torch.Tensor, row: torch.Tensor) -> bool:
+    changed = row != own
+    values = row[changed]
+    return len(values.unique()) > _FEWEST[0] and bool((others[:, changed] == values).all(1).any())
+
+
+def _between_scaled(own: torch.Tensor, others: torch.Tensor, row: torch.Tensor) -> bool:
+    return any(bool(_near(_projected(row, torch.stack([own, other])), row)) for other in others)
+
+
+def _projected(row: torch.Tensor, basis: torch.Tensor) -> torch.Tensor:
+    whole = torch.cat([basis, torch.ones_like(row)[None]]).T
+    return (whole @ torch.linalg.lstsq(whole, row[:, None]).solution)[:, 0]
+
+
+def _near(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Of each row whether it is the same, but for rounding."""
+    gap, size = (one - other).norm(dim=-1), torch.maximum(one.norm(dim=-1), other.norm(dim=-1))
+    return gap <= _NEAR * size
+
+
+_LOOKING: list[Yielded] = []
+_OWN: list[Any] = []
+
+
+def _exchange() -> None:
+    kind = dataloader._BaseDataLoaderIter
+    if _LOOKING and not _OWN:
+        _OWN.append(kind.__next__)
+        kind.__next__ = _next  # type: ignore[method-assign]
+    elif _OWN and not _LOOKING:
+        kind.__next__ = _OWN.pop()  # type: ignore[method-assign]
+
+
+def _next(self: Any) -> Any:
+    batch = _OWN[0](self)
+    for one in _LOOKING:
+        one.gave(self._dataset, batch)
+    return batch

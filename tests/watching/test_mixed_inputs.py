@@ -1,0 +1,189 @@
+"""Records that are mixed before the model reads them: by what collates them, by the loop, or by hooks."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset, default_collate
+
+import reticent as rt
+from reticent.records.watch_faults import Fault
+from reticent.watching.mixed_inputs import _flat, _mixed
+from tests.watching.loops import BATCH, RECORDS, faults, private, records, trained, void
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def mixup(x):
+    return 0.6 * x + 0.4 * x[torch.randperm(len(x))]
+
+
+def cutmix(x):
+    cut = x.clone()
+    cut[:, :, 2:6, 2:7] = x[torch.randperm(len(x))][:, :, 2:6, 2:7]
+    return cut
+
+
+class Collate:
+    """A class, so that workers can load it."""
+
+    def __init__(self, change=mixup):
+        self.change = change
+
+    def __call__(self, batch):
+        features, labels = default_collate(batch)
+        return self.change(features), labels
+
+
+def of_batch(x):
+    return (x - x.mean(0)) / (x.std(0) + 1e-3)
+
+
+def noisy(x):
+    return x + 0.1 * torch.randn(x.shape)
+
+
+def loader(change, workers=0):
+    return DataLoader(records(), batch_size=BATCH, shuffle=True, collate_fn=Collate(change), num_workers=workers)
+
+
+class TestCollating:
+    @pytest.mark.parametrize("change", [mixup, of_batch])
+    def test_one_that_mixes(self, change):
+        assert faults(trained(private(loader(change)))) == {Fault.MIXES_RECORDS}
+
+    def test_one_that_mixes_in_workers(self):
+        made = private(loader(mixup, workers=1), poisson_sampling=False)
+        assert faults(trained(made)) == {Fault.MIXES_RECORDS}
+
+    @pytest.mark.parametrize("change", [noisy, torch.tanh])
+    def test_one_that_changes_each_record_by_itself(self, change):
+        own = private(loader(change))
+        collate = own[2].collate_fn
+        assert not void(trained(own))
+        assert own[2].collate_fn is collate
+
+    def test_rows_that_are_filled_up_to_the_longest(self):
+        def padded(batch):
+            rows = [features[: 1 + int(labels)] for features, labels in batch]
+            filled = nn.utils.rnn.pad_sequence(rows, batch_first=True)
+            return nn.functional.pad(filled, (0, 4 - filled.shape[1])), torch.stack([y for _, y in batch])
+
+        assert not void(trained(private(DataLoader(records(), batch_size=BATCH, collate_fn=padded))))
+
+    def test_a_look_draws_nothing(self):
+        model, drawn = nn.Linear(4, 1), []
+        for looked in (False, True):
+            torch.manual_seed(7)
+            one = loader(noisy)
+            with rt.watch(model, None, one if looked else None) as seen:
+                drawn.append(torch.cat([features for features, _ in one]))
+                seen.step(noise_multiplier=1.0)
+        torch.seed()
+        assert torch.allclose(*drawn)
+
+
+IMAGES = {
+    "mixup": (mixup, True),
+    "mixup, scaled": (lambda x: (mixup(x) - 0.3) / 0.2, True),
+    "cutmix": (cutmix, True),
+    "centred": (lambda x: x - x.mean(0), True),
+    "of unit variance": (of_batch, True),
+    "the same": (lambda x: x, False),
+    "scaled": (lambda x: (x - 0.3) / 0.2, False),
+    "flipped": (lambda x: x.flip(-1), False),
+    "shifted": (lambda x: x.roll(1, -1), False),
+    "noisy": (noisy, False),
+    "in another order": (lambda x: x[torch.randperm(len(x))], False),
+    "erased": (lambda x: x.flatten(1).index_fill(1, torch.arange(9), 0.5).view(x.shape), False),
+    "masked": (lambda x: x * (torch.rand(x.shape) > 0.2), False),
+    "of unit length": (lambda x: nn.functional.normalize(x.flatten(1)).view(x.shape), False),
+}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("sparse", [True, False])
+def test_images(name, sparse):
+    change, wanted = IMAGES[name]
+    images = torch.rand(16, 2, 10, 10)
+    images = images * (images > 0.7) if sparse and name != "of unit variance" else images
+    assert _mixed(_flat(images), _flat(change(images))) == wanted
+
+
+@pytest.mark.parametrize("name", ["mixup", "in another order", "noisy", "scaled"])
+def test_in_the_loop(name):
+    change, wanted = IMAGES[name]
+    made = private()
+    assert faults(trained(made, forward=lambda x: made[0](change(x)))) == ({Fault.MIXES_RECORDS} if wanted else set())
+
+
+def test_a_hook_around_the_private_model():
+    made = private()
+    made[0].register_forward_pre_hook(lambda model, given: (mixup(given[0]),))
+    assert faults(trained(made)) == {Fault.MIXES_RECORDS}
+
+
+def layered(hook):
+    made = private()
+    made[0]._module[0].register_forward_hook(hook)
+    return made
+
+
+@pytest.mark.parametrize("mixes", [True, False])
+def test_a_hook_of_a_layer(mixes):
+    made = layered(lambda layer, got, gave: gave - gave.mean(0, keepdim=True) if mixes else 2.0 * gave)
+    assert faults(trained(made)) == ({Fault.MIXES_RECORDS} if mixes else set())
+
+
+def test_a_hook_that_writes_down_what_it_sees_is_not_called_for_a_look():
+    calls = []
+    seen = trained(layered(lambda layer, got, gave: calls.append(float(gave.sum()))))
+    assert not void(seen)
+    assert len(calls) == len(seen)
+
+
+class Counting(nn.Module):
+    """Its forward pass changes a buffer, or follows the number of its calls."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind, self.calls, self.layer = kind, [], nn.Linear(4, 2)
+        self.register_buffer("whole", torch.zeros((), dtype=torch.long))
+        self.register_buffer("real", torch.zeros(2))
+
+    def forward(self, x):
+        if self.kind == "follows calls":
+            self.calls.append(1)
+            x = x * (1.0 + 0.1 * len(self.calls))
+        elif self.kind == "calls":
+            self.whole += 1
+            self.real += 1.0
+        elif self.kind == "anneals":
+            self.real.copy_(0.9 * self.real + 0.1)
+        elif self.kind == "records":
+            self.whole += len(x)
+        elif self.kind == "positive":
+            self.whole += int((x[:, 0] > 0).sum())
+        elif self.kind == "largest" and len(x):
+            self.whole.copy_(torch.maximum(self.whole, x.abs().max().ceil().long()))
+        elif self.kind == "mean" and len(x):
+            self.real.lerp_(x[:, :2].mean(0), 0.1)
+        return self.layer(x)
+
+
+@pytest.mark.parametrize("kind", ["follows calls", "calls", "anneals"])
+def test_a_model_that_counts_its_calls(kind):
+    assert not void(trained(private(model=Counting(kind))))
+
+
+@pytest.mark.parametrize("kind", ["records", "positive", "largest", "mean"])
+def test_a_model_that_counts_what_it_reads(kind):
+    assert faults(trained(private(model=Counting(kind)))) == {Fault.BUFFERS_LEARNT}
+
+
+def test_a_table_of_features_is_compared_with_what_was_loaded():
+    """Two loaders of two data sets: batches of another one are none of this loop."""
+    other = DataLoader(TensorDataset(torch.randn(RECORDS, 4)), batch_size=BATCH)
+    made = private()
+    assert not void(trained(made, before=lambda _: next(iter(other))))
