@@ -72,6 +72,17 @@ class TestCollating:
 
         assert not void(trained(private(DataLoader(records(), batch_size=BATCH, collate_fn=padded))))
 
+    @pytest.mark.parametrize(
+        "order", [lambda batch: batch[1].argsort(stable=True), lambda batch: torch.randperm(len(batch[1]))]
+    )
+    def test_one_that_puts_them_into_another_order(self, order):
+        def collate(records):
+            batch = default_collate(records)
+            places = order(batch)
+            return [part[places] for part in batch]
+
+        assert not void(trained(private(DataLoader(records(), batch_size=BATCH, collate_fn=collate))))
+
     def test_a_look_draws_nothing(self):
         model, drawn = nn.Linear(4, 1), []
         for looked in (False, True):

@@ -1,7 +1,8 @@
 """Whether the function that makes a batch of single records mixes them, as mixup does: looked at in its first calls.
 
-The first record is collated with the others, and with copies of one of them, from the same random numbers. Its row must
-be the same. Where no copies give a batch of the same shape, nothing is said.
+The first record is collated with the others, and with copies of one of them, from the same random numbers. The rows of
+both must be among those of the batch, in any order: batches are sorted by length. Where no copies give a batch of the
+same shape, nothing is said.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _LOOKS = 4
 
 _OTHERS = 4
 """Records of which copies are tried."""
+
+_RELATIVE, _ABSOLUTE = 1e-3, 1e-5
 
 
 def look_at_collating(loader: Any, mixes: Callable[[], None]) -> Callable[[], None]:
@@ -75,13 +78,19 @@ class _Collate:
 
 
 def _mixes(own: Callable[[list[Any]], Any], records: list[Any]) -> bool:
-    together = _collated(own, records)
-    for other in range(1, 1 + min(_OTHERS, len(records) - 1)):
-        apart = _collated(own, [records[0], *[records[-other]] * (len(records) - 1)])
+    together, size = _collated(own, records), len(records)
+    for other in range(1, 1 + min(_OTHERS, size - 1)):
+        apart = _collated(own, [records[0], *[records[-other]] * (size - 1)])
         if [t.shape for t in together] == [t.shape for t in apart]:
-            rows = [(one[0], two[0]) for one, two in zip(together, apart, strict=True) if len(one) == len(records)]
-            return any(not torch.allclose(one, two, rtol=1e-3, atol=1e-5, equal_nan=True) for one, two in rows)
+            known, rows = _rows(together, size), _rows(apart, size)[[0, -other]]
+            gap = (rows[:, None] - known).abs() - _RELATIVE * known.abs()  # they may lie in another order
+            return not bool((gap <= _ABSOLUTE).all(-1).any(-1).all())
     return False
+
+
+def _rows(batch: list[torch.Tensor], size: int) -> torch.Tensor:
+    """All numbers of each record side by side; numbers that are none are 0."""
+    return torch.cat([t.reshape(size, -1) for t in batch if len(t) == size], dim=1).nan_to_num()
 
 
 def _collated(own: Callable[[list[Any]], Any], records: list[Any]) -> list[torch.Tensor]:
