@@ -229,7 +229,7 @@ def test_a_weight_that_two_layers_share_in_ghost_mode():
     )
     assert Fault.UNCLIPPED in watched(*made).ledger.faults
     model = Late()
-    made = private(mode="ghost", model=model)
+    made = private(loader, mode="ghost", model=model, poisson_sampling=False)
     assert faults(trained(made, before=lambda step: setattr(model, "uses", step > 5), passes=2)) == {Fault.UNCLIPPED}
     alone = private(mode="ghost", model=nn.Sequential(nn.Linear(4, 4), nn.Tanh(), Head(nn.Parameter(torch.ones(2, 4)))))
     assert Fault.UNCLIPPED not in watched(*alone).ledger.faults
