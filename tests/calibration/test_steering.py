@@ -35,7 +35,7 @@ OFTEN = DPSGD(1.0, 0.2, 100)
 RARE = DPSGD(1.0, 4.39e-5, 313)
 CUT = DPSGD(1.0, 0.01, 100, batch_size=10, dataset_size=1000, sampler=Sampler.TRUNCATED_POISSON, max_batch_size=20)
 SWAPPED = DPSGD(1.0, 0.01, 100, sampler=Sampler.FIXED_SIZE)
-IN_BINS = DPSGD(1.0, 0.1, 40, sampler=Sampler.RANDOM_ALLOCATION)
+IN_BINS = DPSGD(1.0, 0.05, 100, sampler=Sampler.RANDOM_ALLOCATION)
 BEST = Selection(Gaussian(2.0), Geometric(10))
 
 
