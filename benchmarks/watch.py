@@ -33,13 +33,15 @@ from reticent.watching.ghost_lengths import Lengths
 from reticent.watching.moves import Moves
 from reticent.watching.noise import NoisyGradients
 from reticent.watching.private_loop import PrivateLoop
+from reticent.watching.record_gradients import RecordGradients
 
 GOAL, STEPS, PASSES, REPEATS, TURNS, BATCH = 0.03, 64, 8, 3, 3, 128
 """Share of a step that watching may cost; steps of one pass (one of them has its clipped records counted); passes
 in one watch, of which the first steps cost more; repeats."""
 
 CALLS: dict[type, tuple[str, ...]] = {
-    PrivateLoop: ("on_clip", "on_noise", "after_noise"),
+    PrivateLoop: ("on_clip", "after_clip", "on_noise", "after_noise"),
+    RecordGradients: ("left",),
     Moves: ("given", "gave", "_before_any", "_just_before", "_just_after", "_after_any"),
     NoisyGradients: ("keep",),
     Draws: ("_begin", "_remember"),
