@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from reticent.curves._binomial import log_masses
-from reticent.pairs.columns import Numbers, functions
+from reticent.pairs.columns import Numbers
 
 HALF_LOG_TWO_PI = 0.9189385332046727
 _OVERFLOW = 700.0  # exponent beyond which e^y is not taken
@@ -112,12 +112,6 @@ class GaussianMixture:
         weights = np.exp(log_masses(records, rate))
         counts = [k for k in range(1, records + 1) if weights[k] > _IMPOSSIBLE]
         return cls(noise, tuple(float(weights[k]) for k in counts), tuple(map(float, counts)), antipodal)
-
-    @cached_property
-    def log_rates(self) -> tuple[Numbers, Numbers]:
-        """log of the first weight, and of 1 minus it."""
-        rate = self.weights[0]
-        return functions(rate).log(rate), functions(rate).log1p(-rate)
 
     def log_mixture(self, x: np.ndarray) -> np.ndarray:
         """log of the mixture over N(0, s^2) at observations x."""

@@ -389,14 +389,7 @@ class SampledGaussian:
 
     def left_out(self, exponents: list[float]) -> np.ndarray:
         """Bounds on the sum (and integral) of the integrand outside the nodes."""
-        known = self._outside
-        known.update({c: mass_outside(self.pair, c, *self._ends) for c in exponents if c not in known})
-        return joined(*(known[c] for c in exponents))
-
-    @cached_property
-    def _outside(self) -> dict[float, Numbers]:
-        """What ``left_out`` found, by exponent: most are asked for more than once."""
-        return {}
+        return joined(*(mass_outside(self.pair, c, *self._ends) for c in exponents))
 
     # Decay.
 

@@ -21,7 +21,7 @@ def right_tail(pair: GaussianMixture, c: float, high: Numbers) -> Numbers:
         high: an observation, or one for each kind.
     """
     of, s = functions(high), pair.noise_multiplier
-    (log_rate, log_rest), power = pair.log_rates, c if 0.0 < c < 1.0 else 1.0
+    log_rate, log_rest, power = of.log(pair.weights[0]), of.log1p(-pair.weights[0]), c if 0.0 < c < 1.0 else 1.0
     bend = 0.5 * c * (c - 1.0) / s**2 + of.log_tail((high - c) / s)
     split = of.log_sum(power * log_rest + of.log_tail(high / s), power * log_rate + bend)
     if c <= 1.0:
@@ -37,7 +37,7 @@ def left_tail(pair: GaussianMixture, c: float, low: Numbers) -> Numbers:
     below = of.log_tail(-low / pair.noise_multiplier)
     if pair.antipodal:
         return of.most(right_tail(pair, 1.0 - c, -low), below) if c < 1.0 else below
-    return below + min(c, 0.0) * pair.log_rates[1]  # the ratio is below 1 there
+    return below + min(c, 0.0) * of.log1p(-pair.weights[0])  # the ratio is below 1 there
 
 
 def mass_outside(pair: GaussianMixture, c: float, low: Numbers, high: Numbers) -> Numbers:
