@@ -73,7 +73,7 @@ def of_experts(first, second, x, labels=None):
     """What balances the experts is a product of two means over the batch."""
     hidden = first(x)
     shares = hidden.softmax(1)
-    balance = (shares.mean(0) * (shares > 0.3).float().mean(0)).sum()
+    balance = (shares.mean(0) * (shares > 0.25).float().mean(0)).sum()
     logits = second(torch.tanh(hidden))
     return {"loss": functional.cross_entropy(logits, labels) + balance, "logits": logits, "used": balance}
 
