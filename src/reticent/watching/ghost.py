@@ -27,7 +27,7 @@ _REST = "_current_grad_sample"
 _BY_FREQUENCY = "scale_grad_by_freq"
 """Of a table, whether the second pass divides the gradient of a row by how often the whole batch reads it."""
 
-_AT_FIRST = 4
+_AT_FIRST = 8
 """Records of the first batch whose lengths are compared."""
 
 _WRITERS = "_post_accumulate_grad_hooks"

@@ -28,7 +28,7 @@ _LEFT: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()
 _MOST_WRITES = 4
 """Writes to one parameter that may belong to one update of a loop without an optimizer."""
 
-_FIRST, _AFTER_FORWARD = 16, 0.0625
+_FIRST, _AFTER_FORWARD = 16, 0.125
 """Forward passes after which the weights are looked at for certain; and the share of the later ones.
 
 Weights that are others at the step are seen there. This look is for those that somebody exchanges for a forward pass.

@@ -25,9 +25,6 @@ from reticent.watching.steps import SeenStep
 _MEASURE_EVERY = 128
 """Norms of single records are computed once in so many steps: they cost a pass over all their gradients."""
 
-_LENGTH_EVERY = 256
-"""In ghost mode, the whole gradient of one record is taken once in so many steps: it costs a backward pass."""
-
 _NOISE_FIRST = 4
 """Steps at the start in which the length of the noise is measured; afterwards with the norms."""
 
@@ -174,7 +171,7 @@ class PrivateLoop:
         self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
         if self._measures:
             recorder.count_trained()
-            if self._ghost_clipping is not None and (self._steps < self._known or self._steps % _LENGTH_EVERY == 0):
+            if self._ghost_clipping is not None:
                 self._ghost_clipping.look_again()
         self._looks = self._closer.due()
         if self._takers and (self._measures or self._looks):
