@@ -13,6 +13,7 @@ from reticent.certificates.sentences import Protected, about, even_guess, parts_
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, Condition, Status, condition, worst_first
+from reticent.records.run_warnings import RunWarning
 from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord
 from reticent.text import owners
@@ -274,6 +275,8 @@ _LOOKED_AT = {
     "generator.",
 }
 """What a program looks at before it says that nobody can predict the noise: one that trained, and one that watched."""
+_PREPARED = condition("public-preparation", Status.ASSUMED)
+_NOT_HERE = f"{_PREPARED.says} It does here: bounds or categories of some columns were read off them."
 
 
 def sentences() -> Iterator[str]:
@@ -287,7 +290,7 @@ def sentences() -> Iterator[str]:
     yield from _NOT_COVERED
     for name, meaning in POINTERS:
         yield from (name, meaning)
-    yield from (_STRONGER, _ALONE, _ASSESS, _PRIVATE, _FIELD, *_LOOKED_AT.values())
+    yield from (_STRONGER, _ALONE, _ASSESS, _PRIVATE, _FIELD, _NOT_HERE, *_LOOKED_AT.values())
 
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -310,9 +313,12 @@ def of_secrets(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]
 
 
 def _said(certificate: Certificate, known: Condition) -> str:
-    """A condition in words; of noise that was checked, what the program looked at."""
+    """A condition in words; of noise that was checked, what the program looked at; and where a warning denies it."""
     if known == _NOISE and certificate.ledger is not None:
         return _LOOKED_AT[certificate.ledger.get("schema") == WATCH_SCHEMA]
+    cited = [name for one in certificate.declared.releases if one is not None for name in one.warnings]
+    if known == _PREPARED and RunWarning.SCHEMA_FROM_RECORDS in [*cited, *(one.name for one in certificate.warnings)]:
+        return _NOT_HERE
     return of_clients(certificate, known.says)
 
 
