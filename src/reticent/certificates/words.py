@@ -124,6 +124,7 @@ _NOT_COVERED = (
     "theft of the data itself, and what users type into the model",
     "rounding: the proof is about exact random numbers, the computer draws rounded ones",
 )
+_FAMILY = "several people together, such as a family, and what the records of relatives say about a person"
 
 POINTERS = (
     ("EDPB Opinion 28/2024", "when a model counts as anonymous"),
@@ -186,7 +187,7 @@ def not_covered(certificate: Certificate) -> list[str]:
     if isinstance(records, Unit):
         return [*_NOT_COVERED[:1], about(_NOT_COVERED[1], records), "people with several clients", *_NOT_COVERED[2:]]
     several = "several records together" if records is None else f"more than {records} record{'s' * (records > 1)}"
-    return [*_NOT_COVERED[:2], f"people who contributed {several}", *_NOT_COVERED[2:]]
+    return [*_NOT_COVERED[:2], f"people who contributed {several}", _FAMILY, *_NOT_COVERED[2:]]
 
 
 def people(certificate: Certificate) -> str:
@@ -287,7 +288,7 @@ def sentences() -> Iterator[str]:
     yield from MARKS.values()
     for word, meaning in (*GLOSSARY, *_OCCASIONAL, _CLIENT):
         yield from (word, meaning)
-    yield from _NOT_COVERED
+    yield from (*_NOT_COVERED, _FAMILY)
     for name, meaning in POINTERS:
         yield from (name, meaning)
     yield from (_STRONGER, _ALONE, _ASSESS, _PRIVATE, _FIELD, _NOT_HERE, *_LOOKED_AT.values())
