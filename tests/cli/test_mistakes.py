@@ -21,6 +21,7 @@ RUN = ("--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3")
         (("risk", "dpsgd", *RUN, "--epsilon-at", "1"), "no option --epsilon-at (did you mean --epsilon?)"),
         (("calibrate", "dpsgd", "--epsilon-at", "1"), "no option --epsilon-at\n"),
         (("risk", "dpsgd", "--sigma", "1"), "Here it is --noise-multiplier"),
+        (("risk", "dpsgd", "-h"), "Here it is --help"),
         (("risk", "dpsgd", *RUN, "--adversary", "relaxd"), "did you mean relaxed?"),
         (("risk", "dpsgd", *RUN, "--neighbouring", "repace"), "did you mean replace?"),
         (("risk", "dpsgd", *RUN, "--method", "exct"), "did you mean exact?"),
