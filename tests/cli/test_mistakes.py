@@ -26,6 +26,7 @@ RUN = ("--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3")
         (("risk", "dpsgd", *RUN, "--neighbouring", "repace"), "did you mean replace?"),
         (("risk", "dpsgd", *RUN, "--method", "exct"), "did you mean exact?"),
         (("risk", "dpsgd", *RUN, "--sampler", "poison"), "did you mean poisson?"),
+        (("risk", "dpsgd", *RUN, "--sampler", "epsilon="), "shuffled, cyclic, got 'epsilon='"),
         (("calibrate", "dpsgd", "--target", "mu=1", "--unknown", "noise"), "did you mean noise-multiplier?"),
         (("calibrate", "dpsgd", "--target", "tpr"), "tpr=V@FPR, ppv=V@PRIOR,FPR, epsilon=V@DELTA"),
         (("plan-audit", "--claimed-mu", "1", "--true-mu", "2", "--unit", "canary"), "did you mean canaries?"),
