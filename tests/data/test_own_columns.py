@@ -149,6 +149,24 @@ def test_declarations_that_make_no_sense(table, declared, wanted):
     assert re.search(wanted, refused(table, HEAD + ROWS, declared))
 
 
+@pytest.mark.parametrize(
+    ("labels", "wanted"),
+    [
+        ([f"{row}.5" for row in range(40)], "'income' (the label) has 40 different values in 40 records: a label has"),
+        (["low"] * 40, "'income' (the label) has the same value in each record: there is nothing to predict"),
+    ],
+)
+def test_a_label_without_classes_is_refused_and_can_be_declared(table, labels, wanted):
+    text = "age,income\n" + "".join(f"{row % 13},{label}\n" for row, label in enumerate(labels))
+    assert wanted in refused(table, text)
+    assert table(text, {"income": {"values": sorted({*labels, "none"})}}).schema.columns["income"].values
+
+
+def test_other_signs_between_columns_are_named(table):
+    with pytest.raises(DataError, match="has one column, 'age;income': columns are separated by commas"):
+        table("age;income\n3;low\n4;high\n")
+
+
 def test_a_label_with_too_many_values_says_that_a_label_has_classes(table):
     rows = "\n".join(f"{i},{i / 7}" for i in range(300))
     assert "a label has classes: group its values" in refused(table, "x,income\n" + rows + "\n")
