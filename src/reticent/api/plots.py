@@ -167,10 +167,14 @@ def _draw_accusations(axes: Any, lines: Sequence[_Line]) -> None:
 def _epsilon_delta(axes: Any, assessments: Sequence[Assessment]) -> None:
     end = max(1.0, *(_epsilon_where_small(one) for one in assessments))
     epsilon = np.linspace(0.0, end, 160)
-    deltas = [np.asarray(one.curve.delta(epsilon), dtype=float) for one in assessments]
-    _curves(axes, [_line(one, epsilon, np.where(d > 0.0, d, np.nan)) for one, d in zip(assessments, deltas, strict=True)])
+    _curves(axes, [_line(one, epsilon, _positive(one.curve.delta(epsilon))) for one in assessments])
     axes.set(yscale="log", xlim=(0, end), ylim=(1e-8, 1), xlabel="epsilon", ylabel="delta")
     axes.set_title("(epsilon, delta)", fontsize="medium")
+
+
+def _positive(delta: Any) -> np.ndarray:
+    """What a logarithmic axis can show."""
+    return np.where(np.asarray(delta, dtype=float) > 0.0, delta, np.nan)
 
 
 def _epsilon_where_small(one: Assessment) -> float:

@@ -10,9 +10,9 @@ from torch import Tensor
 from reticent.data.own import SCHEMA_FILE, OwnTable
 from reticent.data.own_columns import MISSING
 from reticent.errors import ArtifactError, ParameterError
+from reticent.text import one_of
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.config_data import OWN
-from reticent.text import one_of
 from reticent.training.hooks import RunContext, StepHook
 
 DEFAULTS: dict[str, Any] = {
