@@ -158,7 +158,7 @@ def _log_log(axes: Any, assessments: Sequence[Assessment]) -> None:
 
 def _draw_accusations(axes: Any, lines: Sequence[_Line]) -> None:
     axes.plot([_SMALLEST, 1], [_SMALLEST, 1], color="#888888", linewidth=0.8, linestyle=":", label="blind guess")
-    _curves(axes, [(*who, x, np.clip(y, _SMALLEST, 1.0)) for *who, x, y in lines])
+    _curves(axes, [(*line[:4], np.clip(line[4], _SMALLEST, 1.0)) for line in lines])
     axes.set(xscale="log", yscale="log", xlim=(_SMALLEST, 1), ylim=(_SMALLEST, 1.2))
     axes.set(xlabel="false positive rate", ylabel="true positive rate")
     axes.set_title("Confident accusations", fontsize="medium")
