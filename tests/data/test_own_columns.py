@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from reticent.data.own import ColumnsError, Schema, load_table
+from reticent.data.own_columns import Column
 from reticent.errors import DataError, ParameterError
 
 HEAD = "age,job,income\n"
@@ -244,3 +245,8 @@ def test_a_column_that_only_looks_like_an_id_can_be_declared(table):
     assert len(table(people(texts), {"name": {"values": texts}}).schema.columns["name"].values) == 40
     assert table(people([f"town {row % 15}" for row in range(40)])).schema.columns["name"].derived
     assert table(people([row * 3 for row in range(40)])).schema.columns["name"].derived
+
+
+def test_many_categories_are_counted_before_some_are_named():
+    assert Column(values=tuple("abcdefgh")).says() == "8, such as a, b, c, d, e, f"
+    assert Column(values=("a", "b")).says() == "a, b"

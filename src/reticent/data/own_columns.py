@@ -106,7 +106,7 @@ class Column(Closed):
         """What it may hold, in short."""
         if self.values is None:
             return f"{self.low:g} to {self.high:g}"
-        return ", ".join(self.values[:6]) + (f", {len(self.values) - 6} more" if len(self.values) > 6 else "")
+        return (f"{len(self.values)}, such as " if len(self.values) > 6 else "") + ", ".join(self.values[:6])
 
 
 def declared_column(name: str, said: Any, cells: Cells, *, label: bool) -> Column:
