@@ -64,7 +64,7 @@ def did_you_mean(typed: object, names: Iterable[str]) -> str:
     return "" if meant is None else f" (did you mean {meant}?)"
 
 
-def nearest(typed: object, names: Iterable[str], cutoff: float = 0.5) -> str | None:
+def nearest(typed: object, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The name that is spelt almost as ``typed``, whatever joins its words; None where nothing is near."""
     plain, word = {_joined(name): name for name in names}, _joined(typed)
     begun = [name for name in plain if len(word) > 2 and name.startswith(word)]

@@ -15,7 +15,7 @@ from reticent.accountants.steps import Step, steps_of
 from reticent.accountants.transform import Transform, transform_of
 from reticent.adversaries import WorstCase
 from reticent.curves import GaussianTradeOff
-from reticent.errors import NumericalError
+from reticent.errors import NumericalError, ParameterError
 from reticent.mechanisms import DPSGD, Laplace, Neighbouring
 from reticent.pairs import CurvePair
 from reticent.pairs.gaussian_mixture import GaussianMixture, log_mixture
@@ -56,6 +56,12 @@ def test_a_route_that_fails_says_why(monkeypatch):
     assert len(bracket.notes) == 1
     assert "no room on the grid" in bracket.notes[0]
     compose.cache_clear()
+
+
+@pytest.mark.parametrize("bounds", [0.5, (0.5,), (-1.0, 0.5), (float("nan"), 0.5)])
+def test_bounds_of_a_curve_are_two(bounds) -> None:
+    with pytest.raises(ParameterError, match="bounds must be two numbers >= 0"):
+        CurvePair(GaussianTradeOff(0.3), bounds)
 
 
 def test_routes_of_other_packages_are_asked_where_ours_are_wide(monkeypatch):

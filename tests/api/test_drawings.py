@@ -37,6 +37,15 @@ def test_plots_draw_on_given_axes_in_the_colours_of_the_attackers():
         found.plot(axes, panels=["linear"])
 
 
+def test_attackers_with_one_curve_share_one_line_and_its_label():
+    from matplotlib.figure import Figure
+
+    drawn = rt.assess(PLAIN, ["relaxed", "membership"]).plot(Figure().subplots(1, 3))
+    for one in drawn:
+        labels = [line.get_label() for line in one.get_lines() if line.get_label() != "blind guess"]
+        assert labels == ["relaxed (add-remove, conditional)", "membership (add-remove); worst-case (add-remove)"]
+
+
 def test_a_certificate_draws_the_points_of_its_page():
     from matplotlib.figure import Figure
 

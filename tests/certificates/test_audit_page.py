@@ -65,6 +65,12 @@ def test_the_verdict_comes_first(mu: float, claimed: float, says: str) -> None:
     assert "This audit could have found an attacker of advantage" in page
 
 
+def test_a_condition_of_one_bound_names_it() -> None:
+    lines = re.findall("<li>(.*?)</li>", written()[".html"].decode())
+    (line,) = (one for one in lines if one.endswith("Holds only if the trade-off curve of the release is Gaussian."))
+    assert line.startswith("epsilon at delta 1e-05, if the curve is Gaussian: ")
+
+
 def test_a_blind_audit_says_in_its_headline_that_it_does_not_test() -> None:
     assert "does not test" in headline(audit(scores(0.0, 400), {"claim": GaussianTradeOff(1.0)}))
 

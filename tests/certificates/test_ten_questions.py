@@ -53,6 +53,7 @@ OWN = {
         "The issuer’s policy says: yes",
         "The owner of this key",
         "people who contributed more than 1 record",
+        "several people together, such as a family",
         "The issuer declares: each person contributed",
     ),
     "clients": ("No policy is part of this certificate", "people with several clients", "Plan: nobody saw a run."),
@@ -61,7 +62,7 @@ NEVER = {
     "plan": ("policy says", "Checked in the run", "Recorded by", "do not rely on it from"),
     "run with a policy": ("Plan:", "policy says: yes", "No policy is part"),
     "signed, one record each": ("Stop:", "Nobody: the document", "policy says: no"),
-    "clients": ("Stop:", "policy says"),
+    "clients": ("Stop:", "policy says", "such as a family"),
 }
 
 

@@ -35,6 +35,7 @@ from reticent.mechanisms import (
 )
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Geometric
+from reticent.records.run_warnings import RunWarning
 from reticent.signing.keys import load_private_key
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import poisson
@@ -243,6 +244,21 @@ def test_noise_that_was_checked_says_what_the_program_looked_at() -> None:
     unseen = render_html(reticent.certify(poisson(), subject="s").certificate)
     assert "Nobody can predict or repeat the noise" in unseen
     assert "Looked at" not in unseen
+
+
+def test_what_a_warning_denies_is_not_said_to_be_taken_on_trust() -> None:
+    made = Declaration(subject="s", created="2026-11-22")
+    kept = make_ledger()
+    read = kept.model_copy(update={"warnings": (*kept.warnings, RunWarning.SCHEMA_FROM_RECORDS)}).sealed()
+    trusted = "scaled does not depend on these records."
+    denied = f"{trusted} It does here: bounds or categories of some columns were read off them."
+    for ledger, known in ((kept, False), (read, True)):
+        page = render_html(public(certify_run(ledger, None, made)))
+        assert trusted in page
+        assert (denied in page) is known
+        quoted = page.partition("Sentences for an impact assessment")[2].partition("</p>")[0]
+        assert (RunWarning.SCHEMA_FROM_RECORDS.text in quoted) is known
+        assert RunWarning.SIZE_TREATED_AS_PUBLIC.text not in quoted
 
 
 def test_sentences_for_an_assessment_are_there_only_where_something_is_proven() -> None:

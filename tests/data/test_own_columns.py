@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from reticent.data.own import ColumnsError, Schema, load_table
+from reticent.data.own_columns import Column
 from reticent.errors import DataError, ParameterError
 
 HEAD = "age,job,income\n"
@@ -149,6 +150,24 @@ def test_declarations_that_make_no_sense(table, declared, wanted):
     assert re.search(wanted, refused(table, HEAD + ROWS, declared))
 
 
+@pytest.mark.parametrize(
+    ("labels", "wanted"),
+    [
+        ([f"{row}.5" for row in range(40)], "'income' (the label) has 40 different values in 40 records: a label has"),
+        (["low"] * 40, "'income' (the label) has the same value in each record: there is nothing to predict"),
+    ],
+)
+def test_a_label_without_classes_is_refused_and_can_be_declared(table, labels, wanted):
+    text = "age,income\n" + "".join(f"{row % 13},{label}\n" for row, label in enumerate(labels))
+    assert wanted in refused(table, text)
+    assert table(text, {"income": {"values": sorted({*labels, "none"})}}).schema.columns["income"].values
+
+
+def test_other_signs_between_columns_are_named(table):
+    with pytest.raises(DataError, match="has one column, 'age;income': columns are separated by commas"):
+        table("age;income\n3;low\n4;high\n")
+
+
 def test_a_label_with_too_many_values_says_that_a_label_has_classes(table):
     rows = "\n".join(f"{i},{i / 7}" for i in range(300))
     assert "a label has classes: group its values" in refused(table, "x,income\n" + rows + "\n")
@@ -226,3 +245,8 @@ def test_a_column_that_only_looks_like_an_id_can_be_declared(table):
     assert len(table(people(texts), {"name": {"values": texts}}).schema.columns["name"].values) == 40
     assert table(people([f"town {row % 15}" for row in range(40)])).schema.columns["name"].derived
     assert table(people([row * 3 for row in range(40)])).schema.columns["name"].derived
+
+
+def test_many_categories_are_counted_before_some_are_named():
+    assert Column(values=tuple("abcdefgh")).says() == "8, such as a, b, c, d, e, f"
+    assert Column(values=("a", "b")).says() == "a, b"

@@ -49,9 +49,12 @@ def command(*words: object) -> int:
     return int(stopped.value.code or 0)
 
 
-def test_a_csv_goes_to_a_certificate_with_two_commands(folder):
+def test_a_csv_goes_to_a_certificate_with_two_commands(folder, capsys):
     assert command("train", "--data", "people.csv", "--label", "income", "--sensitive", "age", "--out", "run") == 0
     assert command("certify", "run") == 0
+    told = capsys.readouterr().out
+    assert "attribute (proven)" not in told
+    assert " ".join(told.split()).count("This number rests on private data: do not publish it.") == 1
     found = rt.verify(folder / "run-certificate" / "certificate.public.json")
     assert found.accepted
     run = load_run(folder / "run")
@@ -228,7 +231,9 @@ def test_wrong_commands_end_in_one_line(folder, capsys):
     assert command("train", "--data", "people.csv", "--label", "income") == 2
     (folder / "small.yaml").write_text(CONFIG + "data: {name: digits}\n")
     assert command("train", "small.yaml", "--data", "people.csv", "--label", "income", "--out", "run") == 2
-    assert all(line.startswith("reticent: ") for line in capsys.readouterr().err.splitlines())
+    told = capsys.readouterr().err
+    assert "--sensitive must be one of age, " in told
+    assert all(line.startswith("reticent: ") for line in told.splitlines())
     assert not (folder / "run").exists()
 
 

@@ -120,10 +120,19 @@ def _new_axes(count: int) -> list[Any]:
     return list(np.atleast_1d(axes).flat)
 
 
-def _curve(axes: Any, line: _Line) -> None:
-    who, neighbouring, claim, x, y = line
-    stated = "" if claim == Claim.BOUND else f", {claim}"
-    axes.plot(x, y, label=f"{who} ({neighbouring}{stated})", **style_of(who).matplotlib())
+def _curves(axes: Any, lines: Sequence[_Line]) -> None:
+    """Each distinct curve once, with the names of all who share it, in the style of the last."""
+    shared: dict[tuple[bytes, bytes], list[_Line]] = {}
+    for line in lines:
+        shared.setdefault((line[3].tobytes(), line[4].tobytes()), []).append(line)
+    for together in shared.values():
+        who, _, _, x, y = together[-1]
+        axes.plot(x, y, label="; ".join(map(_label, together)), **style_of(who).matplotlib())
+
+
+def _label(line: _Line) -> str:
+    who, neighbouring, claim = line[:3]
+    return f"{who} ({neighbouring}{'' if claim == Claim.BOUND else f', {claim}'})"
 
 
 def _line(one: Assessment, x: np.ndarray, y: np.ndarray) -> _Line:
@@ -137,8 +146,7 @@ def _linear(axes: Any, assessments: Sequence[Assessment]) -> None:
 
 def _draw_errors(axes: Any, lines: Sequence[_Line]) -> None:
     axes.plot([0, 1], [1, 0], color="#888888", linewidth=0.8, linestyle=":", label="blind guess")
-    for line in lines:
-        _curve(axes, line)
+    _curves(axes, lines)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="false negative rate")
     axes.set_title("Mistakes that cannot be avoided", fontsize="medium")
 
@@ -150,8 +158,7 @@ def _log_log(axes: Any, assessments: Sequence[Assessment]) -> None:
 
 def _draw_accusations(axes: Any, lines: Sequence[_Line]) -> None:
     axes.plot([_SMALLEST, 1], [_SMALLEST, 1], color="#888888", linewidth=0.8, linestyle=":", label="blind guess")
-    for who, neighbouring, claim, x, y in lines:
-        _curve(axes, (who, neighbouring, claim, x, np.clip(y, _SMALLEST, 1.0)))
+    _curves(axes, [(*line[:4], np.clip(line[4], _SMALLEST, 1.0)) for line in lines])
     axes.set(xscale="log", yscale="log", xlim=(_SMALLEST, 1), ylim=(_SMALLEST, 1.2))
     axes.set(xlabel="false positive rate", ylabel="true positive rate")
     axes.set_title("Confident accusations", fontsize="medium")
@@ -160,11 +167,14 @@ def _draw_accusations(axes: Any, lines: Sequence[_Line]) -> None:
 def _epsilon_delta(axes: Any, assessments: Sequence[Assessment]) -> None:
     end = max(1.0, *(_epsilon_where_small(one) for one in assessments))
     epsilon = np.linspace(0.0, end, 160)
-    for one in assessments:
-        delta = np.asarray(one.curve.delta(epsilon), dtype=float)
-        _curve(axes, _line(one, epsilon, np.where(delta > 0.0, delta, np.nan)))
+    _curves(axes, [_line(one, epsilon, _positive(one.curve.delta(epsilon))) for one in assessments])
     axes.set(yscale="log", xlim=(0, end), ylim=(1e-8, 1), xlabel="epsilon", ylabel="delta")
     axes.set_title("(epsilon, delta)", fontsize="medium")
+
+
+def _positive(delta: Any) -> np.ndarray:
+    """What a logarithmic axis can show."""
+    return np.where(np.asarray(delta, dtype=float) > 0.0, delta, np.nan)
 
 
 def _epsilon_where_small(one: Assessment) -> float:

@@ -27,6 +27,7 @@ _OF_THE_GAME = (
 )
 INSTEAD = "Here, read “has the diagnosis” for “is in the data”. Insiders are those who have it."
 """How to read the head of the table where the attacker knows two versions of a record."""
+_ALL = "at most 100%"
 NO_LIMIT = "no limit"
 """What a proof says that ends at 100%."""
 _SAID = (("is in the data", "share of insiders found"), ("has the diagnosis", "share of those with it who are found"))
@@ -157,6 +158,12 @@ def _guesses(certificate: Certificate, record: CertifiedAssessment) -> tuple[tup
     claim = Claim(record.claim)
     strength = "at most" if claim.proven else "about" if claim is Claim.ESTIMATE else "measured"
     even = (percent(0.5), f"{strength} {percent(even_guess(record), up=claim.proven)}")
-    accused = [worth(record, *at) for at in _accusations(q)]
+    accused = [_accused(record, *at) for at in _accusations(q)]
     found = (even, *accused, *(found_at(record, f) for f in q.fprs if f == 0.01))
-    return tuple((blind, NO_LIMIT if share == "at most 100%" else share) for blind, share in found)
+    return tuple((blind, NO_LIMIT if share == _ALL else share) for blind, share in found)
+
+
+def _accused(record: CertifiedAssessment, prior: float, fpr: float) -> tuple[str, str]:
+    """The worth of an accusation; where everybody can be found, what is left is arithmetic and no limit."""
+    blind, share = worth(record, prior, fpr)
+    return blind, _ALL if found_at(record, fpr)[1] == _ALL else share

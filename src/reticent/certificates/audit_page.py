@@ -17,7 +17,7 @@ from reticent.curves import TradeOff
 from reticent.errors import ArtifactError
 from reticent.io.files import refuse_folder, write_atomic
 from reticent.io.outputs import refuse_existing, refuse_foreign
-from reticent.text import digits
+from reticent.text import by_whom, digits
 
 _MARK = "<title>Privacy audit: "
 """How a page of ours begins."""
@@ -157,6 +157,6 @@ def _ends(interval: ConfidenceInterval) -> str:
 
 
 def _notes(report: AuditReport) -> list[str]:
-    found = [note for bound in report.bounds for note in bound.notes]
+    found = by_whom((bound.title, bound.notes) for bound in report.bounds)
     found += [note for verdict in report.verdicts.values() for note in verdict.notes]
     return list(dict.fromkeys(found))

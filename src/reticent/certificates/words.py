@@ -13,6 +13,7 @@ from reticent.certificates.sentences import Protected, about, even_guess, parts_
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, Condition, Status, condition, worst_first
+from reticent.records.run_warnings import RunWarning
 from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord
 from reticent.text import owners
@@ -123,6 +124,7 @@ _NOT_COVERED = (
     "theft of the data itself, and what users type into the model",
     "rounding: the proof is about exact random numbers, the computer draws rounded ones",
 )
+_FAMILY = "several people together, such as a family, and what the records of relatives say about a person"
 
 POINTERS = (
     ("EDPB Opinion 28/2024", "when a model counts as anonymous"),
@@ -185,7 +187,7 @@ def not_covered(certificate: Certificate) -> list[str]:
     if isinstance(records, Unit):
         return [*_NOT_COVERED[:1], about(_NOT_COVERED[1], records), "people with several clients", *_NOT_COVERED[2:]]
     several = "several records together" if records is None else f"more than {records} record{'s' * (records > 1)}"
-    return [*_NOT_COVERED[:2], f"people who contributed {several}", *_NOT_COVERED[2:]]
+    return [*_NOT_COVERED[:2], f"people who contributed {several}", _FAMILY, *_NOT_COVERED[2:]]
 
 
 def people(certificate: Certificate) -> str:
@@ -274,6 +276,8 @@ _LOOKED_AT = {
     "generator.",
 }
 """What a program looks at before it says that nobody can predict the noise: one that trained, and one that watched."""
+_PREPARED = condition("public-preparation", Status.ASSUMED)
+_NOT_HERE = f"{_PREPARED.says} It does here: bounds or categories of some columns were read off them."
 
 
 def sentences() -> Iterator[str]:
@@ -284,10 +288,10 @@ def sentences() -> Iterator[str]:
     yield from MARKS.values()
     for word, meaning in (*GLOSSARY, *_OCCASIONAL, _CLIENT):
         yield from (word, meaning)
-    yield from _NOT_COVERED
+    yield from (*_NOT_COVERED, _FAMILY)
     for name, meaning in POINTERS:
         yield from (name, meaning)
-    yield from (_STRONGER, _ALONE, _ASSESS, _PRIVATE, _FIELD, *_LOOKED_AT.values())
+    yield from (_STRONGER, _ALONE, _ASSESS, _PRIVATE, _FIELD, _NOT_HERE, *_LOOKED_AT.values())
 
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -310,9 +314,12 @@ def of_secrets(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]
 
 
 def _said(certificate: Certificate, known: Condition) -> str:
-    """A condition in words; of noise that was checked, what the program looked at."""
+    """A condition in words; of noise that was checked, what the program looked at; and where a warning denies it."""
     if known == _NOISE and certificate.ledger is not None:
         return _LOOKED_AT[certificate.ledger.get("schema") == WATCH_SCHEMA]
+    cited = [name for one in certificate.declared.releases if one is not None for name in one.warnings]
+    if known == _PREPARED and RunWarning.SCHEMA_FROM_RECORDS in [*cited, *(one.name for one in certificate.warnings)]:
+        return _NOT_HERE
     return of_clients(certificate, known.says)
 
 

@@ -54,6 +54,8 @@ def usage(error: click.ClickException, app: click.Command, words: Sequence[str])
     message = " ".join(error.format_message().split())
     if isinstance(error, click.NoSuchOption):
         ours, known = _MEANT.get(error.option_name), _options_of(app, words)
+        if error.option_name == "-h":
+            return "no option -h. Here it is --help"
         if ours in known:
             return f"no option {error.option_name}. Here it is {ours}"
         near = nearest(error.option_name.lstrip("-"), [name.lstrip("-") for name in sorted(known)], _NEAR)

@@ -25,6 +25,8 @@ from reticent.text import Column, by_whom, digits, printable, table, wrapped
 
 ON_REQUEST = ("ppv", "delta")
 """Measures that are in every document, and in a table where somebody asks."""
+_UNNAMED = ("exact", "proven")
+"""Methods that a table does not name: beside an estimate, "proven" would read as its claim."""
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 
 
@@ -131,7 +133,7 @@ def print_assessments(
 def _print_relation(
     relation: str, records: list[AssessmentRecord], asked: Sequence[tuple[str, tuple[str, ...]]], full: bool
 ) -> None:
-    how = ["" if r.method == "exact" else f" ({r.method})" for r in records]
+    how = ["" if r.method in _UNNAMED else f" ({r.method})" for r in records]
     names = [("attacker", [r.label + way for r, way in zip(records, how, strict=True)])]
     names.append(("claim", [r.claim for r in records]))
     numbers = [(_heading(name, at, full), [_cell(r, name, at, full) for r in records]) for name, at in asked]

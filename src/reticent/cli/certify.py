@@ -142,7 +142,8 @@ def certify(
     say(certificate.headline)
     print_assessments(certificate.assessments, usual=True)
     for assessment in certificate.assessments:
-        say(f"- {assessment.adversary}: {assessment.sentence}", indent=2)
+        private = " This number rests on private data: do not publish it." if assessment.do_not_publish else ""
+        say(f"- {assessment.adversary}: {assessment.sentence}{private}", indent=2)
     for line in certified.alone:
         say(line, indent=2)
     if certificate.ledger is None:

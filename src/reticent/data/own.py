@@ -133,6 +133,8 @@ def load_table(path: Path | str, label: str, declared: Mapping[str, Any] | None 
     table = read_table(content, path)
     if label not in table:
         columns = list(table)[:20]
+        if len(table) == 1 and path.suffix.lower() == ".csv":
+            raise DataError(f"{path.name}: has one column, {columns[0][:80]!r}: columns are separated by commas")
         raise ParameterError("label", label, f"one of the columns {', '.join(columns)}{did_you_mean(label, columns)}")
     schema = derive_schema(table, label, declared or {}, path.name)
     return encode(table, schema, path.name, hashlib.sha256(content).hexdigest())

@@ -106,7 +106,7 @@ class Column(Closed):
         """What it may hold, in short."""
         if self.values is None:
             return f"{self.low:g} to {self.high:g}"
-        return ", ".join(self.values[:6]) + (f", {len(self.values) - 6} more" if len(self.values) > 6 else "")
+        return (f"{len(self.values)}, such as " if len(self.values) > 6 else "") + ", ".join(self.values[:6])
 
 
 def declared_column(name: str, said: Any, cells: Cells, *, label: bool) -> Column:
@@ -161,14 +161,19 @@ def derived_column(cells: Cells, *, label: bool) -> Column:
     values = sorted(set(cells.categories()) - {""})
     if not values:
         raise DataError("is empty: drop it")
+    classes = "a label has classes: group its values"
     if len(values) > MOST_CATEGORIES:
-        what = "a label has classes: group its values" if label else "drop it, or declare its categories"
+        what = classes if label else "drop it, or declare its categories"
         raise DataError(f"has {len(values)} different values, more than {MOST_CATEGORIES}: {what}")
-    if not label and len(values) >= _FEWEST_IDS and 2 * len(values) > sum(text != "" for text in cells.categories()):
+    if len(values) >= _FEWEST_IDS and 2 * len(values) > sum(text != "" for text in cells.categories()):
+        if label:
+            raise DataError(f"has {len(values)} different values in {len(cells)} records: {classes}")
         raise DataError(
             f"has {len(values)} different texts in {len(cells)} records, as an id or a name has: drop it, or declare "
             "its categories"
         )
+    if label and len(values) == 1:
+        raise DataError("has the same value in each record: there is nothing to predict")
     if len(max(values, key=len)) > 200:
         raise DataError("holds a text of more than 200 characters: drop it")
     return Column(values=tuple(values), derived=True)

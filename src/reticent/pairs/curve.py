@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from reticent.curves import PolygonTradeOff, TradeOff
+from reticent.errors import ParameterError
 from reticent.pairs.base import Drawn
 
 
@@ -17,11 +20,19 @@ class CurvePair(Drawn):
         trade_off: H0 = absent; give the same object for equal releases, so that they are counted together.
         bounds: the largest privacy loss and the largest of its negative; infinite where none is known.
         sample_rate: probability that the target takes part, in (0, 1]; the curve has it already.
+
+    Raises:
+        ParameterError: ``bounds`` are not two numbers.
     """
 
     trade_off: TradeOff
     bounds: tuple[float, float] = (math.inf, math.inf)
     sample_rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        if np.shape(self.bounds) != (2,) or not min(self.bounds) >= 0.0:
+            wanted = "two numbers >= 0, the largest privacy loss and the largest of its negative"
+            raise ParameterError("bounds", self.bounds, wanted)
 
     @property
     def curve(self) -> TradeOff:

@@ -10,6 +10,7 @@ from torch import Tensor
 from reticent.data.own import SCHEMA_FILE, OwnTable
 from reticent.data.own_columns import MISSING
 from reticent.errors import ArtifactError, ParameterError
+from reticent.text import one_of
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.config_data import OWN
 from reticent.training.hooks import RunContext, StepHook
@@ -61,10 +62,12 @@ def own_config(document: dict[str, Any] | None, table: OwnTable, sensitive: str 
 
 def _measurable(table: OwnTable, sensitive: str) -> str:
     """The attribute to be measured. What is not changed with it, whether it is missing, would not be covered."""
-    names = {group.name for group in table.dataset.groups}
-    if sensitive in names and (sensitive.endswith(MISSING) or f"{sensitive} {MISSING}" in names):
+    names = [group.name for group in table.dataset.groups]
+    if sensitive not in names:
+        raise ParameterError("sensitive", sensitive, one_of(sensitive, names))
+    if sensitive.endswith(MISSING) or f"{sensitive} {MISSING}" in names:
         raise ParameterError("sensitive", sensitive, "a column of numbers without missing: indicator")
-    return table.dataset.group(sensitive).name
+    return sensitive
 
 
 @dataclass
