@@ -29,10 +29,6 @@ def mu_limits(release: Release, neighbouring: Neighbouring) -> tuple[float, floa
 
     By RETICENT:all-rates-mu.
 
-    Args:
-        release: what was released.
-        neighbouring: between which data sets.
-
     Raises:
         UnsupportedError: as for ``compose``.
     """

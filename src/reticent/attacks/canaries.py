@@ -53,9 +53,6 @@ def unknown_sign_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
 
     The mean of both likelihood ratios is the optimal test where either sign is as likely. Adding up squares
     step by step, as if the sign were new in every step, is weaker (KAISSIS2023:R11).
-
-    Args:
-        sums, claim: as for :func:`canary_scores`.
     """
     return np.logaddexp(canary_scores(sums, claim), canary_scores(-sums, claim)) - np.log(2.0)
 

@@ -105,13 +105,9 @@ def train_shadow_models(
     """Train what the store does not hold yet, and return all.
 
     Args:
-        plan: which models.
         features: the pool, float32, shape (pool, ...).
         labels: int64 in range(classes), shape (pool,).
-        store: where results are and go.
-        engine: where to compute.
         announce: called with the expected cost before the work begins, if there is any.
-        progress: called after each task.
         described: what the store's manifest says about this work.
         timeout: give up when no task was finished for this many seconds.
 
@@ -139,10 +135,7 @@ def shadow_tasks(plan: ShadowPlan, pool_digest: str, classes: int, feature_shape
     """One task per block; a block holds the models ``number * size`` to ``(number + 1) * size - 1``.
 
     Args:
-        plan: what is trained.
         pool_digest: of features and labels of the pool.
-        classes: number of labels.
-        feature_shape: of one record.
 
     Raises:
         UnsupportedError: the configuration asks for augmentation, or for normalised gradients.

@@ -142,11 +142,9 @@ def train_stacked(
 
     Args:
         models: K models with their initial weights.
-        config: the target's configuration.
         features, labels: the pool, on the models' device.
         members: K arrays of equal length: positions in the pool of each model's training records.
         seeds: K seeds of masks and noise.
-        steps: how many.
     """
     settings = make_settings(config, len(members[0]))
     streams = [

@@ -73,11 +73,7 @@ class Target(ABC):
         return None
 
     def met_by(self, achieved: float) -> bool:
-        """Whether a risk that was ``achieved`` keeps within the limit.
-
-        Args:
-            achieved: in the units of ``value``.
-        """
+        """Whether a risk that was ``achieved`` keeps within the limit."""
         return achieved <= self.value if self.grows_with_risk else achieved >= self.value
 
     def of_power(self, power: float) -> float:
@@ -378,7 +374,6 @@ def mapped(found: Interval | None, risk_of: Callable[[float], float]) -> Interva
     """``found`` through the monotone map ``risk_of``; the claim stays the claim, None stays None.
 
     Args:
-        found: a number with its enclosure.
         risk_of: increasing or decreasing.
     """
     if found is None:

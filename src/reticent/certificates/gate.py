@@ -32,9 +32,7 @@ def check(
     """Every requirement of ``policy``, in order: the document itself first.
 
     Args:
-        certificate: the document.
         outcome: what ``verify`` found; numbers of a document that is not accepted count for nothing.
-        policy: what is required.
         shown: what else was compared.
         now: for age and expiry.
     """

@@ -45,7 +45,6 @@ def render_html(certificate: Certificate, language: English = ENGLISH) -> str:
     All text in the document is escaped and safe to show.
 
     Args:
-        certificate: the document.
         language: of the page; what the issuer wrote is never translated.
     """
     return template("certificate.html.j2").render(**_content(certificate), **_spoken(certificate, language))

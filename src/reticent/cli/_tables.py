@@ -54,7 +54,6 @@ def print_risk(document: RiskDocument, more: Collection[str] = (), *, full: bool
     """One table per neighbouring relation, then what a reader must know.
 
     Args:
-        document: what was computed.
         more: as for ``print_assessments``.
         full: every number, note and condition; otherwise those that a reader of epsilon knows or needs.
     """

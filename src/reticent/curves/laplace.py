@@ -114,11 +114,7 @@ class RelaxedLaplaceTradeOff(TradeOff):
         return float(self.mu + np.log1p(np.exp(-2.0 * self.mu)) - LOG_2)
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        """At ``t = |y| < mu`` the log ratio is log((e^2t + 1)/2) - mu; beyond it is log cosh mu.
-
-        Args:
-            log_ratio: thresholds in nats, any shape.
-        """
+        """At ``t = |y| < mu`` the log ratio is log((e^2t + 1)/2) - mu; beyond it is log cosh mu."""
         ratio = np.asarray(log_ratio, dtype=float)
         inside = np.clip(ratio, -self.mu, self._largest)
         t = np.minimum(_half_log_twice_minus_one(inside + self.mu), self.mu)

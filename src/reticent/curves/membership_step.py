@@ -54,11 +54,7 @@ class MembershipStepTradeOff(TradeOff):
         _check.non_negative(susceptibility=self.susceptibility)
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        """log LR = (d/2) log(N/(N - 1)) + K/2 - W/(2(N - 1)).
-
-        Args:
-            log_ratio: thresholds in nats, any shape.
-        """
+        """log LR = (d/2) log(N/(N - 1)) + K/2 - W/(2(N - 1))."""
         ratio = np.asarray(log_ratio, dtype=float)
         rest = self.effective_size - 1.0
         return self._rates(np.maximum(2.0 * rest * (self._largest - ratio), 0.0))

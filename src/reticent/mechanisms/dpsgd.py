@@ -259,9 +259,6 @@ def steps_in(
     """Noisy updates in ``epochs``: where bins are drawn they are whole, so an epoch has as many as fit.
 
     Args:
-        epochs: passes over the data, > 0.
-        sample_rate: share of the data in one step.
-        sampler: how batches are drawn.
         batches: steps per epoch, where they are known.
         most: steps that are allowed.
 
@@ -345,9 +342,6 @@ def batches_per_epoch(run: DPSGD) -> int:
 
     A loader that drops the last incomplete batch makes floor(1/sample_rate), one that keeps it rounds up; the
     fewer fit into an epoch, the more epochs were started.
-
-    Args:
-        run: with shuffled batches.
     """
     return run.batches_per_epoch or _whole_batches(run.sample_rate)
 

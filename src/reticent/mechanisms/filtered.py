@@ -55,7 +55,6 @@ class FilteredGaussian(Mechanism):
         By SMITH2022:Theorem 1 (fully adaptive composition of Gaussian differential privacy).
 
         Args:
-            neighbouring: between which data sets.
             attained: any; what dominates is attained as well.
         """
         shift = neighbouring.sensitivity * math.sqrt(self.budget)

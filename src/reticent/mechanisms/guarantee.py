@@ -54,7 +54,6 @@ class Guarantee(Mechanism):
 
         Args:
             neighbouring: between which data sets: those that the guarantee was stated for.
-            attained: see above.
         """
         if attained or self.stated_epsilon == self.stated_delta == 0.0:
             return ()

@@ -45,7 +45,6 @@ class Laplace(Mechanism):
         """One part for all releases.
 
         Args:
-            neighbouring: between which data sets.
             attained: any; what dominates is attained as well.
 
         Raises:

@@ -341,11 +341,7 @@ def _window(atoms: list[tuple[np.ndarray, np.ndarray]]) -> Window:
 
 
 def first_window(deviation: float) -> Window:
-    """Where the log-normal of mean 1 is.
-
-    Args:
-        deviation: of its logarithm.
-    """
+    """Where the log-normal of mean 1 is."""
     z = np.linspace(-_LOW, _HIGH + deviation, 20001)
     both = ndtr(z) + ndtr(z - deviation)
     left, right = np.exp(deviation * z[np.searchsorted(both, (0.32, 1.68))] - 0.5 * deviation**2)

@@ -49,10 +49,6 @@ class Sealed(Brief, Terse):
     def from_json(cls, text: str | bytes, where: str = "ledger.json") -> Self:
         """Read a ledger back.
 
-        Args:
-            text: JSON.
-            where: what errors call it.
-
         Raises:
             ArtifactError: the text is not strict JSON or not a ledger of this version.
         """

@@ -72,7 +72,6 @@ def load_private_key(path: Path, passphrase: str | None = None) -> Ed25519Privat
     """The private key in a PEM file that nobody but its owner may read.
 
     Args:
-        path: of the file.
         passphrase: of an encrypted key; None takes that of the environment (``RETICENT_PASSPHRASE``).
 
     Raises:

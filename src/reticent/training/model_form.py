@@ -124,9 +124,6 @@ def recognised(
 
     Args:
         model: in training mode.
-        dataset: that was trained on.
-        config: of the run.
-        record: what the loop did.
         encoded_here: the records were read and encoded by code of this library, not handed over as numbers.
     """
     form = head_of(model)

@@ -98,13 +98,7 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
 
 
 def optimiser_of(config: TrainConfig, steps: int, parameters: Sequence[torch.Tensor]) -> Optimizer:
-    """What moves the weights. It works on each number alone, so it also moves models that are stacked.
-
-    Args:
-        config: of the run.
-        steps: that it will take.
-        parameters: to be moved.
-    """
+    """What moves the weights. It works on each number alone, so it also moves models that are stacked."""
     rate, decay = config.learning_rate, config.weight_decay
     optimizer: Optimizer
     if config.optimiser is Optimiser.ADAM:

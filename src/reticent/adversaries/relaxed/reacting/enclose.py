@@ -103,9 +103,6 @@ def reacting_replace(
 ) -> Enclosure:
     """A bound for replacement, where the attacker knows the direction of neither record: each against its absence.
 
-    Args:
-        release, dimension, kind, known_share, hard_labels: as for ``reacting_in``.
-
     Raises:
         ParameterError, UnsupportedError: as for ``reacting_in``.
     """

@@ -219,11 +219,7 @@ def bounds_above(kinds: Kinds, blur: float, count: int = _COUNT) -> Upper:
 
 
 def enclose(upper: Upper) -> CertifiedRates:
-    """Certified bounds on both sides: those above, and the tests "LR > e^l".
-
-    Args:
-        upper: as from ``bounds_above``.
-    """
+    """Certified bounds on both sides: those above, and the tests "LR > e^l"."""
     present, ratio = _transform(upper.present), upper.thresholds
     alias = upper.copies.most(ratio)
     fpr = np.clip(1.0 + _inverted(upper.absent, ratio, 0) + upper.absent.error(ratio) + alias, 0.0, 1.0)
