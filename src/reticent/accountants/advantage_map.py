@@ -42,9 +42,6 @@ def advantage_map(
         noise_multipliers: one-dimensional, > 0.
         sample_rates: one-dimensional, in (0, 1].
         certify_doubt: give the certified ends; else NaN, in milliseconds.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
     """
     rates = _check.probabilities(sample_rates=sample_rates)
     rows = []

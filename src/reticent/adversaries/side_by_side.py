@@ -61,9 +61,6 @@ def assess_answerable(
 
     Returns:
         The assessments, each once; and why others were left out, by name of the adversary.
-
-    Raises:
-        DominanceError: as for ``assess``.
     """
     results: dict[tuple[str, Neighbouring], Assessment] = {}
     worst: dict[Neighbouring, Assessment] = {}

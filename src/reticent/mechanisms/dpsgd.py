@@ -259,9 +259,6 @@ def steps_in(
     Args:
         batches: steps per epoch, where they are known.
         most: steps that are allowed.
-
-    Raises:
-        ParameterError: as for ``epochs_to_steps``.
     """
     if batches is None and sampler.allocated:
         batches = whole_batches_of_a_pass(sample_rate)

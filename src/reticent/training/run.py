@@ -170,9 +170,6 @@ def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple
 
     Args:
         settings: of the run; only its first steps are taken.
-
-    Raises:
-        ParameterError, UnsupportedError: as ``train``.
     """
     model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config))
     model = model.to(_device(config.device))

@@ -1,7 +1,6 @@
 """Forms of Gaussian type: each proposes a mu, and the advantage is that of the Gaussian curve of this mu.
 
-``advantage_at`` and ``bayes_security_at`` turn mu into numbers without cancellation. Where steps differ, the squares of
-mu add up: ``added_mu``.
+Where steps differ, the squares of mu add up: ``added_mu``.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import erf, erfc, erfinv
+from scipy.special import erf, erfinv
 
 from reticent.accountants.affinity import minus_log_affinity
 from reticent.accountants.closed_forms.elementwise import Kernel, Run, arguments, elementwise
@@ -27,11 +26,6 @@ MuForm = Callable[[ArrayLike, ArrayLike, ArrayLike, Neighbouring], np.ndarray]
 def advantage_at(mu: ArrayLike) -> np.ndarray:
     """Total variation of N(0, 1) and N(mu, 1): erf(mu / sqrt 8)."""
     return erf(np.asarray(mu, dtype=float) / _SQRT_8)
-
-
-def bayes_security_at(mu: ArrayLike) -> np.ndarray:
-    """1 - advantage at ``mu``, accurate however small: erfc(mu / sqrt 8)."""
-    return erfc(np.asarray(mu, dtype=float) / _SQRT_8)
 
 
 def mu_at(advantage: ArrayLike) -> np.ndarray:

@@ -151,9 +151,6 @@ class GradientSpectrum:
         Args:
             batch_size: n > 0.
             noise_multiplier: noise on the sum over the clip norm, >= 0.
-
-        Raises:
-            ParameterError: an argument is outside its domain.
         """
         n, sigma = _check.positive(batch_size=batch_size), _check.non_negative(noise_multiplier=noise_multiplier)
         return math.sqrt(float(np.sum(self._squares / (n * self.eigenvalues + sigma * sigma))))

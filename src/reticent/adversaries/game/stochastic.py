@@ -74,9 +74,6 @@ class SusceptibilityLaw:
         Args:
             dimension: >= 1.
             nodes: of the rule, >= 1.
-
-        Raises:
-            ParameterError: an argument is outside its domain.
         """
         from scipy.linalg import eigh_tridiagonal  # costly to import, and only this asks for it
 
