@@ -51,7 +51,6 @@ class Grid(Table):
         self._leading, self._claim = len(self._differ) + 3, len(self._differ) + 2
 
     def title(self) -> str:
-        """How many releases."""
         return f"{len(self.mechanisms)} releases, each by itself"
 
     def columns(self) -> tuple[str, ...]:
@@ -71,7 +70,6 @@ class Grid(Table):
         return rows
 
     def notes(self) -> list[str]:
-        """Who was left out of some release, and why."""
         skipped = (item for document in self.documents for item in document.skipped.items())
         return [f"{name} left out: {reason}" for name, reason in dict.fromkeys(skipped)]
 

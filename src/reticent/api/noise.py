@@ -113,7 +113,6 @@ class Calibrations(Table, Sequence[Calibration]):
         return self._only().mechanism
 
     def title(self) -> str:
-        """The target."""
         return f"target {self.target}"
 
     def columns(self) -> tuple[str, ...]:
@@ -122,7 +121,6 @@ class Calibrations(Table, Sequence[Calibration]):
         return ("attacker", "neighbouring", "claim", unknown, "achieved", "worst case there")
 
     def rows(self) -> list[tuple[Cell, ...]]:
-        """One row for each calibration."""
         return [
             (found.adversary.label, str(one.neighbouring), found.claim.value, one.value, one.achieved.value, worst)
             for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)

@@ -31,7 +31,6 @@ def canary_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
 
     Args:
         sums: noisy sums at the canaries' coordinates in units of the clip norm, (steps, canaries).
-        claim: what the implementation says that it does.
 
     Raises:
         UnsupportedError: batches are not drawn by Poisson sampling.

@@ -84,7 +84,6 @@ def score_step(total: np.ndarray, queries: np.ndarray, background: Background, d
         total: the released noisy sum, shape (d,).
         queries: clipped gradients of the queries at the weights of this step, shape (q, d).
         background: the law of clipped gradients at the same weights.
-        design: batch size, sampling and noise.
 
     Raises:
         NumericalError: the covariance is singular; use shrinkage.
@@ -288,7 +287,6 @@ def normality(background: Background, queries: np.ndarray, batch_size: float) ->
     """Cumulants of a batch sum along ``V^-1 (theta - mean)``, from background records.
 
     Args:
-        background: with its records.
         queries: gradients of targets, shape (q, d); the first 64 are looked at.
         batch_size: n > 0.
 

@@ -44,7 +44,6 @@ class Trainer(Protocol):
             model: a module with Linear layers.
             features: shape (claim.dataset_size, ...).
             labels: shape (claim.dataset_size,).
-            claim: what the implementation says that it does.
             run: number of this run; runs are independent, so the implementation must not reuse randomness.
 
         Returns:

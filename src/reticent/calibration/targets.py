@@ -315,7 +315,6 @@ class EpsilonAtDelta(Target):
 
     @property
     def threshold(self) -> float:
-        """``value`` itself."""
         return self.value
 
     def at(self, points: Points) -> Interval | None:

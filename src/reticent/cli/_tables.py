@@ -116,7 +116,6 @@ def print_assessments(
     """The records as tables, one for each relation: values of different relations must not be compared.
 
     Args:
-        records: in the order in which to print them.
         more: measures of ``ON_REQUEST`` that were asked for.
         full: every number; otherwise epsilon, right guesses and what an attacker finds, in words.
         usual: of the places those that `reticent risk` shows by default.

@@ -38,7 +38,6 @@ class LaplaceTradeOff(TradeOff):
 
     @property
     def reversed(self) -> TradeOff:
-        """The curve itself: the experiment is symmetric."""
         return self
 
     @property

@@ -62,7 +62,6 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         Passes over the data are taken to be complete, and drawn anew; ``rt.watch`` also sees those that are broken off.
 
         Args:
-            loader: what ``make_private`` returned.
             model: what ``make_private`` returned. The inputs of its convolutions are looked at from now on: Opacus
                 1.6.0 misreads those that are not in plain order in memory.
         """

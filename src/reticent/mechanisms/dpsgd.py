@@ -364,7 +364,6 @@ def one_record(mechanism: Mechanism, what: str) -> None:
     """Refuse a run whose numbers are to hold for several records of one person.
 
     Args:
-        mechanism: a run, or what has such ``parts``.
         what: the start of the error's sentence.
 
     Raises:

@@ -353,7 +353,6 @@ def sum_of(deviation: float, count: int, windows: list[Window], effort: Effort, 
     """The sum of ``count`` log-normals, by doublings.
 
     Args:
-        deviation: of their logarithms.
         count: >= 2.
         windows: of each sum on the way; where there are too few, they are found and appended.
         effort: of the grids.

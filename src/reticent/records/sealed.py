@@ -60,7 +60,6 @@ def facts_of(kind: type[Public], ledger: Public, changes: dict[str, Any]) -> Pub
 
     Args:
         kind: of ledger, of which ``ledger`` is one that may know more.
-        ledger: any.
         changes: facts to exchange, by name.
     """
     facts = {name: getattr(ledger, name) for name in kind.model_fields}

@@ -150,7 +150,6 @@ def verifies(public_key: str, signature: bytes, message: bytes) -> bool:
     Args:
         public_key: 64 hexadecimal digits.
         signature: 64 bytes.
-        message: what was signed.
     """
     raw = bytes.fromhex(public_key)
     if curve25519.why_not(raw) is not None:

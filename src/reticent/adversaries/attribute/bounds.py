@@ -53,7 +53,6 @@ class AffinityTradeOff(TradeOff):
 
     @property
     def reversed(self) -> TradeOff:
-        """The curve itself."""
         return self
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:

@@ -117,7 +117,6 @@ class DistributionFreeTradeOff(TradeOff):
 
     @property
     def reversed(self) -> TradeOff:
-        """The curve itself: Gaussian curves are symmetric."""
         return self
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:

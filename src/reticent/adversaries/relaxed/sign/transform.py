@@ -198,7 +198,6 @@ def bounds_above(kinds: Kinds, blur: float, count: int = _COUNT) -> Upper:
     Args:
         kinds: sampled steps, of each kind so many that its transform decays.
         blur: standard deviation of the blur relative to those of A and of the log likelihood ratio.
-        count: see above.
 
     Raises:
         NumericalError: the frequencies needed do not fit the budget; a larger ``blur`` needs fewer.
