@@ -36,9 +36,7 @@ _EVALUATION_BATCH = 4096
 
 def model_seed(seed: int, number: int) -> int:
     """The seed of shadow model ``number``, whatever the number of models."""
-    return int(
-        np.random.SeedSequence(seed, spawn_key=(_MODEL_STREAM, number)).generate_state(1, np.uint64)[0] >> np.uint64(1)
-    )
+    return torch_seed(seed, _MODEL_STREAM, number)
 
 
 def members_of(seed: int, number: int, pool: int, size: int) -> np.ndarray:

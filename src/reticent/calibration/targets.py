@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -361,6 +361,24 @@ _KINDS: tuple[type[Target], ...] = (
 )
 TARGETS: dict[str, Any] = {kind.name: hinted(kind) for kind in _KINDS}
 """Every target by name; those that are read at a place come last."""
+STATED: dict[str, tuple[Any, tuple[str, ...]]] = {
+    name.replace("-", "_"): (kind, tuple(place for place, _ in kind.places)) for name, kind in TARGETS.items()
+}
+"""Each target by the field or keyword that states its limit, and the fields that go with it."""
+
+
+def target_in(fields: Mapping[str, Any]) -> Target:
+    """The one target whose limit and places ``fields`` state; None states nothing.
+
+    Raises:
+        ValueError: there is none, more than one, or something is no number.
+        KeyError: a place is missing.
+        ParameterError: the limit or a place is outside its domain.
+    """
+    (name,) = (known for known in STATED if fields.get(known) is not None)
+    kind, places = STATED[name]
+    found: Target = kind(*(float(fields[field]) for field in (name, *places)))
+    return found
 
 
 def _limit(name: str, value: float, least: float) -> None:

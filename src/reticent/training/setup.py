@@ -11,9 +11,9 @@ from torch.optim import SGD, Adam, Optimizer
 
 from reticent import data
 from reticent.adversaries import ADVERSARIES, FinalModel
-from reticent.calibration import NoiseMultiplier, NoiseScale, Target
+from reticent.calibration import NoiseMultiplier, NoiseScale
 from reticent.calibration.solve import calibrate
-from reticent.calibration.targets import TARGETS
+from reticent.calibration.targets import target_in
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
@@ -118,16 +118,7 @@ def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, da
     contraction = factor_of(config, planned) if config.final_model else None
     who = FinalModel(contraction) if target.adversary == FinalModel.name else ADVERSARIES[target.adversary]()
     searched = NoiseScale() if isinstance(release, Ledger) else NoiseMultiplier()
-    return calibrate(release, searched, _target(target), who, target.neighbouring).value
-
-
-def _target(config: TargetConfig) -> Target:
-    """The target as ``reticent.calibration`` spells it."""
-    (name,) = (known for known in TARGETS if getattr(config, known.replace("-", "_")) is not None)
-    kind = TARGETS[name]
-    stated = (name.replace("-", "_"), *(place for place, _ in kind.places))
-    found: Target = kind(*(getattr(config, field) for field in stated))
-    return found
+    return calibrate(release, searched, target_in(target.model_dump()), who, target.neighbouring).value
 
 
 def factor_of(config: TrainConfig, planned: Settings) -> float:
