@@ -92,11 +92,7 @@ def assess_each(
     Args:
         mechanisms: the releases; what is said twice is computed once. No ledger of a run: ``assess`` answers it, with
             what was seen of the run.
-        adversary: as for ``assess``.
-        neighbouring: as for ``assess``.
-        method: as for ``assess``.
-        fpr: as for ``assess``.
-        delta: as for ``assess``.
+        adversary, neighbouring, method, fpr, delta: as for ``assess``.
         engine: who computes: ``reticent.tasks.Local(workers)``, ``Dask(address)`` or ``Ray(address)``; None: this
             process.
         work: a folder that keeps what was computed and that all workers see under this path; what is there is not

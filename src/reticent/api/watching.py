@@ -211,7 +211,6 @@ def _told(fault: Fault) -> tuple[Cell, ...]:
 
 
 def _wrong(ledger: PublicWatchedRun | RunLedger) -> list[tuple[Cell, ...]]:
-    """What a ledger contradicts itself in."""
     remedy = "The ledger contradicts itself: it is not as it was written."
     return [
         (f"ledger.{where}", Severity.ERROR.value, f"{where} {problem}", remedy)

@@ -148,7 +148,6 @@ class _Scorer:
         self._shrunk = False
 
     def add(self, step: ReleasedStep) -> None:
-        """Score one step."""
         rows = self._gradients(step.weights, self._all.features, self._all.labels)
         known = self._gradients(step.weights, self._background.features, self._background.labels)
         sketch = self._gradients.sketch
@@ -184,7 +183,6 @@ class _Scorer:
             self._log_p = None
 
     def result(self) -> GlirResult:
-        """Sum over steps."""
         if not self._steps:
             raise ParameterError("steps", "none", "at least one released step")
         score = _sum_over_steps(self._steps, self._design)

@@ -237,7 +237,6 @@ def _of_parameters(family: _Family, test: Callable[[Tested], bool]) -> Callable[
 
 
 def _test(evidence: Evidence, significance: float, ordering: Ordering) -> Callable[[Tested], bool]:
-    """Whether a claim is rejected."""
     match evidence:
         case FixedCounts():
             return evidence.test(significance, ordering).rejects

@@ -63,9 +63,6 @@ class Plan:
         dataset_size: number of training records.
         epochs: passes over the data.
         memory: most records in one batch, or None.
-
-    Raises:
-        ParameterError: a number is outside its domain.
     """
 
     dataset_size: int

@@ -218,7 +218,6 @@ def first_difference(page: str, certificate: Certificate) -> str | None:
 
 
 def _compact(certificate: Certificate) -> str:
-    """The document as JSON with sorted keys and no spaces."""
     document = certificate.model_dump(mode="json", by_alias=True)
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 

@@ -50,9 +50,6 @@ class GaussianGradientTradeOff(TradeOff):
 
     Not claimed: anything for gradients that are not Gaussian, or for isotropic noise. Rates are those of the stated
     model to about 1e-12, relative, without a certificate.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
     """
 
     def __init__(self, dimension: int, effective_batch: float) -> None:

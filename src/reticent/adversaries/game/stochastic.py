@@ -107,9 +107,6 @@ class DistributionFreeTradeOff(TradeOff):
         mean_square: mean of mu^2 over records, >= 0. For one step without noise, at most d/n.
 
     Claim: a bound, provided that each record has a Gaussian curve.
-
-    Raises:
-        ParameterError: ``mean_square`` is negative, infinite or NaN.
     """
 
     def __init__(self, mean_square: float) -> None:
