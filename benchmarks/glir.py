@@ -31,7 +31,7 @@ def step_ours(background: np.ndarray, queries: np.ndarray, total: np.ndarray) ->
     law = Background.estimated(background, Estimator.SAMPLE)
     scores = glir.score_step(total, queries, law, glir.BatchDesign(float(BATCH)))
     bias = law.inverse_bias
-    return glir.log_p_noncentral(scores.distance / bias, scores.susceptibility / bias, BATCH, queries.shape[1])
+    return ncx2.log_cdf(scores.distance / bias, float(queries.shape[1]), BATCH * scores.susceptibility / bias, 1e-9)
 
 
 def step_peer(background: np.ndarray, queries: np.ndarray, total: np.ndarray) -> np.ndarray:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from reticent.adversaries import ADVERSARIES
-from reticent.certificates.browser_check import filled, style_of_certificates
 from reticent.certificates.ledger_rules import STATED_RULES
 from reticent.mechanisms import MECHANISMS
 from reticent.proofs import CONDITIONS
@@ -269,6 +268,8 @@ def _cell(text: str) -> str:
 
 def checker() -> str:
     """The checker in the browser, with what it compares in each language."""
+    from browser_page import filled, style_of_certificates  # it lies next to this script
+
     page = (HERE.parent / "src/reticent/certificates/templates/verify.html").read_text()
     return filled(page, style_of_certificates())
 

@@ -155,7 +155,6 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         """The kind called ``name``.
 
         Args:
-            name: as typed.
             option: what the error calls the argument.
             more: words that are allowed besides the names.
 

@@ -156,7 +156,6 @@ def html_table(title: str, rows: Iterable[Sequence[object]], head: Sequence[str]
     """A table without colours or styles of its own, escaped: it looks right on a light and on a dark page.
 
     Args:
-        title: of the table.
         rows: cells; under a ``head`` the first of a row names it.
         head: names of the columns, if they have any.
     """

@@ -11,10 +11,10 @@ from typing import Any
 from jinja2 import Environment
 from jinja2.ext import extract_from_ast
 
+from docs.browser_page import ANSWERS, PEOPLE, STRENGTHS, questions
 from reticent.adversaries import ADVERSARIES
 from reticent.adversaries.relaxed import fixed_length
 from reticent.certificates import answers, facts, numbers, verdicts, words
-from reticent.certificates.browser_check import ANSWERS, PEOPLE, STRENGTHS, questions
 from reticent.certificates.derive import NOT_ASKED, PRIVATE
 from reticent.certificates.language import DAY
 from reticent.certificates.sentences import Protected, about, known, wanted

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from reticent.certificates.browser_check import BROWSER_MARK, browser_checker, filled, style_of_certificates
+from docs.browser_page import filled, style_of_certificates
+from reticent.certificates.browser_check import BROWSER_MARK, browser_checker
 from reticent.certificates.schema import Certificate
 from reticent.certificates.signature import write_key_pair
 from reticent.certificates.store import write_certificate

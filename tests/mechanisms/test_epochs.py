@@ -20,7 +20,7 @@ from reticent.errors import ParameterError
 from reticent.interop.opacus import ReticentAccountant, get_noise_multiplier
 from reticent.mechanisms import DPSGD, Sampler
 from reticent.mechanisms.dpsgd import accountable
-from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.mechanisms.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
 
 
 def test_three_epochs_of_75_batches_are_225_steps() -> None:
@@ -64,6 +64,16 @@ def test_stated_batches_of_a_pass_are_what_a_pass_takes() -> None:
     run = DPSGD(noise_multiplier=1.0, **DPSGD.resolved(given))
     assert run.steps == 80
     assert accountable(run).steps == 10
+
+
+@pytest.mark.parametrize("size", [10**6, 10**9 + 7, 10**10, 10**12 - 1])
+def test_batches_of_a_pass_are_exact_whatever_is_left_over(size: int) -> None:
+    """Next to a whole number of batches one record more is one batch more, for up to 10^12 records."""
+    for batch in (1, 3, 100_000, size // 3, size // 2, size - 1, size):
+        for records in (size, size // batch * batch, size // batch * batch - 1, size // batch * batch + 1):
+            if batch <= records:
+                assert batches_of_a_pass(batch / records) == -(-records // batch)
+                assert whole_batches_of_a_pass(batch / records) == records // batch
 
 
 def test_batches_that_opacus_adds_up_may_hold_a_record_more_than_once() -> None:

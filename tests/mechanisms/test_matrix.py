@@ -66,8 +66,9 @@ def strategies_of(rng: np.random.Generator, steps: int) -> list[tuple[str, int |
 def test_the_sensitivity_by_going_through_every_pattern(seed: int, most: int, separation: int) -> None:
     rng, steps = np.random.default_rng(seed), 8
     for strategy, bands in strategies_of(rng, steps):
-        c = strategies.matrix(strategy, bands, steps)
-        claimed = strategies.sensitivity(strategy, bands, steps, most, separation)
+        asked = strategies.Strategy(strategy, bands, steps)
+        c = strategies.matrix(asked)
+        claimed = strategies.sensitivity(asked, most, separation)
         along = [float(np.linalg.norm(c[:, p].sum(axis=1))) for p in patterns(steps, most, separation)]
         bound = [float(np.sqrt(np.abs(c.T @ c)[np.ix_(p, p)].sum())) for p in patterns(steps, most, separation)]
         for pattern in patterns(steps, most, separation):  # directions of their own
@@ -86,11 +87,12 @@ def test_the_sensitivity_by_going_through_every_pattern(seed: int, most: int, se
 
 def test_the_tree_counts_its_depth() -> None:
     for steps in (1, 2, 3, 4, 7, 8, 1000):
-        assert strategies.sensitivity("tree", None, steps, 1, 1).proven == pytest.approx(np.sqrt(steps.bit_length()))
+        tree = strategies.Strategy("tree", None, steps)
+        assert strategies.sensitivity(tree, 1, 1).proven == pytest.approx(np.sqrt(steps.bit_length()))
 
 
 def test_the_square_root_multiplies_to_prefix_sums() -> None:
-    root = strategies.matrix("square-root", None, 30)
+    root = strategies.matrix(strategies.Strategy("square-root", None, 30))
     assert root @ root == pytest.approx(np.tril(np.ones((30, 30))), abs=1e-12)
 
 
@@ -161,7 +163,7 @@ def test_a_strategy_from_a_file(tmp_path: Path) -> None:
     np.savetxt(tmp_path / "c.csv", c, delimiter=",")
     for name in ("c.npy", "c.csv"):
         given = MatrixMechanism.resolved({"noise_multiplier": 1.0, "steps": 3, "strategy_file": str(tmp_path / name)})
-        assert strategies.matrix(given["strategy"], None, 3) == pytest.approx(c)
+        assert strategies.matrix(strategies.Strategy(given["strategy"], None, 3)) == pytest.approx(c)
     np.save(tmp_path / "full.npy", np.ones((3, 3)))
     for name in ("full.npy", "missing.npy"):
         with pytest.raises(ParameterError, match="strategy_file"):

@@ -696,7 +696,7 @@ MUTANTS = (
     Mutant("allocation: a started epoch in a lower end", "reticent/mechanisms/sampler_pairs.py", "run.steps // batches if attained", "-(-run.steps // batches) if attained", ALLOCATION + "::TestEpochs::test_an_epoch_that_was_started_counts"),
     Mutant("allocation: epochs of one assignment as if drawn anew", "reticent/mechanisms/sampler_pairs.py", "noise / math.sqrt(epochs), 1", "noise, 1", ALLOCATION + "::TestEpochs::test_one_assignment_is_less_noise"),
     Mutant("allocation: more bins than k uses leave", "reticent/mechanisms/sampler_pairs.py", "_allocated(noise, batches // uses,", "_allocated(noise, batches,", ALLOCATION + "::TestEpochs::test_several_uses_in_an_epoch"),
-    Mutant("allocation: more bins than there may be", "reticent/mechanisms/dpsgd.py", "math.floor((1.0 + _ONE) / sample_rate)", "math.ceil((1.0 - _ONE) / sample_rate)", ALLOCATION + "::TestEpochs::test_fewer_bins_are_the_safe_side"),
+    Mutant("allocation: more bins than there may be", "reticent/mechanisms/epochs.py", "math.floor((1.0 + _SAME) / sample_rate)", "math.ceil((1.0 - _SAME) / sample_rate)", ALLOCATION + "::TestEpochs::test_fewer_bins_are_the_safe_side"),
     Mutant("allocation chain: the second move is left out", "reticent/curves/moves.py", "fnr, tpr = second._at(rejected)", "fnr, tpr = accepted, rejected", CHAIN + "::TestChain"),
     Mutant("allocation chain: rates are raised by rounding", "reticent/curves/moves.py", "less, more = rate - _ROUNDING, np.minimum(rest + _ROUNDING, 0.0)", "less, more = rate + _ROUNDING, rest - _ROUNDING", CHAIN + "::TestChain"),
     Mutant("allocation chain: one record fewer", "reticent/pairs/random_allocation.py", "for _ in range(records - 1):", "for _ in range(records - 2):", CHAIN),

@@ -20,7 +20,6 @@ def one_direction(noisy: tuple[Step, ...], unseen: float, *, either_shows: bool)
     """The curve of these steps, and of noiseless ones that show nothing with log probability ``unseen``.
 
     Args:
-        noisy: kinds of steps.
         unseen: log of the probability that no noiseless step showed the target.
         either_shows: without noise, either hypothesis may show itself.
     """

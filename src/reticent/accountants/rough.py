@@ -17,10 +17,6 @@ _ROUGH = Lattice(width=1e-5, points=2**16)
 def rough_curve(release: Release, neighbouring: Neighbouring) -> TradeOff:
     """A curve near that of ``compose``; it moves smoothly with the parameters of ``release``, and no error is stated.
 
-    Args:
-        release: noisy steps.
-        neighbouring: between which data sets.
-
     Raises:
         NumericalError: a step has no noise, or the lattice cannot hold the losses.
     """

@@ -77,8 +77,6 @@ def steps_of(release: Release, neighbouring: Neighbouring, *, attained: bool = F
     """``steps.steps_of`` of what was released, where the best of several runs is one step.
 
     Args:
-        release: what was released.
-        neighbouring: between which data sets.
         attained: steps that some data set has: what only dominates is weakened or left out.
     """
     parts = tuple(_resolved(part) for part in release.parts_under(neighbouring, attained=attained))
@@ -143,7 +141,6 @@ def best_delta(release: Release, neighbouring: Neighbouring, epsilon: float) -> 
 
     Args:
         release: nothing but a selection.
-        neighbouring: between which data sets.
         epsilon: in nats.
     """
     (part,) = release.parts_under(neighbouring)

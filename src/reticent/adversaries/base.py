@@ -251,9 +251,6 @@ class Adversary(ABC):
     def fitted(self, form: GradientsRecord) -> Self:
         """The same attacker, with its open parameters as the model of a run has them.
 
-        Args:
-            form: what was seen of the model.
-
         Raises:
             ParameterError: a parameter contradicts what was seen.
         """
@@ -315,10 +312,6 @@ MEANT = {
 
 def refuse_secrets(who: Adversary, what: str = "secret") -> None:
     """Refuse an attacker whose curve bounds nobody who guesses a secret.
-
-    Args:
-        who: attacks.
-        what: is guessed.
 
     Raises:
         UnsupportedError: the attacker is one.

@@ -120,7 +120,6 @@ class FinalModel(Adversary):
 
         Args:
             mechanism: what was released: ``DPSGD`` with whole batches, or with the sampler ``cyclic``.
-            neighbouring: between which data sets.
             method: any; the answer is that of ``exact``.
 
         Raises:
@@ -161,7 +160,6 @@ def final_mu(run: DPSGD, neighbouring: Neighbouring, contraction: float) -> floa
     Args:
         run: whole batches or cyclic ones, with noise.
         neighbouring: between which data sets; replacement moves a sum by twice the clip norm.
-        contraction: see ``FinalModel``.
     """
     once = neighbouring.sensitivity * run.records / run.noise_multiplier
     if run.sample_rate == 1.0:

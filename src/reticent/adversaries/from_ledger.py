@@ -18,9 +18,6 @@ def assess_seen(
 
     Args:
         adversary: who attacks. Its open parameters are answered as the ledger saw them.
-        mechanism: what was released.
-        neighbouring: between which data sets.
-        method: how the curve is evaluated.
         witness: the ledger of the run; None where only parameters are known.
 
     Raises:

@@ -59,8 +59,6 @@ class Membership(Adversary):
         """Bayes security of membership; see ``reticent.accountants.closed_forms`` for each formula.
 
         Args:
-            mechanism: what was released.
-            neighbouring: between which data sets.
             method: how the curve is evaluated; a closed form is an estimate or, where it is proven, a bound.
 
         Raises:

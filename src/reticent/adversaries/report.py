@@ -28,8 +28,6 @@ def assessment_record(
     """Read every risk number off the curve of ``assessment``.
 
     Args:
-        assessment: what to read.
-        questions: where the curve is read.
         measured: what ``measures`` returned for the same curve and enclosure, to save the time.
     """
     who = assessment.adversary

@@ -29,8 +29,6 @@ def assess(
     A worst case that was not asked for is appended, one for each neighbouring relation in the results.
 
     Args:
-        mechanism: what was released.
-        adversaries: who attacks, in the order of the answers.
         neighbouring: None means each adversary's own ``relation``.
         method: None means each adversary's own; one that does not answer it uses its own and says so.
         witness: the ledger of the run; None where only parameters are known.
@@ -61,18 +59,8 @@ def assess_answerable(
 ) -> tuple[tuple[Assessment, ...], dict[str, str]]:
     """Like ``assess``, but an adversary that cannot be answered is left out, with its reason by name.
 
-    Args:
-        mechanism: what was released.
-        adversaries: who attacks, in the order of the answers.
-        neighbouring: None means each adversary's own ``relation``.
-        method: None means each adversary's own.
-        witness: as for ``assess``.
-
     Returns:
         The assessments, each once; and why others were left out, by name of the adversary.
-
-    Raises:
-        DominanceError: as for ``assess``.
     """
     results: dict[tuple[str, Neighbouring], Assessment] = {}
     worst: dict[Neighbouring, Assessment] = {}
@@ -115,7 +103,6 @@ def check_dominance(result: Assessment, worst: Assessment) -> None:
     that comes with them, since they may err to either side.
 
     Args:
-        result: of any adversary.
         worst: of ``WorstCase``, for the same release and relation.
 
     Raises:

@@ -59,7 +59,6 @@ class Certified(Table):
         self.certificate, self.alone = certificate, tuple(alone)
 
     def title(self) -> str:
-        """The answer in one sentence."""
         return self.certificate.headline
 
     def columns(self) -> tuple[str, ...]:
@@ -67,7 +66,6 @@ class Certified(Table):
         return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(*at) for name, at in self._stated()))
 
     def rows(self) -> list[tuple[Cell, ...]]:
-        """One row for each assessment."""
         found: list[tuple[Cell, ...]] = []
         for record in self.certificate.assessments:
             numbers = [MEASURES[name].of(record, *at).value for name, at in self._stated()]
@@ -150,16 +148,13 @@ class Verified(Table):
         return self.accepted
 
     def title(self) -> str:
-        """The verdict and how many numbers and sentences agree."""
         verdict = "accepted" if self.accepted else "REFUSED"
         return f"{verdict}: {self.verification.equal} numbers and sentences derived again and equal"
 
     def columns(self) -> tuple[str, ...]:
-        """What differs."""
         return ("where", "state", "stated", "derived")
 
     def rows(self) -> list[tuple[Cell, ...]]:
-        """The differences."""
         return [(d.leaf, d.state.value, d.stated, d.found) for d in self.verification.differences]
 
     def to_json(self) -> str:

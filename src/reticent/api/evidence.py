@@ -44,13 +44,11 @@ class Audited(Table):
         self.claims = dict(claims or {})
 
     def title(self) -> str:
-        """How many scores, and how sure each line is."""
         scores = self.report.scores
         many = f"{len(scores.member)} members, {len(scores.non_member)} non-members"
         return f"audit of {many}; each line holds with confidence {self.report.confidence:g}"
 
     def columns(self) -> tuple[str, ...]:
-        """What was measured, its value and its limits."""
         return ("measured", "value", "at least", "at most")
 
     def rows(self) -> list[tuple[Cell, ...]]:
@@ -66,7 +64,6 @@ class Audited(Table):
         return [None, None, False, True]
 
     def notes(self) -> list[str]:
-        """What became of each claim."""
         found = [f"claim {name}: {verdict.finding}" for name, verdict in self.report.verdicts.items()]
         return found or ["no claim was tested: give claim="]
 

@@ -51,7 +51,6 @@ class Grid(Table):
         self._leading, self._claim = len(self._differ) + 3, len(self._differ) + 2
 
     def title(self) -> str:
-        """How many releases."""
         return f"{len(self.mechanisms)} releases, each by itself"
 
     def columns(self) -> tuple[str, ...]:
@@ -71,7 +70,6 @@ class Grid(Table):
         return rows
 
     def notes(self) -> list[str]:
-        """Who was left out of some release, and why."""
         skipped = (item for document in self.documents for item in document.skipped.items())
         return [f"{name} left out: {reason}" for name, reason in dict.fromkeys(skipped)]
 
@@ -94,11 +92,7 @@ def assess_each(
     Args:
         mechanisms: the releases; what is said twice is computed once. No ledger of a run: ``assess`` answers it, with
             what was seen of the run.
-        adversary: as for ``assess``.
-        neighbouring: as for ``assess``.
-        method: as for ``assess``.
-        fpr: as for ``assess``.
-        delta: as for ``assess``.
+        adversary, neighbouring, method, fpr, delta: as for ``assess``.
         engine: who computes: ``reticent.tasks.Local(workers)``, ``Dask(address)`` or ``Ray(address)``; None: this
             process.
         work: a folder that keeps what was computed and that all workers see under this path; what is there is not

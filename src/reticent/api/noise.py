@@ -19,7 +19,7 @@ from reticent.calibration.solve import Calibration, UnreachableError
 from reticent.calibration.solve import calibrate as solve
 from reticent.calibration.spelling import MEANT
 from reticent.calibration.spelling import target_of as spelt
-from reticent.calibration.targets import TARGETS, Target
+from reticent.calibration.targets import STATED, Target
 from reticent.calibration.unknowns import BatchSize, MeanRuns, NoiseMultiplier, SampleRate, Steps, Unknown
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
@@ -32,9 +32,6 @@ from reticent.text import one_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_TARGETS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    name.replace("-", "_"): (kind, tuple(place for place, _ in kind.places)) for name, kind in TARGETS.items()
-}
 _UNKNOWNS: dict[str, Any] = {
     kind.name: kind for kind in (NoiseMultiplier, NoiseScale, SampleRate, Steps, BatchSize, MeanRuns)
 }
@@ -113,7 +110,6 @@ class Calibrations(Table, Sequence[Calibration]):
         return self._only().mechanism
 
     def title(self) -> str:
-        """The target."""
         return f"target {self.target}"
 
     def columns(self) -> tuple[str, ...]:
@@ -122,7 +118,6 @@ class Calibrations(Table, Sequence[Calibration]):
         return ("attacker", "neighbouring", "claim", unknown, "achieved", "worst case there")
 
     def rows(self) -> list[tuple[Cell, ...]]:
-        """One row for each calibration."""
         return [
             (found.adversary.label, str(one.neighbouring), found.claim.value, one.value, one.achieved.value, worst)
             for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)
@@ -270,13 +265,13 @@ def target_of(target: Target | str | None, limits: dict[str, float]) -> Target:
     Raises:
         ParameterError: there is none, more than one, or a keyword that goes with it is missing.
     """
-    partners = {place for _, places in _TARGETS.values() for place in places}
+    partners = {place for _, places in STATED.values() for place in places}
     for name in limits:
-        if name not in _TARGETS and name not in partners:
+        if name not in STATED and name not in partners:
             spelt_name = MEANT.get(name, name).replace("-", "_")
-            words = [*_TARGETS, *sorted(partners), "unknown", "neighbouring", "method", "progress"]
+            words = [*STATED, *sorted(partners), "unknown", "neighbouring", "method", "progress"]
             raise ParameterError("keyword", name, one_of(spelt_name, words))
-    named = [name for name in limits if name in _TARGETS]
+    named = [name for name in limits if name in STATED]
     if target is not None:
         if isinstance(target, str) and not limits:
             return spelt(target)
@@ -286,8 +281,8 @@ def target_of(target: Target | str | None, limits: dict[str, float]) -> Target:
             )
         return target
     if len(named) != 1:
-        raise ParameterError("target", named, "exactly one of " + ", ".join(_TARGETS))
-    kind, places = _TARGETS[named[0]]
+        raise ParameterError("target", named, "exactly one of " + ", ".join(STATED))
+    kind, places = STATED[named[0]]
     wanted = [named[0], *places]
     if set(limits) != set(wanted):
         raise ParameterError("target", sorted(limits), f"given as {', '.join(f'{name}=...' for name in wanted)}")

@@ -84,7 +84,6 @@ class Assessments(Table, Sequence[Assessment]):
         return risk_document(self.mechanism, self.assessments, self.questions, self.skipped)
 
     def title(self) -> str:
-        """What was released."""
         return in_short(self.mechanism)
 
     def columns(self) -> tuple[str, ...]:
@@ -108,7 +107,6 @@ class Assessments(Table, Sequence[Assessment]):
         return [(name, at) for name in self._measures for at in MEASURES[name].asked(self.questions)]
 
     def notes(self) -> list[str]:
-        """Who was left out and why."""
         return [f"{name} left out: {reason}" for name, reason in self.skipped.items()]
 
     def conditions(self) -> list[str]:

@@ -52,7 +52,6 @@ class SamplerChoices(Table):
         return self.choices[0]
 
     def title(self) -> str:
-        """The target."""
         return f"least noise for {self.target}"
 
     def columns(self) -> tuple[str, ...]:
@@ -60,7 +59,6 @@ class SamplerChoices(Table):
         return ("sampler", "batch_size", "noise_multiplier", "noise_of_mean", "steps", "largest_batch", "achieved")
 
     def rows(self) -> list[tuple[Cell, ...]]:
-        """One row for each choice."""
         return [
             (
                 one.sampler.value,

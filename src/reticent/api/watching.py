@@ -140,18 +140,15 @@ class Linted(Table):
         return next((severity for severity in Severity if severity.value in found), None)
 
     def title(self) -> str:
-        """How many steps, and faults by severity."""
         found = [str(row[1]) for row in self._rows]
         each = [(found.count(severity.value), severity.value) for severity in Severity]
         counted = [f"{many} {name}{'' if many == 1 else 's'}" for many, name in each if many]
         return f"{self._steps} noisy steps, {', '.join(counted) or 'no faults'}"
 
     def columns(self) -> tuple[str, ...]:
-        """What is wrong, how bad, why, and what to do."""
         return ("fault", "severity", "reason", "remedy")
 
     def rows(self) -> list[tuple[Cell, ...]]:
-        """One row for each fault."""
         return list(self._rows)
 
     def to_json(self) -> str:
@@ -214,7 +211,6 @@ def _told(fault: Fault) -> tuple[Cell, ...]:
 
 
 def _wrong(ledger: PublicWatchedRun | RunLedger) -> list[tuple[Cell, ...]]:
-    """What a ledger contradicts itself in."""
     remedy = "The ledger contradicts itself: it is not as it was written."
     return [
         (f"ledger.{where}", Severity.ERROR.value, f"{where} {problem}", remedy)

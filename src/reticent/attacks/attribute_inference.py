@@ -121,7 +121,6 @@ def guess_attribute(
 
     Args:
         answer: the model: flat features (n, columns) to logits (n, classes).
-        group: the attribute.
         known_features, known_labels: the attacker's own records, with the attribute.
         features, labels: the attacked records; their attribute is used only to judge the guesses.
 

@@ -96,7 +96,6 @@ class LossAttack(Attack):
     summary: ClassVar[str] = "loss of the record's label"
 
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
-        """Minus the cross-entropy."""
         target = _open(run, settings)
         return _scores(target, log_probability(target.confidence[_scored(target)]), self.name, settings)
 
@@ -108,7 +107,6 @@ class ConfidenceAttack(Attack):
     summary: ClassVar[str] = "largest class probability, whatever the label"
 
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
-        """Log of the largest class probability."""
         target = _open(run, settings)
         return _scores(target, target.certainty[_scored(target)], self.name, settings)
 
@@ -121,7 +119,6 @@ class LiraOnline(Attack):
     online: ClassVar[bool] = True
 
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
-        """Train or load the shadow models, then score."""
         target = _open(run, settings)
         seen = _scored(target)
         who, rule = ("online LiRA", lira_online) if self.online else ("offline LiRA", lira_offline)
@@ -146,7 +143,6 @@ class Rmia(Attack):
     offline_share: ClassVar[float | None] = None
 
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
-        """Train or load the shadow models, then score."""
         target = _open(run, settings, spare=True)
         spare = np.setdiff1d(np.arange(len(target.dataset.train), len(target.pool)), target.non_member)
         seen = np.concatenate([_scored(target), spare])

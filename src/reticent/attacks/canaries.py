@@ -31,7 +31,6 @@ def canary_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
 
     Args:
         sums: noisy sums at the canaries' coordinates in units of the clip norm, (steps, canaries).
-        claim: what the implementation says that it does.
 
     Raises:
         UnsupportedError: batches are not drawn by Poisson sampling.
@@ -53,9 +52,6 @@ def unknown_sign_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
 
     The mean of both likelihood ratios is the optimal test where either sign is as likely. Adding up squares
     step by step, as if the sign were new in every step, is weaker (KAISSIS2023:R11).
-
-    Args:
-        sums, claim: as for :func:`canary_scores`.
     """
     return np.logaddexp(canary_scores(sums, claim), canary_scores(-sums, claim)) - np.log(2.0)
 

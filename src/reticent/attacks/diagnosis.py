@@ -95,10 +95,6 @@ def likely_fault(checks: Sequence[Check], failed: Sequence[Check]) -> str | None
     """The fault that fits the failed tests best; None if none failed.
 
     Fit is the weight of the tests in common over the weight of all. A test that few faults fail weighs more.
-
-    Args:
-        checks: all tests.
-        failed: those that failed.
     """
     if not failed:
         return None

@@ -79,8 +79,7 @@ class GlirResult:
         """p-values of the queries: by ranks among held-out non-members, else for one step by theory.
 
         Raises:
-            UnsupportedError: neither is available; Fisher's combination assumes independent steps, so it has to
-                be asked for by ``fisher_p_values``.
+            UnsupportedError: neither is available.
         """
         if self.held_out is not None:
             return statistics.held_out_p_values(self.log_ratio, self.held_out)
@@ -90,16 +89,6 @@ class GlirResult:
             "this attack cannot give a p-value without held-out non-members: the steps depend on each other, or "
             "the null law is not known"
         )
-
-    def fisher_p_values(self) -> np.ndarray:
-        """Fisher's combination of the steps' p-values, for steps over fresh data (LEEMANN2023:G17).
-
-        Raises:
-            UnsupportedError: no null law is known for single steps.
-        """
-        if self.log_p is None:
-            raise UnsupportedError("no null law is known for single steps: no p-values to combine")
-        return np.exp(statistics.fisher_log_p(self.log_p))
 
 
 def glir_attack(
@@ -159,7 +148,6 @@ class _Scorer:
         self._shrunk = False
 
     def add(self, step: ReleasedStep) -> None:
-        """Score one step."""
         rows = self._gradients(step.weights, self._all.features, self._all.labels)
         known = self._gradients(step.weights, self._background.features, self._background.labels)
         sketch = self._gradients.sketch
@@ -195,7 +183,6 @@ class _Scorer:
             self._log_p = None
 
     def result(self) -> GlirResult:
-        """Sum over steps."""
         if not self._steps:
             raise ParameterError("steps", "none", "at least one released step")
         score = _sum_over_steps(self._steps, self._design)

@@ -22,13 +22,11 @@ from scipy.special import betaincinv, log_ndtr, logsumexp, stdtr
 
 from reticent import _check
 from reticent.attacks._covariance import Background
-from reticent.curves import ncx2
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Sampler
 
 _BETA_NODES = 400
 _WHOLE = 1e-9  # share of an epoch that counts as nothing missing
-_TAIL_ERROR = 1e-9  # relative, of a p-value
 _SKEWED, _HEAVY = 0.3, 0.5  # skewness and kurtosis of a batch sum beyond which it is not normal
 _PROBES = 64  # queries that these are looked at along
 _NUDGE = 1e-12  # of the ridge: keeps a matrix without shrinkage invertible
@@ -43,9 +41,6 @@ class BatchDesign:
         sample_rate: probability that a given record of the data is in it, in (0, 1].
         noise: standard deviation of the noise on the sum, in the gradients' units.
         sampler: ``POISSON`` batches vary in size; at rate 1 there is no difference.
-
-    Raises:
-        ParameterError: a field is outside its domain.
     """
 
     batch_size: float
@@ -86,7 +81,6 @@ def score_step(total: np.ndarray, queries: np.ndarray, background: Background, d
         total: the released noisy sum, shape (d,).
         queries: clipped gradients of the queries at the weights of this step, shape (q, d).
         background: the law of clipped gradients at the same weights.
-        design: batch size, sampling and noise.
 
     Raises:
         NumericalError: the covariance is singular; use shrinkage.
@@ -168,26 +162,6 @@ def combine_shuffled(in_batch: np.ndarray, rate: float) -> np.ndarray:
     return logsumexp(rows, axis=0)
 
 
-def log_p_noncentral(distance: np.ndarray, susceptibility: np.ndarray, batch_size: float, dimension: int) -> np.ndarray:
-    """log p of one full batch without noise: lower tail of chi-square(d, n K) at n D (LEEMANN2023:G16).
-
-    The right null for a law that is known; with estimated moments it is not calibrated. Finite below 1e-300.
-
-    Args:
-        distance: n D, squared Mahalanobis distances in the metric of the sum of a batch, shape (q,).
-        susceptibility: K of the targets, shape (q,).
-        batch_size: n > 0.
-        dimension: d >= 1.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-    n = _check.positive(batch_size=batch_size)
-    return ncx2.log_cdf(
-        np.maximum(distance, 0.0), float(dimension), n * np.asarray(susceptibility, dtype=float), _TAIL_ERROR
-    )
-
-
 def log_p_values(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> np.ndarray:
     """log p of the linear part of the likelihood ratio for one step, valid for Gaussian sums.
 
@@ -198,8 +172,6 @@ def log_p_values(total: np.ndarray, queries: np.ndarray, background: Background,
     Args:
         total: what the step released, a sum, shape (d,).
         queries: gradients of the targets, shape (q, d).
-        background: moments of the gradients.
-        design: how the batch was drawn, and its noise.
 
     Returns:
         Natural logarithms, shape (q,).
@@ -270,15 +242,6 @@ def _log_student_tail(x: np.ndarray, freedom: int) -> np.ndarray:
         return np.log(stdtr(freedom, -x))
 
 
-def fisher_log_p(log_p: np.ndarray) -> np.ndarray:
-    """Fisher's combination over the first axis: log P(chi-square with 2 T degrees >= -2 sum log p).
-
-    Valid for independent steps only: not for steps over the same data, whose p-values depend on each other.
-    """
-    logs = _check.log_probabilities(log_p=log_p)
-    return ncx2.log_sf(-2.0 * logs.sum(axis=0), 2.0 * len(logs), 0.0)
-
-
 def held_out_p_values(scores: np.ndarray, held_out: np.ndarray) -> np.ndarray:
     """Rank p-values against scores of held-out non-members: (1 + number at least as large) / (1 + count).
 
@@ -321,7 +284,6 @@ def normality(background: Background, queries: np.ndarray, batch_size: float) ->
     """Cumulants of a batch sum along ``V^-1 (theta - mean)``, from background records.
 
     Args:
-        background: with its records.
         queries: gradients of targets, shape (q, d); the first 64 are looked at.
         batch_size: n > 0.
 

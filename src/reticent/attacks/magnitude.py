@@ -198,13 +198,11 @@ def magnitude_scores(observed: ArrayLike, centre: ArrayLike, weights: ArrayLike 
     return np.linalg.norm(_added(observed, centre, weights), axis=1)
 
 
-def one_sided_scores(
-    observed: ArrayLike, centre: ArrayLike, direction: ArrayLike, weights: ArrayLike | None = None
-) -> np.ndarray:
+def one_sided_scores(observed: ArrayLike, centre: ArrayLike, direction: ArrayLike) -> np.ndarray:
     """Component of the added-up releases along a guessed direction, shape (runs,).
 
     Args:
-        observed, centre, weights: as for :func:`magnitude_scores`.
+        observed, centre: as for :func:`magnitude_scores`.
         direction: shape (dimension,), not zero; its length plays no part.
 
     Raises:
@@ -214,10 +212,10 @@ def one_sided_scores(
     length = np.linalg.norm(along)
     if not 0.0 < length < np.inf:
         raise ParameterError("direction", along.tolist(), "a finite vector that is not zero")
-    return _added(observed, centre, weights) @ (along / length)
+    return _added(observed, centre) @ (along / length)
 
 
-def _added(observed: ArrayLike, centre: ArrayLike, weights: ArrayLike | None) -> np.ndarray:
+def _added(observed: ArrayLike, centre: ArrayLike, weights: ArrayLike | None = None) -> np.ndarray:
     moved = _check.reals(observed=observed) - _check.reals(centre=centre)
     if moved.ndim != 3:
         raise ParameterError("observed", moved.shape, "of shape (runs, releases, dimension)")

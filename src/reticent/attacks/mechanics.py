@@ -135,10 +135,7 @@ def judge(seen: Observations, claim: DPSGD, *, significance: float = SIGNIFICANC
     """Test what was released against the claim; arrays in, p-values out.
 
     Args:
-        seen: what the experiments released.
-        claim: what the loop says that it did.
         significance: of the verdict, in (0, 1).
-        seed: of what is simulated.
 
     Raises:
         ParameterError: ``significance`` is outside (0, 1).

@@ -60,7 +60,6 @@ def noise_beside(name: str, energy: np.ndarray, freedom: int) -> Check:
     """Noise of the steps of a run in which records have gradients elsewhere: in all, and of each step; union bound.
 
     Args:
-        name: of the test.
         energy: sum of squares of ``freedom`` independent numbers, for each step.
         freedom: degrees of freedom of each step.
     """

@@ -54,5 +54,4 @@ class _Recorder(StepHook):
         self.gradients: list[torch.Tensor] = []
 
     def after_step(self, step: Step, update: Update) -> None:
-        """Keep what the step released."""
         self.gradients.append(update.gradient)

@@ -39,9 +39,6 @@ class ShadowPlan:
         models: how many, at least 2.
         train_size: records that each model is trained on, drawn from the whole pool; fewer than it has.
         seed: of everything that is random here.
-
-    Raises:
-        ParameterError: fewer than two models, or ``train_size`` below 1.
     """
 
     config: TrainConfig
@@ -105,13 +102,9 @@ def train_shadow_models(
     """Train what the store does not hold yet, and return all.
 
     Args:
-        plan: which models.
         features: the pool, float32, shape (pool, ...).
         labels: int64 in range(classes), shape (pool,).
-        store: where results are and go.
-        engine: where to compute.
         announce: called with the expected cost before the work begins, if there is any.
-        progress: called after each task.
         described: what the store's manifest says about this work.
         timeout: give up when no task was finished for this many seconds.
 
@@ -139,10 +132,7 @@ def shadow_tasks(plan: ShadowPlan, pool_digest: str, classes: int, feature_shape
     """One task per block; a block holds the models ``number * size`` to ``(number + 1) * size - 1``.
 
     Args:
-        plan: what is trained.
         pool_digest: of features and labels of the pool.
-        classes: number of labels.
-        feature_shape: of one record.
 
     Raises:
         UnsupportedError: the configuration asks for augmentation, or for normalised gradients.

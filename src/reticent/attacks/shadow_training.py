@@ -36,9 +36,7 @@ _EVALUATION_BATCH = 4096
 
 def model_seed(seed: int, number: int) -> int:
     """The seed of shadow model ``number``, whatever the number of models."""
-    return int(
-        np.random.SeedSequence(seed, spawn_key=(_MODEL_STREAM, number)).generate_state(1, np.uint64)[0] >> np.uint64(1)
-    )
+    return torch_seed(seed, _MODEL_STREAM, number)
 
 
 def members_of(seed: int, number: int, pool: int, size: int) -> np.ndarray:
@@ -142,11 +140,9 @@ def train_stacked(
 
     Args:
         models: K models with their initial weights.
-        config: the target's configuration.
         features, labels: the pool, on the models' device.
         members: K arrays of equal length: positions in the pool of each model's training records.
         seeds: K seeds of masks and noise.
-        steps: how many.
     """
     settings = make_settings(config, len(members[0]))
     streams = [

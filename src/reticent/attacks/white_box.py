@@ -44,7 +44,6 @@ class Trainer(Protocol):
             model: a module with Linear layers.
             features: shape (claim.dataset_size, ...).
             labels: shape (claim.dataset_size,).
-            claim: what the implementation says that it does.
             run: number of this run; runs are independent, so the implementation must not reuse randomness.
 
         Returns:
@@ -111,7 +110,6 @@ def dirac_records(layers: Layers, coordinates: np.ndarray, norms: np.ndarray, da
     """Features of records with one non-zero gradient coordinate each; the rest of the data set is silent.
 
     Args:
-        layers: shapes of the probe.
         coordinates: flat position of the coordinate, one per record, doubles allowed; ``usable`` lists them.
         norms: gradient at that coordinate.
         dataset_size: records in all; those after the canaries have gradient zero.
@@ -144,12 +142,6 @@ def spread_records(layers: Layers, norm: float, dataset_size: int, seed: int = 0
 
     Such a gradient tells clipping of the whole from clipping layer by layer, row by row or number by number, which a
     gradient with one coordinate cannot.
-
-    Args:
-        layers: shapes of the probe.
-        norm: of the gradient.
-        dataset_size: records.
-        seed: of the signs.
 
     Returns:
         float32, shape (dataset_size, features of the probe), and the gradient's direction, shape (dimension,), norm 1.

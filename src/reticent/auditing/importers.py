@@ -48,9 +48,6 @@ class ShadowScores:
 def import_lira(folder: str | os.PathLike[str]) -> ShadowScores:
     """Read ``experiment_i_of_n/{keep.npy, scores/<epoch>.npy}`` (also with hyphens), newest epoch of each.
 
-    Args:
-        folder: the folder that holds the experiments.
-
     Raises:
         ArtifactError: no experiment, a file is missing, damaged or hostile, or shapes differ.
     """

@@ -110,7 +110,6 @@ def audit_epsilon(
         scores: of independent canaries, records or runs.
         delta: in [0, 1).
         rule: how to choose thresholds; by default ``NormalScores()`` up to epsilon 0.1, and ``Ranks()`` beyond.
-        confidence: in (0, 1).
 
     Raises:
         ParameterError: ``delta`` or ``confidence`` is outside its domain.
@@ -238,7 +237,6 @@ def _of_parameters(family: _Family, test: Callable[[Tested], bool]) -> Callable[
 
 
 def _test(evidence: Evidence, significance: float, ordering: Ordering) -> Callable[[Tested], bool]:
-    """Whether a claim is rejected."""
     match evidence:
         case FixedCounts():
             return evidence.test(significance, ordering).rejects

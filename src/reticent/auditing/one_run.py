@@ -66,7 +66,6 @@ class Guesses:
         Args:
             canaries: how many take part by a coin.
             curve: the claim under test; G_1 by default.
-            confidence: of the bound.
         """
         curve = GaussianTradeOff(1.0) if curve is None else curve
         return cls.share(canaries, _best_share(min(canaries, _ENOUGH_CANARIES), curve, confidence))
@@ -166,7 +165,6 @@ def audit_epsilon_one_run(
         scores: with ``Design.ONE_RUN``.
         delta: in [0, 1).
         guesses: fixed in advance; ``Guesses.planned`` by default.
-        confidence: in (0, 1).
     """
     _check.fraction(delta=delta)
     return epsilon_bound(count_guesses(scores, _default(guesses, scores, confidence)), delta, confidence)

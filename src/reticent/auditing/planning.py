@@ -77,7 +77,6 @@ def plan_audit(
         claimed: the curve to be refuted.
         truth: the curve the release is feared to have, below ``claimed`` somewhere.
         unit: what to count.
-        confidence: of the test, in (0, 1).
         power: probability of success wanted, in (0, 1).
 
     Raises:

@@ -55,10 +55,6 @@ class Statistic(ABC):
     def bound(self, scores: Scores, asked: Asked) -> LowerBound:
         """The bound, which holds with probability ``asked.confidence`` over repetitions of the audit.
 
-        Args:
-            scores: what the attack returned, of this ``design``.
-            asked: what was fixed before.
-
         Raises:
             ParameterError: what was asked is outside its domain.
         """

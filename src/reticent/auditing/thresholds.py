@@ -129,7 +129,6 @@ class ThresholdRule(ABC):
         """What the thresholds show.
 
         Args:
-            scores: of the audit.
             objective: what a rule that chooses by the scores goes for.
         """
 

@@ -55,12 +55,7 @@ class Attack:
         return isinstance(who, WorstCase) or (isinstance(who, Membership) and self.method is Method.EXACT)
 
     def claim(self, release: Mechanism, target: Target) -> Interval | None:
-        """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed.
-
-        Args:
-            release: at the value that is tried.
-            target: what has to be reached.
-        """
+        """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed."""
         if isinstance(target, Mu):
             return self._mu(release)
         if not (singly_sampled(release) and release.noise_multiplier > 0.0):
@@ -73,12 +68,7 @@ class Attack:
         return target.at(Points(release, self.neighbouring))
 
     def at_most(self, release: Mechanism, target: Target) -> float | None:
-        """A risk that the attacker's whole curve never exceeds, in less time; None where there is none.
-
-        Args:
-            release: at the value that is tried.
-            target: what has to be reached.
-        """
+        """A risk that the attacker's whole curve never exceeds, in less time; None where there is none."""
         who = self.adversary
         fixed = isinstance(who, Relaxed) and who.directions is None and not who.reacts and who.dimension in (None, 1)
         if not (fixed and isinstance(release, DPSGD)) or self.neighbouring is Neighbouring.REPLACE:
@@ -144,11 +134,7 @@ class Points:
         return WorstCaseProfile.of_advantage(*self.run, self.neighbouring)
 
     def delta(self, epsilon: float) -> Interval | None:
-        """The larger of both directions' delta at ``epsilon``, any real number.
-
-        Args:
-            epsilon: in nats.
-        """
+        """The larger of both directions' delta at ``epsilon``, any real number."""
         if epsilon == 0.0 and (known := self.composed.known_advantage) is not None:
             return Interval(known[0], known[1], known[1])  # what the whole curve says, too
         if epsilon < 0.0:
@@ -167,11 +153,7 @@ class Points:
         return Interval(ends[0], min(ends[1] * (1.0 + allowed), 1.0), ends[1])
 
     def epsilon(self, delta: float) -> Interval | None:
-        """An epsilon with at most ``delta``, next to the least: from where the estimate has it, outwards.
-
-        Args:
-            delta: in (0, 1).
-        """
+        """An epsilon with at most ``delta``, next to the least: from where the estimate has it, outwards."""
         if not self.profile.reliable:
             return None
         near, slope = self.profile.epsilon(delta)
@@ -196,7 +178,6 @@ class Points:
         neighbouring points stay below the curve of bounds between them.
 
         Args:
-            fpr: false positive rate, in (0, 1).
             enough: whether a claimed rate is of use; a rate that is not needs no lower end.
         """
         if not self.profile.reliable:

@@ -54,13 +54,7 @@ class Tried(NamedTuple):
 
 
 def worst_log_mu(target: Target, tried: Tried, neighbouring: Neighbouring) -> float:
-    """log of the mu at which a Gaussian curve would agree with the worst case on what the target asks.
-
-    Args:
-        target: what has to be reached.
-        tried: the run.
-        neighbouring: between which data sets.
-    """
+    """log of the mu at which a Gaussian curve would agree with the worst case on what the target asks."""
     noise, rate, steps, records = tried
     if rate >= 1.0:
         return math.log(clipped(float(closed_forms.rho_form_mu(noise / records, rate, steps, neighbouring))))
@@ -80,7 +74,6 @@ def averaged_log_mu(target: Target, who: Relaxed | Mixed, tried: Tried, neighbou
     """The same of an attacker who lacks a direction, in all runs or in some.
 
     Args:
-        target, tried, neighbouring: as for ``worst_log_mu``.
         who: gradients do not react, and no law of directions is given.
     """
     relaxed = _unknown_direction(target, who.dimension, tried, neighbouring) if tried.rate < 1.0 else None
@@ -98,7 +91,6 @@ def schedule_log_mu(target: Target, runs: Mechanism, neighbouring: Neighbouring)
     """The same for one unknown sign in several runs of DP-SGD; the central limit theorem where there is no estimate.
 
     Args:
-        target, neighbouring: as for ``worst_log_mu``.
         runs: a ledger of them.
     """
     near = log_clt_mu(runs, neighbouring)
@@ -112,13 +104,7 @@ def _beyond(target: Target) -> float | None:
 
 
 def selected_log_mu(epsilon: float, best: Mechanism, neighbouring: Neighbouring) -> float:
-    """The same for the best of several runs, by its delta at one threshold.
-
-    Args:
-        epsilon: the threshold.
-        best: the selection.
-        neighbouring: as for ``worst_log_mu``.
-    """
+    """The same for the best of several runs, by its delta at one threshold."""
     return _log_mu_at(epsilon, best_delta(best, neighbouring, epsilon))
 
 
@@ -126,7 +112,6 @@ def composed_log_mu(target: Target, release: Mechanism, neighbouring: Neighbouri
     """The same for any noisy steps, from one coarse lattice.
 
     Args:
-        target, neighbouring: as for ``worst_log_mu``.
         release: with noise; next to none counts as the largest mu.
     """
     try:

@@ -63,9 +63,6 @@ class Plan:
         dataset_size: number of training records.
         epochs: passes over the data.
         memory: most records in one batch, or None.
-
-    Raises:
-        ParameterError: a number is outside its domain.
     """
 
     dataset_size: int
@@ -80,10 +77,6 @@ class Plan:
 
     def run(self, sampler: Sampler, batch_size: int) -> DPSGD:
         """The run, with any noise. A loader that makes passes keeps its last batch, as that of torch does.
-
-        Args:
-            sampler: how batches are drawn.
-            batch_size: records per batch, on average.
 
         Raises:
             ParameterError: the batch is larger than the data.
@@ -108,20 +101,12 @@ class Plan:
         )
 
     def fits(self, sampler: Sampler, batch_size: int) -> bool:
-        """Whether the batches fit the memory; those that are cut do where a cut is as rare.
-
-        Args:
-            sampler, batch_size: as for ``run``.
-        """
+        """Whether the batches fit the memory; those that are cut do where a cut is as rare."""
         drawn = Sampler.POISSON if sampler is Sampler.TRUNCATED_POISSON else sampler
         return self.memory is None or largest_batch(self.run(drawn, batch_size)) <= self.memory
 
     def largest_that_fits(self, sampler: Sampler) -> int | None:
-        """The largest batch size that fits the memory; None where not even single records do.
-
-        Args:
-            sampler: how batches are drawn.
-        """
+        """The largest batch size that fits the memory; None where not even single records do."""
         sizes = range(1, min(self.memory or self.dataset_size, self.dataset_size) + 1)
         return bisect_left(sizes, True, key=lambda size: not self.fits(sampler, size)) or None
 
@@ -156,9 +141,6 @@ def calibrate_samplers(
     """The least noise of each sampler at each batch size; first those with the least noise of the mean gradient.
 
     Args:
-        plan: the data, the epochs and the memory.
-        target: what has to be reached.
-        samplers: which are looked at.
         batch_sizes: which; none are the largest that fits the memory, for each sampler.
         adversary, neighbouring, method: as for ``calibrate``.
         progress: called with a few words before each search.

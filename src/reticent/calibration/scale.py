@@ -56,9 +56,6 @@ class NoiseScale(Unknown):
     def ends(self, mechanism: Mechanism) -> tuple[float, float]:
         """The range, without factors at which the noise of a part leaves what can be computed with.
 
-        Args:
-            mechanism: a run, or a ledger of runs.
-
         Raises:
             ParameterError: the noises are too far apart for one factor.
         """
@@ -75,7 +72,6 @@ def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> t
     Args:
         mechanism: a run, or a ledger of runs, all with noise.
         mu: > 0.
-        neighbouring: between which data sets.
     """
     unit = NoiseScale()
     low, high = (math.log(end) for end in unit.ends(mechanism))
@@ -90,12 +86,7 @@ def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> t
 
 
 def log_clt_mu(mechanism: Mechanism, neighbouring: Neighbouring) -> float:
-    """log of the mu that the central limit theorem has for all parts together.
-
-    Args:
-        mechanism: a run, or a ledger of runs.
-        neighbouring: between which data sets.
-    """
+    """log of the mu that the central limit theorem has for all parts together."""
     total = sum(_mu(part, neighbouring) ** 2 for part in parts_of(mechanism))
     return 0.5 * math.log(total) if 0.0 < total < math.inf else math.copysign(math.inf, total - 1.0)
 

@@ -121,7 +121,6 @@ def calibrate(
         mechanism: the release; its value of the unknown does not matter.
         adversary: who attacks; None means the worst case.
         neighbouring: None means the adversary's own ``relation``.
-        method: how the adversary's curve is evaluated.
         progress: called with the number of evaluations after each claim.
 
     Raises:

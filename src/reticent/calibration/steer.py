@@ -52,9 +52,7 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
 
     Args:
         mechanism: the release; its value of the unknown does not matter.
-        unknown: what is searched.
         mu: > 0, of the Gaussian curve that the target allows.
-        neighbouring: between which data sets.
     """
     if isinstance(unknown, MeanRuns):
         return math.log(_USUAL_RUNS), _PER_LOG_RUNS
@@ -101,9 +99,6 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
 
     Args:
         mechanism: the release; its value of the unknown does not matter.
-        unknown: what is searched.
-        target: what has to be reached.
-        attack: who attacks.
     """
     who = attack.adversary
     if isinstance(target, Mu) or (isinstance(who, Relaxed | Mixed) and _open(who)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -73,11 +73,7 @@ class Target(ABC):
         return None
 
     def met_by(self, achieved: float) -> bool:
-        """Whether a risk that was ``achieved`` keeps within the limit.
-
-        Args:
-            achieved: in the units of ``value``.
-        """
+        """Whether a risk that was ``achieved`` keeps within the limit."""
         return achieved <= self.value if self.grows_with_risk else achieved >= self.value
 
     def of_power(self, power: float) -> float:
@@ -319,7 +315,6 @@ class EpsilonAtDelta(Target):
 
     @property
     def threshold(self) -> float:
-        """``value`` itself."""
         return self.value
 
     def at(self, points: Points) -> Interval | None:
@@ -366,6 +361,24 @@ _KINDS: tuple[type[Target], ...] = (
 )
 TARGETS: dict[str, Any] = {kind.name: hinted(kind) for kind in _KINDS}
 """Every target by name; those that are read at a place come last."""
+STATED: dict[str, tuple[Any, tuple[str, ...]]] = {
+    name.replace("-", "_"): (kind, tuple(place for place, _ in kind.places)) for name, kind in TARGETS.items()
+}
+"""Each target by the field or keyword that states its limit, and the fields that go with it."""
+
+
+def target_in(fields: Mapping[str, Any]) -> Target:
+    """The one target whose limit and places ``fields`` state; None states nothing.
+
+    Raises:
+        ValueError: there is none, more than one, or something is no number.
+        KeyError: a place is missing.
+        ParameterError: the limit or a place is outside its domain.
+    """
+    (name,) = (known for known in STATED if fields.get(known) is not None)
+    kind, places = STATED[name]
+    found: Target = kind(*(float(fields[field]) for field in (name, *places)))
+    return found
 
 
 def _limit(name: str, value: float, least: float) -> None:
@@ -378,7 +391,6 @@ def mapped(found: Interval | None, risk_of: Callable[[float], float]) -> Interva
     """``found`` through the monotone map ``risk_of``; the claim stays the claim, None stays None.
 
     Args:
-        found: a number with its enclosure.
         risk_of: increasing or decreasing.
     """
     if found is None:

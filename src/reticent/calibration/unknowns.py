@@ -232,23 +232,14 @@ class OfOneRun(Unknown):
 
 
 def of_release(unknown: Unknown, mechanism: Mechanism) -> Unknown:
-    """The unknown as it is searched in ``mechanism``: of the best of several runs, that of one run or their number.
-
-    Args:
-        unknown: what is searched.
-        mechanism: the release.
-    """
+    """The unknown as it is searched in ``mechanism``: of the best of several runs, that of one run or their number."""
     if isinstance(unknown, MeanRuns):
         return unknown.fitted(mechanism)
     return OfOneRun(unknown) if isinstance(mechanism, Selection) else unknown
 
 
 def unknowns_of(kind: type[Mechanism]) -> dict[str, Unknown]:
-    """What may be searched in mechanisms of ``kind``, by name; the first is meant where none is stated.
-
-    Args:
-        kind: a class of mechanisms.
-    """
+    """What may be searched in mechanisms of ``kind``, by name; the first is meant where none is stated."""
     common: tuple[Unknown, ...] = (NoiseMultiplier(), SampleRate(), Steps(), BatchSize())
     known = {p.name: p for p in parameters_of(kind)}
     found = {u.name: u for u in common if u.name in known and (kind is DPSGD or u.name != "sample_rate")}

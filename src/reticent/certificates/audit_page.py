@@ -51,9 +51,6 @@ class AuditFiles:
 def audit_files(path: Path) -> AuditFiles:
     """Where the report goes: to be asked before an audit, which may take hours.
 
-    Args:
-        path: of the page.
-
     Raises:
         ArtifactError: something lies there that is no older report of an audit, or there is no such folder.
     """
@@ -74,9 +71,6 @@ def write_audit_page(
     """Write the page to ``path``, and the picture of the curves next to it as ``.svg`` and ``.png``.
 
     Args:
-        path: of the page.
-        report: what the audit found.
-        claims: the curves that were tested, by name.
         rule: how thresholds were chosen, for the power.
         private: also show how the scores of the records are distributed; not for publication.
 

@@ -39,11 +39,6 @@ def detectable(scores: Scores, confidence: float, rule: object = None) -> Detect
     Looks at the sizes and the thresholds only, not at the scores. The test is that of ``NormalScores``, the default, or
     of the best of the levels of ``Ranks``; for other rules the default ranks are used.
 
-    Args:
-        scores: what was audited.
-        confidence: of the test.
-        rule: of the audit.
-
     Returns:
         None for the design of one run, whose test is another one (``reticent plan-audit`` sizes it), and where
         not even the strongest attack would be noticed.

@@ -42,12 +42,10 @@ def certify(
     """Assess ``mechanism`` under each adversary and bundle the answers.
 
     Args:
-        mechanism: what was run.
         declared: subject, date, issuer and whatever else cannot be derived.
         adversaries: who attacks, None for all that need no measurement; one that cannot be answered is listed
             under ``skipped`` with its reason.
         neighbouring: between which data sets; None means each adversary's own ``relation``.
-        questions: where the curves are read.
         ledger: what really ran, if a run is certified.
         policy: which risks are acceptable: the document says what became of each requirement.
         progress: called with the name of each attacker before it is assessed.
@@ -97,7 +95,6 @@ def certify_run(
     """The certificate of a finished run; the same ledger always gives the same document.
 
     Args:
-        ledger: what really ran.
         sensitivity: what a recorder measured about one attribute: adds the attribute adversary, marked as
             depending on private data.
         declared: what the issuer says; by default the name and fingerprint of the data and the time of the run.
@@ -133,7 +130,6 @@ def certify_watched(
     """The certificate of a training loop that was watched.
 
     Args:
-        ledger: what was seen.
         progress, questions, policy: as for ``certify``.
         contraction: by which factor each update brings weights closer together, as the issuer declares, where nobody
             sees but the last ones: adds the attacker who sees the final model only.
@@ -169,9 +165,7 @@ def run_declaration(ledger: RunLedger, publishes: Sequence[str] = (), **more: st
     """What can be declared about a run without asking anybody; ``more`` adds fields or replaces them.
 
     Args:
-        ledger: of the run.
         publishes: what the issuer consents to publish; see ``Declaration``.
-        more: fields of ``Declaration``.
     """
     name = published(ledger, publishes).data.name
     known: dict[str, str | None] = {

@@ -32,9 +32,7 @@ def check(
     """Every requirement of ``policy``, in order: the document itself first.
 
     Args:
-        certificate: the document.
         outcome: what ``verify`` found; numbers of a document that is not accepted count for nothing.
-        policy: what is required.
         shown: what else was compared.
         now: for age and expiry.
     """
@@ -51,7 +49,6 @@ def _verified(outcome: Verification) -> Check:
 
 
 def _shown(certificate: Certificate, policy: Policy, shown: Shown) -> Iterator[Check]:
-    """The signature and the model."""
     if policy.signature or shown.signed is not None:
         says = {True: "by the key given", False: "missing, or by another key", None: "no key was given to check it"}
         yield Check("the certificate is signed", shown.signed is True, says[shown.signed])

@@ -75,13 +75,7 @@ STATED_RULES: tuple[Rule, ...] = (
 def contradictions(
     ledger: PublicLedger | PublicWatchedRun, declared: Declaration | None = None, edition: Edition = Edition.COMPLETE
 ) -> Iterator[tuple[str, str]]:
-    """Pairs of a path inside the ledger and what is wrong there.
-
-    Args:
-        ledger: of a run or of a watched loop.
-        declared: of the certificate that holds it.
-        edition: of that certificate.
-    """
+    """Pairs of a path inside the ledger and what is wrong there."""
     yield from ledger.contradictions()
     if declared is not None:
         yield from broken(STATED_RULES, Stated(declared, ledger, edition))

@@ -84,8 +84,6 @@ def check_opening(certificate: Certificate, path: Path, data: Path | None) -> Op
     """Open every commitment of a public certificate.
 
     Args:
-        certificate: the public edition.
-        path: of the opening.
         data: the file of the table, to compare with the digest that was opened.
 
     Raises:

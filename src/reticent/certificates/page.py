@@ -28,7 +28,7 @@ from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError
 from reticent.io.strict import loads
 from reticent.records.run_warnings import RunWarning
-from reticent.text import printable
+from reticent.text import owners, printable
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"
 FILE_NAMES = {Edition.COMPLETE: "certificate.json", Edition.PUBLIC: "certificate.public.json"}
@@ -45,7 +45,6 @@ def render_html(certificate: Certificate, language: English = ENGLISH) -> str:
     All text in the document is escaped and safe to show.
 
     Args:
-        certificate: the document.
         language: of the page; what the issuer wrote is never translated.
     """
     return template("certificate.html.j2").render(**_content(certificate), **_spoken(certificate, language))
@@ -219,7 +218,6 @@ def first_difference(page: str, certificate: Certificate) -> str | None:
 
 
 def _compact(certificate: Certificate) -> str:
-    """The document as JSON with sorted keys and no spaces."""
     document = certificate.model_dump(mode="json", by_alias=True)
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -231,11 +229,5 @@ def _inert(value: Any) -> Any:
 
 def _notes(certificate: Certificate) -> list[tuple[str, str]]:
     """Each note once, with the attackers that it is about."""
-    found: dict[str, list[str]] = {}
-    for record in certificate.assessments:
-        for note in record.notes:
-            names = found.setdefault(note, [])
-            if record.adversary not in names:
-                names.append(record.adversary)
-    everybody = {record.adversary for record in certificate.assessments}
-    return [(note, "all attackers" if set(names) == everybody else ", ".join(names)) for note, names in found.items()]
+    whose = owners((record.adversary, record.notes) for record in certificate.assessments)
+    return [(note, ", ".join(names) or "all attackers") for note, names in whose.items()]

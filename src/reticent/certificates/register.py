@@ -177,9 +177,7 @@ def enter(
     """Enter a release; the file is locked meanwhile, and only ever grows.
 
     Args:
-        path: of the register.
         certificate: of the release, as ``verify`` accepted it.
-        time: now.
         key: that signs the entry.
         keys: of others who may have signed earlier ones.
         anyway: enter it although the budget does not allow it, as it is out already.

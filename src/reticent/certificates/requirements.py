@@ -60,7 +60,6 @@ def judged(certificate: Judgeable, policy: Policy) -> list[Check]:
 
     Args:
         certificate: the document; whether it is true, signed and of today is not asked here.
-        policy: what is required.
     """
     found = []
     worst = {record.neighbouring for record in certificate.assessments if record.adversary == "worst-case"}

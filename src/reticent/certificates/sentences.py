@@ -89,7 +89,6 @@ def sentence(record: AssessmentRecord, records: Protected = None) -> str:
     number needs, and nobody checked, follows.
 
     Args:
-        record: of one attacker.
         records: the most records of one person, where the numbers cover them all.
     """
     claim = Claim(record.claim)
@@ -104,23 +103,13 @@ def sentence(record: AssessmentRecord, records: Protected = None) -> str:
 
 
 def known(record: AssessmentRecord, records: Protected = None) -> str:
-    """What this attacker knows; under replacement, who knows the record knows both versions of it.
-
-    Args:
-        record: of one attacker.
-        records: as for ``sentence``.
-    """
+    """What this attacker knows; under replacement, who knows the record knows both versions of it."""
     both = record.neighbouring == Neighbouring.REPLACE and record.knows.startswith("this record")
     return about(f"both versions of {record.knows}" if both else record.knows, records).rstrip(",")
 
 
 def wanted(record: AssessmentRecord, records: Protected = None) -> str:
-    """What this attacker wants to know; under replacement this is which of two records was used.
-
-    Args:
-        record: of one attacker.
-        records: as for ``sentence``.
-    """
+    """What this attacker wants to know; under replacement this is which of two records was used."""
     question = record.infers
     if record.neighbouring == Neighbouring.REPLACE and question.startswith("whether this record"):
         _, comma, average = question.partition(",")
@@ -133,7 +122,6 @@ def headline(worst: Sequence[AssessmentRecord], records: Protected = None) -> st
 
     Args:
         worst: the records of the worst case, which are bounds: one for each neighbouring relation.
-        records: as for ``sentence``.
     """
     return " ".join([*answers(worst, records), *resting(worst, records)])
 
@@ -192,7 +180,6 @@ def worth(record: AssessmentRecord, prior: float, fpr: float) -> tuple[str, str]
     """How likely it is that somebody who is accused was in the data: blindly, and with the model.
 
     Args:
-        record: of one attacker.
         prior: share of the people who were in the data.
         fpr: share of all others that the attacker accuses wrongly.
     """

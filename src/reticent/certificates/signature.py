@@ -87,8 +87,6 @@ def signers(certificate: Certificate, keys: Iterable[Ed25519PublicKey], detached
     """Which of ``keys`` signed this document, each once, as 64 hexadecimal digits.
 
     Args:
-        certificate: the document.
-        keys: of issuers.
         detached: where the signatures are; None takes the embedded ones.
 
     Raises:

@@ -66,10 +66,8 @@ def _least_noise(target: dict[str, Any], run: DPSGD, contraction: float | None) 
     from reticent.adversaries import ADVERSARIES, FinalModel
     from reticent.calibration import NoiseMultiplier
     from reticent.calibration.solve import calibrate
-    from reticent.calibration.targets import TARGETS
+    from reticent.calibration.targets import target_in
 
-    (name,) = (known for known in TARGETS if target.get(known.replace("-", "_")) is not None)
-    kind, named = TARGETS[name], str(target["adversary"])
+    wanted, named = target_in(target), str(target["adversary"])
     who = FinalModel(contraction) if named == FinalModel.name else ADVERSARIES[named]()
-    wanted = kind(*(float(target[key]) for key in (name.replace("-", "_"), *(place for place, _ in kind.places))))
     return calibrate(run, NoiseMultiplier(), wanted, who, Neighbouring(target["neighbouring"])).value

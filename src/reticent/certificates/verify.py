@@ -108,7 +108,6 @@ def verify(
     from the document, and its attackers are named.
 
     Args:
-        certificate: the document.
         tolerance: relative difference of numbers to accept, at most 1e-5; 0 accepts none.
         progress: called with the name of each attacker before its numbers are computed.
 

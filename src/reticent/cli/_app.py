@@ -106,7 +106,6 @@ def command(name: str, *params: click.Parameter, help: str | None = None) -> Cal
     """Make a function the command ``name``; ``--json`` comes last everywhere.
 
     Args:
-        name: as typed.
         params: its arguments and options, which reach the function by name.
         help: by default the docstring of the function.
     """

@@ -55,7 +55,6 @@ def mechanism_options(kind: type[Mechanism], lead: str = "") -> list[click.Optio
     """The fields of a mechanism, what may be given in their place, and selection; click takes all as optional.
 
     Args:
-        kind: of the mechanism.
         lead: what the help of each field begins with.
     """
     return [*(_option(p, lead + p.help) for p in (*parameters_of(kind), *kind.extras)), *selection_options()]
@@ -148,8 +147,6 @@ def per_mechanism(
     """A group with one command for each mechanism, made from its fields when it is called.
 
     Args:
-        name: of the group.
-        help: one sentence for people.
         build: the command of a mechanism.
         leaves: further commands: a line about each, and what makes it.
         offered: whether there is a command for a mechanism.
@@ -176,7 +173,6 @@ def mechanism_given(
     """A mechanism from what was typed for its fields; None where nothing was.
 
     Args:
-        kind: of the mechanism.
         given: by name of the field; other names are left alone.
         stand_in: fields that are searched, with any value.
 

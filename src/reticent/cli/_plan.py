@@ -48,7 +48,6 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
 
     Args:
         config: what to call the configuration in messages.
-        settings: the configuration.
         table: the records, if the user brings them.
         json: print strict JSON instead.
 

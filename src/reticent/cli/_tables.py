@@ -56,7 +56,6 @@ def print_risk(document: RiskDocument, more: Collection[str] = (), *, full: bool
     """One table per neighbouring relation, then what a reader must know.
 
     Args:
-        document: what was computed.
         more: as for ``print_assessments``.
         full: every number, note and condition; otherwise those that a reader of epsilon knows or needs.
     """
@@ -119,7 +118,6 @@ def print_assessments(
     """The records as tables, one for each relation: values of different relations must not be compared.
 
     Args:
-        records: in the order in which to print them.
         more: measures of ``ON_REQUEST`` that were asked for.
         full: every number; otherwise epsilon, right guesses and what an attacker finds, in words.
         usual: of the places those that `reticent risk` shows by default.

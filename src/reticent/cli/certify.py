@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from reticent.api.releases import dpsgd
 from reticent.certificates.catalogue import languages
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import load_policy
-from reticent.certificates.schema import Declaration
+from reticent.certificates.schema import Certificate, Declaration
 from reticent.cli._app import JSON, argument, command, option, several
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of
 from reticent.cli._ledger import check_run_folder
@@ -97,19 +98,7 @@ def certify(
     if more:
         _no_options_of_one(parameters, publish, run_key)
     alone = str(source) == PARAMETERS and not source.exists()
-    if alone and more:
-        raise ArtifactError(f"the word {PARAMETERS} is for parameters alone: leave it out where files are certified")
-    if not alone and not source.exists():
-        known = f"give a run directory, a configuration, a ledger or event in JSON, or the word {PARAMETERS}"
-        raise ArtifactError(f"{source} does not exist: {known}{did_you_mean(source, [PARAMETERS])}")
-    check_run_folder(source)
-    if parameters and not alone:
-        only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
-        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only, shown=False)
-    if alone and run_key is not None:
-        raise ParameterError(
-            "run_key", str(run_key), "left out: there is no run that could have been signed", shown=False
-        )
+    _check_source(source, alone, more, parameters, run_key)
     keys = [private_key(path) for path in sign]
     _check_declaration(declared)
     asked: dict[str, Any] = secrets_of(given)
@@ -139,12 +128,41 @@ def certify(
     if json:
         print_json(signed(certificate, *keys))
         return
+    _print_certificate(certificate, certified.alone)
+    click.echo(f"\nopen {files.page}")
+    for code in language:
+        if code != "en":
+            click.echo(f"open {files.page.with_suffix(f'.{code}.html')}")
+    click.echo(f"complete, not for publication: {files.complete}")
+
+
+def _check_source(
+    source: Path, alone: bool, more: tuple[Path, ...], parameters: dict[str, Any], run_key: Path | None
+) -> None:
+    """What is certified must be there, or be the word for parameters ``alone``, and go with the other options."""
+    if alone and more:
+        raise ArtifactError(f"the word {PARAMETERS} is for parameters alone: leave it out where files are certified")
+    if not alone and not source.exists():
+        known = f"give a run directory, a configuration, a ledger or event in JSON, or the word {PARAMETERS}"
+        raise ArtifactError(f"{source} does not exist: {known}{did_you_mean(source, [PARAMETERS])}")
+    check_run_folder(source)
+    if parameters and not alone:
+        only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
+        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only, shown=False)
+    if alone and run_key is not None:
+        raise ParameterError(
+            "run_key", str(run_key), "left out: there is no run that could have been signed", shown=False
+        )
+
+
+def _print_certificate(certificate: Certificate, alone: Sequence[str]) -> None:
+    """Its numbers and sentences, those of each release ``alone``, and what a reader must know."""
     say(certificate.headline)
     print_assessments(certificate.assessments, usual=True)
     for assessment in certificate.assessments:
         private = " This number rests on private data: do not publish it." if assessment.do_not_publish else ""
         say(f"- {assessment.adversary}: {assessment.sentence}{private}", indent=2)
-    for line in certified.alone:
+    for line in alone:
         say(line, indent=2)
     if certificate.ledger is None:
         cited = certificate.declared.releases
@@ -154,11 +172,6 @@ def certify(
         say(f"{'passed' if one.passed else 'FAILED'}  {one.name}: {one.detail}", indent=8)
     for warning in certificate.warnings:
         say(f"! {warning.name}: {warning.text}", indent=2)
-    click.echo(f"\nopen {files.page}")
-    for code in language:
-        if code != "en":
-            click.echo(f"open {files.page.with_suffix(f'.{code}.html')}")
-    click.echo(f"complete, not for publication: {files.complete}")
 
 
 @command(

@@ -88,12 +88,12 @@ def train(
     _look_first(config, data, schema)
     _check.count(checkpoint_every=checkpoint_every)
     traced = (trace_every, trace_masks) if trace or trace_masks or trace_every != 1 else None
+    elsewhere = resume or address is not None or timeout is not None or (engine, workers) != ("local", 1)
     if sweep or asks_for_sweep(config):
         if config is None or data is not None or checkpoint is not None:
             raise ParameterError("sweep", sweep, "given with a configuration, and without --data and --checkpoint")
         require_torch()
         cells, selection = cells_of(config, sweep)
-        elsewhere = resume or address is not None or timeout is not None or (engine, workers) != ("local", 1)
         if selection is not None:
             if elsewhere or traced is not None:
                 wanted = "left out with selection: it trains in this process, and keeps nothing but the best"
@@ -108,7 +108,7 @@ def train(
             raise _no_folder(config)
         _sweep(cells, traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
         return
-    if resume or address is not None or timeout is not None or (engine, workers) != ("local", 1):
+    if elsewhere:
         raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep", shown=False)
     table = None
     for name, value in (("label", label), ("sensitive", sensitive), ("schema", schema)):

@@ -88,7 +88,6 @@ def _told(found: Checked) -> Iterator[str]:
 
 
 def _reasons(found: Checked) -> Iterator[str]:
-    """Why a document is refused."""
     outcome = found.verification
     yield from (f"refused: {problem}" for problem in found.problems)
     refused = [difference for difference in outcome.differences if outcome.refuses(difference)]

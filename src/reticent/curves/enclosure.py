@@ -74,7 +74,6 @@ class Enclosure(Short):
 
         Args:
             curve: of an attacker at least as strong as the true one.
-            notes: see the class.
         """
         return cls(pessimistic=curve, optimistic=GaussianTradeOff(0.0), notes=notes)
 
@@ -93,7 +92,6 @@ class Enclosure(Short):
 
         Args:
             pessimistic, optimistic: the two curves, symmetric or not.
-            notes, trace: see the class.
         """
         crossing = _crossing(pessimistic, optimistic)
         if crossing is None:

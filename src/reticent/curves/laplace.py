@@ -26,9 +26,6 @@ class LaplaceTradeOff(TradeOff):
 
     Attributes:
         mu: sensitivity over noise scale = pure epsilon, finite and >= 0.
-
-    Raises:
-        ParameterError: ``mu`` is negative, infinite or NaN.
     """
 
     mu: float
@@ -38,7 +35,6 @@ class LaplaceTradeOff(TradeOff):
 
     @property
     def reversed(self) -> TradeOff:
-        """The curve itself: the experiment is symmetric."""
         return self
 
     @property
@@ -87,9 +83,6 @@ class RelaxedLaplaceTradeOff(TradeOff):
 
     Attributes:
         mu: sensitivity over noise scale, finite and >= 0.
-
-    Raises:
-        ParameterError: ``mu`` is negative, infinite or NaN.
     """
 
     mu: float
@@ -114,11 +107,7 @@ class RelaxedLaplaceTradeOff(TradeOff):
         return float(self.mu + np.log1p(np.exp(-2.0 * self.mu)) - LOG_2)
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        """At ``t = |y| < mu`` the log ratio is log((e^2t + 1)/2) - mu; beyond it is log cosh mu.
-
-        Args:
-            log_ratio: thresholds in nats, any shape.
-        """
+        """At ``t = |y| < mu`` the log ratio is log((e^2t + 1)/2) - mu; beyond it is log cosh mu."""
         ratio = np.asarray(log_ratio, dtype=float)
         inside = np.clip(ratio, -self.mu, self._largest)
         t = np.minimum(_half_log_twice_minus_one(inside + self.mu), self.mu)

@@ -38,9 +38,6 @@ class MembershipStepTradeOff(TradeOff):
         dimension: number of gradient coordinates, >= 1.
         susceptibility: K = (g - m)' Sigma^-1 (g - m) of the target's gradient g, finite and >= 0;
             its mean over records is ``dimension``.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
     """
 
     effective_size: float
@@ -54,11 +51,7 @@ class MembershipStepTradeOff(TradeOff):
         _check.non_negative(susceptibility=self.susceptibility)
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        """log LR = (d/2) log(N/(N - 1)) + K/2 - W/(2(N - 1)).
-
-        Args:
-            log_ratio: thresholds in nats, any shape.
-        """
+        """log LR = (d/2) log(N/(N - 1)) + K/2 - W/(2(N - 1))."""
         ratio = np.asarray(log_ratio, dtype=float)
         rest = self.effective_size - 1.0
         return self._rates(np.maximum(2.0 * rest * (self._largest - ratio), 0.0))

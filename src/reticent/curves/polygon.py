@@ -269,9 +269,6 @@ def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
 
     Args:
         log_run, log_rise: logarithms of the increments >= 0 from each point to the next, shape (n - 1,).
-
-    Returns:
-        Indices of the points kept, increasing, 0 first.
     """
     first, run, rise = np.arange(len(log_run)), log_run, log_rise
     while True:
@@ -331,9 +328,6 @@ def hull(curves: Sequence[Polygon]) -> Polygon:
 
     Args:
         curves: polygons that some tests attain, at least one.
-
-    Returns:
-        The envelope: an attacker who may choose among all.
     """
     slopes = _slopes_of(curves)
     rates = [[curve.errors(slopes), curve.errors(np.nextafter(slopes, -np.inf))] for curve in curves]

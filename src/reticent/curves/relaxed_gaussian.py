@@ -40,9 +40,6 @@ class RelaxedGaussianTradeOff(TradeOff):
             For several releases with one common direction: the sum of sensitivity^2 / noise^2.
         dimension: number of coordinates, a whole number >= 1. Power falls as it grows, so 1 is the
             conservative choice.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
     """
 
     noncentrality: float
@@ -62,11 +59,7 @@ class RelaxedGaussianTradeOff(TradeOff):
         return math.sqrt(self.noncentrality)
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        """The threshold on the norm solves log 0F1(; d/2; lam t/4) = l + lam/2.
-
-        Args:
-            log_ratio: thresholds in nats, any shape.
-        """
+        """The threshold on the norm solves log 0F1(; d/2; lam t/4) = l + lam/2."""
         ratio = np.asarray(log_ratio, dtype=float)
         if self.noncentrality == 0.0:
             return GaussianTradeOff(0.0).errors(ratio)

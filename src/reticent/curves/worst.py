@@ -134,7 +134,6 @@ class Symmetrised(Worst):
 
     @property
     def reversed(self) -> TradeOff:
-        """The curve itself."""
         return self
 
     def __repr__(self) -> str:

@@ -35,7 +35,6 @@ def checked(certificate: Certificate, seconds: float = SECONDS) -> Outcome:
     """Derive a certificate again.
 
     Args:
-        certificate: untrusted.
         seconds: after which it is given up.
 
     Raises:

@@ -52,9 +52,6 @@ def map_figure(
     doubt are interpolated.
 
     Args:
-        settings: A and B.
-        relation: between which data sets.
-        theme: ``light`` or ``dark``.
         limit: the advantage that a target allows: a line of its own.
     """
     b = settings["B"]

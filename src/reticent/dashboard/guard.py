@@ -26,8 +26,7 @@ def protect(server: Flask, *, csp_hashes: Sequence[str], host: str, port: int, t
     Args:
         server: the application.
         csp_hashes: of the scripts in the page itself.
-        host: as bound.
-        port: as bound.
+        host, port: as bound.
         token: what must be known: other accounts of this machine can connect as well.
     """
     server.config["MAX_CONTENT_LENGTH"] = LARGEST_REQUEST

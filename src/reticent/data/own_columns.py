@@ -199,9 +199,6 @@ def encoded(name: str, column: Column, cells: Cells, at: int) -> tuple[np.ndarra
     """The features of a column, each row from its own cell, and what they mean.
 
     Args:
-        name: of the column.
-        column: what it may hold.
-        cells: of all records.
         at: index of its first feature.
 
     Raises:

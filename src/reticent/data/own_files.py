@@ -86,7 +86,6 @@ def read_table(content: bytes, path: Path) -> dict[str, Cells]:
     """Columns by name.
 
     Args:
-        content: of the file.
         path: of the file; its ending says what it is.
 
     Raises:

@@ -23,7 +23,7 @@ from reticent.curves.enclosure import Enclosure
 from reticent.errors import ArtifactError, ParameterError, ReticentError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.dpsgd import batches_per_epoch
-from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.mechanisms.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import Drawn, SamplerRecord
 from reticent.risk import epsilon_at_delta
@@ -62,7 +62,6 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         Passes over the data are taken to be complete, and drawn anew; ``rt.watch`` also sees those that are broken off.
 
         Args:
-            loader: what ``make_private`` returned.
             model: what ``make_private`` returned. The inputs of its convolutions are looked at from now on: Opacus
                 1.6.0 misreads those that are not in plain order in memory.
         """
@@ -134,7 +133,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         if self.sampler is None:
             return DPSGD(noise / (self.repeats * self.copies), 1.0, steps, max_grad_norm=norm)
         batches = self._batches_per_epoch
-        if batches is not None and not abs(rate * batches - 1.0) < 1e-9:
+        if not batches == batches_of_a_pass(rate) == whole_batches_of_a_pass(rate):
             batches = None
         part = DPSGD(
             noise,

@@ -21,7 +21,6 @@ def read_bytes(path: Path, limit: int, *, follow: bool = True) -> bytes:
     """The bytes of a plain file of at most ``limit`` bytes; pipes, devices and folders are not opened.
 
     Args:
-        path: of the file.
         limit: bytes.
         follow: False refuses a symbolic link at the end of ``path``.
 
@@ -99,7 +98,6 @@ def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
 
     Args:
         path: of the file; one that is there is replaced.
-        data: its bytes.
         private: only the owner may read it, from the first byte on.
 
     Raises:

@@ -69,7 +69,6 @@ def first_problem(error: ValidationError, kind: type[BaseModel] | None = None) -
     """The first complaint of a pydantic validation, in one line that names the key.
 
     Args:
-        error: of any model.
         kind: of the model; a key that is not known is then answered with the nearest one.
     """
     problem = error.errors(include_url=False)[0]

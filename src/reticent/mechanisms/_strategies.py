@@ -24,6 +24,30 @@ _HELD = 9
 _WANTED = "identity, prefix, square-root, tree, Toeplitz coefficients (1,0.5,...), or rows [[1],[0.5,1]]"
 
 
+class Strategy(NamedTuple):
+    """The strategy C of a number of releases.
+
+    Attributes:
+        text: its name, its coefficients, or a matrix as JSON.
+        bands: most coefficients that count; None keeps all.
+        steps: number of releases, >= 1.
+    """
+
+    text: str
+    bands: int | None
+    steps: int
+
+    @property
+    def dense(self) -> bool:
+        """Whether it is no Toeplitz matrix, or is not given as one."""
+        return self.text == "tree" or self.text.lstrip().startswith("[")
+
+    @property
+    def width(self) -> int:
+        """The most coefficients that a Toeplitz strategy may have."""
+        return min(self.steps, self.bands or self.steps)
+
+
 class Sensitivity(NamedTuple):
     """Largest norm by which one record of norm at most 1 moves the release.
 
@@ -36,65 +60,53 @@ class Sensitivity(NamedTuple):
     proven: float
 
 
-def check(strategy: str, bands: int | None, steps: int) -> None:
+def check(strategy: Strategy) -> None:
     """Whether it is a strategy; nothing is computed for those that have a name.
-
-    Args:
-        strategy: its name, its coefficients, or a matrix as JSON.
-        bands: most coefficients that count; None keeps all.
-        steps: number of releases, >= 1.
 
     Raises:
         ParameterError: it is none.
     """
-    if strategy in NAMES:
+    if strategy.text in NAMES:
         return
-    if len(strategy) > _LONGEST:
-        raise ParameterError("strategy", strategy[:60], f"a text of at most {_LONGEST} characters")
-    if coefficients(strategy, bands, steps) is None:
-        matrix(strategy, bands, steps)
+    if len(strategy.text) > _LONGEST:
+        raise ParameterError("strategy", strategy.text[:60], f"a text of at most {_LONGEST} characters")
+    if coefficients(strategy) is None:
+        matrix(strategy)
 
 
-def work(strategy: str, bands: int | None, steps: int, participations: int, separation: int) -> float:
+def work(strategy: Strategy, participations: int, separation: int) -> float:
     """How many numbers ``sensitivity`` goes through, at least; nothing is computed.
 
     Args:
-        strategy: its name, its coefficients, or a matrix as JSON.
-        bands: most coefficients that count; None keeps all.
-        steps: number of releases, >= 1.
         participations: of one record, at most, >= 1.
         separation: least number of steps from one to the next, >= 1.
     """
+    steps, named = strategy.steps, strategy.text in NAMES
     most = min(participations, -(-steps // separation))
-    first = coefficients(strategy, bands, 2 if strategy in NAMES else steps)  # those with a name fall from the start
-    dense = strategy == "tree" or (most > 1 and not _falls(first))
+    first = coefficients(strategy._replace(steps=2) if named else strategy)  # those with a name fall from the start
+    dense = strategy.text == "tree" or (most > 1 and not _falls(first))
     return float(steps) * (most + _HELD) * (steps if dense else 1.0)
 
 
-def coefficients(strategy: str, bands: int | None, steps: int) -> np.ndarray | None:
+def coefficients(strategy: Strategy) -> np.ndarray | None:
     """The first column of a Toeplitz strategy, without trailing zeros; None where the strategy is no such matrix.
-
-    Args:
-        strategy: its name, its coefficients, or a matrix as JSON.
-        bands: most coefficients that count; None keeps all.
-        steps: number of releases, >= 1.
 
     Raises:
         ParameterError: it is no strategy.
     """
-    match strategy:
+    match strategy.text:
         case "identity":
             found = np.ones(1)
         case "prefix":
-            found = np.ones(min(steps, bands or steps))
+            found = np.ones(strategy.width)
         case "square-root":  # the Toeplitz root of the prefix sums: binomial(2j, j) / 4^j
-            j = np.arange(1, min(steps, bands or steps))
+            j = np.arange(1, strategy.width)
             found = np.concatenate([[1.0], np.cumprod(1.0 - 0.5 / j)])
-        case _ if strategy == "tree" or strategy.lstrip().startswith("["):
+        case _ if strategy.dense:
             return None
         case _:
-            found = _numbers(strategy)
-    found = found[: min(steps, bands or steps)]
+            found = _numbers(strategy.text)
+    found = found[: strategy.width]
     return np.trim_zeros(found, "b")
 
 
@@ -115,29 +127,25 @@ def _usable(values: np.ndarray, text: str) -> np.ndarray:
 
 
 @lru_cache(maxsize=32)
-def matrix(strategy: str, bands: int | None, steps: int) -> np.ndarray:
+def matrix(strategy: Strategy) -> np.ndarray:
     """The strategy as a matrix with one column per step.
-
-    Args:
-        strategy: its name, its coefficients, or a matrix as JSON.
-        bands: most coefficients that count; None keeps all.
-        steps: number of releases, >= 1.
 
     Raises:
         ParameterError: it is no lower triangular matrix of this size.
         UnsupportedError: too many steps for a dense matrix.
     """
+    steps = strategy.steps
     if steps > _LARGEST_DENSE:
         raise UnsupportedError(
             f"this strategy is handled as a dense matrix, up to {_LARGEST_DENSE} steps; Toeplitz coefficients that do "
             "not increase may have any number"
         )
-    first = coefficients(strategy, bands, steps)
+    first = coefficients(strategy)
     if first is not None:
         padded = np.concatenate([first, np.zeros(steps - len(first))])
         apart = np.subtract.outer(np.arange(steps), np.arange(steps))
         return np.where(apart >= 0, padded[np.abs(apart)], 0.0)
-    return _tree(steps) if strategy == "tree" else _dense(strategy, steps)
+    return _tree(steps) if strategy.text == "tree" else _dense(strategy.text, steps)
 
 
 def _tree(steps: int) -> np.ndarray:
@@ -169,46 +177,35 @@ def _dense(text: str, steps: int) -> np.ndarray:
     return found
 
 
-def bandwidth(strategy: str, bands: int | None, steps: int) -> int:
-    """Rows that one column reaches: columns at least this many steps apart are orthogonal.
-
-    Args:
-        strategy: its name, its coefficients, or a matrix as JSON.
-        bands: most coefficients that count; None keeps all.
-        steps: number of releases, >= 1.
-    """
-    named = {"identity": 1, "prefix": min(steps, bands or steps), "square-root": min(steps, bands or steps)}
-    if strategy in named:
-        return named[strategy]
-    if strategy == "tree":
-        return steps
-    first = coefficients(strategy, bands, steps)
+def bandwidth(strategy: Strategy) -> int:
+    """Rows that one column reaches: columns at least this many steps apart are orthogonal."""
+    named = {"identity": 1, "prefix": strategy.width, "square-root": strategy.width}
+    if strategy.text in named:
+        return named[strategy.text]
+    if strategy.text == "tree":
+        return strategy.steps
+    first = coefficients(strategy)
     if first is not None:
         return len(first)
-    rows, columns = np.nonzero(matrix(strategy, bands, steps))
+    rows, columns = np.nonzero(matrix(strategy))
     return int(np.max(rows - columns)) + 1
 
 
-def column_norms(strategy: str, bands: int | None, steps: int) -> np.ndarray:
+def column_norms(strategy: Strategy) -> np.ndarray:
     """Norm of each column: how far one participation at that step moves the release.
-
-    Args:
-        strategy: its name, its coefficients, or a matrix as JSON.
-        bands: most coefficients that count; None keeps all.
-        steps: number of releases, >= 1.
 
     Returns:
         Shape (steps,), >= 0.
     """
-    first = coefficients(strategy, bands, steps)
+    first = coefficients(strategy)
     if first is None:
-        return np.sqrt(np.sum(matrix(strategy, bands, steps) ** 2, axis=0))
+        return np.sqrt(np.sum(matrix(strategy) ** 2, axis=0))
     energy = np.cumsum(first**2)
-    return np.sqrt(energy[np.minimum(np.arange(steps)[::-1], len(first) - 1)])
+    return np.sqrt(energy[np.minimum(np.arange(strategy.steps)[::-1], len(first) - 1)])
 
 
 @lru_cache(maxsize=256)
-def sensitivity(strategy: str, bands: int | None, steps: int, participations: int, separation: int) -> Sensitivity:
+def sensitivity(strategy: Strategy, participations: int, separation: int) -> Sensitivity:
     """Over all patterns of at most ``participations`` steps that are at least ``separation`` apart.
 
     Exact for one participation, for orthogonal columns (bandwidth at most ``separation``), and for Toeplitz
@@ -216,25 +213,22 @@ def sensitivity(strategy: str, bands: int | None, steps: int, participations: in
     values.
 
     Args:
-        strategy: its name, its coefficients, or a matrix as JSON.
-        bands: most coefficients that count; None keeps all.
-        steps: number of releases, >= 1.
         participations: of one record, at most, >= 1.
         separation: least number of steps from one to the next, >= 1.
     """
-    norms = column_norms(strategy, bands, steps)
+    norms, steps = column_norms(strategy), strategy.steps
     most = min(participations, -(-steps // separation))
     if most == 1:
         largest = float(norms.max())
         return Sensitivity(largest, largest)
-    if bandwidth(strategy, bands, steps) <= separation:
+    if bandwidth(strategy) <= separation:
         together = math.sqrt(_heaviest(norms**2, most, separation))
         return Sensitivity(together, together)
-    first = coefficients(strategy, bands, steps)
+    first = coefficients(strategy)
     if first is not None and _falls(first):
         early = _of_pattern(first, steps, most, separation)
         return Sensitivity(early, early)
-    c = matrix(strategy, bands, steps)
+    c = matrix(strategy)
     gram = c.T @ c
     rows = np.array([_heaviest(np.abs(gram[i]), most, separation, through=i) for i in range(steps)])
     proven = math.sqrt(_heaviest(rows, most, separation))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeGuard
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.base import Mechanism, check_noise, check_rate
-from reticent.mechanisms.epochs import MOST_STEPS, epochs_to_steps
+from reticent.mechanisms.epochs import MOST_STEPS, batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
 from reticent.mechanisms.sampler_pairs import allocated_parts, truncated_parts
 from reticent.mechanisms.sampling import (
     ALLOCATED_NOTE,
@@ -35,7 +34,6 @@ DRAWS = {
 }
 """The condition that each sampler states."""
 _WORK_OF_A_RECORD = 1e4
-_ONE = 1e-12  # by which a rate may miss that of a whole number of batches
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -142,7 +140,7 @@ class DPSGD(Mechanism):
         if not self.sampler.in_passes:
             wanted = "left out unless each record is in one step of each epoch"
             raise ParameterError("batches_per_epoch", batches, wanted, shown=False)
-        fewest, most = math.floor((1.0 + 1e-9) / self.sample_rate), math.ceil((1.0 - 1e-9) / self.sample_rate)
+        fewest, most = whole_batches_of_a_pass(self.sample_rate), batches_of_a_pass(self.sample_rate)
         if not fewest <= batches <= max(fewest, most):
             raise ParameterError("batches_per_epoch", batches, f"1 / sample_rate, rounded ({fewest} or {most})")
 
@@ -259,22 +257,12 @@ def steps_in(
     """Noisy updates in ``epochs``: where bins are drawn they are whole, so an epoch has as many as fit.
 
     Args:
-        epochs: passes over the data, > 0.
-        sample_rate: share of the data in one step.
-        sampler: how batches are drawn.
         batches: steps per epoch, where they are known.
         most: steps that are allowed.
-
-    Raises:
-        ParameterError: as for ``epochs_to_steps``.
     """
     if batches is None and sampler.allocated:
-        batches = _whole_batches(sample_rate)
+        batches = whole_batches_of_a_pass(sample_rate)
     return epochs_to_steps(epochs, sample_rate if batches is None else 1.0 / batches, most)
-
-
-def _whole_batches(sample_rate: float) -> int:
-    return max(1, math.floor((1.0 + _ONE) / sample_rate))
 
 
 def _ratio(batch_size: int, dataset_size: int) -> float:
@@ -331,8 +319,9 @@ def _person_note(records: int) -> str:
 
 def _shuffled_note(run: DPSGD) -> str:
     batches, epochs = batches_per_epoch(run), accountable(run).steps
-    known = run.batches_per_epoch is not None or math.isclose(batches * run.sample_rate, 1.0, rel_tol=1e-9)
-    why = f"{batches} per epoch" if known else f"{batches} per epoch, as the loader may drop an incomplete batch"
+    why = f"{batches} per epoch"
+    if batches != most_batches(run):
+        why += ", as the loader may drop an incomplete batch"
     updates = "1 step" if run.steps == 1 else f"{run.steps} steps"
     return (
         "Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that "
@@ -345,11 +334,8 @@ def batches_per_epoch(run: DPSGD) -> int:
 
     A loader that drops the last incomplete batch makes floor(1/sample_rate), one that keeps it rounds up; the
     fewer fit into an epoch, the more epochs were started.
-
-    Args:
-        run: with shuffled batches.
     """
-    return run.batches_per_epoch or _whole_batches(run.sample_rate)
+    return run.batches_per_epoch or whole_batches_of_a_pass(run.sample_rate)
 
 
 def most_batches(run: DPSGD) -> int:
@@ -358,7 +344,7 @@ def most_batches(run: DPSGD) -> int:
     Args:
         run: with one use of each record per pass.
     """
-    return run.batches_per_epoch or max(1, math.ceil((1.0 - _ONE) / run.sample_rate))
+    return run.batches_per_epoch or batches_of_a_pass(run.sample_rate)
 
 
 def accountable(run: DPSGD) -> DPSGD:
@@ -378,7 +364,6 @@ def one_record(mechanism: Mechanism, what: str) -> None:
     """Refuse a run whose numbers are to hold for several records of one person.
 
     Args:
-        mechanism: a run, or what has such ``parts``.
         what: the start of the error's sentence.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How many steps some passes over the data take: one conversion for all doors, always rounded up."""
+"""How many steps some passes over the data take, and how many batches one pass: one conversion for all doors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from reticent.errors import ParameterError
 
 MOST_STEPS = 10**12  # steps that an answer is given for
 _ROUNDING = 2.0**-50  # relative: of the rate, of epochs as typed, and of their quotient
+_SAME = 2.0**-41
+"""Relative distance of 1 / rate from a whole number that counts as none: 500 times what rounding makes of a quotient of
+sizes, and less than half a record of 10^12. So both counts of batches are exact for up to so many records."""
 
 
 def epochs_to_steps(epochs: float, sample_rate: float, most: int = MOST_STEPS) -> int:
@@ -37,4 +40,9 @@ def epochs_to_steps(epochs: float, sample_rate: float, most: int = MOST_STEPS) -
 
 def batches_of_a_pass(sample_rate: float) -> int:
     """Batches of one pass in which each record is used once, each with this share of the data; a smaller one counts."""
-    return math.ceil((1.0 - 1e-9) / sample_rate)
+    return math.ceil((1.0 - _SAME) / sample_rate)
+
+
+def whole_batches_of_a_pass(sample_rate: float) -> int:
+    """The same where a smaller last batch is dropped."""
+    return max(1, math.floor((1.0 + _SAME) / sample_rate))

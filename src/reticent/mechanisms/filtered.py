@@ -28,9 +28,6 @@ class FilteredGaussian(Mechanism):
     Attributes:
         budget: the most that the sum of 1 / noise_multiplier^2 over all releases may be, > 0: mu is its root.
 
-    Raises:
-        ParameterError: it is outside its domain.
-
     Example:
         >>> import reticent as rt
         >>> round(rt.mu(rt.FilteredGaussian(0.25)), 6)
@@ -55,7 +52,6 @@ class FilteredGaussian(Mechanism):
         By SMITH2022:Theorem 1 (fully adaptive composition of Gaussian differential privacy).
 
         Args:
-            neighbouring: between which data sets.
             attained: any; what dominates is attained as well.
         """
         shift = neighbouring.sensitivity * math.sqrt(self.budget)
@@ -72,11 +68,8 @@ class GaussianFilter:
     """Admits Gaussian releases while their budget lasts: ask before each one.
 
     Attributes:
-        budget: the most that the sum of 1 / noise_multiplier^2 may be.
+        budget: the most that the sum of 1 / noise_multiplier^2 may be, > 0.
         spent: what the admitted releases sum to.
-
-    Raises:
-        ParameterError: ``budget`` is outside its domain.
 
     Example:
         >>> import reticent as rt

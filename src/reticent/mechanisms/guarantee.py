@@ -27,9 +27,6 @@ class Guarantee(Mechanism):
         stated_delta: of one release, in [0, 1); 0 is pure differential privacy.
         releases: number of releases, each with this guarantee, whatever was released before.
 
-    Raises:
-        ParameterError: a number is outside its domain, or NaN.
-
     Example:
         >>> import reticent as rt
         >>> round(rt.WorstCase().assess(rt.Guarantee(1.0)).measure(rt.advantage).value, 4)
@@ -54,7 +51,6 @@ class Guarantee(Mechanism):
 
         Args:
             neighbouring: between which data sets: those that the guarantee was stated for.
-            attained: see above.
         """
         if attained or self.stated_epsilon == self.stated_delta == 0.0:
             return ()

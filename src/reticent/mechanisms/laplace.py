@@ -21,9 +21,6 @@ class Laplace(Mechanism):
         releases: number of independent noisy releases of the same data.
         sample_rate: probability that one record takes part in one release (Poisson sampling), in (0, 1].
 
-    Raises:
-        ParameterError: a number is outside its domain, or NaN.
-
     Example:
         >>> import reticent as rt
         >>> round(rt.WorstCase().assess(rt.Laplace(2.0)).measure(rt.advantage).value, 4)
@@ -45,7 +42,6 @@ class Laplace(Mechanism):
         """One part for all releases.
 
         Args:
-            neighbouring: between which data sets.
             attained: any; what dominates is attained as well.
 
         Raises:

@@ -65,17 +65,14 @@ class Ledger(Mechanism):
         return tuple(found for part in self.parts for found in part.parts_under(neighbouring, attained=attained))
 
     def _repr_html_(self) -> str:
-        """The table of each part, one after the other."""
         return "".join(part._repr_html_() for part in self.parts)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Those of all parts, each once."""
         return tuple(dict.fromkeys(note for part in self.parts for note in part.notes))
 
     @property
     def work(self) -> float:
-        """That of all parts together."""
         return sum(part.work for part in self.parts)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from reticent import _check, pairs
 from reticent.errors import ParameterError
 from reticent.mechanisms import _strategies
-from reticent.mechanisms._strategies import Sensitivity
+from reticent.mechanisms._strategies import Sensitivity, Strategy
 from reticent.mechanisms.base import Mechanism, check_noise, check_rate
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gaussian import Gaussian
@@ -71,7 +71,7 @@ class MatrixMechanism(Mechanism):
         check_noise(self.noise_multiplier)
         for name in ("steps", "participations", "separation"):
             _check.count(**{name: getattr(self, name)})
-        if self.bands is not None and (_check.count(bands=self.bands) and self._is_dense):
+        if self.bands is not None and (_check.count(bands=self.bands) and self._strategy.dense):
             raise ParameterError("bands", self.bands, "left out unless the strategy is Toeplitz", shown=False)
         check_rate(self.sample_rate)
         if self.steps > 10**8:
@@ -81,12 +81,12 @@ class MatrixMechanism(Mechanism):
     def _check_strategy(self) -> None:
         if not isinstance(self.strategy, str):
             raise ParameterError("strategy", self.strategy, "text")
-        _strategies.check(self.strategy, self.bands, self.steps)
+        _strategies.check(self._strategy)
         if self.sample_rate == 1.0:
             return
         if self.participations != 1:
             raise ParameterError("participations", self.participations, "left out with block sampling", shown=False)
-        width = _strategies.bandwidth(self.strategy, self.bands, self.steps)
+        width = _strategies.bandwidth(self._strategy)
         if width > self.separation:
             wanted = f"at least {width}, the bands of the strategy: no amplification is proven for fewer blocks"
             raise ParameterError("separation", self.separation, wanted)
@@ -94,7 +94,7 @@ class MatrixMechanism(Mechanism):
     @property
     def work(self) -> float:
         """Steps for each participation; for a dense strategy their square."""
-        return _strategies.work(self.strategy, self.bands, self.steps, *self._pattern)
+        return _strategies.work(self._strategy, *self._pattern)
 
     @property
     def _pattern(self) -> tuple[int, int]:
@@ -102,15 +102,15 @@ class MatrixMechanism(Mechanism):
         return (1, self.steps) if self.sample_rate < 1.0 else (self.participations, self.separation)
 
     @property
-    def _is_dense(self) -> bool:
-        return self.strategy == "tree" or self.strategy.lstrip().startswith("[")
+    def _strategy(self) -> Strategy:
+        return Strategy(self.strategy, self.bands, self.steps)
 
     def sensitivity(self) -> Sensitivity:
         """How far one record of norm 1 can move the release; of one participation under block sampling.
 
         By RETICENT:participation-sensitivity.
         """
-        return _strategies.sensitivity(self.strategy, self.bands, self.steps, *self._pattern)
+        return _strategies.sensitivity(self._strategy, *self._pattern)
 
     def equivalent(self, *, attained: bool = False) -> Gaussian | DPSGD:
         """What has the same dominating pairs: one Gaussian release, or DP-SGD with a step for each turn of a block.
@@ -142,7 +142,7 @@ class MatrixMechanism(Mechanism):
             return (Part(pairs.Disclosure(self.sample_rate), turns, keys),)
         counts = Counter({self.sensitivity().proven: turns})
         if attained:
-            norms = _strategies.column_norms(self.strategy, self.bands, self.steps)
+            norms = _strategies.column_norms(self._strategy)
             counts = Counter(norms[:: self.separation].tolist())
         turns_of = [
             (pairs.poisson_gaussian(self.noise_multiplier / norm, self.sample_rate, neighbouring), count)
@@ -153,9 +153,6 @@ class MatrixMechanism(Mechanism):
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
         """The strategy may come from a file.
-
-        Args:
-            given: fields as typed; ``strategy_file`` may replace ``strategy``.
 
         Raises:
             ParameterError: both are given, or the file holds no strategy.
@@ -192,9 +189,6 @@ class MatrixMechanism(Mechanism):
 
 def read_strategy(path: Path) -> str:
     """A strategy from a file: a square matrix as .npy or comma-separated text; entries above the diagonal are 0.
-
-    Args:
-        path: of a .npy or .csv file.
 
     Raises:
         ParameterError: the file cannot be read, or holds no such matrix.

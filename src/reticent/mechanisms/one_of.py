@@ -75,12 +75,10 @@ class OneOf(Mechanism):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Those of all settings, each once."""
         return tuple(dict.fromkeys(note for one in self.settings for note in one.notes))
 
     @property
     def work(self) -> float:
-        """That of all settings together."""
         return sum(one.work for one in self.settings)
 
     @property

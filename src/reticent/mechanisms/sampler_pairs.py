@@ -17,9 +17,6 @@ def allocated_parts(run: DPSGD, neighbouring: Neighbouring, batches: int, *, att
     """Epochs of one hidden step for each record, with noise.
 
     Args:
-        run: with random allocation.
-        neighbouring: between which data sets.
-        batches: steps per epoch.
         attained: see ``Mechanism.parts_under``: an epoch that was broken off, and several uses in an epoch, only
             dominate. All records but one may have gradients 0.
     """
@@ -50,8 +47,6 @@ def truncated_parts(run: DPSGD, neighbouring: Neighbouring, *, attained: bool) -
     """Of one record: a public coin says whether the batch is full without the target.
 
     Args:
-        run: with batches that are cut.
-        neighbouring: between which data sets.
         attained: the other records have gradients 0, so that nobody sees whether a batch is full.
     """
     noise, rate = run.noise_multiplier, run.sample_rate

@@ -61,12 +61,10 @@ class Selection(Mechanism):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Those of one run."""
         return self.base.notes
 
     @property
     def work(self) -> float:
-        """That of one run."""
         return self.base.work
 
     @property

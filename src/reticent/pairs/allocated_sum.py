@@ -341,11 +341,7 @@ def _window(atoms: list[tuple[np.ndarray, np.ndarray]]) -> Window:
 
 
 def first_window(deviation: float) -> Window:
-    """Where the log-normal of mean 1 is.
-
-    Args:
-        deviation: of its logarithm.
-    """
+    """Where the log-normal of mean 1 is."""
     z = np.linspace(-_LOW, _HIGH + deviation, 20001)
     both = ndtr(z) + ndtr(z - deviation)
     left, right = np.exp(deviation * z[np.searchsorted(both, (0.32, 1.68))] - 0.5 * deviation**2)
@@ -357,7 +353,6 @@ def sum_of(deviation: float, count: int, windows: list[Window], effort: Effort, 
     """The sum of ``count`` log-normals, by doublings.
 
     Args:
-        deviation: of their logarithms.
         count: >= 2.
         windows: of each sum on the way; where there are too few, they are found and appended.
         effort: of the grids.

@@ -78,7 +78,6 @@ def period_of(line: Line, bins: int, looked_at: Stretch, cell: float) -> Period 
     """The period for these thresholds; None where it needs too many frequencies.
 
     Args:
-        line: of the nodes.
         bins: log-normals in the mean.
         looked_at: the thresholds.
         cell: over which error rates are averaged.
@@ -133,8 +132,6 @@ def sums_of(line: Line, period: Period, at: np.ndarray) -> Sums:
     """By Fourier series.
 
     Args:
-        line: of the nodes.
-        period: of the series.
         at: thresholds of the stretch that it was made for.
     """
     damping, window, cell = period.damping, period.window, period.cell
@@ -247,7 +244,6 @@ def resolved(deviation: float, bins: int, law: Deltas, per_nat: float = PER_NAT)
     By RETICENT:allocation-enclosure.
 
     Args:
-        deviation: of their logarithms.
         bins: how many, at least 2.
         law: what is known of the mean.
         per_nat: thresholds while delta falls by a factor e.

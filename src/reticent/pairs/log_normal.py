@@ -77,9 +77,6 @@ def line_of(deviation: float) -> Line | None:
 
     Twice the shift turns the variable by at most a quarter, so that e^{-pr} stays below 1 up to there and the rule in a
     strip of half that width is exact to e^-58.
-
-    Args:
-        deviation: of the logarithm.
     """
     shift = min(np.pi / (4.0 * deviation), _WIDEST)
     step = 2.0 * np.pi * shift / (_DIGITS + 2.0 * shift**2)
@@ -102,7 +99,6 @@ def transform(line: Line, damping: float, pitch: float, count: int, origin: floa
     """At ``count`` frequencies: each is a coarse and a fine one, and e^{-pr} - 1 is u + v + uv of both.
 
     Args:
-        line: of the nodes.
         damping: real part of p, > 0.
         pitch: of the imaginary parts.
         count: how many, from 0 on.

@@ -15,7 +15,6 @@ def poisson_gaussian(noise_multiplier: float, sample_rate: float, neighbouring: 
     Args:
         noise_multiplier: standard deviation of the noise over the clip norm, >= 0.
         sample_rate: probability of one record, in (0, 1].
-        neighbouring: between which data sets.
     """
     if noise_multiplier == 0.0:
         return Disclosure(sample_rate)

@@ -171,8 +171,6 @@ def enclosed(
     """Both curves on grids.
 
     Args:
-        noise_multiplier: s > 0, in clip norms.
-        bins: t >= 2, steps of one epoch.
         effort: how fine the grids are.
         windows: where the sums are; None finds them.
     """

@@ -38,12 +38,7 @@ class Basis(StrEnum):
 
 
 def claim_of(basis: Basis, conditions: Iterable[Condition]) -> Claim:
-    """What may be claimed.
-
-    Args:
-        basis: how the curve was found.
-        conditions: all that the number rests on.
-    """
+    """What may be claimed."""
     if basis is Basis.MEASUREMENT:
         return Claim.EMPIRICAL
     if basis is Basis.APPROXIMATION:

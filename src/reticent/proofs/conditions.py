@@ -258,7 +258,6 @@ def condition(key: str, status: Status = Status.ASSUMED) -> Condition:
     """The listed condition ``key``.
 
     Args:
-        key: of ``CONDITIONS``.
         status: who vouches for it; by default nobody.
 
     Raises:
@@ -271,7 +270,6 @@ def vouched(conditions: Iterable[Condition], statuses: Mapping[str, Status]) -> 
     """The same conditions with what is known about them.
 
     Args:
-        conditions: of a number.
         statuses: by key, as observed; others keep their status.
     """
     return tuple(Condition(one.key, statuses.get(one.key, one.status)) for one in conditions)

@@ -21,9 +21,6 @@ Kind = TypeVar("Kind")
 def read_ledger(path: Path) -> AnyLedger:
     """The ledger in a file.
 
-    Args:
-        path: of a JSON file.
-
     Raises:
         ArtifactError: the file is missing, too large, not strict JSON, or no ledger.
     """

@@ -61,12 +61,7 @@ class Rule:
 
 
 def contradictions(rules: Iterable[Rule], ledger: Any) -> Iterator[tuple[str, str]]:
-    """Pairs of a fact and what is wrong there.
-
-    Args:
-        rules: of this kind of ledger.
-        ledger: any that was read.
-    """
+    """Pairs of a fact and what is wrong there."""
     for rule in rules:
         yield from rule.broken(ledger)
 

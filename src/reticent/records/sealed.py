@@ -49,10 +49,6 @@ class Sealed(Brief, Terse):
     def from_json(cls, text: str | bytes, where: str = "ledger.json") -> Self:
         """Read a ledger back.
 
-        Args:
-            text: JSON.
-            where: what errors call it.
-
         Raises:
             ArtifactError: the text is not strict JSON or not a ledger of this version.
         """
@@ -64,7 +60,6 @@ def facts_of(kind: type[Public], ledger: Public, changes: dict[str, Any]) -> Pub
 
     Args:
         kind: of ledger, of which ``ledger`` is one that may know more.
-        ledger: any.
         changes: facts to exchange, by name.
     """
     facts = {name: getattr(ledger, name) for name in kind.model_fields}

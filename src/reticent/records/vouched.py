@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reticent.mechanisms.dpsgd import DRAWS
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
-from reticent.mechanisms.sampling import Sampler
 from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 from reticent.records.selected_run import vouched_by_selection
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from reticent.records.run_ledger import PublicLedger
     from reticent.records.watched_run import PublicWatchedRun
 
-_DRAWS = {
-    Sampler.POISSON: "poisson-draws",
-    Sampler.FIXED_SIZE: "fixed-size-draws",
-    Sampler.SHUFFLED: "shuffled-draws",
-    Sampler.CYCLIC: "shuffled-draws",
-    Sampler.RANDOM_ALLOCATION: "allocation-draws",
-}
 
 _FORMS = {
     Gradients.FIXED: ("one-direction", "linear-head", "known-share"),
@@ -54,7 +47,7 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
     from reticent.records.run_warnings import Randomness
 
     found = {
-        _DRAWS[ledger.sampler]: Status.CHECKED,
+        DRAWS[ledger.sampler]: Status.CHECKED,
         "clipped": Status.CHECKED,
         "fixed-plan": Status.CHECKED,
         "public-divisor": Status.CHECKED,

@@ -96,7 +96,6 @@ def parse(document: object, kind: str, where: str) -> Envelope:
     """The envelope that JSON data is.
 
     Args:
-        document: as parsed.
         kind: the type that its bytes must have.
         where: what errors call it.
 

@@ -72,7 +72,6 @@ def load_private_key(path: Path, passphrase: str | None = None) -> Ed25519Privat
     """The private key in a PEM file that nobody but its owner may read.
 
     Args:
-        path: of the file.
         passphrase: of an encrypted key; None takes that of the environment (``RETICENT_PASSPHRASE``).
 
     Raises:
@@ -151,7 +150,6 @@ def verifies(public_key: str, signature: bytes, message: bytes) -> bool:
     Args:
         public_key: 64 hexadecimal digits.
         signature: 64 bytes.
-        message: what was signed.
     """
     raw = bytes.fromhex(public_key)
     if curve25519.why_not(raw) is not None:

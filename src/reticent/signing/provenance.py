@@ -35,7 +35,6 @@ def sealed(record: bytes, kind: str, key: Ed25519PrivateKey) -> bytes:
     Args:
         record: the exact bytes of the manifest or of the ledger.
         kind: ``envelope.RUN`` or ``envelope.LEDGER``.
-        key: of the signer.
     """
     return envelope.seal(record, kind, [key]).to_json().encode()
 
@@ -46,7 +45,6 @@ def signer(
     """The id of the key that signed a record; None where nobody did.
 
     Args:
-        record: the manifest or the ledger.
         place: where its signature would lie.
         kind: as for ``sealed``.
         keys: that are trusted.

@@ -26,8 +26,6 @@ def draw_batches(
             ``SHUFFLED`` cuts a permutation per epoch into batches (the last one of an epoch may be smaller);
             ``CYCLIC`` cuts the records, as they lie, into the same batches in every epoch;
             ``RANDOM_ALLOCATION`` draws for each record, in each epoch anew, one of as many batches (some may be empty).
-        source: where the draws come from.
-        dataset_size: number of records.
         sample_rate: used by ``POISSON`` only.
         batch_size: used by the other samplers, at most ``dataset_size``.
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from reticent.adversaries import FinalModel, everybody
 from reticent.adversaries.attribute.record import Scope
-from reticent.calibration.targets import TARGETS
+from reticent.calibration.targets import STATED
 from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.io.models import Closed, Positive, validated
@@ -154,10 +154,6 @@ class StageConfig(Closed):
         return self.noise_multiplier is not None or self.noise_factor is not None
 
 
-_PARTNERS = {name.replace("-", "_"): tuple(place for place, _ in kind.places) for name, kind in TARGETS.items()}
-"""Fields that go with each target."""
-
-
 def _attacker(name: str) -> str:
     """An attacker who needs no measurement and is no formula that is kept for reproduction; or the final model's."""
     known = [*(name for name, kind in everybody().items() if kind.unmeasured is None), FinalModel.name]
@@ -201,11 +197,11 @@ class TargetConfig(Closed):
     def _one_target(self) -> TargetConfig:
         given = {name for name in self.model_fields_set if getattr(self, name) is not None}
         given -= {"neighbouring", "adversary"}
-        targets = given & set(_PARTNERS)
+        targets = given & set(STATED)
         if len(targets) != 1:
-            raise ValueError(f"exactly one of {', '.join(_PARTNERS)} must be given")
+            raise ValueError(f"exactly one of {', '.join(STATED)} must be given")
         (name,) = targets
-        partners = _PARTNERS[name]
+        _, partners = STATED[name]
         if given != {name, *partners}:
             raise ValueError(
                 f"{name} is stated with {' and '.join(partners)}" if partners else f"{name} takes no other field"

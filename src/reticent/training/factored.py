@@ -42,7 +42,6 @@ class LinearModel:
         """``model`` in this form, or None where it has another one.
 
         Args:
-            model: what is to be trained.
             features: some records, at least one; a first pass shows what each layer sees.
         """
         owners = [m for m in model.modules() if any(p.requires_grad for p in m.parameters(recurse=False))]

@@ -87,7 +87,6 @@ class Settings:
         """What hooks see of a run with these settings; ``fit`` takes both.
 
         Args:
-            model: the bare module.
             features, labels: the training records, on the device of the model.
             dataset: all records, if there are others.
             directory: into which hooks may write.

@@ -89,7 +89,6 @@ def gradients_record(
     """What is known of the gradients of a model with this form.
 
     Args:
-        form: of ``head_of``.
         same_features: each record is given to the model as the same numbers in every step, which were computed without
             other records.
         normalised: each gradient that is not zero is divided by its length in closed form.
@@ -124,9 +123,6 @@ def recognised(
 
     Args:
         model: in training mode.
-        dataset: that was trained on.
-        config: of the run.
-        record: what the loop did.
         encoded_here: the records were read and encoded by code of this library, not handed over as numbers.
     """
     form = head_of(model)

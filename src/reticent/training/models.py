@@ -33,10 +33,8 @@ def build_model(
     """A model with fresh weights drawn from ``seed``; torch's global random state is left as it was.
 
     Args:
-        config: which architecture.
         feature_shape: shape of one record's features; flattened where the model needs vectors.
         classes: number of outputs (logits).
-        seed: of the initial weights.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -47,7 +45,6 @@ def check_private_model(model: nn.Module, features: torch.Tensor) -> None:
     """Refuse models whose per-record gradients do not exist.
 
     Args:
-        model: what is to be trained.
         features: some records, at least one; the first four are used.
 
     Raises:

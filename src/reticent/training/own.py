@@ -32,7 +32,6 @@ def own_config(document: dict[str, Any] | None, table: OwnTable, sensitive: str 
     Args:
         document: a configuration without ``data``, or None for the defaults: logistic regression, epsilon at most 3
             at delta 1e-5, 20 epochs of ten batches.
-        table: the records.
         sensitive: a column whose effect on the model is recorded along the run, privately.
         where: names the document in messages.
 

@@ -72,7 +72,7 @@ class SeededSource:
         return self._rng.standard_normal(size)
 
 
-def torch_seed(seed: int, stream: Stream) -> int:
+def torch_seed(seed: int, *stream: int) -> int:
     """A seed for torch's own generator, for what needs no secrecy (initial weights)."""
-    state = np.random.SeedSequence(seed, spawn_key=(int(stream),)).generate_state(1, np.uint64)
+    state = np.random.SeedSequence(seed, spawn_key=stream).generate_state(1, np.uint64)
     return int(state[0] >> np.uint64(1))

@@ -128,7 +128,6 @@ def fitted(config: TrainConfig, dataset: Dataset, settings: Settings) -> Fitted:
 
     Args:
         config: what to train; without a trace and without a sensitive attribute.
-        dataset: its records.
         settings: of ``make_settings``.
 
     Raises:
@@ -170,12 +169,7 @@ def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple
     """A few steps whose result is thrown away: how many coordinates are trained, and seconds for one step.
 
     Args:
-        config: what would be trained.
-        dataset: its records.
         settings: of the run; only its first steps are taken.
-
-    Raises:
-        ParameterError, UnsupportedError: as ``train``.
     """
     model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config))
     model = model.to(_device(config.device))

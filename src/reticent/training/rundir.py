@@ -250,7 +250,6 @@ def new_run(path: Path, sign: Ed25519PrivateKey | None) -> Iterator[Path]:
     ``load_run`` refuses because it has no manifest.
 
     Args:
-        path: where the run will lie.
         sign: signs the manifest, and so every file, when the run ends.
 
     Raises:

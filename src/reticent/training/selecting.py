@@ -160,7 +160,6 @@ def select(
     began, as the time of its end tells how many runs there were.
 
     Args:
-        plan: of ``plan_selection``.
         out: the run directory; must not exist.
         sign: a private key that signs the run.
         working: called before each step of the work; it must show nobody how often.

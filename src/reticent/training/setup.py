@@ -11,9 +11,9 @@ from torch.optim import SGD, Adam, Optimizer
 
 from reticent import data
 from reticent.adversaries import ADVERSARIES, FinalModel
-from reticent.calibration import NoiseMultiplier, NoiseScale, Target
+from reticent.calibration import NoiseMultiplier, NoiseScale
 from reticent.calibration.solve import calibrate
-from reticent.calibration.targets import TARGETS
+from reticent.calibration.targets import target_in
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
@@ -43,11 +43,7 @@ def load_dataset(config: DataConfig) -> Dataset:
 
 
 def find_dataset(config: DataConfig, content_hash: str) -> Dataset | None:
-    """The data set of a run by its fingerprint, or None; of Purchase-100 every copy in its folder is looked at.
-
-    Raises:
-        ParameterError, DataError: as ``load_dataset``.
-    """
+    """The data set of a run by its fingerprint, or None; of Purchase-100 every copy in its folder is looked at."""
     copies = purchase100_files() if config.name == "purchase-100" else []
     loaders: list[Callable[[], Dataset]] = [partial(data.load, config.name)]
     loaders += [partial(load_purchase100, file) for file in copies]
@@ -98,13 +94,7 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
 
 
 def optimiser_of(config: TrainConfig, steps: int, parameters: Sequence[torch.Tensor]) -> Optimizer:
-    """What moves the weights. It works on each number alone, so it also moves models that are stacked.
-
-    Args:
-        config: of the run.
-        steps: that it will take.
-        parameters: to be moved.
-    """
+    """What moves the weights. It works on each number alone, so it also moves models that are stacked."""
     rate, decay = config.learning_rate, config.weight_decay
     optimizer: Optimizer
     if config.optimiser is Optimiser.ADAM:
@@ -117,11 +107,7 @@ def optimiser_of(config: TrainConfig, steps: int, parameters: Sequence[torch.Ten
 
 
 def planned_release(config: TrainConfig, dataset_size: int) -> Mechanism:
-    """What a run of ``config`` releases if all its steps run.
-
-    Raises:
-        UnreachableError, ParameterError: as ``make_settings``.
-    """
+    """What a run of ``config`` releases if all its steps run."""
     settings = make_settings(config, dataset_size)
     return release_of(settings, _batches(config, settings), config.records_per_user)
 
@@ -132,16 +118,7 @@ def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, da
     contraction = factor_of(config, planned) if config.final_model else None
     who = FinalModel(contraction) if target.adversary == FinalModel.name else ADVERSARIES[target.adversary]()
     searched = NoiseScale() if isinstance(release, Ledger) else NoiseMultiplier()
-    return calibrate(release, searched, _target(target), who, target.neighbouring).value
-
-
-def _target(config: TargetConfig) -> Target:
-    """The target as ``reticent.calibration`` spells it."""
-    (name,) = (known for known in TARGETS if getattr(config, known.replace("-", "_")) is not None)
-    kind = TARGETS[name]
-    stated = (name.replace("-", "_"), *(place for place, _ in kind.places))
-    found: Target = kind(*(getattr(config, field) for field in stated))
-    return found
+    return calibrate(release, searched, target_in(target.model_dump()), who, target.neighbouring).value
 
 
 def factor_of(config: TrainConfig, planned: Settings) -> float:

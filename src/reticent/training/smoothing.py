@@ -58,7 +58,6 @@ class WeightAverage(StepHook):
         self._first = steps - max(1, round(self._share * steps))
 
     def after_step(self, step: Step, update: Update) -> None:
-        """Add the weights of one of the last steps."""
         self.add(step.index)
 
     def add(self, index: int) -> None:

@@ -165,7 +165,6 @@ def sweep(
     """Train every cell that is not trained yet, and compose all runs in the folder.
 
     Args:
-        cells: of ``make_grid``.
         out: a new folder, or with ``resume`` that of an earlier sweep, whose grid may have been another.
         engine: where to train; by default in this process.
         resume: go on with what is in the folder.

@@ -90,12 +90,10 @@ class TraceRecorder(StepHook):
         self._rows_per_shard = max(1, _SHARD_BYTES // (8 * self._size))
 
     def before_step(self, step: Step) -> None:
-        """Copy the weights of this step."""
         if step.index % self._config.every == 0:
             self._before = flat([p for p in self._context.model.parameters() if p.requires_grad]).cpu()
 
     def after_step(self, step: Step, update: Update) -> None:
-        """Keep what the step released."""
         if self._before is None:
             return
         self._rows.append((step.index, self._before, update.gradient.cpu(), self._mask(step.indices)))
@@ -104,7 +102,6 @@ class TraceRecorder(StepHook):
             self._flush()
 
     def finish(self) -> None:
-        """Write what is left and the index."""
         self._flush()
         index = TraceIndex(
             every=self._config.every,

@@ -24,7 +24,6 @@ from reticent.accountants.closed_forms.bracket import proven_upper as proven_upp
 from reticent.accountants.closed_forms.gaussian import MuForm as MuForm
 from reticent.accountants.closed_forms.gaussian import added_mu as added_mu
 from reticent.accountants.closed_forms.gaussian import advantage_at as advantage_at
-from reticent.accountants.closed_forms.gaussian import bayes_security_at as bayes_security_at
 from reticent.accountants.closed_forms.gaussian import clt as clt
 from reticent.accountants.closed_forms.gaussian import clt_mu as clt_mu
 from reticent.accountants.closed_forms.gaussian import mu_at as mu_at

@@ -32,9 +32,6 @@ def proven_bracket(
     Width: the upper end exceeds the truth by at most 25.4 % where the advantage is small.
 
     By RETICENT:hellinger-bracket.
-
-    Args:
-        noise_multiplier, sample_rate, steps, neighbouring: see the package.
     """
     noise, rate, count = arguments(noise_multiplier, sample_rate, steps)
     minus_log = minus_log_affinity(noise, rate, neighbouring)
@@ -51,7 +48,6 @@ def proven_upper(parts: Sequence[Run], neighbouring: Neighbouring) -> float:
 
     Args:
         parts: noise, rate and steps of each Poisson-sampled run; with noise.
-        neighbouring: between which data sets.
     """
     noise, rate, steps = np.array(parts, dtype=float).T
     minus_log = np.sum(steps * minus_log_affinity(noise, rate, neighbouring).upper)
@@ -69,19 +65,12 @@ def proven(
     Cauchy-Schwarz in the integral of (P-Q)^2 / (sqrt P + sqrt Q)^2), and the two bounds by the mask.
 
     Status: proven. Within 1e-3: only where the advantage itself is below about 4e-3, or close to 1.
-
-    Args:
-        noise_multiplier, sample_rate, steps, neighbouring: see the package.
     """
     return elementwise(_proven, noise_multiplier, sample_rate, steps, neighbouring)
 
 
 def one_step(noise_multiplier: ArrayLike, sample_rate: ArrayLike, neighbouring: Neighbouring) -> np.ndarray:
-    """Exact advantage of a single step, p erf(sensitivity / (sqrt 8 noise)): proven.
-
-    Args:
-        noise_multiplier, sample_rate, neighbouring: see the package.
-    """
+    """Exact advantage of a single step, p erf(sensitivity / (sqrt 8 noise)): proven."""
     return elementwise(_one_step, noise_multiplier, sample_rate, 1, neighbouring)
 
 
@@ -110,7 +99,6 @@ def _upper(minus_log: Any, log_never: Any, energy: Any, neighbouring: Neighbouri
     Args:
         minus_log: -log rho of all steps, or more.
         log_never, energy: see ``_drawn``; of all steps.
-        neighbouring: see the package.
     """
     revealed = erf(neighbouring.sensitivity / _SQRT_8 * np.sqrt(energy)) * _ULPS
     never = -np.expm1(log_never) * _ULPS

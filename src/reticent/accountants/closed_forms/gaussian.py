@@ -1,7 +1,6 @@
 """Forms of Gaussian type: each proposes a mu, and the advantage is that of the Gaussian curve of this mu.
 
-``advantage_at`` and ``bayes_security_at`` turn mu into numbers without cancellation. Where steps differ, the squares of
-mu add up: ``added_mu``.
+Where steps differ, the squares of mu add up: ``added_mu``.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import erf, erfc, erfinv
+from scipy.special import erf, erfinv
 
 from reticent.accountants.affinity import minus_log_affinity
 from reticent.accountants.closed_forms.elementwise import Kernel, Run, arguments, elementwise
@@ -27,11 +26,6 @@ MuForm = Callable[[ArrayLike, ArrayLike, ArrayLike, Neighbouring], np.ndarray]
 def advantage_at(mu: ArrayLike) -> np.ndarray:
     """Total variation of N(0, 1) and N(mu, 1): erf(mu / sqrt 8)."""
     return erf(np.asarray(mu, dtype=float) / _SQRT_8)
-
-
-def bayes_security_at(mu: ArrayLike) -> np.ndarray:
-    """1 - advantage at ``mu``, accurate however small: erfc(mu / sqrt 8)."""
-    return erfc(np.asarray(mu, dtype=float) / _SQRT_8)
 
 
 def mu_at(advantage: ArrayLike) -> np.ndarray:
@@ -52,9 +46,6 @@ def published_mu(
     """The mu behind ``published``: sensitivity * p sqrt(T) / noise.
 
     By CHERUBIN2024:Corollary 7.
-
-    Args:
-        noise_multiplier, sample_rate, steps, neighbouring: see the package.
     """
     return elementwise(_published, noise_multiplier, sample_rate, steps, neighbouring)
 
@@ -69,9 +60,6 @@ def published(
     Direction: unsafe iff roughly p < s/6 and T exceeds a small crossover, by up to 0.42 (replace) and 0.65 (add).
     Within 1e-3, for every T on the grid: add/remove noise >= 1.5 at p = 1e-5, >= 4 at 1e-4, >= 10 from 1e-3 on;
     replace noise >= 1 at p = 1e-5, >= 1.5 at 1e-4, >= 4 up to p = 0.05, >= 10 at 0.2.
-
-    Args:
-        noise_multiplier, sample_rate, steps, neighbouring: see the package.
     """
     return elementwise(_advantage_of(_published), noise_multiplier, sample_rate, steps, neighbouring)
 
@@ -82,9 +70,6 @@ def clt_mu(
     """The mu behind ``clt``: p sqrt(T (e^s - 1)); for ``REPLACE`` 2 p sqrt(T sinh s).
 
     By RETICENT:clt.
-
-    Args:
-        noise_multiplier, sample_rate, steps, neighbouring: see the package.
     """
     return elementwise(_clt, noise_multiplier, sample_rate, steps, neighbouring)
 
@@ -98,9 +83,6 @@ def clt(
     conservative where p e^{2s} is not small. No statement for false positive rates far below p.
     Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3, >= 4 up to 0.05
     (2 at 0.01 under replace), >= 10 at 0.2.
-
-    Args:
-        noise_multiplier, sample_rate, steps, neighbouring: see the package.
     """
     return elementwise(_advantage_of(_clt), noise_multiplier, sample_rate, steps, neighbouring)
 
@@ -111,9 +93,6 @@ def rho_form_mu(
     """The mu behind ``rho_form``: sqrt(-8 T log rho).
 
     By RETICENT:rho-form.
-
-    Args:
-        noise_multiplier, sample_rate, steps, neighbouring: see the package.
     """
     noise, rate, count = arguments(noise_multiplier, sample_rate, steps)
     return np.sqrt(8.0 * count * minus_log_affinity(noise, rate, neighbouring).upper)
@@ -129,9 +108,6 @@ def rho_form(
     on the grid; for ``REPLACE`` with p > 1/2 unsafe by at most 0.015.
     Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3 (0.7 under
     add/remove), >= 1.5 up to 0.05, >= 2 at 0.2.
-
-    Args:
-        noise_multiplier, sample_rate, steps, neighbouring: see the package.
     """
     return advantage_at(rho_form_mu(noise_multiplier, sample_rate, steps, neighbouring))
 
@@ -142,7 +118,6 @@ def added_mu(form: MuForm, parts: Sequence[Run], neighbouring: Neighbouring) -> 
     Args:
         form: see ``MuForm``.
         parts: noise, rate and steps of each Poisson-sampled run; with noise.
-        neighbouring: between which data sets.
     """
     squares = (float(form(noise, rate, float(steps), neighbouring)) ** 2 for noise, rate, steps in parts)
     return math.sqrt(math.fsum(squares))

@@ -26,9 +26,6 @@ def saddlepoint(
     Status: leading term of an expansion in 1/T, kept inside the proven bracket. Direction: safe for ``REPLACE``
     with p <= 1/2 on the whole grid; unsafe by up to 0.013 for ``ADD_REMOVE``. Absolute rounding error below 1e-15.
     Within 1e-3: where ``rho_form`` is.
-
-    Args:
-        noise_multiplier, sample_rate, steps, neighbouring: see the package.
     """
     noise, rate, count = arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
@@ -45,9 +42,6 @@ def edgeworth(
     Falls back to ``rho_form`` where kurtosis / T exceeds 0.3, or skewness^2 / T 0.3. Typically 10 to 1e5 times
     closer than ``rho_form`` where kurtosis / T is below 0.1.
     Within 1e-3: where ``rho_form`` is, and at p = 0.2 under replace from noise 1 on; 86 % of the grid.
-
-    Args:
-        noise_multiplier, sample_rate, steps, neighbouring: see the package.
     """
     noise, rate, count = arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)

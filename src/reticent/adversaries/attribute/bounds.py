@@ -43,9 +43,6 @@ class AffinityTradeOff(TradeOff):
 
     Attributes:
         log_rho: natural logarithm of the affinity, <= 0; -inf allows everything.
-
-    Raises:
-        ParameterError: ``log_rho`` is above 0 or NaN.
     """
 
     def __init__(self, log_rho: float) -> None:
@@ -53,7 +50,6 @@ class AffinityTradeOff(TradeOff):
 
     @property
     def reversed(self) -> TradeOff:
-        """The curve itself."""
         return self
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:

@@ -176,7 +176,6 @@ def case_of(change: float | SensitivityRecord, mechanism: Mechanism) -> Constant
 
     Args:
         change: a constant, or what was recorded.
-        mechanism: what was released.
 
     Raises:
         ParameterError: the record is of another run.

@@ -74,9 +74,6 @@ class SusceptibilityLaw:
         Args:
             dimension: >= 1.
             nodes: of the rule, >= 1.
-
-        Raises:
-            ParameterError: an argument is outside its domain.
         """
         from scipy.linalg import eigh_tridiagonal  # costly to import, and only this asks for it
 
@@ -110,9 +107,6 @@ class DistributionFreeTradeOff(TradeOff):
         mean_square: mean of mu^2 over records, >= 0. For one step without noise, at most d/n.
 
     Claim: a bound, provided that each record has a Gaussian curve.
-
-    Raises:
-        ParameterError: ``mean_square`` is negative, infinite or NaN.
     """
 
     def __init__(self, mean_square: float) -> None:
@@ -120,7 +114,6 @@ class DistributionFreeTradeOff(TradeOff):
 
     @property
     def reversed(self) -> TradeOff:
-        """The curve itself: Gaussian curves are symmetric."""
         return self
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:

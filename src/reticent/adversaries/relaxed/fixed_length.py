@@ -65,11 +65,7 @@ _OF_PERSON = (
 
 
 def fixed_length(asked: Question) -> Proof | None:
-    """The proof that fits the release; None where none is known.
-
-    Args:
-        asked: what was released, and the dimension that is stated.
-    """
+    """The proof that fits the release; None where none is known."""
     size, stated = asked.neighbouring.sensitivity, asked.dimension
     match asked.mechanism:
         case Gaussian(noise_multiplier=sigma, dimension=d, releases=count) if sigma > 0.0:

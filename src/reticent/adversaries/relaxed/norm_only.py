@@ -61,7 +61,6 @@ class NormOnly(Adversary):
         """The composed norm tests, in both directions.
 
         Args:
-            mechanism: what was released.
             neighbouring: ``add-remove`` or ``zero-out``.
             method: any; the answer is that of ``published``.
 

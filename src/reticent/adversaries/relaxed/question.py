@@ -49,9 +49,6 @@ class Question:
         """A proof that answers this question.
 
         Args:
-            enclosure: of the curve.
-            theorems: that prove it.
-            notes: what else is to be said.
             needs: keys of the conditions on the data, which nobody checked.
             floor: whether the smallest error rates show as much as those of the worst case: no direction matters there.
             average: whether the number is an average over one direction.

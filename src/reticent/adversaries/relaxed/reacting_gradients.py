@@ -23,13 +23,7 @@ FORMS = {Gradients.ONE_DIRECTION: "one-direction", Gradients.LINEAR_HEAD: "linea
 
 
 def reacting(asked: Question, kind: Gradients | None, known_share: float) -> Proof | None:
-    """The proof for a target whose gradients react as ``kind`` allows; None where the worst case is the answer.
-
-    Args:
-        asked: what was released, and the dimension that is stated.
-        kind: how gradients react.
-        known_share: see ``Relaxed``.
-    """
+    """The proof for a target whose gradients react as ``kind`` allows; None where the worst case is the answer."""
     runs = _as_training(asked.mechanism)
     if runs is None or kind not in FORMS:
         return None
@@ -66,9 +60,6 @@ def _step(part: Mechanism) -> DPSGD | None:
 
 def check_reaction(gradients: Gradients | None, known_share: float) -> None:
     """Refuse what contradicts itself.
-
-    Args:
-        gradients, known_share: see ``Relaxed``.
 
     Raises:
         ParameterError: a value is outside its domain, or a share is given for gradients that need none.

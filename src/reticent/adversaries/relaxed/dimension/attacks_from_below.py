@@ -48,10 +48,7 @@ def error_rates(
     """(upper bounds on the false positive rate, lower bounds on the power) of four kinds of attackers.
 
     Args:
-        noise: noise over the clip norm, > 0.
-        rate: Poisson inclusion probability, in (0, 1).
         steps: number of noisy sums; of a single one W is 0.
-        dimension: of the space in which the direction is unknown.
         levels: how many levels each attacker tries; few lie near the best for the advantage.
         groups: most groups of counts; each takes the noncentralities of its weakest member.
         records: of the person, each drawn independently, all in one direction.

@@ -27,10 +27,6 @@ _SPLITS = np.linspace(0.0, 1.0, 17)  # shares of s
 def relaxed_replace(run: DPSGD, dimension: int) -> Enclosure:
     """A bound for replacement, never above the worst case; nothing is known from below.
 
-    Args:
-        run: DP-SGD with noise_multiplier > 0.
-        dimension: of the space in which both directions are unknown, >= 1.
-
     Raises:
         UnsupportedError: no noise, or no dominating pair is proven for the sampler.
     """

@@ -63,8 +63,6 @@ class DirectionLaw:
 
         Args:
             gradients: shape (m, parameters), m from 8 to 256.
-            max_grad_norm: L2 norm to which each row is clipped, > 0.
-            public: see the class.
 
         Raises:
             ParameterError: an argument is outside its domain.
@@ -129,7 +127,6 @@ def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
 
     Args:
         run: one record per person.
-        law: of the directions.
 
     Raises:
         UnsupportedError: another release than Poisson-sampled DP-SGD with noise.

@@ -66,10 +66,6 @@ def relaxed_in(run: DPSGD, dimension: int) -> Enclosure:
     Shuffled runs count each started epoch as one release. Batches of fixed size get the worst case: the record that the
     target displaces has a direction that the attacker knows.
 
-    Args:
-        run: DP-SGD with noise_multiplier > 0.
-        dimension: of the space in which the attacker does not know the direction, >= 1: a statement of the user.
-
     Raises:
         UnsupportedError: no noise.
         ParameterError: ``dimension`` is not a whole number >= 1.
@@ -94,14 +90,6 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
 
     The common sign and the norms of single steps are left out: they matter for few dimensions and large signals, and
     for little noise, where ``relaxed_in`` is tighter.
-
-    Args:
-        run: DP-SGD with noise_multiplier > 0.
-        dimension: of the space in which the direction is unknown, >= 1.
-
-    Raises:
-        UnsupportedError: no noise.
-        ParameterError: ``dimension`` is not a whole number >= 1.
     """
     plain = _plain(run, _check.count(dimension=dimension))
     if plain is not None or dimension == 1 or run.records > 1:
@@ -129,8 +117,6 @@ def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: f
     where nothing sharper is asked.
 
     Args:
-        run: DP-SGD with noise_multiplier > 0.
-        dimension: of the space in which the direction is unknown, >= 1.
         threshold: in nats, >= 0; or None.
         fpr: false positive rate, in (0, 1).
     """
@@ -293,10 +279,6 @@ def log_norms(
     By RETICENT:hypercontractive.
 
     Args:
-        noise: noise over the clip norm, > 0.
-        rate: Poisson inclusion probability, in (0, 1).
-        steps: number of noisy sums.
-        moment: log E exp(x <u, u'>).
         orders: q, each >= 2.
     """
     return {q: second_moment.log_chi_square(noise, rate, steps, moment, q) for q in orders}

@@ -30,10 +30,6 @@ def composed_norms(noise: float, rate: float, steps: int, dimension: int, advant
     """Polygons around the trade-off curve of all norms together, "absent" against "present".
 
     Args:
-        noise: noise over the clip norm, > 0.
-        rate: Poisson inclusion probability, in (0, 1).
-        steps: number of noisy sums.
-        dimension: of the space in which the direction is unknown, >= 2.
         advantage: its size, roughly; the two curves are aimed to lie closer than a small share of it.
 
     Raises:

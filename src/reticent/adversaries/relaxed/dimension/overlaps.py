@@ -66,14 +66,7 @@ class Kept:
 
 
 def over_absent(noise: float, rate: float, steps: int, dimension: int) -> Kept:
-    """The moments that are kept, with "absent" as the reference: by RETICENT:cut-moments.
-
-    Args:
-        noise: noise over the clip norm, > 0.
-        rate: Poisson inclusion probability, in (0, 1).
-        steps: number of noisy sums.
-        dimension: of the space in which the direction is unknown, >= 2.
-    """
+    """The moments that are kept, with "absent" as the reference: by RETICENT:cut-moments."""
     n = np.arange(1, min(steps, _MOST) + 1)
     log_mean = log_mean_exponential(n / noise**2, float(dimension))
     log_mass = _binomial.log_mass(n, steps, rate**2)
@@ -85,12 +78,6 @@ def over_norms(noise: float, rate: float, steps: int, dimension: int) -> Kept:
 
     Given the norms the masks are independent, with odds of p L_1, and the directions are uniform. Overlaps of one step
     show nothing, so n starts at 2; all else is as above, times (1 - p)^-n. Whole moments lose what the norms show.
-
-    Args:
-        noise: noise over the clip norm, > 0.
-        rate: Poisson inclusion probability, in (0, 1).
-        steps: number of noisy sums.
-        dimension: of the space in which the direction is unknown, >= 2.
     """
     n = np.arange(1, min(steps, _MOST) + 1)
     log_mean = log_mean_exponential(n / noise**2, float(dimension))

@@ -37,10 +37,6 @@ def log_deltas(
     By RETICENT:told-mask.
 
     Args:
-        noise: noise over the clip norm, > 0.
-        rate: Poisson inclusion probability, in (0, 1).
-        steps: number of noisy sums.
-        dimension: of the space in which the direction is unknown, >= 2.
         thresholds: l >= 0.
         groups: most groups of counts; by default 100, or 40 where tails are slow.
         window: shrinks the range of counts that is evaluated, for tests.

@@ -46,10 +46,6 @@ def log_chi_square(
     By RETICENT:second-moment.
 
     Args:
-        noise: noise over the clip norm, > 0.
-        rate: Poisson inclusion probability, in (0, 1).
-        steps: number of noisy sums.
-        moment: log E exp(x <u, u'>).
         order: q >= 2.
         window: shrinks what is summed term by term, for tests; what is left out is bounded, never dropped.
     """

@@ -44,8 +44,6 @@ def log_chi_square(
     Args:
         noise: noise over the clip norm of one record, > 0.
         rate: Poisson inclusion probability of each record, in (0, 1).
-        steps: number of noisy sums.
-        dimension: of the space in which each direction is unknown, >= 2.
         records: most records of the person, >= 1.
         order: q >= 2.
         cells: fewer are faster and give a larger bound.

@@ -72,7 +72,6 @@ def divergence(parts: Sequence[Steps], setting: Setting) -> float:
 
     Args:
         parts: at least one, with noise.
-        setting: of all parts.
     """
     with np.errstate(over="ignore"):
         if len(parts) > 1:

@@ -54,11 +54,7 @@ class Learnt:
 
 @lru_cache(maxsize=32)
 def learnt(dimension: int) -> Learnt:
-    """The bounds in ``dimension`` dimensions.
-
-    Args:
-        dimension: >= 1.
-    """
+    """The bounds in ``dimension`` dimensions."""
     law, d = overlap_law(dimension), float(dimension)
     nats = np.append(0.0, np.geomspace(_LEAST_NATS, max(_MOST_NATS, _PER_DIMENSION * d), _NATS))
     tilts = np.geomspace(_LEAST_TILT * np.sqrt(d), _LARGEST_TILT * d, _TILTS)

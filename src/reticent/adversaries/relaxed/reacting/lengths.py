@@ -40,11 +40,7 @@ class Lengths:
 
 @lru_cache(maxsize=16)
 def lengths(dimension: int) -> Lengths:
-    """The bounds in ``dimension`` dimensions.
-
-    Args:
-        dimension: >= 1.
-    """
+    """The bounds in ``dimension`` dimensions."""
     known, law, d = learnt(dimension), overlap_law(dimension), float(dimension)
     tilts = np.geomspace(_LEAST_TILT * np.sqrt(d), _LARGEST_TILT * d, _TILTS)
     shifts = _SHIFTS / np.sqrt(d)

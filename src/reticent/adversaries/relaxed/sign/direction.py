@@ -20,7 +20,6 @@ def noncentrality(releases: Gaussian | Ledger, neighbouring: Neighbouring) -> fl
 
     Args:
         releases: plain Gaussian releases with noise.
-        neighbouring: between which data sets.
 
     Raises:
         UnsupportedError: a part is sampled, not Gaussian, or without noise.

@@ -98,11 +98,7 @@ def sign_at_most(run: DPSGD) -> TradeOff | None:
 
 
 def common_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.ndarray] | None:
-    """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had.
-
-    Args:
-        mechanism: one run, or several of one model.
-    """
+    """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had."""
     runs = _runs(mechanism)
     if any(run.sampler is not Sampler.POISSON or run.sample_rate == 1.0 or run.records > 1 for run in runs):
         return None
@@ -118,11 +114,7 @@ def common_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np
 
 
 def quick_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.ndarray] | None:
-    """As ``common_sign_estimate``, in some 50 ms: by few frequencies, or from a coarse lattice of its own.
-
-    Args:
-        mechanism: one run, or several of one model.
-    """
+    """As ``common_sign_estimate``, in some 50 ms: by few frequencies, or from a coarse lattice of its own."""
     runs = _runs(mechanism)
     if any(run.sampler is not Sampler.POISSON or run.noise_multiplier == 0.0 for run in runs):
         return None
@@ -250,7 +242,6 @@ def latticed(kinds: lattice.Kinds, points: int | None = None) -> Sides:
     """From the lattice of both losses.
 
     Args:
-        kinds: one step of each kind, and how often it runs.
         points: of the lattice, about; None means as many as users get.
 
     Raises:
@@ -312,12 +303,7 @@ def _halved(worst: Polygon, kinds: Kinds) -> Polygon:
 
 
 def no_more_than(worst: TradeOff, above: TradeOff) -> TradeOff:
-    """Both directions of ``above``, or the worst case wherever that is the smaller bound.
-
-    Args:
-        worst: the worst case, both directions.
-        above: a bound, of one direction.
-    """
+    """Both directions of ``above``, or the worst case wherever that is the smaller bound."""
     curve = both_directions(above, safest)
     return strictest([curve, worst]) if isinstance(curve, Polygon) else curve
 
@@ -326,7 +312,6 @@ def both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -
     """Both directions at once: the symmetrised curve.
 
     Args:
-        curve: of one direction.
         join: ``hull`` for what is attained, ``safest`` for a bound.
     """
     return join([curve, curve.reversed]) if isinstance(curve, Polygon) else symmetrised(curve)

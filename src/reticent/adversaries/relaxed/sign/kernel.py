@@ -76,7 +76,6 @@ class Turning(NamedTuple):
         """A table of the weights.
 
         Args:
-            spacing: of the frequencies.
             weights: shape (n,), complex.
         """
         size = math.isqrt(len(weights) - 1) + 1

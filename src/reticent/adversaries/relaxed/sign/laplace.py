@@ -33,7 +33,6 @@ def laplace_sign(mechanism: Laplace, neighbouring: Neighbouring) -> Enclosure:
 
     Args:
         mechanism: with noise.
-        neighbouring: between which data sets.
 
     Raises:
         UnsupportedError: no noise; or sampled releases under replacement.

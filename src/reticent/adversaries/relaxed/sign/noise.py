@@ -159,7 +159,6 @@ def odd_and_even(noise: SignNoise, y: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """(a, b) of ``step`` at observations ``y``: half the difference, and half the sum, of the losses at y and -y.
 
     Args:
-        noise: one step.
         y: in noise scales, any shape.
     """
     up, down = noise.loss(y), noise.loss(-y)

@@ -26,9 +26,6 @@ _ROOM = 1.05  # around the window
 def rough_delta(kinds: Kinds) -> Callable[[np.ndarray], np.ndarray]:
     """delta(epsilon) at epsilon >= 0, roughly.
 
-    Args:
-        kinds: one step of each kind, and how often it runs.
-
     Raises:
         NumericalError: the losses are too large.
     """

@@ -102,7 +102,6 @@ class TiltedLaw(NamedTuple):
         """Under e^{line b + lift (a + b)} times "absent"; ``lift`` 1 is "present with +".
 
         Args:
-            nodes: of one step.
             line: real part of s, < 0.
             lift: 0 for "absent", 1 for "present".
         """
@@ -185,7 +184,6 @@ class TransformTable(NamedTuple):
         """At the frequencies ``w`` of a.
 
         Args:
-            nodes, steps: see the class.
             w: shape (n,).
         """
         angle, grown = np.outer(nodes.a, w), np.exp(nodes.b)

@@ -198,7 +198,6 @@ def bounds_above(kinds: Kinds, blur: float, count: int = _COUNT) -> Upper:
     Args:
         kinds: sampled steps, of each kind so many that its transform decays.
         blur: standard deviation of the blur relative to those of A and of the log likelihood ratio.
-        count: see above.
 
     Raises:
         NumericalError: the frequencies needed do not fit the budget; a larger ``blur`` needs fewer.
@@ -219,11 +218,7 @@ def bounds_above(kinds: Kinds, blur: float, count: int = _COUNT) -> Upper:
 
 
 def enclose(upper: Upper) -> CertifiedRates:
-    """Certified bounds on both sides: those above, and the tests "LR > e^l".
-
-    Args:
-        upper: as from ``bounds_above``.
-    """
+    """Certified bounds on both sides: those above, and the tests "LR > e^l"."""
     present, ratio = _transform(upper.present), upper.thresholds
     alias = upper.copies.most(ratio)
     fpr = np.clip(1.0 + _inverted(upper.absent, ratio, 0) + upper.absent.error(ratio) + alias, 0.0, 1.0)
