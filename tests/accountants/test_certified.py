@@ -84,7 +84,7 @@ def test_arguments_bound_the_true_ones(antipodal):
 def test_decay_from_some_cells_bounds_the_transform():
     law = SampledGaussian(1.0, 0.1, False, 1, 30.0, 2.0)
     excess = law.real(np.array([0.5])).excess[0]
-    decay = LossCells(law.pair, np.linspace(-3.0, 5.0, 161)).decay(0.5, float(np.log1p(excess)))
+    decay = LossCells.of(law.pair, np.linspace(-3.0, 5.0, 161)).decay(0.5, float(np.log1p(excess)))
     t = np.linspace(0.5, 12.0, 60)
     value = np.abs(np.exp(1j * np.multiply.outer(t, law.nodes.loss)) @ law.nodes.tilted(0.5)) / (1.0 + excess)
     assert np.all(np.log(value) <= decay.log_bound(t))

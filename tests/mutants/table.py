@@ -161,7 +161,7 @@ MUTANTS = (
     Mutant("lattice: errors of all steps", "reticent/accountants/lattice.py", "lost_q + ups.slack + rounding", "lost_q + ups.slack", TERMS + "::test_every_step_adds_its_error_to_a_lattice"),
     Mutant("split: large steps are no small ones", "reticent/accountants/split.py", "small, step.count - most)", "small, step.count)", SPLIT + "::test_steps_that_are_large_are_no_small_ones"),
     Mutant("split: more large steps than counted", "reticent/accountants/split.py", "_weakened(weaker, self.failed)", "_weakened(weaker, -700.0)", SPLIT + "::test_more_large_steps_than_counted_are_paid_for"),
-    Mutant("laws: nodes left out", "reticent/pairs/sampled_tails.py", "    return of.exp(of.least(left_tail(pair, c, low), 700.0)) + ", "    return 0.0 * ", TERMS + "::test_nodes_left_out_are_paid_for"),
+    Mutant("laws: nodes left out", "reticent/pairs/sampled_tails.py", "found.append(of.exp(of.least(left, 700.0)) + ", "found.append(0.0 * ", TERMS + "::test_nodes_left_out_are_paid_for"),
     Mutant("laws: rule", "reticent/pairs/sampled_gaussian.py", "error = rule + steady.rest", "error = 0.0 * rule + steady.rest", LAWS),
     Mutant("laws: what a cut contour leaves", "reticent/pairs/sampled_gaussian.py", "np.cumsum(along[..., top:], axis=-1) + side[..., top:] + _from_end(mass[..., top:])", "np.cumsum(along[..., top:], axis=-1)", LAWS + "::test_a_contour_that_is_cut_pays_for_what_it_leaves"),
     Mutant("few steps: a line where the density grows", "reticent/pairs/sampled_gaussian.py", "growth = 0.5 * (angles * self.noise_multiplier) ** 2 + ", "growth = ", FEW_STEPS),

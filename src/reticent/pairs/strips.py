@@ -13,7 +13,8 @@ from reticent.pairs.columns import Numbers
 
 _ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
 _FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
-_PLACES = np.linspace(-12.0, 12.0, 97)
+_PLACES = np.linspace(0.0, 12.0, 49)  # arguments increase, so those to the left are no larger
+_HALF_SQUARES = 0.5 * _PLACES**2
 
 
 def strips(noise_multiplier: Numbers, digits: Numbers) -> np.ndarray:
@@ -35,11 +36,14 @@ def argument_reach(
 
     ``angles``: shape (n, 1), of one kind or one for each; one value for each.
     """
-    turn = argument(odds_at(noise_multiplier, rate, noise_multiplier * _PLACES), angles)
-    turn = turn + turn[:, ::-1] if antipodal else turn
+    x = noise_multiplier * _PLACES
+    turn = argument(odds_at(noise_multiplier, rate, x), angles)
+    if antipodal:
+        turn += argument(odds_at(noise_multiplier, rate, -x), angles)
     t = np.minimum(turn / variance, 10.0 / math.sqrt(variance))
-    growth = t * turn - 0.5 * _PLACES**2 - 0.5 * variance * t * t
-    return np.maximum(growth.max(axis=1), 0.0) + 4.0
+    growth = t * (turn - 0.5 * variance * t) - _HALF_SQUARES
+    found: np.ndarray = np.maximum.reduce(growth, axis=1) + 4.0  # at least 4, by the first place
+    return found
 
 
 def odds_at(noise_multiplier: Numbers, rate: Numbers, x: np.ndarray) -> np.ndarray:
