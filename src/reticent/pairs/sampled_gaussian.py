@@ -27,6 +27,7 @@ from reticent.pairs.transforms import Decay, Transform, turned
 
 _EPS = 2.0**-52
 _FAR = 8.0, 30.0  # where the right tail is cut, in standard deviations past the nodes
+_FURTHER = np.array(_FAR)
 _LAYERS = np.linspace(0.0, 1.0, 161)  # cells of the decay bound, as shares of the nodes
 _LINES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])  # of the closer decay bound: shares of the largest angle
 _MOST_GROWTH = 9.0  # angle times s of these: the normal density grows by half its square
@@ -135,7 +136,7 @@ class SampledGaussian:
         angle = self.planned[0] if self.planned else self.angles[-1]
         exponent = self.digits + self._log_count + self.reach + 0.5 * (angle * s) ** 2
         dx = np.minimum(2.0 * math.pi * angle * s**2 / exponent, 0.55 * s)
-        return dx, np.floor(low / dx), np.ceil(high / dx)
+        return dx, low // dx, -(-high // dx)
 
     @cached_property
     def nodes(self) -> Nodes:
@@ -171,14 +172,14 @@ class SampledGaussian:
         return np.expm1(np.minimum(self.nodes.loss, 700.0))
 
     @cached_property
-    def _total_growth(self) -> np.ndarray:
-        """E_P[e^L - 1] over the nodes."""
-        return weighted(self._growth[..., None, :], self.nodes.weight)
+    def _sums(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """E_P[e^L - 1] over the nodes; weights times the relative error of a term; E_P of this error of |e^L - 1|.
 
-    @cached_property
-    def _blurred(self) -> np.ndarray:
-        """Weights times the relative error of a term, in 16 eps: what is behind its loss, and the sum over nodes."""
-        return self.nodes.weight * (self.nodes.blur + roundings(self.nodes.x.shape[-1]) / 32.0)
+        Errors are in units of 16 eps: what is behind a loss, and the sum over nodes.
+        """
+        grid, growth = self.nodes, self._growth[..., None, :]
+        blurred = grid.weight * (grid.blur + roundings(grid.x.shape[-1]) / 32.0)
+        return weighted(growth, grid.weight), blurred, _summed(np.abs(growth), blurred)
 
     @cached_property
     def _peaks(self) -> np.ndarray:
@@ -199,13 +200,13 @@ class SampledGaussian:
         unit = np.add.reduce((rule + outside)[..., -2:], axis=-1, keepdims=True)
         rule, outside, cells = rule[..., :-2], outside[..., :-2], cells[..., :-2, :]
         grown, size = np.expm1(exponents[:, None] * grid.loss[..., None, :]), np.abs(exponents)
-        whole = _summed(np.abs(self._growth)[..., None, :], self._blurred)
-        steady = _summed(np.abs(grown), self._blurred) + size * whole
-        excess = weighted(grown, grid.weight) - exponents * self._total_growth
+        total, blurred, uneven = self._sums
+        steady = _summed(np.abs(grown), blurred) + size * uneven
+        excess = weighted(grown, grid.weight) - exponents * total
         for k in [k for k, power in enumerate(exponents.tolist()) if power == 0.5]:  # e^(L/2) - 1 - (e^L - 1) / 2 is a square
             square = grown[..., k : k + 1, :] ** 2
             excess[..., k] = -0.5 * weighted(square, grid.weight)[..., 0]
-            steady[..., k] = _summed(square, self._blurred)[..., 0]
+            steady[..., k] = _summed(square, blurred)[..., 0]
         rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * self._unit_in_last_place * steady
         return RealMoments(excess, rule, rest.astype(float), outside, cells)
 
@@ -350,8 +351,8 @@ class SampledGaussian:
 
     def _log_negative(self, c: float | np.ndarray, angle: Numbers) -> np.ndarray:
         """How far a negative power of |1 - rate + rate e^(i angle) r| exceeds its value at angle 0 at most, in logs."""
-        negative = np.minimum(c, 0.0) + (np.minimum(1.0 - c, 0.0) if self.antipodal else 0.0)
-        of = functions(angle)
+        least, of = functions(c).least, functions(angle)
+        negative = least(c, 0.0) + least(1.0 - c, 0.0) if self.antipodal else least(c, 0.0)
         found: np.ndarray = negative * of.log(of.cos(0.5 * angle))
         return found
 
@@ -381,7 +382,7 @@ class SampledGaussian:
     def _odds(self) -> np.ndarray:
         """Odds that the target took part, at the nodes and at ``_FAR``."""
         x, s = self.nodes.x, self.noise_multiplier
-        return odds_at(s, self.rate, joined(x, x[..., -1:] + s * np.array(_FAR)))
+        return odds_at(s, self.rate, np.concatenate([x, x[..., -1:] + s * _FURTHER], axis=-1))
 
     @cached_property
     def _mirrored_odds(self) -> np.ndarray:

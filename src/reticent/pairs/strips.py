@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from reticent.pairs.columns import Numbers
+from reticent.pairs.columns import Numbers, functions
 
-_ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
+_WIDEST, _SHARES = 0.92 * np.pi, np.array([0.3, 0.6, 0.8, 0.92]) / 0.92
 _FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
 _PLACES = np.linspace(0.0, 12.0, 49)  # arguments increase, so those to the left are no larger
 _HALF_SQUARES = 0.5 * _PLACES**2
@@ -22,7 +22,8 @@ def strips(noise_multiplier: Numbers, digits: Numbers) -> np.ndarray:
 
     Beyond angle s = sqrt(2 digits) a wider strip needs more nodes for an error of e^-digits, not fewer.
     """
-    return np.multiply.outer(_ANGLES, np.minimum(1.0, np.sqrt(2.0 * digits) / (noise_multiplier * float(_ANGLES[-1]))))
+    widest = (2.0 * digits) ** 0.5 / noise_multiplier
+    return np.multiply.outer(_SHARES, functions(widest).least(_WIDEST, widest))
 
 
 def argument_reach(
