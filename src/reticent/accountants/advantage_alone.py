@@ -17,13 +17,14 @@ from reticent.errors import NumericalError
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.loss_cells import LossCells
 from reticent.pairs.sampled_gaussian import RealMoments, SampledGaussian
-from reticent.pairs.strips import argument_reach, strips
+from reticent.pairs.strips import argument_reach, nowhere_turned, strips
 from reticent.pairs.transforms import Decay, turned
 
 _EPS = 2.0**-52
 _SHARES = np.linspace(0.0, 1.0, 161)  # ends of the cells of the decay bound
 _FURTHER = np.array([1.0]), np.array([1.06, 1.12, 1.2, 1.3, 1.45, 1.7, 2.0])
 """What is tried of the frequencies that were planned; of a long composition the first suffices."""
+_UNTURNED = 4.5
 _LEAST_NOISE = 0.05
 _LOUDEST = 60.0  # standard deviation of the composed loss
 
@@ -134,6 +135,8 @@ def _strips(
     """The strip that allows the widest spacing of nodes, as wide ones see more oscillation, and the narrowest; reach."""
     digits += math.log(steps)
     angles = strips(noise, digits)
+    if nowhere_turned(noise, rate, antipodal, variance, float(angles[-1])):
+        return (float(angles[-1]), float(angles[0])), _UNTURNED
     reaches = argument_reach(noise, rate, antipodal, variance, angles[:, None]).tolist()
     narrowest, *_ = angles = angles.tolist()
     _, angle, reach = max(
@@ -179,7 +182,7 @@ def _sum(
         imaginary = np.zeros(count)
     size, phase = excess * (2.0 + excess) + imaginary * imaginary, np.arctan2(imaginary, 1.0 + excess)
     modulus = 0.5 * np.log1p(size)
-    if not size.min() > -0.5:
+    if not np.minimum.reduce(size) > -0.5:
         modulus = np.where(size < -0.5, np.log(np.hypot(1.0 + excess, imaginary)), modulus)
     off = law.rule(0.5, t, real) + real.rest[0] + law.turning(tilted) * t + left_out
     # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
@@ -188,7 +191,7 @@ def _sum(
     kernel = spacing / math.pi / (t * t + 0.25)
     kernel[0] *= 0.5
     errors = absolute * (np.expm1(relative + relative[0]) + (72.0 + 0.5 * roundings(count)) * _EPS)
-    if not errors.max() < 1e-11:  # where the rule does not resolve the oscillation, the decay bounds the truth
+    if not np.maximum.reduce(errors) < 1e-11:  # where the rule does not resolve the oscillation, the decay bounds the truth
         drowned = ~(errors < 1e-11)
         ceiling = np.exp(steps * decay.log_bound(t[drowned]))
         errors[drowned] = np.fmin(ceiling + absolute[drowned], errors[drowned])

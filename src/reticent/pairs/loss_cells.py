@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from reticent.pairs.columns import functions
 from reticent.pairs.gaussian_mixture import GaussianMixture
 
 _CHUNK = 500_000  # elements of one array
@@ -51,7 +52,7 @@ class LossCells(NamedTuple):
             loss, steepest = loss - self.mirrored, steepest + self._posterior(-self.x)[..., :-1]
         density = np.exp(least + (2.0 * np.log(self.pair.noise_multiplier) - log_norm)) / steepest
         minorant = _unimodal(density)
-        order, widths = np.argsort(-minorant, axis=-1, kind="stable"), loss[..., 1:] - loss[..., :-1]
+        order, widths = (-minorant).argsort(axis=-1, kind="stable"), loss[..., 1:] - loss[..., :-1]
         one = order.ndim == 1
         heights = minorant[order] if one else np.take_along_axis(minorant, order, axis=-1)
         spans = (widths[order] if one else np.take_along_axis(widths, order, axis=-1)).cumsum(axis=-1)
@@ -61,7 +62,8 @@ class LossCells(NamedTuple):
     def _posterior(self, x: np.ndarray) -> np.ndarray:
         """Probability that the target took part, given x: s^2 dL/dx of the one-sided pair; increasing."""
         rate = self.pair.weights[0]
-        odds: np.ndarray = expit((np.log(rate) - np.log1p(-rate)) + (x - 0.5) / self.pair.noise_multiplier**2)
+        of = functions(rate)
+        odds: np.ndarray = expit((of.log(rate) - of.log1p(-rate)) + (x - 0.5) / self.pair.noise_multiplier**2)
         return odds
 
 

@@ -144,7 +144,7 @@ class SampledGaussian:
         most = int((last - first).max())
         if most > _MAX_NODES:
             raise NumericalError(f"characteristic function: {most} nodes would be needed")
-        x: np.ndarray = (first + np.arange(most + 1)).astype(np.longdouble if self.extended else np.float64)
+        x = first + np.arange(most + 1, dtype=np.longdouble if self.extended else np.float64)
         return self.pair.nodes(x * dx, dx)
 
     def blocks(self) -> list[SampledGaussian]:
@@ -161,7 +161,7 @@ class SampledGaussian:
             start = end
         return blocks
 
-    @cached_property
+    @property
     def _ends(self) -> tuple[Numbers, Numbers]:
         """The first node, and the last."""
         x = self.nodes.x
@@ -180,12 +180,6 @@ class SampledGaussian:
         grid, growth = self.nodes, self._growth[..., None, :]
         blurred = grid.weight * (grid.blur + roundings(grid.x.shape[-1]) / 32.0)
         return weighted(growth, grid.weight), blurred, _summed(np.abs(growth), blurred)
-
-    @cached_property
-    def _peaks(self) -> np.ndarray:
-        """log of the largest normal density on each cell times dx: nodes are multiples of dx, so 0 is inside of none."""
-        grid = self.nodes
-        return np.log(grid.dx) + _largest(grid.log_normal)
 
     # Real exponents.
 
@@ -210,7 +204,7 @@ class SampledGaussian:
         rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * self._unit_in_last_place * steady
         return RealMoments(excess, rule, rest.astype(float), outside, cells)
 
-    @cached_property
+    @property
     def _unit_in_last_place(self) -> float:
         return float(np.finfo(self.nodes.x.dtype).eps) if self.extended else _EPS
 
@@ -389,10 +383,14 @@ class SampledGaussian:
         return odds_at(self.noise_multiplier, self.rate, -self.nodes.x)
 
     def _cells(self, exponents: np.ndarray) -> np.ndarray:
-        """log of bounds on the integral of |integrand| over each cell, per exponent: each factor is monotone."""
+        """log of bounds on the integral of |integrand| over each cell, per exponent: each factor is monotone.
+
+        Nodes are multiples of dx, so the peak of the normal density is a node.
+        """
         grid = self.nodes
+        peaks = np.log(grid.dx) + _largest(grid.log_normal)
         power = exponents[:, None] * grid.mixture[..., None, :]
-        inner = self._peaks[..., None, :] + _largest(power)
+        inner = peaks[..., None, :] + _largest(power)
         if grid.mirrored is not None:
             power = (1.0 - exponents)[:, None] * grid.mirrored[..., None, :]
             inner = inner + _largest(power)

@@ -13,7 +13,8 @@ from reticent.pairs.columns import Numbers, functions
 
 _WIDEST, _SHARES = 0.92 * np.pi, np.array([0.3, 0.6, 0.8, 0.92]) / 0.92
 _FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
-_PLACES = np.linspace(0.0, 12.0, 49)  # arguments increase, so those to the left are no larger
+_FURTHEST = 12.0  # standard deviations
+_PLACES = np.linspace(0.0, _FURTHEST, 49)  # arguments increase, so those to the left are no larger
 _HALF_SQUARES = 0.5 * _PLACES**2
 
 
@@ -47,9 +48,16 @@ def argument_reach(
     return found
 
 
+def nowhere_turned(noise: float, rate: float, antipodal: bool, variance: float, angle: float) -> bool:
+    """Whether ``argument_reach`` is below 5 for that angle, by the largest argument: one number is asked for."""
+    turn = argument(odds_at(noise, rate, noise * _FURTHEST), angle) * (2.0 if antipodal else 1.0)
+    return bool(turn * turn < 2.0 * variance)
+
+
 def odds_at(noise_multiplier: Numbers, rate: Numbers, x: np.ndarray) -> np.ndarray:
     """Odds that the target took part, given x."""
-    log_odds = np.log(rate) - np.log1p(-rate) + (x - 0.5) / noise_multiplier**2
+    of = functions(rate)
+    log_odds = of.log(rate) - of.log1p(-rate) + (x - 0.5) / noise_multiplier**2
     return np.exp(np.minimum(log_odds, _FURTHEST_ODDS))
 
 
