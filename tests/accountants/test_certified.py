@@ -53,7 +53,7 @@ def test_quadrature_error_is_covered(antipodal):
     real, tilted = law.real(np.array([0.5, 4.0, 9.0])), law.nodes.tilted(0.5)
     frequencies = np.linspace(0.0, t, 9)
     turned = (np.exp(1j * t * law.nodes.loss) - 1.0) @ tilted + real.excess[0]
-    bound = law.rule(0.5, frequencies)[-1] + real.rest[0]
+    bound = law.rule(0.5, frequencies, real)[-1] + real.rest[0]
 
     x = np.linspace(-11.0, 12.0, 20_001)  # the trapezoid rule is exact to rounding: the integrand is analytic
     p, q = norm.pdf(x, 0.0, noise), rate * norm.pdf(x, 1.0, noise) + (1.0 - rate) * norm.pdf(x, 0.0, noise)
@@ -68,6 +68,7 @@ def test_arguments_bound_the_true_ones(antipodal):
     noise, rate = 2.0, 0.01
     law = SampledGaussian(noise, rate, antipodal, 100, 4.0, 9.0)
     grid = law.nodes
+    assert 0.0 in grid.x  # the normal density is largest there, and bounds on cells rest on their ends
     ends = np.concatenate([grid.x, grid.x[-1] + noise * np.array(sampled_gaussian._FAR)])
     starts = np.concatenate([[grid.x[0] - 40.0], ends]) if not antipodal else ends
     for angle in (0.9, 2.8):
@@ -103,6 +104,7 @@ def test_moments_of_several_exponents_are_those_of_each(antipodal):
     together = law.real(powers)
     for k, power in enumerate(powers):
         alone = law.real(np.array([power]))
-        assert [x[k] for x in together] == pytest.approx([x[0] for x in alone], rel=1e-12, abs=1e-13)
+        for all_of_them, only in zip(together, alone, strict=True):
+            assert all_of_them[k] == pytest.approx(only[0], rel=1e-12, abs=1e-13)
     factors = [law.log_strip_factor(powers, angle) for angle in law.angles.tolist()]
     assert law.log_strip_factor(powers[:, None], law.angles) == pytest.approx(np.array(factors).T, rel=1e-12, abs=0)

@@ -24,7 +24,8 @@ _EPS = 2.0**-52
 _SHARES = np.linspace(0.0, 1.0, 161)  # ends of the cells of the decay bound
 _FURTHER = np.array([1.0]), np.array([1.06, 1.12, 1.2, 1.3, 1.45, 1.7, 2.0])
 """What is tried of the frequencies that were planned; of a long composition the first suffices."""
-_UNTURNED = 4.5
+_UNTURNED = 4.5  # reach of a strip without oscillation
+_NORMAL = 2.0  # how much further out than the exponents rare large losses count, where they do not matter
 _LEAST_NOISE = 0.05
 _LOUDEST = 60.0  # standard deviation of the composed loss
 
@@ -83,10 +84,10 @@ def enclose_advantage(
     linear = 0.5 / noise**2 - math.log(rate)
     bump = noise**2 * (linear + math.sqrt(linear**2 + 2.0 / noise**2 * max(30.0 - math.log(steps), 1.0)))
     furthest = min(9.0 / spread, bump)
-    # For losses that are nearly normal 0.8 is best, for rare large ones 0.45 may be.
-    right = [max(0.5 + share * furthest, 1.1) for share in ((0.8,) if bump > 2.0 * furthest else (0.45, 0.8))]
+    # 0.8 is best for losses that are nearly normal; 0.45 may be for rare large ones.
+    shares = (0.8,) if bump > _NORMAL * furthest else (0.45, 0.8)
+    right = [max(0.5 + share * furthest, 1.1) for share in shares]
     exponents = [0.5, *right] if antipodal else [0.5, *right, 0.5 - 0.75 * max(9.0 / spread, 1.2)]
-    ahead = len(right)
     digits, room, node_digits = accuracy.digits, accuracy.room, accuracy.node_digits
     angles, reach = _strips(noise, rate, steps, antipodal, variance, node_digits)
     law = SampledGaussian(noise, rate, antipodal, steps, reach * room, right[-1], node_digits * room, angles)
@@ -99,6 +100,7 @@ def enclose_advantage(
     logs = [steps * math.log1p(bound) for bound in bounds[1:]]
     log_scale = steps * math.log1p(real.excess[0])
     gaps = [abs(exponent - 0.5) for exponent in exponents[1:]]
+    ahead = len(right)
     # To the right the best of the exponents, to the left the last; the antipodal pair is its own mirror image.
     needed = [(log - log_scale + digits) / gap for log, gap in zip(logs, gaps, strict=True)]
     window = max([min(needed[:ahead]), *needed[ahead:]])
@@ -132,18 +134,19 @@ def _cells(pair: GaussianMixture) -> LossCells:
 def _strips(
     noise: float, rate: float, steps: int, antipodal: bool, variance: float, digits: float
 ) -> tuple[tuple[float, float], float]:
-    """The strip that allows the widest spacing of nodes, as wide ones see more oscillation, and the narrowest; reach."""
+    """The strip that allows the widest spacing of nodes, as wide ones see more oscillation, and the narrowest; reach.
+
+    Where the likelihood ratio hardly turns, the widest strip is taken at once.
+    """
     digits += math.log(steps)
     angles = strips(noise, digits)
-    if nowhere_turned(noise, rate, antipodal, variance, float(angles[-1])):
-        return (float(angles[-1]), float(angles[0])), _UNTURNED
-    reaches = argument_reach(noise, rate, antipodal, variance, angles[:, None]).tolist()
-    narrowest, *_ = angles = angles.tolist()
-    _, angle, reach = max(
-        (angle / (digits + reach + 0.5 * (angle * noise) ** 2), angle, reach)
-        for angle, reach in zip(angles, reaches, strict=True)
-    )
-    return (angle, narrowest), reach
+    narrowest, *_, widest = angles.tolist()
+    if nowhere_turned(noise, rate, antipodal, variance, widest):
+        return (widest, narrowest), _UNTURNED
+    reaches = argument_reach(noise, rate, antipodal, variance, angles[:, None])
+    spacings = angles / (digits + reaches + 0.5 * (angles * noise) ** 2)
+    best = int(spacings.argmax())
+    return (float(angles[best]), narrowest), float(reaches[best])
 
 
 def _last(
@@ -191,7 +194,8 @@ def _sum(
     kernel = spacing / math.pi / (t * t + 0.25)
     kernel[0] *= 0.5
     errors = absolute * (np.expm1(relative + relative[0]) + (72.0 + 0.5 * roundings(count)) * _EPS)
-    if not np.maximum.reduce(errors) < 1e-11:  # where the rule does not resolve the oscillation, the decay bounds the truth
+    if not np.maximum.reduce(errors) < 1e-11:
+        # Where the rule does not resolve the oscillation, the decay bounds the truth.
         drowned = ~(errors < 1e-11)
         ceiling = np.exp(steps * decay.log_bound(t[drowned]))
         errors[drowned] = np.fmin(ceiling + absolute[drowned], errors[drowned])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,17 +22,15 @@ from reticent.pairs.gaussian_mixture import GaussianMixture, Nodes
 from reticent.pairs.line_decay import Closer, Each, LineDecay
 from reticent.pairs.loss_cells import LossCells, chunks
 from reticent.pairs.sampled_tails import SampledTails
-from reticent.pairs.strips import argument, odds_at, strips
+from reticent.pairs.strips import argument, marked, odds_at, strips
 from reticent.pairs.transforms import Decay, Transform, turned
 
 _EPS = 2.0**-52
-_FAR = 8.0, 30.0  # where the right tail is cut, in standard deviations past the nodes
-_FURTHER = np.array(_FAR)
+_FAR = np.array([8.0, 30.0])  # where the right tail is cut, in standard deviations past the nodes
 _LAYERS = np.linspace(0.0, 1.0, 161)  # cells of the decay bound, as shares of the nodes
 _LINES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])  # of the closer decay bound: shares of the largest angle
 _MOST_GROWTH = 9.0  # angle times s of these: the normal density grows by half its square
 _NO_MATTER = 0.1  # of what the rule's error was planned for: no further strip is tried below it
-_MARKS = np.sort(np.concatenate([np.geomspace(1e-4, 1.0, 9), np.linspace(0.0, 1.0, 13)]))  # where the rule is asked
 _NARROW = (4.0, 1.3)  # strips for fast oscillation, in units of the one whose rule leaves e^-digits at frequency 0
 _OVERFLOWN = 1e299
 _MAX_NODES = 10_000
@@ -173,10 +171,7 @@ class SampledGaussian:
 
     @cached_property
     def _sums(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """E_P[e^L - 1] over the nodes; weights times the relative error of a term; E_P of this error of |e^L - 1|.
-
-        Errors are in units of 16 eps: what is behind a loss, and the sum over nodes.
-        """
+        """E_P[e^L - 1] on the nodes; weights times errors in 16 eps, of losses and the sum; |e^L - 1| times these."""
         grid, growth = self.nodes, self._growth[..., None, :]
         blurred = grid.weight * (grid.blur + roundings(grid.x.shape[-1]) / 32.0)
         return weighted(growth, grid.weight), blurred, _summed(np.abs(growth), blurred)
@@ -197,7 +192,8 @@ class SampledGaussian:
         total, blurred, uneven = self._sums
         steady = _summed(np.abs(grown), blurred) + size * uneven
         excess = weighted(grown, grid.weight) - exponents * total
-        for k in [k for k, power in enumerate(exponents.tolist()) if power == 0.5]:  # e^(L/2) - 1 - (e^L - 1) / 2 is a square
+        for k in [k for k, power in enumerate(powers.tolist()[:-2]) if power == 0.5]:
+            # e^(L/2) - 1 - (e^L - 1) / 2 is a square
             square = grown[..., k : k + 1, :] ** 2
             excess[..., k] = -0.5 * weighted(square, grid.weight)[..., 0]
             steady[..., k] = _summed(square, blurred)[..., 0]
@@ -280,7 +276,7 @@ class SampledGaussian:
         with t, so it is evaluated at few frequencies and rounded up to the next. Contours that are cut are tried
         where no strip was planned, and last narrow strips: many nodes need no more, and see less oscillation there.
         """
-        places, next_mark = _marks(len(frequencies))
+        places, next_mark = marked(len(frequencies))
         marks = frequencies[places]
         cells, open_from = self._cell_bounds(c, steady), 0
         best = np.full((*cells.shape[:-1], len(marks)), np.inf)
@@ -304,9 +300,8 @@ class SampledGaussian:
         """The strips for the rule: the planned ones, or from wide to as narrow as the nodes allow."""
         if self.planned:
             return self.planned
-        narrowest = self.angles[0]
         finest = self.digits * self.nodes.dx / (2.0 * math.pi * self.noise_multiplier**2)
-        return *self.angles[:0:-1], *(np.minimum(share * finest, narrowest) for share in _NARROW)
+        return *self.angles[:0:-1], *(np.minimum(share * finest, self.angles[0]) for share in _NARROW)
 
     def _cut_rule(self, c: float, angle: Numbers, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """The same for a contour that returns to the real line in the middle of a cell, the best one at each frequency.
@@ -339,8 +334,8 @@ class SampledGaussian:
         s = self.noise_multiplier
         decay = 2.0 * math.pi * s**2 / self.nodes.dx * angle
         of = functions(decay)
-        growth = 0.5 * (angle * s) ** 2 - decay + of.log(2.0 / -of.expm1(-decay))
-        found: np.ndarray = growth + self._log_negative(c, angle)
+        whole = 0.5 * (angle * s) ** 2 - decay + of.log(2.0 / -of.expm1(-decay))
+        found: np.ndarray = whole + self._log_negative(c, angle)
         return found
 
     def _log_negative(self, c: float | np.ndarray, angle: Numbers) -> np.ndarray:
@@ -357,7 +352,7 @@ class SampledGaussian:
         """
         end, both = self._ends[1], math.log(2.0) if self.antipodal else 0.0
         outer = np.log(np.maximum(steady.outside[..., :1], 1e-300))
-        far = [self._tails.right(c, end + k * self.noise_multiplier) + both for k in _FAR]
+        far = [self._tails.right(c, end + k * self.noise_multiplier) + both for k in _FAR.tolist()]
         near = [] if self.antipodal else [outer]
         return joined(*near, steady.cells[..., 0, :], outer, *far)
 
@@ -376,7 +371,7 @@ class SampledGaussian:
     def _odds(self) -> np.ndarray:
         """Odds that the target took part, at the nodes and at ``_FAR``."""
         x, s = self.nodes.x, self.noise_multiplier
-        return odds_at(s, self.rate, np.concatenate([x, x[..., -1:] + s * _FURTHER], axis=-1))
+        return odds_at(s, self.rate, np.concatenate([x, x[..., -1:] + s * _FAR], axis=-1))
 
     @cached_property
     def _mirrored_odds(self) -> np.ndarray:
@@ -431,13 +426,6 @@ class SampledGaussian:
         growth = 0.5 * (angles * self.noise_multiplier) ** 2 + self._log_negative(c, angles)
         left_out = math.log(max(float(self.left_out([c])[0]), 1e-300))
         return LineDecay.of(growth - log_norm, self._cells(np.array([c]))[0], turns, left_out)
-
-
-@lru_cache(maxsize=512)
-def _marks(frequencies: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of so many frequencies those at which the rule's error is bounded; and for each the next of them."""
-    places = np.unique(np.ceil((frequencies - 1) * _MARKS).astype(int))
-    return places, np.searchsorted(places, np.arange(frequencies))
 
 
 def _exp(logs: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ Noise and rate are numbers, or columns for several kinds of steps, as in ``sampl
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,6 +17,7 @@ _FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the ang
 _FURTHEST = 12.0  # standard deviations
 _PLACES = np.linspace(0.0, _FURTHEST, 49)  # arguments increase, so those to the left are no larger
 _HALF_SQUARES = 0.5 * _PLACES**2
+_MARKS = np.sort(np.concatenate([np.geomspace(1e-4, 1.0, 9), np.linspace(0.0, 1.0, 13)]))  # where the rule is asked
 
 
 def strips(noise_multiplier: Numbers, digits: Numbers) -> np.ndarray:
@@ -64,3 +66,10 @@ def odds_at(noise_multiplier: Numbers, rate: Numbers, x: np.ndarray) -> np.ndarr
 def argument(odds: np.ndarray, angle: Numbers) -> np.ndarray:
     """arg(1 + odds e^(i angle)), increasing in odds."""
     return np.arctan2(odds * np.sin(angle), 1.0 + odds * np.cos(angle))
+
+
+@lru_cache(maxsize=512)
+def marked(frequencies: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of so many frequencies those at which the rule's error is bounded; and for each the next of them."""
+    places = np.unique(np.ceil((frequencies - 1) * _MARKS).astype(int))
+    return places, np.searchsorted(places, np.arange(frequencies))
