@@ -16,6 +16,7 @@ from reticent.pairs import sampled_gaussian
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.loss_cells import LossCells
 from reticent.pairs.sampled_gaussian import SampledGaussian
+from reticent.pairs.strips import argument_reach, nowhere_turned
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "composition.json").read_text())["reference"]
 
@@ -80,6 +81,17 @@ def test_arguments_bound_the_true_ones(antipodal):
             if antipodal:
                 phase = phase - np.angle(1.0 - rate + rate * np.exp((-z - 0.5) / noise**2))
             assert np.max(np.abs(phase)) <= bound * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_strips_without_oscillation_are_known_by_one_argument(antipodal):
+    angle, found = 2.8, []
+    for noise in np.geomspace(0.3, 10.0, 12).tolist():
+        for variance in (0.01, 0.3, 3.0):
+            reach = argument_reach(noise, 0.004, antipodal, variance, np.array([[angle]])).item()
+            found.append(nowhere_turned(noise, 0.004, antipodal, variance, angle))
+            assert reach < 5.0 or not found[-1]
+    assert 5 < sum(found) < 30
 
 
 def test_decay_from_some_cells_bounds_the_transform():
