@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from reticent.pairs.columns import functions
+from reticent.pairs.columns import Numbers, functions
 from reticent.pairs.gaussian_mixture import GaussianMixture
 
 _CHUNK = 500_000  # elements of one array
@@ -28,7 +28,7 @@ class LossCells(NamedTuple):
     pair: GaussianMixture
     x: np.ndarray
     mixture: np.ndarray
-    mirrored: np.ndarray | float
+    mirrored: Numbers
     log_normal: np.ndarray
 
     @classmethod

@@ -228,8 +228,8 @@ class SampledGaussian:
 
     def _over_nodes(self, values: np.ndarray) -> np.ndarray:
         """Sums over nodes: a number, or one for each kind."""
-        total: np.ndarray = np.add.reduce(values, axis=-1, keepdims=self._several)
-        return total
+        total: np.ndarray = np.add.reduce(values, axis=-1)
+        return total[..., None] if self._several else total
 
     # Complex ones.
 

@@ -56,11 +56,12 @@ def nowhere_turned(noise: float, rate: float, antipodal: bool, variance: float, 
     return bool(turn * turn < 2.0 * variance)
 
 
-def odds_at(noise_multiplier: Numbers, rate: Numbers, x: np.ndarray) -> np.ndarray:
+def odds_at(noise_multiplier: Numbers, rate: Numbers, x: Numbers) -> np.ndarray:
     """Odds that the target took part, given x."""
     of = functions(rate)
     log_odds = of.log(rate) - of.log1p(-rate) + (x - 0.5) / noise_multiplier**2
-    return np.exp(np.minimum(log_odds, _FURTHEST_ODDS))
+    odds: np.ndarray = np.exp(np.minimum(log_odds, _FURTHEST_ODDS))
+    return odds
 
 
 def argument(odds: np.ndarray, angle: Numbers) -> np.ndarray:
