@@ -16,6 +16,7 @@ from reticent.pairs import sampled_gaussian
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.loss_cells import LossCells
 from reticent.pairs.sampled_gaussian import SampledGaussian
+from reticent.pairs.strips import argument_reach, nowhere_turned
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "composition.json").read_text())["reference"]
 
@@ -53,7 +54,7 @@ def test_quadrature_error_is_covered(antipodal):
     real, tilted = law.real(np.array([0.5, 4.0, 9.0])), law.nodes.tilted(0.5)
     frequencies = np.linspace(0.0, t, 9)
     turned = (np.exp(1j * t * law.nodes.loss) - 1.0) @ tilted + real.excess[0]
-    bound = law.rule(0.5, frequencies)[-1] + real.rest[0]
+    bound = law.rule(0.5, frequencies, real)[-1] + real.rest[0]
 
     x = np.linspace(-11.0, 12.0, 20_001)  # the trapezoid rule is exact to rounding: the integrand is analytic
     p, q = norm.pdf(x, 0.0, noise), rate * norm.pdf(x, 1.0, noise) + (1.0 - rate) * norm.pdf(x, 0.0, noise)
@@ -68,6 +69,7 @@ def test_arguments_bound_the_true_ones(antipodal):
     noise, rate = 2.0, 0.01
     law = SampledGaussian(noise, rate, antipodal, 100, 4.0, 9.0)
     grid = law.nodes
+    assert 0.0 in grid.x  # the normal density is largest there, and bounds on cells rest on their ends
     ends = np.concatenate([grid.x, grid.x[-1] + noise * np.array(sampled_gaussian._FAR)])
     starts = np.concatenate([[grid.x[0] - 40.0], ends]) if not antipodal else ends
     for angle in (0.9, 2.8):
@@ -81,10 +83,21 @@ def test_arguments_bound_the_true_ones(antipodal):
             assert np.max(np.abs(phase)) <= bound * (1.0 + 1e-12)
 
 
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_strips_without_oscillation_are_known_by_one_argument(antipodal):
+    angle, found = 2.8, []
+    for noise in np.geomspace(0.3, 10.0, 12).tolist():
+        for variance in (0.01, 0.3, 3.0):
+            reach = argument_reach(noise, 0.004, antipodal, variance, np.array([[angle]])).item()
+            found.append(nowhere_turned(noise, 0.004, antipodal, variance, angle))
+            assert reach < 5.0 or not found[-1]
+    assert 5 < sum(found) < 30
+
+
 def test_decay_from_some_cells_bounds_the_transform():
     law = SampledGaussian(1.0, 0.1, False, 1, 30.0, 2.0)
     excess = law.real(np.array([0.5])).excess[0]
-    decay = LossCells(law.pair, np.linspace(-3.0, 5.0, 161)).decay(0.5, float(np.log1p(excess)))
+    decay = LossCells.of(law.pair, np.linspace(-3.0, 5.0, 161)).decay(0.5, float(np.log1p(excess)))
     t = np.linspace(0.5, 12.0, 60)
     value = np.abs(np.exp(1j * np.multiply.outer(t, law.nodes.loss)) @ law.nodes.tilted(0.5)) / (1.0 + excess)
     assert np.all(np.log(value) <= decay.log_bound(t))
@@ -103,6 +116,7 @@ def test_moments_of_several_exponents_are_those_of_each(antipodal):
     together = law.real(powers)
     for k, power in enumerate(powers):
         alone = law.real(np.array([power]))
-        assert [x[k] for x in together] == pytest.approx([x[0] for x in alone], rel=1e-12, abs=1e-13)
+        for all_of_them, only in zip(together, alone, strict=True):
+            assert all_of_them[k] == pytest.approx(only[0], rel=1e-12, abs=1e-13)
     factors = [law.log_strip_factor(powers, angle) for angle in law.angles.tolist()]
     assert law.log_strip_factor(powers[:, None], law.angles) == pytest.approx(np.array(factors).T, rel=1e-12, abs=0)

@@ -204,7 +204,7 @@ def test_the_rule_counts_for_every_step_of_a_certified_advantage(antipodal, monk
     """A rule that is off by 1e-7 widens thirty steps by about thirty times that."""
     exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
     rule = SampledGaussian.rule
-    monkeypatch.setattr(SampledGaussian, "rule", lambda law, c, t: rule(law, c, t) + 1e-7)
+    monkeypatch.setattr(SampledGaussian, "rule", lambda law, c, t, steady: rule(law, c, t, steady) + 1e-7)
     lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
     assert lower <= exact[0] <= exact[1] <= upper
     assert 5e-7 < upper - lower < 1e-4

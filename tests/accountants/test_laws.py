@@ -60,7 +60,7 @@ def test_quadrature_error_that_is_real_is_covered():
     miss = abs(value.excess[3] - complex(exact_excess(0.3, 0.5, True, 0.5 + 20j)))
     assert miss > 1e-3
     assert miss <= value.error[3]
-    without_rule = value.error[3] - law.rule(0.5, FREQUENCIES)[3]
+    without_rule = value.error[3] - law.rule(0.5, FREQUENCIES, law.real(np.array([0.5])))[3]
     assert miss > without_rule
 
 
@@ -142,7 +142,7 @@ def test_a_contour_that_is_cut_pays_for_what_it_leaves(antipodal, monkeypatch):
     assert np.all(miss <= found.error)
     assert miss[-1] > 1e-6
     monkeypatch.setattr(SampledGaussian, "_cut_rule", lambda law, c, angle, growth, cells: np.full(len(growth), np.inf))
-    assert law.rule(0.5, t)[-1] > 1e6 * found.rule[-1]
+    assert law.rule(0.5, t, law.real(np.array([0.5])))[-1] > 1e6 * found.rule[-1]
 
 
 def test_the_cut_contour_resolves_many_rare_samples():

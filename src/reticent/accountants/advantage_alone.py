@@ -17,13 +17,15 @@ from reticent.errors import NumericalError
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.loss_cells import LossCells
 from reticent.pairs.sampled_gaussian import RealMoments, SampledGaussian
-from reticent.pairs.strips import argument_reach, strips
+from reticent.pairs.strips import argument_reach, nowhere_turned, strips
 from reticent.pairs.transforms import Decay, turned
 
 _EPS = 2.0**-52
 _SHARES = np.linspace(0.0, 1.0, 161)  # ends of the cells of the decay bound
-_FURTHER = np.array([1.0, 1.06, 1.12]), np.array([1.2, 1.3, 1.45, 1.7, 2.0])
-"""What is tried of the frequencies that were planned; of a long composition the first few suffice."""
+_FURTHER = np.array([1.0]), np.array([1.06, 1.12, 1.2, 1.3, 1.45, 1.7, 2.0])
+"""What is tried of the frequencies that were planned; of a long composition the first suffices."""
+_UNTURNED = 4.5  # reach of a strip without oscillation
+_NORMAL = 2.0  # how much further out than the exponents rare large losses count, where they do not matter
 _LEAST_NOISE = 0.05
 _LOUDEST = 60.0  # standard deviation of the composed loss
 
@@ -82,11 +84,13 @@ def enclose_advantage(
     linear = 0.5 / noise**2 - math.log(rate)
     bump = noise**2 * (linear + math.sqrt(linear**2 + 2.0 / noise**2 * max(30.0 - math.log(steps), 1.0)))
     furthest = min(9.0 / spread, bump)
-    right = [max(0.5 + share * furthest, 1.1) for share in (0.45, 0.8)]
+    # 0.8 is best for losses that are nearly normal; 0.45 may be for rare large ones.
+    shares = (0.8,) if bump > _NORMAL * furthest else (0.45, 0.8)
+    right = [max(0.5 + share * furthest, 1.1) for share in shares]
     exponents = [0.5, *right] if antipodal else [0.5, *right, 0.5 - 0.75 * max(9.0 / spread, 1.2)]
     digits, room, node_digits = accuracy.digits, accuracy.room, accuracy.node_digits
-    angle, reach = _strip(noise, rate, steps, antipodal, variance, node_digits)
-    law = SampledGaussian(noise, rate, antipodal, steps, reach * room, right[-1], node_digits * room, angle)
+    angles, reach = _strips(noise, rate, steps, antipodal, variance, node_digits)
+    law = SampledGaussian(noise, rate, antipodal, steps, reach * room, right[-1], node_digits * room, angles)
     if max(exponents) * float(law.nodes.loss[-1]) > 600.0 or min(exponents) * float(law.nodes.loss[0]) > 600.0:
         raise NumericalError("certified advantage: e^(cL) overflows")
     real = law.real(np.array(exponents))
@@ -96,13 +100,14 @@ def enclose_advantage(
     logs = [steps * math.log1p(bound) for bound in bounds[1:]]
     log_scale = steps * math.log1p(real.excess[0])
     gaps = [abs(exponent - 0.5) for exponent in exponents[1:]]
-    # To the right the better of two exponents, to the left the third; the antipodal pair is its own mirror image.
+    ahead = len(right)
+    # To the right the best of the exponents, to the left the last; the antipodal pair is its own mirror image.
     needed = [(log - log_scale + digits) / gap for log, gap in zip(logs, gaps, strict=True)]
-    window = max([min(needed[:2]), *needed[2:]])
+    window = max([min(needed[:ahead]), *needed[ahead:]])
     if not 0.0 < window < 1e6:
         raise NumericalError("certified advantage: no Chernoff bound")
     images = [_image(log, gap * window) for log, gap in zip(logs, gaps, strict=True)]
-    alias = min(images[:2]) + (min(images[:2]) if antipodal else images[2])
+    alias = min(images[:ahead]) + (min(images[:ahead]) if antipodal else images[ahead])
     decay = cells.decay(0.5, math.log1p(bounds[0]))
     total, error = _sum(law, real, decay, 2.0 * math.pi / window, accuracy.deviations / spread, accuracy)
     known = 2.0 / math.expm1(0.5 * window) if window < 1000.0 else 0.0
@@ -123,21 +128,25 @@ def _cells(pair: GaussianMixture) -> LossCells:
     noise = pair.noise_multiplier
     high = min(2.0 + 4.5 * noise, 1.0 + 8.0 * noise)
     low = -high if pair.antipodal else -4.5 * noise
-    return LossCells(pair, low + (high - low) * _SHARES)
+    return LossCells.of(pair, low + (high - low) * _SHARES)
 
 
-def _strip(
+def _strips(
     noise: float, rate: float, steps: int, antipodal: bool, variance: float, digits: float
-) -> tuple[float, float]:
-    """(angle, reach) of the strip that allows the widest spacing of nodes: wide strips see more oscillation."""
-    best = (0.0, 0.0, 0.0)
+) -> tuple[tuple[float, float], float]:
+    """The strip that allows the widest spacing of nodes, as wide ones see more oscillation, and the narrowest; reach.
+
+    Where the likelihood ratio hardly turns, the widest strip is taken at once.
+    """
     digits += math.log(steps)
     angles = strips(noise, digits)
+    narrowest, *_, widest = angles.tolist()
+    if nowhere_turned(noise, rate, antipodal, variance, widest):
+        return (widest, narrowest), _UNTURNED
     reaches = argument_reach(noise, rate, antipodal, variance, angles[:, None])
-    for angle, reach in zip(angles.tolist(), reaches.tolist(), strict=True):
-        exponent = digits + reach + 0.5 * (angle * noise) ** 2
-        best = max(best, (angle / exponent, angle, reach))
-    return best[1], best[2]
+    spacings = angles / (digits + reaches + 0.5 * (angles * noise) ** 2)
+    best = int(spacings.argmax())
+    return (float(angles[best]), narrowest), float(reaches[best])
 
 
 def _last(
@@ -172,23 +181,23 @@ def _sum(
         left_out = 2.0 * float(tilted[:first].sum() + tilted[end:].sum())
     turn, imaginary = turned(spacing, 0, count, grid.loss[first:end], tilted[first:end])
     excess = real.excess[0] + turn
-    size = excess * (2.0 + excess)
-    if grid.mirrored is None:
-        size, phase = size + imaginary * imaginary, steps * np.arctan2(imaginary, 1.0 + excess)
-    else:
-        imaginary, phase = np.zeros(count), np.where(excess < -1.0, math.pi * (steps % 2), 0.0)
-    modulus = np.where(size < -0.5, np.log(np.hypot(1.0 + excess, imaginary)), 0.5 * np.log1p(size))
-    off = law.rule(0.5, t) + real.rest[0] + law.turning(tilted) * t + left_out
+    if grid.mirrored is not None:
+        imaginary = np.zeros(count)
+    size, phase = excess * (2.0 + excess) + imaginary * imaginary, np.arctan2(imaginary, 1.0 + excess)
+    modulus = 0.5 * np.log1p(size)
+    if not np.minimum.reduce(size) > -0.5:
+        modulus = np.where(size < -0.5, np.log(np.hypot(1.0 + excess, imaginary)), modulus)
+    off = law.rule(0.5, t, real) + real.rest[0] + law.turning(tilted) * t + left_out
     # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
-    logarithm = np.abs(modulus) + np.abs(phase) / steps
-    relative = steps * (np.log1p(off * np.exp(-modulus)) + 8 * _EPS * logarithm)
+    relative = steps * (np.log1p(off * np.exp(-modulus)) + 8 * _EPS * (np.abs(modulus) + np.abs(phase)))
     absolute = np.exp(steps * (modulus - modulus[0]))
     kernel = spacing / math.pi / (t * t + 0.25)
     kernel[0] *= 0.5
-    errors = absolute * (np.expm1(np.minimum(relative + relative[0], 700.0)) + (72.0 + 0.5 * roundings(count)) * _EPS)
-    drowned = ~(errors < 1e-11)
-    if np.any(drowned):  # where the rule does not resolve the oscillation, the decay bounds the truth
+    errors = absolute * (np.expm1(relative + relative[0]) + (72.0 + 0.5 * roundings(count)) * _EPS)
+    if not np.maximum.reduce(errors) < 1e-11:
+        # Where the rule does not resolve the oscillation, the decay bounds the truth.
+        drowned = ~(errors < 1e-11)
         ceiling = np.exp(steps * decay.log_bound(t[drowned]))
         errors[drowned] = np.fmin(ceiling + absolute[drowned], errors[drowned])
     error = 1.000001 * float(kernel @ errors) + 1.000001 * math.exp(beyond) / (math.pi * spacing * (count - 1))
-    return -float(weighted(np.cos(phase)[None], kernel * absolute)[0]), error
+    return -float(weighted(np.cos(steps * phase)[None], kernel * absolute)[0]), error

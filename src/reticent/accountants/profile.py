@@ -44,7 +44,7 @@ from reticent.pairs.gaussian_mixture import GaussianMixture
 _ROUGHEST = 5.0  # kurtosis of the loss from which the lattice is closer
 _FURTHEST = 20.0, 40.0  # largest threshold, in standard deviations of the loss: of a nearly normal one, of others
 _ROOT_EIGHT = 2.8284271247461903
-_SEARCHES, _CELL = 3, np.linspace(0.0, 1.0, 21)  # of a grid around a root, and its ends of cells
+_SEARCHES, _CELL = 3, np.linspace(0.0, 1.0, 21)  # of a grid around a root, at most; its ends of cells
 _DIPS = 1.0  # kurtosis from which the transform may fall and rise again
 _FLAT = 1e-12  # slope of log delta where it does not fall
 
@@ -178,20 +178,26 @@ class WorstCaseProfile:
             place = int((logs <= wanted).argmax()) or len(grid) - 1
             low, width = float(grid[place - 1]), float(grid[place] - grid[place - 1])
             slope = max(float(logs[place - 1] - logs[place]) / width, _FLAT)
-        # The parabola through three of the last points, at their middle one
-        middle = min(max(place, 1), len(grid) - 2)
-        before, at, after = logs[middle - 1 : middle + 2].tolist()
-        fall, bend = 0.5 * (before - after), before - 2.0 * at + after
-        root = fall * fall + 2.0 * bend * (wanted - at)
-        share = 2.0 * (at - wanted) / (fall + math.sqrt(root)) if fall > 0.0 <= root else math.nan
-        share += middle - place + 1
-        if not 0.0 <= share <= 1.0:
-            share = float(logs[place - 1] - wanted) / (slope * width)
-        return low + share * width, slope
+            first = min(max(place - 2, 0), len(grid) - 4)
+            near = slice(first, first + 4)
+            if search and low <= (found := _place_of(wanted, logs[near].tolist(), grid[near].tolist())) <= low + width:
+                return found, slope
+        return low + float(logs[place - 1] - wanted) / slope, slope
 
     def power(self, fpr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(true positive rates at ``fpr``, thresholds of their tangents); all of shape (n,)."""
         return power_of(self.delta, fpr, self.largest, self._grid)
+
+
+def _place_of(value: float, values: list[float], places: list[float]) -> float:
+    """Where a function is ``value``, by the polynomial through its ``places`` as a function of ``values`` (Neville)."""
+    for order in range(1, len(values)):
+        for k in range(len(values) - order):
+            near, far = values[k], values[k + order]
+            if near == far:
+                return math.nan
+            places[k] += (value - near) / (far - near) * (places[k + 1] - places[k])
+    return places[0]
 
 
 class _Turns(NamedTuple):

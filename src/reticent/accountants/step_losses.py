@@ -85,8 +85,8 @@ class StepLosses(NamedTuple):
 
     def beyond(self, window: float | np.ndarray) -> np.ndarray:
         """Mass of losses of a single step that a window of this length, or of one for each law, does not hold."""
-        far = np.abs(self.loss) > np.expand_dims(window, -1)
-        return np.asarray(self.steps * (self.weight * far).sum(axis=-1))
+        far = np.abs(self.loss) > np.asarray(window)[..., None]
+        return np.asarray(self.steps * np.vecdot(self.weight, far))
 
     def holding(self, window: np.ndarray) -> np.ndarray:
         """The windows, as long as it takes to hold all losses but for a hundredth of what is in doubt."""

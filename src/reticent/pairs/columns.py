@@ -20,6 +20,8 @@ class Functions(NamedTuple):
     log: Any
     log1p: Any
     exp: Any
+    expm1: Any
+    cos: Any
     least: Any
     most: Any
     log_sum: Any
@@ -46,8 +48,8 @@ def _log_tails(z: np.ndarray) -> np.ndarray:
     return np.where(z > 0.0, log_ndtr(-z), 0.25)
 
 
-_OF_NUMBERS = Functions(math.log, math.log1p, math.exp, min, max, _log_sum, _log_tail)
-_OF_COLUMNS = Functions(np.log, np.log1p, np.exp, np.minimum, np.maximum, np.logaddexp, _log_tails)
+_OF_NUMBERS = Functions(math.log, math.log1p, math.exp, math.expm1, math.cos, min, max, _log_sum, _log_tail)
+_OF_COLUMNS = Functions(np.log, np.log1p, np.exp, np.expm1, np.cos, np.minimum, np.maximum, np.logaddexp, _log_tails)
 
 
 def any_of(condition: bool | np.ndarray) -> bool:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from reticent.curves._binomial import log_masses
-from reticent.pairs.columns import Numbers
+from reticent.pairs.columns import Numbers, functions
 
 HALF_LOG_TWO_PI = 0.9189385332046727
 _OVERFLOW = 700.0  # exponent beyond which e^y is not taken
@@ -121,7 +121,7 @@ class GaussianMixture:
     def log_normal(self, x: np.ndarray) -> np.ndarray:
         """log density of N(0, s^2)."""
         s = self.noise_multiplier
-        return x * x * (-0.5 / (s * s)) - (HALF_LOG_TWO_PI + np.log(s))
+        return x * x * (-0.5 / (s * s)) - (HALF_LOG_TWO_PI + functions(s).log(s))
 
     def loss(self, x: np.ndarray) -> np.ndarray:
         """L = log dQ/dP at observations x, increasing."""

@@ -3,67 +3,67 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
+from reticent.pairs.columns import Numbers, functions
 from reticent.pairs.gaussian_mixture import GaussianMixture
 
 _CHUNK = 500_000  # elements of one array
 _SINC_FLOOR = 0.217233628211222  # largest |sin z / z| beyond the first zero
 
 
-@dataclass(frozen=True)
-class LossCells:
+class LossCells(NamedTuple):
     """The loss of one step on cells of the observation, or of several kinds, as in ``SampledGaussian``.
 
     Attributes:
         pair: with one shift, of 1.
         x: ends of the cells, increasing along the last axis. The density beyond them counts as 0.
+        mixture, mirrored: log of mixture over N(0, s^2) at x and at -x; the second is 0 if P is that normal law.
+        log_normal: log density of N(0, s^2).
     """
 
     pair: GaussianMixture
     x: np.ndarray
+    mixture: np.ndarray
+    mirrored: Numbers
+    log_normal: np.ndarray
 
-    @cached_property
-    def _mixture(self) -> np.ndarray:
-        return self.pair.log_mixture(self.x)
-
-    @cached_property
-    def _mirrored(self) -> np.ndarray:
-        return self.pair.log_mixture(-self.x) if self.pair.antipodal else np.zeros(len(self.x))
-
-    @cached_property
-    def _log_normal(self) -> np.ndarray:
-        return self.pair.log_normal(self.x)
+    @classmethod
+    def of(cls, pair: GaussianMixture, x: np.ndarray) -> LossCells:
+        """Cells between ``x``."""
+        mirrored = pair.log_mixture(-x) if pair.antipodal else 0.0
+        return cls(pair, x, pair.log_mixture(x), mirrored, pair.log_normal(x))
 
     def variance(self) -> float:
         """E[L^2] under sqrt(PQ), roughly: it only plans. Cells must be even."""
-        loss, log_p = self._mixture - self._mirrored, self._log_normal
-        weight = np.exp(log_p + 0.5 * (self._mixture + self._mirrored))
+        loss = self.mixture - self.mirrored
+        weight = np.exp(self.log_normal + 0.5 * (self.mixture + self.mirrored))
         return float(weight @ (loss * loss)) * float(self.x[1] - self.x[0])
 
     def decay(self, c: float, log_norm: float | np.ndarray) -> LayeredDecay:
         """Bounds on |M(c + it)| / M(c); ``log_norm`` bounds log M(c) from above."""
-        loss, log_p = self._mixture, self._log_normal
+        loss, log_p = self.mixture, self.log_normal
         least, steepest = _lower(log_p) + _lower(c * loss), self._posterior(self.x)[..., 1:]
         if self.pair.antipodal:
-            least = least + _lower((1.0 - c) * self._mirrored)
-            loss, steepest = loss - self._mirrored, steepest + self._posterior(-self.x)[..., :-1]
+            least = least + _lower((1.0 - c) * self.mirrored)
+            loss, steepest = loss - self.mirrored, steepest + self._posterior(-self.x)[..., :-1]
         density = np.exp(least + (2.0 * np.log(self.pair.noise_multiplier) - log_norm)) / steepest
         minorant = _unimodal(density)
-        order, widths = np.argsort(-minorant, axis=-1, kind="stable"), loss[..., 1:] - loss[..., :-1]
+        order, widths = (-minorant).argsort(axis=-1, kind="stable"), loss[..., 1:] - loss[..., :-1]
         one = order.ndim == 1
         heights = minorant[order] if one else np.take_along_axis(minorant, order, axis=-1)
-        spans = np.cumsum(widths[order] if one else np.take_along_axis(widths, order, axis=-1), axis=-1)
+        spans = (widths[order] if one else np.take_along_axis(widths, order, axis=-1)).cumsum(axis=-1)
         heights[..., :-1] -= heights[..., 1:]
         return LayeredDecay(spans, heights * spans)
 
     def _posterior(self, x: np.ndarray) -> np.ndarray:
         """Probability that the target took part, given x: s^2 dL/dx of the one-sided pair; increasing."""
         rate = self.pair.weights[0]
-        odds: np.ndarray = expit((np.log(rate) - np.log1p(-rate)) + (x - 0.5) / self.pair.noise_multiplier**2)
+        of = functions(rate)
+        odds: np.ndarray = expit((of.log(rate) - of.log1p(-rate)) + (x - 0.5) / self.pair.noise_multiplier**2)
         return odds
 
 
@@ -78,8 +78,9 @@ class LayeredDecay:
         """Per frequency, an upper bound on log |M(c + it)| / M(c) for all t at least that large."""
         parts = chunks(frequencies, self.widths.size)
         widths, weights = self.widths[..., None, :], self.weights[..., None]
-        lost = [np.matmul(1.0 - sinc_envelope(0.5 * t[:, None] * widths), weights)[..., 0] for t in parts]
-        return np.log1p(-np.minimum(np.concatenate(lost, axis=-1), 1.0 - 1e-12) * (1.0 - 1e-9))
+        lost = [np.matmul(1.0 - sinc_envelope((0.5 * t[:, None]) * widths), weights)[..., 0] for t in parts]
+        whole = lost[0] if len(lost) == 1 else np.concatenate(lost, axis=-1)
+        return np.log1p(np.minimum(whole, 1.0 - 1e-12) * (1e-9 - 1.0))
 
 
 def _unimodal(density: np.ndarray) -> np.ndarray:

@@ -8,8 +8,9 @@ a given one (layers of a unimodal minorant of the loss density).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +18,11 @@ import numpy as np
 from reticent.curves._sums import roundings, weighted
 from reticent.errors import NumericalError
 from reticent.pairs.columns import Numbers, against_rows, any_of, functions, joined
-from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, GaussianMixture, Nodes
+from reticent.pairs.gaussian_mixture import GaussianMixture, Nodes
 from reticent.pairs.line_decay import Closer, Each, LineDecay
 from reticent.pairs.loss_cells import LossCells, chunks
-from reticent.pairs.sampled_tails import mass_outside, right_tail
-from reticent.pairs.strips import argument, odds_at, strips
+from reticent.pairs.sampled_tails import SampledTails
+from reticent.pairs.strips import argument, marked, odds_at, strips
 from reticent.pairs.transforms import Decay, Transform, turned
 
 _EPS = 2.0**-52
@@ -30,7 +31,6 @@ _LAYERS = np.linspace(0.0, 1.0, 161)  # cells of the decay bound, as shares of t
 _LINES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])  # of the closer decay bound: shares of the largest angle
 _MOST_GROWTH = 9.0  # angle times s of these: the normal density grows by half its square
 _NO_MATTER = 0.1  # of what the rule's error was planned for: no further strip is tried below it
-_MARKS = np.sort(np.concatenate([np.geomspace(1e-4, 1.0, 9), np.linspace(0.0, 1.0, 13)]))  # where the rule is asked
 _NARROW = (4.0, 1.3)  # strips for fast oscillation, in units of the one whose rule leaves e^-digits at frequency 0
 _OVERFLOWN = 1e299
 _MAX_NODES = 10_000
@@ -46,11 +46,15 @@ class RealMoments(NamedTuple):
         excess: one for each exponent.
         rule: bounds on the trapezoid rule's error.
         rest: bounds on all other errors, those of the two identities that the excess subtracts included.
+        outside: bounds on the sum (and integral) of the integrand outside the nodes.
+        cells: logs of bounds on the integral of the integrand over each cell, along the last axis.
     """
 
     excess: np.ndarray
     rule: np.ndarray
     rest: np.ndarray
+    outside: np.ndarray
+    cells: np.ndarray
 
     @property
     def error(self) -> np.ndarray:
@@ -76,7 +80,8 @@ class SampledGaussian:
         reach: largest frequency times loss that the nodes must resolve.
         largest: largest exponent c for which M is wanted.
         digits: what the nodes leave out, and the rule's error, are planned below e^-digits per run.
-        angle: the strip that their distance is planned for, in (0, pi); the widest of ``angles`` if None.
+        planned: the strips that are tried, in (0, pi): the one that their distance is planned for, and narrower ones;
+            if empty it is planned for the widest of ``angles``, and these are tried.
         extended: sums over nodes in extended precision, where the platform has it.
         work: nodes times frequencies that a transform may take.
     """
@@ -88,7 +93,7 @@ class SampledGaussian:
     reach: float
     largest: float
     digits: float = 42.0
-    angle: float | None = None
+    planned: tuple[float, ...] = ()
     extended: bool = False
     work: int = 4_000_000
 
@@ -97,11 +102,15 @@ class SampledGaussian:
         return GaussianMixture(self.noise_multiplier, (self.rate,), antipodal=self.antipodal)
 
     @cached_property
+    def _tails(self) -> SampledTails:
+        return SampledTails(self.pair)
+
+    @cached_property
     def angles(self) -> np.ndarray:
         """The strips on which the rule's error is bounded, along the first axis."""
         return strips(self.noise_multiplier, self.digits + self._log_count)
 
-    @cached_property
+    @property
     def _log_count(self) -> Numbers:
         return functions(self.count).log(self.count)
 
@@ -118,14 +127,14 @@ class SampledGaussian:
         if any_of(furthest > 1e4 * s):
             raise NumericalError("characteristic function: an exponent is out of reach of the nodes")
         step = functions(s).most(s, (furthest - high) / _PLACES_AHEAD)
-        while any_of(short := (high < furthest) & (right_tail(self.pair, self.largest, high) > tail)):
+        while any_of(short := (high < furthest) & (self._tails.right(self.largest, high) > tail)):
             high = high + step * short
         low = -high if self.antipodal else -z * s
         # The rule's error is about exp(reach + (angle s)^2/2 - 2 pi angle s^2/dx).
-        angle = self.angles[-1] if self.angle is None else self.angle
+        angle = self.planned[0] if self.planned else self.angles[-1]
         exponent = self.digits + self._log_count + self.reach + 0.5 * (angle * s) ** 2
         dx = np.minimum(2.0 * math.pi * angle * s**2 / exponent, 0.55 * s)
-        return dx, np.floor(low / dx), np.ceil(high / dx)
+        return dx, low // dx, -(-high // dx)
 
     @cached_property
     def nodes(self) -> Nodes:
@@ -133,7 +142,7 @@ class SampledGaussian:
         most = int((last - first).max())
         if most > _MAX_NODES:
             raise NumericalError(f"characteristic function: {most} nodes would be needed")
-        x: np.ndarray = (first + np.arange(most + 1)).astype(np.longdouble if self.extended else np.float64)
+        x = first + np.arange(most + 1, dtype=np.longdouble if self.extended else np.float64)
         return self.pair.nodes(x * dx, dx)
 
     def blocks(self) -> list[SampledGaussian]:
@@ -150,7 +159,7 @@ class SampledGaussian:
             start = end
         return blocks
 
-    @cached_property
+    @property
     def _ends(self) -> tuple[Numbers, Numbers]:
         """The first node, and the last."""
         x = self.nodes.x
@@ -161,22 +170,11 @@ class SampledGaussian:
         return np.expm1(np.minimum(self.nodes.loss, 700.0))
 
     @cached_property
-    def _total_growth(self) -> np.ndarray:
-        """E_P[e^L - 1] over the nodes."""
-        return weighted(self._growth[..., None, :], self.nodes.weight)
-
-    @cached_property
-    def _blurred(self) -> np.ndarray:
-        """Weights times the relative error of a term, in 16 eps: what is behind its loss, and the sum over nodes."""
-        return self.nodes.weight * (self.nodes.blur + roundings(self.nodes.x.shape[-1]) / 32.0)
-
-    @cached_property
-    def _peaks(self) -> np.ndarray:
-        """log of the largest normal density on each cell times dx."""
-        x, log_p = self.nodes.x, self.nodes.log_normal
-        inside = -HALF_LOG_TWO_PI - np.log(self.noise_multiplier)
-        around = (x[..., :-1] < 0.0) & (x[..., 1:] > 0.0)
-        return np.log(self.nodes.dx) + np.where(around, inside, _largest(log_p))
+    def _sums(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """E_P[e^L - 1] on the nodes; weights times errors in 16 eps, of losses and the sum; |e^L - 1| times these."""
+        grid, growth = self.nodes, self._growth[..., None, :]
+        blurred = grid.weight * (grid.blur + roundings(grid.x.shape[-1]) / 32.0)
+        return weighted(growth, grid.weight), blurred, _summed(np.abs(growth), blurred)
 
     # Real exponents.
 
@@ -184,24 +182,25 @@ class SampledGaussian:
         """Moments of all ``exponents`` in few array calls; 0 and 1 are added for the identities E_P 1 = E_P e^L = 1."""
         grid = self.nodes
         powers = np.concatenate([exponents, [0.0, 1.0]])
-        outside = self.left_out(powers.tolist())
-        cells = np.exp(np.minimum(self._cells(powers), 700.0)).sum(axis=-1)
-        factors = self.log_strip_factor(powers, self.angles if self._several else self.angles[:, None]).min(axis=0)
-        rule = np.exp(np.minimum(factors, 700.0)) * (cells + 2.0 * outside)
-        unit = (rule + outside)[..., -2:].sum(axis=-1, keepdims=True)
-        rule, outside = rule[..., :-2], outside[..., :-2]
+        outside, cells = self.left_out(powers.tolist()), self._cells(powers)
+        whole = np.add.reduce(np.exp(np.minimum(cells, 700.0)), axis=-1)
+        factors = np.minimum.reduce([self.log_strip_factor(powers, angle) for angle in self.planned or self.angles])
+        rule = np.exp(np.minimum(factors, 700.0)) * (whole + 2.0 * outside)
+        unit = np.add.reduce((rule + outside)[..., -2:], axis=-1, keepdims=True)
+        rule, outside, cells = rule[..., :-2], outside[..., :-2], cells[..., :-2, :]
         grown, size = np.expm1(exponents[:, None] * grid.loss[..., None, :]), np.abs(exponents)
-        whole = _summed(np.abs(self._growth)[..., None, :], self._blurred)
-        steady = _summed(np.abs(grown), self._blurred) + size * whole
-        excess = weighted(grown, grid.weight) - exponents * self._total_growth
-        for k in np.flatnonzero(exponents == 0.5):  # e^(L/2) - 1 - (e^L - 1) / 2 is a square
+        total, blurred, uneven = self._sums
+        steady = _summed(np.abs(grown), blurred) + size * uneven
+        excess = weighted(grown, grid.weight) - exponents * total
+        for k in [k for k, power in enumerate(powers.tolist()[:-2]) if power == 0.5]:
+            # e^(L/2) - 1 - (e^L - 1) / 2 is a square
             square = grown[..., k : k + 1, :] ** 2
             excess[..., k] = -0.5 * weighted(square, grid.weight)[..., 0]
-            steady[..., k] = _summed(square, self._blurred)[..., 0]
+            steady[..., k] = _summed(square, blurred)[..., 0]
         rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * self._unit_in_last_place * steady
-        return RealMoments(excess, rule, rest.astype(float))
+        return RealMoments(excess, rule, rest.astype(float), outside, cells)
 
-    @cached_property
+    @property
     def _unit_in_last_place(self) -> float:
         return float(np.finfo(self.nodes.x.dtype).eps) if self.extended else _EPS
 
@@ -229,8 +228,8 @@ class SampledGaussian:
 
     def _over_nodes(self, values: np.ndarray) -> np.ndarray:
         """Sums over nodes: a number, or one for each kind."""
-        total: np.ndarray = values.sum(axis=-1, keepdims=self._several)
-        return total
+        total: np.ndarray = np.add.reduce(values, axis=-1)
+        return total[..., None] if self._several else total
 
     # Complex ones.
 
@@ -244,7 +243,7 @@ class SampledGaussian:
         real, imaginary = self._turned(frequencies, tilted)
         excess = (steady.excess + real).astype(complex)
         excess.imag = imaginary
-        rule = self.rule(c, frequencies)
+        rule = self.rule(c, frequencies, steady)
         error = rule + steady.rest + self.turning(tilted) * frequencies
         return Transform(excess, error + (8 * _EPS * np.abs(excess) if self.extended else 0.0), rule)
 
@@ -267,25 +266,28 @@ class SampledGaussian:
         blur = grid.blur + _ROOT_TWO / 16.0 * (roundings(grid.x.shape[-1], parts=2) + 2)
         return 16 * self._unit_in_last_place * self._over_nodes(tilted * np.abs(grid.loss) * blur).astype(float)
 
-    def rule(self, c: float, frequencies: np.ndarray) -> np.ndarray:
+    def rule(self, c: float, frequencies: np.ndarray, steady: RealMoments) -> np.ndarray:
         """Bound on the trapezoid rule's error at each frequency, the best of a few strips.
+
+        ``steady`` are moments of which c is the first exponent.
 
         |integrand| on the line Im x = angle s^2 is at most its modulus on the real line times
         e^((angle s)^2/2 + t arg); arg increases with x, so right ends of cells bound it. The bound grows
         with t, so it is evaluated at few frequencies and rounded up to the next. Contours that are cut are tried
         where no strip was planned, and last narrow strips: many nodes need no more, and see less oscillation there.
         """
-        places, next_mark = _marks(len(frequencies))
+        places, next_mark = marked(len(frequencies))
         marks = frequencies[places]
-        cells, open_from = self._cell_bounds(c), 0
+        cells, open_from = self._cell_bounds(c, steady), 0
         best = np.full((*cells.shape[:-1], len(marks)), np.inf)
         no_matter = _NO_MATTER * math.exp(-self.digits) / self.count
         for angle in self._tried():
             growth = marks[open_from:, None] * self.arguments(angle)[..., None, :] + cells[..., None, :]
-            sums = _exp(growth + against_rows(self.log_strip_factor(c, angle))).sum(axis=-1)
-            if self.angle is None and not np.all(sums[..., -1:] < no_matter):
+            sums = np.add.reduce(_exp(growth + against_rows(self.log_strip_factor(c, angle))), axis=-1)
+            if not self.planned and not np.all(sums[..., -1:] < no_matter):
                 sums = np.fmin(sums, self._cut_rule(c, angle, growth, cells))
-            best[..., open_from:] = np.fmin(best[..., open_from:], np.where(sums > _OVERFLOWN, np.inf, sums))
+            sums[sums > _OVERFLOWN] = np.inf
+            best[..., open_from:] = np.fmin(best[..., open_from:], sums)
             known = best < no_matter
             known = known.all(axis=0) if self._several else known
             if known.all():
@@ -294,13 +296,12 @@ class SampledGaussian:
         found: np.ndarray = best[..., next_mark]
         return found
 
-    def _tried(self) -> tuple[float | np.ndarray, ...]:
-        """The strips for the rule: the planned one and the narrowest, or from wide to as narrow as the nodes allow."""
-        narrowest = self.angles[0]
-        if self.angle is not None:
-            return self.angle, narrowest
+    def _tried(self) -> Sequence[Numbers]:
+        """The strips for the rule: the planned ones, or from wide to as narrow as the nodes allow."""
+        if self.planned:
+            return self.planned
         finest = self.digits * self.nodes.dx / (2.0 * math.pi * self.noise_multiplier**2)
-        return *self.angles[:0:-1], *(np.minimum(share * finest, narrowest) for share in _NARROW)
+        return *self.angles[:0:-1], *(np.minimum(share * finest, self.angles[0]) for share in _NARROW)
 
     def _cut_rule(self, c: float, angle: Numbers, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """The same for a contour that returns to the real line in the middle of a cell, the best one at each frequency.
@@ -332,27 +333,28 @@ class SampledGaussian:
         """log of the rule's error at frequency 0 over the sum of cell bounds; both broadcast."""
         s = self.noise_multiplier
         decay = 2.0 * math.pi * s**2 / self.nodes.dx * angle
-        found: np.ndarray = (
-            0.5 * (angle * s) ** 2 - decay + np.log(2.0 / -np.expm1(-decay)) + self._log_negative(c, angle)
-        )
+        of = functions(decay)
+        whole = 0.5 * (angle * s) ** 2 - decay + of.log(2.0 / -of.expm1(-decay))
+        found: np.ndarray = whole + self._log_negative(c, angle)
         return found
 
     def _log_negative(self, c: float | np.ndarray, angle: Numbers) -> np.ndarray:
         """How far a negative power of |1 - rate + rate e^(i angle) r| exceeds its value at angle 0 at most, in logs."""
-        negative = np.minimum(c, 0.0) + (np.minimum(1.0 - c, 0.0) if self.antipodal else 0.0)
-        found: np.ndarray = negative * np.log(np.cos(0.5 * angle))
+        least, of = functions(c).least, functions(angle)
+        negative = least(c, 0.0) + least(1.0 - c, 0.0) if self.antipodal else least(c, 0.0)
+        found: np.ndarray = negative * of.log(of.cos(0.5 * angle))
         return found
 
-    def _cell_bounds(self, c: float) -> np.ndarray:
+    def _cell_bounds(self, c: float, steady: RealMoments) -> np.ndarray:
         """log of bounds on the integral of |integrand| over the pieces of ``arguments``.
 
         Both tails of the antipodal pair count with the right one's pieces, as it is symmetric.
         """
         end, both = self._ends[1], math.log(2.0) if self.antipodal else 0.0
-        outer = np.log(np.maximum(self.left_out([c]), 1e-300))
-        far = [right_tail(self.pair, c, end + k * self.noise_multiplier) + both for k in _FAR]
+        outer = np.log(np.maximum(steady.outside[..., :1], 1e-300))
+        far = [self._tails.right(c, end + k * self.noise_multiplier) + both for k in _FAR.tolist()]
         near = [] if self.antipodal else [outer]
-        return joined(*near, self._cells(np.array([c]))[..., 0, :], outer, *far)
+        return joined(*near, steady.cells[..., 0, :], outer, *far)
 
     def arguments(self, angle: Numbers) -> np.ndarray:
         """Bounds on |arg dQ/dP| on the line Im x = angle s^2: left tail, cells, right tail in three pieces.
@@ -369,17 +371,21 @@ class SampledGaussian:
     def _odds(self) -> np.ndarray:
         """Odds that the target took part, at the nodes and at ``_FAR``."""
         x, s = self.nodes.x, self.noise_multiplier
-        return odds_at(s, self.rate, joined(x, x[..., -1:] + s * _FAR))
+        return odds_at(s, self.rate, np.concatenate([x, x[..., -1:] + s * _FAR], axis=-1))
 
     @cached_property
     def _mirrored_odds(self) -> np.ndarray:
         return odds_at(self.noise_multiplier, self.rate, -self.nodes.x)
 
     def _cells(self, exponents: np.ndarray) -> np.ndarray:
-        """log of bounds on the integral of |integrand| over each cell, per exponent: each factor is monotone."""
+        """log of bounds on the integral of |integrand| over each cell, per exponent: each factor is monotone.
+
+        Nodes are multiples of dx, so the peak of the normal density is a node.
+        """
         grid = self.nodes
+        peaks = np.log(grid.dx) + _largest(grid.log_normal)
         power = exponents[:, None] * grid.mixture[..., None, :]
-        inner = self._peaks[..., None, :] + _largest(power)
+        inner = peaks[..., None, :] + _largest(power)
         if grid.mirrored is not None:
             power = (1.0 - exponents)[:, None] * grid.mirrored[..., None, :]
             inner = inner + _largest(power)
@@ -389,7 +395,8 @@ class SampledGaussian:
 
     def left_out(self, exponents: list[float]) -> np.ndarray:
         """Bounds on the sum (and integral) of the integrand outside the nodes."""
-        return joined(*(mass_outside(self.pair, c, *self._ends) for c in exponents))
+        found = self._tails.outside(exponents, *self._ends)
+        return np.concatenate(found, axis=-1) if self._several else np.array(found)
 
     # Decay.
 
@@ -398,7 +405,7 @@ class SampledGaussian:
         least, most = moment.excess - moment.error, moment.excess + moment.error
         dx, first, last = self._span
         x = dx * (first + (last - first) * _LAYERS)
-        layers = LossCells(self.pair, x).decay(c, np.log1p(most))
+        layers = LossCells.of(self.pair, x).decay(c, np.log1p(most))
         if not closely or not np.all(least > -1.0):
             return layers
         if self._several:
@@ -419,13 +426,6 @@ class SampledGaussian:
         growth = 0.5 * (angles * self.noise_multiplier) ** 2 + self._log_negative(c, angles)
         left_out = math.log(max(float(self.left_out([c])[0]), 1e-300))
         return LineDecay.of(growth - log_norm, self._cells(np.array([c]))[0], turns, left_out)
-
-
-@lru_cache(maxsize=512)
-def _marks(frequencies: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of so many frequencies those at which the rule's error is bounded; and for each the next of them."""
-    places = np.unique(np.ceil((frequencies - 1) * _MARKS).astype(int))
-    return places, np.searchsorted(places, np.arange(frequencies))
 
 
 def _exp(logs: np.ndarray) -> np.ndarray:
