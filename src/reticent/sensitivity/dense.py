@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -36,6 +37,9 @@ _FEW_COLUMNS = 4
 
 _FIRST = 1.0 / 16.0
 """Share of the first block that is measured before the others are closed."""
+
+_FEW_THREADS = 4
+"""Threads of torch up to which one thread of numpy is faster."""
 
 _WORTH_PRUNING = 0.7
 """Share of open records above which copies of them, and distances to the reference, cost more than they save."""
@@ -365,8 +369,16 @@ _BACK: dict[type[nn.Module], Callable[[torch.Tensor, torch.Tensor, torch.Tensor]
 """Error before an activation from its *output*, the error after it (broadcast to it) and where to put the result."""
 
 
+def _tanh(h: torch.Tensor) -> torch.Tensor:
+    """In place. On few threads numpy's takes a fifth of the time of torch's, and its error is below one unit as well."""
+    if h.is_cpu and torch.get_num_threads() <= _FEW_THREADS:
+        np.tanh(h.numpy(), out=h.numpy())
+        return h
+    return torch.tanh_(h)
+
+
 _ACTIVATE: dict[type[nn.Module], Callable[[torch.Tensor], torch.Tensor]] = {
-    nn.Tanh: torch.tanh_,
+    nn.Tanh: _tanh,
     nn.ReLU: torch.relu_,
     nn.Sigmoid: torch.sigmoid_,
 }
