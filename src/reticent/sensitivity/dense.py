@@ -138,8 +138,7 @@ class DenseEngine:
         """
         block = self._prepare(features, labels, clip)
         if not prune or len(self._values) == 2:
-            squared = self._squared(block) if len(self._values) > 2 else self._squared_pair(block)
-            return max(least, float(squared.amax())), False
+            return max(least, float(self._squared(block).amax())), False
         reach = self._reach(block)
         if least == 0.0:
             first = reach.topk(math.ceil(len(reach) * _FIRST)).indices
@@ -180,7 +179,9 @@ class DenseEngine:
     def _squared(self, block: _Block) -> torch.Tensor:
         """Squared distances of all pairs, (records, n, n); inputs and errors of ``block`` are overwritten."""
         if len(self._values) == 2:
-            return self._squared_pair(block)[:, None, None] * (1.0 - torch.eye(2, dtype=block.norms.dtype, device=block.norms.device))
+            squared = block.norms.new_zeros(len(block.norms), 2, 2)
+            squared[:, 0, 1] = squared[:, 1, 0] = self._squared_pair(block)
+            return squared
         r, factors, x, e = self._reference, block.factors, self._moved[None], block.errors[0]
         total = self._work.take("total", len(e), len(self._values), len(self._values))
         total, m, power = centred_products(e, factors, e, total, r)
@@ -210,13 +211,12 @@ class DenseEngine:
     def _squared_pair(self, block: _Block) -> torch.Tensor:
         """The only distance of two completions, squared, (records,), without products; overwrites as ``_squared``."""
         r, o = self._reference, 1 - self._reference
-        factors = block.factors
-        moves = self._work.take("pair", 2, len(self._layers), len(factors))
-        moves[0, 0] = self._input_roots[o]
-        _norms_of([a[:, o].sub_(a[:, r]) for a in block.inputs], moves[0, 1:])
-        clip, other = factors[:, o], factors[:, r]
-        _norms_of([e[:, o].mul_(clip).addcmul_(e[:, r], other, value=-1.0) for e in block.errors], moves[1])
-        return pair_square(block.sizes, block.squares * factors[:, :, 0].square(), *moves.square_())
+        factors, own, other = block.factors, block.factors[:, o], block.factors[:, r]
+        moved = self._work.take("pair", 2, len(self._layers), len(factors))
+        moved[0, 0] = self._input_roots[o]
+        _norms_of([a[:, o].sub_(a[:, r]) for a in block.inputs], moved[0, 1:])
+        _norms_of([e[:, o].mul_(own).addcmul_(e[:, r], other, value=-1.0) for e in block.errors], moved[1])
+        return pair_square(block.sizes, block.squares * factors[:, :, 0].square(), *moved.square_())
 
     def _reach(self, block: _Block) -> torch.Tensor:
         """Upper bound on the largest squared distance of each record, (records,), without products of pairs.
@@ -268,7 +268,8 @@ class DenseEngine:
             leaf = outputs.detach().flatten(0, 1).requires_grad_()
             total = loss_of_each(self._loss(leaf, labels.repeat_interleave(n, dim=0)), len(leaf)).sum()
             (e,) = torch.autograd.grad(total, leaf)
-        return e.reshape(outputs.shape)
+        # A copy: errors are overwritten, and the gradient of a sum is one number for all.
+        return self._work.take("softmax", *outputs.shape).copy_(e.reshape(outputs.shape))
 
     def _backward(self, outputs: list[torch.Tensor], e: torch.Tensor) -> list[torch.Tensor]:
         errors: list[torch.Tensor] = []

@@ -204,6 +204,7 @@ def pair_square(
 
     |e_1 a_1^T - e_0 a_0^T|^2 is half of
     (|e_1|^2 - |e_0|^2) (|a_1|^2 - |a_0|^2) + |de|^2 (|a_1|^2 + |a_0|^2 - |da|^2) + |da|^2 (|e_1|^2 + |e_0|^2).
+    Every rounding is multiplied by a move: the distance errs by roundings of the gradients, not by roots of them.
 
     Args:
         sizes: |a_i|^2, plus 1 for a bias, (layers, records, 2).
