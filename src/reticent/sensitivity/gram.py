@@ -197,9 +197,7 @@ def squared_distances(
     return squared
 
 
-def pair_square(
-    sizes: torch.Tensor, squares: torch.Tensor, inputs: torch.Tensor, errors: torch.Tensor
-) -> torch.Tensor:
+def pair_square(sizes: torch.Tensor, squares: torch.Tensor, inputs: torch.Tensor, errors: torch.Tensor) -> torch.Tensor:
     """|u_1|^2 >= 0 of two completions, all layers together, (records,), without products.
 
     |e_1 a_1^T - e_0 a_0^T|^2 is half of
