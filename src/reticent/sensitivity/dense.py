@@ -373,7 +373,7 @@ That may be where the error after it lies."""
 
 
 def _tanh(h: torch.Tensor) -> torch.Tensor:
-    """In place. On few threads numpy's takes a fifth of the time of torch's; its relative error is about one epsilon."""
+    """In place. On few threads numpy's takes a fifth of the time of torch's; its error is one epsilon of itself."""
     if h.is_cpu and torch.get_num_threads() <= _FEW_THREADS:
         np.tanh(h.numpy(), out=h.numpy())
         return h
