@@ -8,9 +8,10 @@ classes has errors on one line only, so the last layer counts as one output.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -27,7 +28,6 @@ from reticent.sensitivity.gram import (
     moves,
     pair_square,
     rank_one_moves,
-    row_squares,
     squared_distances,
 )
 
@@ -36,6 +36,9 @@ _FEW_COLUMNS = 4
 
 _FIRST = 1.0 / 16.0
 """Share of the first block that is measured before the others are closed."""
+
+_FEW_THREADS = 4
+"""Threads of torch up to which one thread of numpy is faster."""
 
 _WORTH_PRUNING = 0.7
 """Share of open records above which copies of them, and distances to the reference, cost more than they save."""
@@ -87,11 +90,12 @@ class DenseEngine:
         self._reference = len(values) // 2
         origin = values[self._reference]
         self._moved = values - origin
-        self._input_squares = row_squares(self._moved)
+        self._input_roots = torch.linalg.vector_norm(self._moved, dim=1)
         self._input_cross = self._moved @ origin
         self._moved_gram = self._moved @ self._moved.T
         self._input_sum = self._moved_gram + self._input_cross[:, None] + self._input_cross
-        self._rise = (values * values).sum(1) - (origin * origin).sum()
+        self._constants = values.new_tensor([[[float(x.linear.bias is not None)] * len(values)] for x in layers])
+        self._constants[0] += (values * values).sum(1) - (origin * origin).sum()
         self._work = Workspace(values)
         last = layers[-1]
         self._one_line = loss is None and last.linear.out_features == 2 and last.activation is None and len(layers) > 1
@@ -157,28 +161,32 @@ class DenseEngine:
             raise ParameterError("features", tuple(features.shape), allowed)
         base = self._work.take("base", *flat.shape).copy_(flat)
         base[:, self._columns] = self._values[self._reference]
-        size = row_squares(base).add_(self._has_bias(0))  # while it is in the caches
+        norms = self._work.take("norms", 2, len(self._layers), len(base), len(self._values))
+        norms[0, 0] = torch.linalg.vector_norm(base, dim=1, keepdim=True)  # while it is in the caches
         inputs, errors, scale = self._passes(base, labels)
-        sizes, squares = [row_squares(a) for a in inputs[1:]], [row_squares(e) for e in errors]
-        square = (size[:, None] + self._rise) * squares[0]
-        for k, own in enumerate(sizes, start=1):
-            square.addcmul_(own.add_(self._has_bias(k)), squares[k])
+        _norms_of(inputs[1:], norms[0, 1:])
+        _norms_of(errors, norms[1])
+        sizes, squares = norms.square_()
+        sizes += self._constants
+        square = (sizes * squares).sum(0)
         if scale is None:
             factors, norms = clip_factors(square, clip)
         else:
             factors, norms = clip_factors(square * scale * scale, clip)
             factors *= scale
-        return _Block(size, inputs[1:], errors, sizes, squares, factors[:, :, None], norms)
+        return _Block(inputs[1:], errors, sizes, squares, factors[:, :, None], norms)
 
     def _squared(self, block: _Block) -> torch.Tensor:
         """Squared distances of all pairs, (records, n, n); inputs and errors of ``block`` are overwritten."""
         if len(self._values) == 2:
-            return self._squared_pair(block)
+            squared = block.norms.new_zeros(len(block.norms), 2, 2)
+            squared[:, 0, 1] = squared[:, 1, 0] = self._squared_pair(block)
+            return squared
         r, factors, x, e = self._reference, block.factors, self._moved[None], block.errors[0]
         total = self._work.take("total", len(e), len(self._values), len(self._values))
         total, m, power = centred_products(e, factors, e, total, r)
         side = self._work.take("side", *total.shape)
-        total *= torch.add(self._input_sum, block.size[:, None, None], out=side)
+        total *= torch.add(self._input_sum, block.sizes[0, :, r, None, None], out=side)
         # What is left of the first layer is (m_i + m_j + |e_0|^2) <da_i, da_j> + m_i k_j + k_i m_j.
         if x.shape[2] <= _FEW_COLUMNS:
             left = [(m + power) * x + m * self._values[r], x.expand(len(m), -1, -1)]
@@ -201,20 +209,14 @@ class DenseEngine:
         return squared_distances(total, left, right)
 
     def _squared_pair(self, block: _Block) -> torch.Tensor:
-        """The only pair of two completions: no products of pairs at all."""
+        """The only distance of two completions, squared, (records,), without products; overwrites as ``_squared``."""
         r, o = self._reference, 1 - self._reference
-        factors, work = block.factors, self._work
-        input_square, cross = self._input_squares[o], self._input_cross[o]
-        square = pair_square(block.errors[0], block.squares[0], factors, input_square, cross, block.size, r, work)
-        for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
-            first = a[:, r]
-            moved = torch.sub(a[:, o], first, out=work.take("moved", len(a), a.shape[2]))
-            inputs = row_squares(moved)
-            cross = moved.mul_(first).sum(1)
-            square += pair_square(e, block.squares[k], factors, inputs, cross, block.sizes[k - 1][:, r], r, work)
-        squared = square.new_zeros(len(square), 2, 2)
-        squared[:, o, r] = squared[:, r, o] = square.clamp_(min=0.0)
-        return squared
+        factors, own, other = block.factors, block.factors[:, o], block.factors[:, r]
+        moved = self._work.take("pair", 2, len(self._layers), len(factors))
+        moved[0, 0] = self._input_roots[o]
+        _norms_of([a[:, o].sub_(a[:, r]) for a in block.inputs], moved[0, 1:])
+        _norms_of([e[:, o].mul_(own).addcmul_(e[:, r], other, value=-1.0) for e in block.errors], moved[1])
+        return pair_square(block.sizes, block.squares * factors[:, :, 0].square(), *moved.square_())
 
     def _reach(self, block: _Block) -> torch.Tensor:
         """Upper bound on the largest squared distance of each record, (records,), without products of pairs.
@@ -225,9 +227,9 @@ class DenseEngine:
         """
         r, factors = self._reference, block.factors[:, :, 0]
         own = slice(r, r + 1)
-        product = dots_with(block.errors[0], r).mul_(self._input_cross + block.size[:, None])
+        product = dots_with(block.errors[0], r).mul_(self._input_cross + block.sizes[0, :, own])
         for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
-            product.addcmul_(dots_with(a, r).add_(self._has_bias(k)), dots_with(e, r))
+            product.addcmul_(dots_with(a, r).add_(float(self._biases[k] is not None)), dots_with(e, r))
         square = block.norms.square()
         total = square + square[:, own]
         radii = torch.addcmul(total, product.mul_(factors), factors[:, own], value=-2.0)
@@ -266,14 +268,17 @@ class DenseEngine:
             leaf = outputs.detach().flatten(0, 1).requires_grad_()
             total = loss_of_each(self._loss(leaf, labels.repeat_interleave(n, dim=0)), len(leaf)).sum()
             (e,) = torch.autograd.grad(total, leaf)
-        return e.reshape(outputs.shape)
+        # A copy: errors are overwritten, and the gradient of a sum is one number for all.
+        return self._work.take("softmax", *outputs.shape).copy_(e.reshape(outputs.shape))
 
     def _backward(self, outputs: list[torch.Tensor], e: torch.Tensor) -> list[torch.Tensor]:
         errors: list[torch.Tensor] = []
         for k in range(len(self._layers) - 1, -1, -1):
             activation = self._layers[k].activation
             if activation is not None:
-                e = _BACK[activation](outputs[k], e, self._work.take(f"e{k}", *outputs[k].shape))
+                # In place: what is in the caches is written faster than what is not.
+                out = e if e.shape == outputs[k].shape else self._work.take(f"e{k}", *outputs[k].shape)
+                e = _BACK[activation](outputs[k], e, out)
             errors.append(e)
             if k:
                 # The errors of one line start as ones, so the first product is the row of weights itself; what goes
@@ -291,29 +296,24 @@ class DenseEngine:
             torch.addmm(bias, x.flatten(0, 1), w, out=flat)
         return out
 
-    def _has_bias(self, k: int) -> float:
-        return 0.0 if self._biases[k] is None else 1.0
-
 
 @dataclass(frozen=True)
 class _Block:
     """What the passes over a block leave.
 
     Attributes:
-        size: squared norms of the first input, bias included, (records,).
         inputs: of the other layers, (records, n, width).
         errors: of all layers, before clipping.
-        sizes: squared norms of ``inputs``, bias included, (records, n).
-        squares: squared norms of ``errors``, (records, n).
+        sizes: squared norms of the inputs of all layers, bias included, (layers, records, n).
+        squares: squared norms of ``errors``, (layers, records, n).
         factors: what clips the errors and divides by the clip norm, (records, n, 1).
         norms: clipped norms, (records, n).
     """
 
-    size: torch.Tensor
     inputs: list[torch.Tensor]
     errors: list[torch.Tensor]
-    sizes: list[torch.Tensor]
-    squares: list[torch.Tensor]
+    sizes: torch.Tensor
+    squares: torch.Tensor
     factors: torch.Tensor
     norms: torch.Tensor
 
@@ -327,14 +327,19 @@ class _Block:
             ]
 
         return _Block(
-            self.size[chosen],
             large("chosen inputs ", self.inputs),
             large("chosen errors ", self.errors),
-            [x[chosen] for x in self.sizes],
-            [x[chosen] for x in self.squares],
+            self.sizes[:, chosen],
+            self.squares[:, chosen],
             self.factors[chosen],
             self.norms[chosen],
         )
+
+
+def _norms_of(tensors: Sequence[torch.Tensor], out: torch.Tensor) -> None:
+    """|x| along the last dimension of each, into a row of ``out``."""
+    for x, row in zip(tensors, out, strict=True):
+        torch.linalg.vector_norm(x, dim=-1, out=row)
 
 
 def _cast(bias: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor | None:
@@ -350,11 +355,11 @@ def _tanh_back(h: torch.Tensor, e: torch.Tensor, out: torch.Tensor) -> torch.Ten
 
 
 def _relu_back(h: torch.Tensor, e: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    return torch.gt(h, 0.0, out=out).mul_(e)
+    return torch.ops.aten.threshold_backward.grad_input(e, h, 0.0, grad_input=out)
 
 
 def _sigmoid_back(h: torch.Tensor, e: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    return torch.addcmul(h, h, h, value=-1.0, out=out).mul_(e)
+    return torch.ops.aten.sigmoid_backward.grad_input(e, h, grad_input=out)
 
 
 _BACK: dict[type[nn.Module], Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]] = {
@@ -362,11 +367,21 @@ _BACK: dict[type[nn.Module], Callable[[torch.Tensor, torch.Tensor, torch.Tensor]
     nn.ReLU: _relu_back,
     nn.Sigmoid: _sigmoid_back,
 }
-"""Error before an activation from its *output*, the error after it (broadcast to it) and where to put the result."""
+"""Error before an activation from its *output*, the error after it (broadcast to it) and where to put the result.
+
+That may be where the error after it lies."""
+
+
+def _tanh(h: torch.Tensor) -> torch.Tensor:
+    """In place. On few threads numpy's takes a fifth of the time of torch's; its error is one epsilon of itself."""
+    if h.is_cpu and torch.get_num_threads() <= _FEW_THREADS:
+        np.tanh(h.numpy(), out=h.numpy())
+        return h
+    return torch.tanh_(h)
 
 
 _ACTIVATE: dict[type[nn.Module], Callable[[torch.Tensor], torch.Tensor]] = {
-    nn.Tanh: torch.tanh_,
+    nn.Tanh: _tanh,
     nn.ReLU: torch.relu_,
     nn.Sigmoid: torch.sigmoid_,
 }

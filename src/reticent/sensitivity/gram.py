@@ -30,14 +30,18 @@ class Workspace:
     def __init__(self, like: torch.Tensor) -> None:
         self._like = like
         self._buffers: dict[tuple[str, bool], torch.Tensor] = {}
+        self._views: dict[tuple[str, bool], torch.Tensor] = {}
 
     def take(self, name: str, *shape: int) -> torch.Tensor:
         """An uninitialised tensor of this shape, in the dtype and on the device of ``like``."""
-        size, key = math.prod(shape), (name, torch.is_inference_mode_enabled())
-        buffer = self._buffers.get(key)
-        if buffer is None or len(buffer) < size:
-            buffer = self._buffers[key] = self._like.new_empty(size)
-        return buffer[:size].view(shape)
+        key = (name, torch.is_inference_mode_enabled())
+        view = self._views.get(key)
+        if view is None or view.shape != shape:
+            size, buffer = math.prod(shape), self._buffers.get(key)
+            if buffer is None or len(buffer) < size:
+                buffer = self._buffers[key] = self._like.new_empty(size)
+            view = self._views[key] = buffer[:size].view(shape)
+        return view
 
 
 class Measured(NamedTuple):
@@ -193,34 +197,23 @@ def squared_distances(
     return squared
 
 
-def pair_square(
-    e: torch.Tensor,
-    squares: torch.Tensor,
-    factors: torch.Tensor,
-    inputs: torch.Tensor,
-    k: torch.Tensor,
-    size: torch.Tensor,
-    reference: int,
-    work: Workspace,
-) -> torch.Tensor:
-    """|u_1|^2 of a layer where there are only two completions, (records,).
+def pair_square(sizes: torch.Tensor, squares: torch.Tensor, inputs: torch.Tensor, errors: torch.Tensor) -> torch.Tensor:
+    """|u_1|^2 >= 0 of two completions, all layers together, (records,), without products.
+
+    |e_1 a_1^T - e_0 a_0^T|^2 is half of
+    (|e_1|^2 - |e_0|^2) (|a_1|^2 - |a_0|^2) + |de|^2 (|a_1|^2 + |a_0|^2 - |da|^2) + |da|^2 (|e_1|^2 + |e_0|^2).
+    Every rounding is multiplied by a move: the distance errs by roundings of the gradients, not by roots of them.
 
     Args:
-        e: output errors, (records, 2, width out).
-        squares: |e_i|^2, (records, 2).
-        factors: clip factors, (records, 2, 1).
-        inputs: |a_1 - a_0|^2, (records or 1,).
-        k: <a_1 - a_0, a_0>, (records or 1,).
-        size: |a_0|^2, plus 1 for a bias, (records,).
-        reference: which of the two is a_0.
-        work: buffers.
+        sizes: |a_i|^2, plus 1 for a bias, (layers, records, 2).
+        squares: |e_i|^2 of clipped errors, (layers, records, 2).
+        inputs: |da|^2, (layers, records).
+        errors: |de|^2, (layers, records).
     """
-    shape, (own, other) = (len(e), e.shape[2]), (reference, 1 - reference)
-    scaled = torch.mul(e[:, other], factors[:, other], out=work.take("scaled", *shape))
-    moved = torch.addcmul(scaled, e[:, own], factors[:, own], value=-1.0, out=work.take("change", *shape))
-    square = squares[:, other] * factors[:, other, 0].square() * inputs
-    square.addcmul_(row_squares(moved), size)
-    return square.addcmul_(moved.mul_(scaled).sum(1), k, value=2.0)
+    (a, other_a), (e, other_e) = sizes.unbind(2), squares.unbind(2)
+    square = (e - other_e) * (a - other_a)
+    square.addcmul_(errors, a + other_a - inputs).addcmul_(inputs, e + other_e)
+    return square.sum(0).mul_(0.5).clamp_(min=0.0)
 
 
 def row_squares(x: torch.Tensor) -> torch.Tensor:
