@@ -35,11 +35,7 @@ _WRITERS = "_post_accumulate_grad_hooks"
 
 
 class GhostClipping:
-    """Follows the clipping for one optimizer.
-
-    Attributes:
-        norm: the largest to which gradients were clipped since somebody put it to 0.
-    """
+    """Follows the clipping for one optimizer."""
 
     def __init__(self, optimizer: Any, found: Callable[[Fault], None]) -> None:
         self._optimizer, self._found = optimizer, found
@@ -50,7 +46,8 @@ class GhostClipping:
         self._sums: list[Any] | None = None
         self._versions: list[int] = []
         self._one = Lengths(optimizer)
-        self.norm = 0.0
+        self._norm = 0.0
+        """The largest to which gradients were clipped since the last release; 0 where none were."""
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it."""
@@ -95,8 +92,8 @@ class GhostClipping:
         if old:
             self._found(Fault.MIXES_RECORDS)
         norm, self._lengths = float(hooks.max_grad_norm), lengths
-        if norm > self.norm:
-            self.norm = norm
+        if norm > self._norm:
+            self._norm = norm
         self._sums = sums = list(map(_GRAD, self._measured))
         self._versions = [g._version for g in sums if g is not None]
         if self._one.looked and self._one.longer_than(lengths, norm):
@@ -113,9 +110,14 @@ class GhostClipping:
         if any(getattr(p, _WRITERS, None) for p in self._measured) and not hasattr(self._optimizer, "world_size"):
             self._found(Fault.CHANGED_GRADIENTS)
 
-    def clipped(self) -> None:
-        """The sum is about to be released: it must be what the two backward passes left, and nothing without them."""
+    def clipped(self) -> float:
+        """The sum is about to be released: it must be what the two backward passes left, and nothing without them.
+
+        Returns:
+            The largest norm to which gradients were clipped since this was called last; 0 where none were.
+        """
         sums, self._sums = self._sums, None
+        norm, self._norm = self._norm, 0.0
         if sums is None:  # of an empty batch nothing need be
             if any(p.grad is not None and bool(p.grad.any()) for p in self._optimizer.params):
                 self._found(Fault.UNCLIPPED)
@@ -124,6 +126,7 @@ class GhostClipping:
             and [g._version for g in sums if g is not None] == self._versions
         ):
             self._found(Fault.CHANGED_GRADIENTS)
+        return norm
 
     def released(self, trained: list[Any]) -> None:
         """The gradients of these parameters are released: all of them must have been measured."""

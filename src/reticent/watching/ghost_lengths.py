@@ -8,6 +8,7 @@ every record gets the factors of all.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -78,7 +79,7 @@ class Lengths:
             return False
         coarse = 10.0 if any(lengths.element_size() < 4 for lengths in measured) else 1.0
         share, least = 1.0 + coarse * _RELATIVE, coarse * _OF_THE_NORM * norm
-        return any(long > share * _norm([m[record].float() for m in measured]) + least for record, long in true.items())
+        return any(long > share * _norm([m[record] for m in measured]) + least for record, long in true.items())
 
 
 def _length(hooks: Any, loss: torch.Tensor, parameters: list[Any]) -> float:
@@ -88,11 +89,12 @@ def _length(hooks: Any, loss: torch.Tensor, parameters: list[Any]) -> float:
         slopes = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
     finally:
         hooks.hooks_enabled = enabled
-    return _norm([slope.float().norm() for slope in slopes if slope is not None])
+    exact = [slope if slope.element_size() > 2 else slope.float() for slope in slopes if slope is not None]
+    return _norm([slope.norm() for slope in exact])
 
 
 def _norm(numbers: list[torch.Tensor]) -> float:
-    return float(torch.stack([number.cpu() for number in numbers]).norm()) if numbers else 0.0
+    return math.hypot(*map(float, numbers))
 
 
 _LOOKING: list[Lengths] = []

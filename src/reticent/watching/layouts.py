@@ -54,8 +54,9 @@ class _Look(Hook):
     found: Callable[[Fault], None]
 
     def __call__(self, layer: Any, given: tuple[Any, ...]) -> None:
-        read = layer.training and torch.is_grad_enabled() and not hasattr(layer.weight, "orig_weight")
-        if read and layer.weight.requires_grad and given and not given[0].is_contiguous():
+        if not given or given[0].is_contiguous() or not torch.is_grad_enabled():  # as nearly always
+            return
+        if layer.training and not hasattr(layer.weight, "orig_weight") and layer.weight.requires_grad:
             fault = _fault(layer, given[0].detach(), self.ghost)
             if fault is not None:
                 self.found(fault)

@@ -19,16 +19,13 @@ class Memory:
     def __init__(self) -> None:
         self._tensors: list[torch.Tensor] | None = None
         self._versions: list[int] = []
-
-    @property
-    def full(self) -> bool:
+        self.full = False
         """Whether there was anything to remember."""
-        return bool(self._tensors)
 
     def keep(self, optimizer: Any) -> None:
         """Take the state as it is now for what the optimizer wrote."""
         self._tensors = tensors = _tensors(optimizer) if optimizer.state else []
-        self._versions = list(map(_VERSION, tensors))
+        self._versions, self.full = list(map(_VERSION, tensors)), bool(tensors)
 
     def written(self, optimizer: Any) -> bool:
         """Whether it holds other values now. Where all are gone or zero, nothing was put in."""

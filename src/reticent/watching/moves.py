@@ -41,20 +41,21 @@ class Moves:
     Attributes:
         taken: steps of the optimizer.
         noisy: of a private optimizer, what it releases.
+        armed: whether noise was added for the step that comes.
     """
 
     def __init__(self, optimizer: Any, found: Callable[[Fault], None]) -> None:
         self._optimizer, self._found = optimizer, found
         self._inner = _inside(optimizer)
         self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
-        self.taken, self._armed, self._stepping, self._nests = 0, False, False, False
+        self.taken, self.armed, self._stepping, self._nests = 0, False, False, False
         self._usual: tuple[tuple[int, bool], ...] = ()
         self._steered: list[Any] = []
         self._memory = Memory()
 
     def attach(self, model: Any) -> list[Callable[[], None]]:
         """Begin to follow; what is returned puts everything back."""
-        self._weights = Weights(model)
+        self._weights = Weights(model, by_hand=self._optimizer is None)
         self._forward = CloserLooks(_FIRST, _AFTER_FORWARD)
         self._own = {id(p) for p in self._weights.parameters}
         trained = [p for p in self._weights.parameters if p.requires_grad]
@@ -100,10 +101,9 @@ class Moves:
         if self._optimizer is not None:
             self._memory = _LEFT.get(_inside(self._optimizer), self._memory)
 
-    def noise_added(self, measure: bool) -> None:
-        """The private optimizer added its noise."""
-        self._armed = True
-        if measure and self.noisy is not None:
+    def measure_noise(self) -> None:
+        """The private optimizer added its noise: look whether it is as much as is stated."""
+        if self.noisy is not None:
             deviation = float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
             if not self.noisy.enough(deviation):
                 self._found(Fault.TOO_LITTLE_NOISE)
@@ -192,17 +192,17 @@ class Moves:
 
     def _before_any(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Be the last to look before the optimizer moves the weights, and the first to look after."""
-        if optimizer is not self._inner and optimizer is _inside(self._optimizer):
-            self._let_go()  # the program exchanged it
-            _LEFT[self._inner] = self._memory
-            self._hold()
-            self._remember()
         if optimizer is self._inner:
             before, after = optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks
             if next(reversed(before)) != self._before.id:
                 before.move_to_end(self._before.id)
             if next(iter(after)) != self._after.id:
                 after.move_to_end(self._after.id, last=False)
+        elif optimizer is _inside(self._optimizer):  # the program exchanged it
+            self._let_go()
+            _LEFT[self._inner] = self._memory
+            self._hold()
+            self._remember()
 
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._nests and is_nested(optimizer):  # a part of a step, before which all was looked at
@@ -232,9 +232,9 @@ class Moves:
         self._weights.keep()
         if optimizer.state or self._memory.full:
             self._memory.keep(optimizer)
-        if self.noisy is not None and not self._armed:
+        if self.noisy is not None and not self.armed:
             self._found(Fault.UNRECORDED_STEPS)
-        self._armed = False
+        self.armed = False
 
     def _after_any(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if optimizer is self._inner or hasattr(optimizer, "original_optimizer") or self._stepping:

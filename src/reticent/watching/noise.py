@@ -53,9 +53,13 @@ class NoisyGradients:
         Args:
             values: compare them one by one before the step, as well as the counts of writes.
         """
-        self._kept = kept = [p for p in self._params() if p.requires_grad and p.grad is not None]
-        self._grads = grads = list(map(_GRAD, kept))
-        self._versions = list(map(_VERSION, grads))
+        kept: list[Any] = []
+        grads: list[torch.Tensor] = []
+        for p in self._params():
+            if p.requires_grad and (grad := p.grad) is not None:
+                kept.append(p)
+                grads.append(grad)
+        self._kept, self._grads, self._versions = kept, grads, list(map(_VERSION, grads))
         self._values = [grad.detach().clone() for grad in grads] if values else []
         if self.released is not None:
             self.released(kept)
@@ -66,7 +70,7 @@ class NoisyGradients:
         self._kept, self._grads, self._versions, self._values = [], [], [], []
         if self._sharded:
             return False
-        now = [p for p in self._params() if p.grad is not None]
+        now = self._params()
         same = len(now) == len(kept) and all(map(is_, now, kept))
         if not same and _bare(now, kept):
             return True
@@ -84,7 +88,8 @@ def _bare(now: list[Any], kept: list[Any]) -> bool:
     Of a parameter that was frozen during the run zeros may be left.
     """
     known = set(map(id, kept))
-    return any(p.grad.is_sparse or bool(p.grad.any()) for p in now if id(p) not in known)
+    others = [p.grad for p in now if id(p) not in known]
+    return any(grad is not None and (grad.is_sparse or bool(grad.any())) for grad in others)
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -118,11 +118,13 @@ def first_of(optimizer: Any) -> Any:
 def waiting(p: Any, ghost: bool) -> tuple[int | None, int, int]:
     """(records, batches, empty batches) whose gradients wait to be clipped, seen at one parameter; None if unknown."""
     grads = getattr(p, "_norm_sample" if ghost else "grad_sample", None)
-    if isinstance(grads, list):
+    if grads is None:
+        return None, 1, 0
+    if type(grads) is list:
         sizes = list(map(len, grads))
         return sum(sizes), len(sizes), sizes.count(0)
-    size = None if grads is None else grads.shape[0]
-    return size, 1, size == 0
+    size = grads.size(0)
+    return size, 1, not size
 
 
 def is_pending(optimizer: Any) -> bool:

@@ -122,7 +122,8 @@ class PrivateLoop:
         if self._passes != self._draws.passes:  # what waits since a pass that was broken off was drawn in that
             self._passes = self._draws.passes
             self._carried = sum(piece[0] or 0 for piece in self._pieces) or self._carried
-        self._look_at_sums()
+        if self._sums:
+            self._look_at_sums()
         self._summed = self._records.looks
         if self._summed:
             self._records.clipped()
@@ -154,8 +155,7 @@ class PrivateLoop:
         """The norm to which the gradients that wait were clipped, or are about to be."""
         ghost = self._ghost_clipping
         if ghost is not None:
-            ghost.clipped()
-            norm, ghost.norm = ghost.norm, 0.0
+            norm = ghost.clipped()
             if norm:
                 return norm
         elif not self._per_layer:
@@ -199,9 +199,11 @@ class PrivateLoop:
 
     def after_noise(self) -> None:
         """Noise was added."""
+        self._moves.armed = True
         if self._looks:
             self.noise_seeds.arrive()
-        self._moves.noise_added(self._measures)
+        if self._measures:
+            self._moves.measure_noise()
 
     def catch_up(self) -> None:
         """Write down the steps that wait. They are alike but for their draws, and many at once take less time."""

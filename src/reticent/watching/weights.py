@@ -40,8 +40,14 @@ _VERSION, _VALUES = attrgetter("_version"), methodcaller("tobytes")
 class Weights:
     """The parameters of one model, as they were when somebody last said ``keep``."""
 
-    def __init__(self, model: Any) -> None:
-        self.model = bare(model)
+    def __init__(self, model: Any, by_hand: bool = False) -> None:
+        """Take the weights as they are now.
+
+        Args:
+            model: the module, bare or wrapped.
+            by_hand: no optimizer moves them, and ``writes`` will be asked.
+        """
+        self.model, self._by_hand = bare(model), by_hand
         slots = list(_slots(self.model))
         self._owners, self._names = [owner for owner, _, _ in slots], [name for _, name, _ in slots]
         self.parameters = [p for _, _, p in slots]
@@ -49,7 +55,10 @@ class Weights:
         self._turn, self._places = 0, list[int]()
         self._small: list[Any] = []
         self._large: list[tuple[Any, int]] = []
+        self._counted: list[Any] = []
+        """Large ones, whose counts of writes are compared: not all of their values are."""
         self._versions: list[int] = []
+        self._all_versions: list[int] = []
         self.keep()
 
     def keep(self) -> None:
@@ -57,7 +66,7 @@ class Weights:
         places = list(map(_PLACE, self.parameters))
         if places != self._places:
             self._places, windows = places, [_window(p) for p in self.parameters]
-            self._is_large = [stride > 1 for _, stride in windows]
+            self._counted = [p for p, (_, stride) in zip(self.parameters, windows, strict=True) if stride > 1]
             self._small = [values[:] for values, stride in windows if stride == 1]
             self._large = [one for one in windows if one[1] > 1]
             self._left = 0
@@ -66,7 +75,9 @@ class Weights:
             self._parts = self._small + [values[self._turn % stride :: stride] for values, stride in self._large]
         self._left -= 1
         self._values = list(map(_VALUES, self._parts))
-        self._versions = list(map(_VERSION, self.parameters))
+        self._versions = list(map(_VERSION, self._counted))
+        if self._by_hand:
+            self._all_versions = list(map(_VERSION, self.parameters))
 
     def written(self) -> bool:
         """Whether they are others now; a write that torch does not count, to few values, may be missed."""
@@ -80,8 +91,7 @@ class Weights:
         """
         if list(map(_PLACE, self.parameters)) != self._places or list(map(_VALUES, self._parts)) != self._values:
             return True
-        now, were = list(map(_VERSION, self.parameters)), self._versions
-        return now != were and any(now[i] != were[i] for i, large in enumerate(self._is_large) if large)
+        return list(map(_VERSION, self._counted)) != self._versions
 
     def exchanged(self) -> bool:
         """Whether the model has other parameters than at the start."""
@@ -93,7 +103,7 @@ class Weights:
 
     def writes(self) -> tuple[tuple[int, bool], ...]:
         """For each parameter how often torch counted a write since ``keep``, and whether it moved in memory."""
-        were = zip(self.parameters, self._versions, self._places, strict=True)
+        were = zip(self.parameters, self._all_versions, self._places, strict=True)
         return tuple((p._version - version, p.data_ptr() != place) for p, version, place in were)
 
 
