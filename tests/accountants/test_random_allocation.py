@@ -1,7 +1,5 @@
 """Random allocation: one epoch against oracles that share no code with it, then epochs, both directions.
 
-pytestmark = pytest.mark.usefixtures("coarse")
-
 Theorems: RETICENT:allocation-enclosure, RETICENT:kept-allocation, FELDMAN2025:Theorem 3.1, FELDMAN2025:Lemma 3.2.
 """
 
@@ -28,6 +26,8 @@ from reticent.pairs.allocated_sum import COARSE, Effort, first_window, log_norma
 from reticent.pairs.random_allocation import random_allocation
 from reticent.risk import advantage, epsilon_at_delta
 from tests.conftest import forget
+
+pytestmark = pytest.mark.usefixtures("coarse")
 
 ADD, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT
 
