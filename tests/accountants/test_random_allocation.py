@@ -27,8 +27,6 @@ from reticent.pairs.random_allocation import random_allocation
 from reticent.risk import advantage, epsilon_at_delta
 from tests.conftest import forget
 
-pytestmark = pytest.mark.usefixtures("coarse")
-
 ADD, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT
 
 
