@@ -8,9 +8,11 @@ the two.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from unittest import mock
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from benchmarks._rows import Row, main, spread
 from reticent.tasks import Dask, Engine, Local, Ray
 
 NOISES, RATES, STEPS, GOAL = 40, 25, 1000, 1.8
+KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**27), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
 RELEASES = [
     rt.DPSGD(float(noise), float(rate), STEPS)
     for noise in np.geomspace(0.8, 8.0, NOISES)
@@ -34,10 +37,16 @@ def local(workers: int) -> Iterator[Engine]:
 
 @contextlib.contextmanager
 def dask(workers: int) -> Iterator[Engine]:
-    """A cluster of processes on this machine."""
+    """A cluster of processes on this machine, with the settings that docs/howto/cluster.md names.
+
+    Dask writes its own settings into the environment, from where later processes would have them.
+    """
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=workers, processes=True, threads_per_worker=1, dashboard_address=None) as cluster:
+    with (
+        mock.patch.dict(os.environ, KEEP_MEMORY),
+        LocalCluster(n_workers=workers, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
+    ):
         yield Dask(cluster.scheduler_address)
 
 

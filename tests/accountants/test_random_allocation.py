@@ -1,7 +1,5 @@
 """Random allocation: one epoch against oracles that share no code with it, then epochs, both directions.
 
-pytestmark = pytest.mark.usefixtures("coarse")
-
 Theorems: RETICENT:allocation-enclosure, RETICENT:kept-allocation, FELDMAN2025:Theorem 3.1, FELDMAN2025:Lemma 3.2.
 """
 

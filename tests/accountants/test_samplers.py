@@ -1,7 +1,5 @@
 """Fixed-size and shuffled batches: what dominates, what some data set attains, and how epochs are counted.
 
-pytestmark = pytest.mark.usefixtures("coarse")
-
 Theorems: ZHU2022:Proposition 30, ZHU2022:Theorem 11, DONG2022:Theorem 4.2, RETICENT:fixed-size-dominance.
 """
 
@@ -21,6 +19,8 @@ from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.dpsgd import accountable, batches_per_epoch
 from reticent.risk import advantage, epsilon_at_delta
+
+pytestmark = pytest.mark.usefixtures("coarse")
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 LOG_2 = math.log(2.0)

@@ -1,7 +1,5 @@
 """Attribute inference: formulas against vectors, mpmath and brute search; the attack never beats the bound.
 
-pytestmark = pytest.mark.usefixtures("coarse")
-
 Theorems: RETICENT:attribute-affinity, RETICENT:attribute-mask, RETICENT:attribute-clt, CHERUBIN2024:Corollary 10.
 """
 
@@ -36,6 +34,8 @@ from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, 
 from reticent.proofs.references import THEOREMS
 from reticent.risk import advantage, success
 from tests.adversaries.attribute_simulation import PairTrace, published_advantage, simulate
+
+pytestmark = pytest.mark.usefixtures("coarse")
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "attribute.json").read_text())
 GRID = [(3.5151, 1 / 102, 3060), (1.0, 0.01, 1000), (0.7, 1e-3, 3000), (2.0, 0.5, 50)]

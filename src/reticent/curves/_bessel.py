@@ -38,7 +38,8 @@ def log_mean_exponential(z: np.ndarray, d: float) -> np.ndarray:
     value = _series(np.minimum(z, _LARGE), d)
     large = z > _LARGE
     if np.any(large):
-        value = np.where(large, _large_argument(np.maximum(z, _LARGE), 0.5 * d - 1.0), value)
+        value = np.asarray(value)
+        value[large] = _large_argument(z[large], 0.5 * d - 1.0)
     return value
 
 
@@ -79,14 +80,19 @@ def _series(z: np.ndarray, d: float) -> np.ndarray:
 
 def _large_argument(z: np.ndarray, nu: float) -> np.ndarray:
     """log of Gamma(nu + 1) (2/z)^nu I_nu(z) for z >= ``_LARGE`` and nu < 29."""
-    hankel = z > _HANKEL
-    inverse = 1.0 / np.where(hankel, z, _HANKEL)
-    total = np.zeros_like(inverse)
-    for k in range(_HANKEL_TERMS, 0, -1):
-        total = -(4.0 * nu * nu - (2 * k - 1) ** 2) / (8.0 * k) * inverse * (1.0 + total)
-    far = np.log1p(total) - 0.5 * np.log(2.0 * np.pi * z)
-    scaled = np.where(hankel, far, np.log(ive(nu, np.where(hankel, _LARGE, z))))
+    far = z > _HANKEL
+    scaled = np.log(ive(nu, np.where(far, _LARGE, z)))
+    if np.any(far):
+        scaled[far] = _hankel(z[far], nu)
     return z + scaled + gammaln(nu + 1.0) - nu * np.log(0.5 * z)
+
+
+def _hankel(z: np.ndarray, nu: float) -> np.ndarray:
+    """log of e^-z I_nu(z) for z > ``_HANKEL``."""
+    total = np.zeros_like(z)
+    for k in range(_HANKEL_TERMS, 0, -1):
+        total = -(4.0 * nu * nu - (2 * k - 1) ** 2) / (8.0 * k * z) * (1.0 + total)
+    return np.log1p(total) - 0.5 * np.log(2.0 * np.pi * z)
 
 
 def _debye(z: np.ndarray, nu: float) -> np.ndarray:

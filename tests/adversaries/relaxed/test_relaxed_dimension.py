@@ -1,7 +1,5 @@
 """The relaxed adversary of sampled runs in d dimensions, against oracles that share no code with it.
 
-pytestmark = pytest.mark.usefixtures("coarse")
-
 Theorems: RETICENT:second-moment, RETICENT:hypercontractive, RETICENT:chain.
 """
 
@@ -35,6 +33,8 @@ from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Neighbouring, Sampler
 from reticent.risk import advantage, tpr_at_fpr
 from tests.adversaries.relaxed.two_steps import exact_deltas
+
+pytestmark = pytest.mark.usefixtures("coarse")
 
 TABLE = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_dimension.json").read_text())["rows"]
 MEASURED = DPSGD(1.1, 256 / 60000, 14000)  # a run of the closed-form paper's kind, in 26,010 dimensions
