@@ -5,19 +5,24 @@ the same steps without those calls. It is taken by the wall clock, which is read
 those in a step would slow down what they measure. So it wants an idle machine. The second is the whole cost, in CPU
 time: two loops that are alike, one of them watched, take turns step by step, so that a machine that slows down slows
 both. One of them can be faster by some percent all the time, so each is watched as often as the other, and
-a number is of both together. Entering, leaving and the look at a copy of the model in the first step happen once
-and are not counted.
+a number is of both together. What happens once is counted in neither: entering, leaving, and the first step, in which
+a copy of the model and whole gradients of eight records are looked at. Notes say what the first step takes more.
+
+What was made before the loops is no garbage, and Python's collector does not go through it: one such collection takes
+.2 s and would fall into either of the two loops by chance. What the loops and the watch make is collected as ever.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from itertools import product
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from itertools import islice, product
 from typing import Any
 
 import torch
@@ -35,9 +40,9 @@ from reticent.watching.noise import NoisyGradients
 from reticent.watching.private_loop import PrivateLoop
 from reticent.watching.record_gradients import RecordGradients
 
-GOAL, STEPS, PASSES, REPEATS, TURNS, BATCH = 0.03, 64, 8, 3, 3, 128
-"""Share of a step that watching may cost; steps of one pass (one of them has its clipped records counted); passes
-in one watch, of which the first steps cost more; repeats."""
+GOAL, STEPS, TIMED, REPEATS, TURNS, BATCH = 0.03, 64, 512, 3, 3, 128
+"""Share of a step that watching may cost; steps of one pass; steps that are timed in one watch, of which one in 128
+has its clipped records counted; repeats; the same of the second row; records of a batch."""
 
 CALLS: dict[type, tuple[str, ...]] = {
     PrivateLoop: ("on_clip", "after_clip", "on_noise", "after_noise"),
@@ -90,32 +95,22 @@ def parts(kind: str, mode: str) -> tuple[Any, Any, Any, Any]:
     return model, optimizer, loader, criterion[0] if criterion else nn.CrossEntropyLoss()
 
 
-def seconds(made: tuple[Any, Any, Any, Any], look: bool, passes: int = PASSES) -> float:
-    """Seconds of so many passes; entering and leaving the watch is not counted."""
-    model, optimizer, loader, criterion = made
-    with rt.watch(model, optimizer, loader) if look else contextlib.nullcontext():
-        started = time.perf_counter()
-        for _ in range(passes):
-            for features, labels in loader:
-                optimizer.zero_grad()
-                criterion(model(features), labels).backward()
-                optimizer.step()
-        return time.perf_counter() - started
-
-
-def shares(made: tuple[Any, Any, Any, Any]) -> list[tuple[float, float]]:
-    """Time inside the calls of the watch, over that of the steps without them; and seconds of one step.
+def shares(made: tuple[Any, Any, Any, Any]) -> list[tuple[float, float, float]]:
+    """Time inside the calls of the watch, over that of the steps without them; seconds of one step, and of the first.
 
     What the two looks at the clock around each call take is taken off: they are no part of the watch. It is measured
     in the same places, as a clock costs more there than in a row of looks at it.
     """
-    _, clock = inside(made, lambda _: lambda *args, **kwargs: None)
+    _, clock, _ = inside(made, lambda _: lambda *args, **kwargs: None)
     found = [inside(made, lambda own: own) for _ in range(REPEATS)]
-    return [((ours - clock) / (whole - ours), (whole - ours) / (PASSES * STEPS)) for whole, ours in found]
+    return [((ours - clock) / (whole - ours), (whole - ours) / TIMED, first) for whole, ours, first in found]
 
 
-def inside(made: tuple[Any, Any, Any, Any], timed: Callable[[Any], Callable[..., Any]]) -> tuple[float, float]:
-    """Seconds of a watched loop, and those in ``timed`` of each call of the watch; the call itself is made too."""
+def inside(made: tuple[Any, Any, Any, Any], timed: Callable[[Any], Callable[..., Any]]) -> tuple[float, float, float]:
+    """Seconds of a watched loop, those in ``timed`` of each call of the watch, and those of the step before all.
+
+    The call itself is made too.
+    """
     spent = 0.0
 
     def looked_at(own: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,25 +131,37 @@ def inside(made: tuple[Any, Any, Any, Any], timed: Callable[[Any], Callable[...,
     for (owner, name), own in kept.items():
         setattr(owner, name, looked_at(own))
     try:
-        return seconds(made, True), spent
+        model, optimizer, loader, _ = made
+        with rt.watch(model, optimizer, loader):
+            steps = endless(made, time.perf_counter)
+            first = next(steps)
+            spent = 0.0
+            started = time.perf_counter()
+            for _ in range(TIMED):
+                next(steps)
+            whole = time.perf_counter() - started
+            steps.close()
+            return whole, spent, first
     finally:
         for (owner, name), own in kept.items():
             setattr(owner, name, own)
 
 
-def endless(made: tuple[Any, Any, Any, Any]) -> Iterator[float]:
-    """Train on and on; the CPU seconds of each step."""
+def endless(
+    made: tuple[Any, Any, Any, Any], clock: Callable[[], float] = time.process_time
+) -> Generator[float, None, None]:
+    """Train on and on; the seconds of each step."""
     model, optimizer, loader, criterion = made
     while True:
         batches = iter(loader)
         while True:
-            started = time.process_time()
+            started = clock()
             if (batch := next(batches, None)) is None:
                 break
             optimizer.zero_grad()
             criterion(model(batch[0]), batch[1]).backward()
             optimizer.step()
-            yield time.process_time() - started
+            yield clock() - started
 
 
 def both_ways(one: tuple[Any, Any, Any, Any], other: tuple[Any, Any, Any, Any]) -> float:
@@ -163,21 +170,18 @@ def both_ways(one: tuple[Any, Any, Any, Any], other: tuple[Any, Any, Any, Any]) 
 
 
 def turns(bare: tuple[Any, Any, Any, Any], watched: tuple[Any, Any, Any, Any]) -> float:
-    """CPU time of as many passes of a watched loop over that of a bare one, minus 1; their steps take turns.
-
-    The first step is left out: a copy of the model is looked at there, once.
-    """
+    """CPU time of as many steps of a watched loop over that of a bare one, minus 1; their steps take turns."""
     model, optimizer, loader, _ = watched
     with rt.watch(model, optimizer, loader):
         loops = endless(bare), endless(watched)
         for loop in loops:
             next(loop)
         spent = [0.0, 0.0]
-        for step in range(PASSES * STEPS):
+        for step in range(TIMED):
             for which in (0, 1) if step % 2 else (1, 0):
                 spent[which] += next(loops[which])
         for loop in loops:
-            loop.close()  # type: ignore[attr-defined]
+            loop.close()
     return spent[1] / spent[0] - 1.0
 
 
@@ -188,13 +192,18 @@ def rows() -> Iterator[Row]:
     keep_memory()
     for kind, mode in product(("mlp", "convnet"), MODES):
         made, other = parts(kind, mode), parts(kind, mode)
-        seconds(made, False, passes=1), seconds(other, False, passes=1)
+        for each in (made, other):
+            deque(islice(endless(each), STEPS), maxlen=0)
+        gc.collect()
+        gc.freeze()
         found = shares(made)
-        step = {"milliseconds of a step": 1e3 * spread([step for _, step in found])["median"], "steps": PASSES * STEPS}
-        yield _row(f"inside the calls of watch, {kind}, {mode}", [part for part, _ in found], step)
+        step, first = (1e3 * spread([times[k] for times in found])["median"] for k in (1, 2))
+        notes = {"milliseconds of a step": step, "more in the first step": first - step, "steps": TIMED}
+        yield _row(f"inside the calls of watch, {kind}, {mode}", [times[0] for times in found], notes)
         yield _row(
-            f"watched loop beside a bare one, {kind}, {mode}", [both_ways(other, made) for _ in range(TURNS)], step
+            f"watched loop beside a bare one, {kind}, {mode}", [both_ways(other, made) for _ in range(TURNS)], notes
         )
+        gc.unfreeze()
 
 
 def _row(work: str, costs: list[float], notes: dict[str, Any]) -> Row:

@@ -33,6 +33,9 @@ class AttackSettings:
         announce: called with one line before long work begins: what it will cost.
         progress: called with how far long work is.
         timeout: give up when no task was finished for this many seconds; None never does while workers are there.
+
+    Raises:
+        ParameterError: a field is outside its domain.
     """
 
     records: int = 1000

@@ -39,6 +39,9 @@ class ShadowPlan:
         models: how many, at least 2.
         train_size: records that each model is trained on, drawn from the whole pool; fewer than it has.
         seed: of everything that is random here.
+
+    Raises:
+        ParameterError: fewer than two models, or ``train_size`` below 1.
     """
 
     config: TrainConfig

@@ -68,6 +68,9 @@ def audit_noise(
         guesses: for one run; by default planned from the curve at ``claimed``.
         confidence: in (0, 1).
         tolerance: relative width at which the search stops.
+
+    Raises:
+        ParameterError: a number is outside its domain.
     """
     delta, low = _check.open_fraction(delta=delta), _check.positive(claimed=claimed) / _SPAN
     high, significance = claimed * _SPAN, 1.0 - _check.open_fraction(confidence=confidence)

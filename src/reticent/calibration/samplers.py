@@ -63,6 +63,9 @@ class Plan:
         dataset_size: number of training records.
         epochs: passes over the data.
         memory: most records in one batch, or None.
+
+    Raises:
+        ParameterError: a number is outside its domain.
     """
 
     dataset_size: int

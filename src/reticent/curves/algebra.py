@@ -105,6 +105,9 @@ class Subsampled(TradeOff):
     Attributes:
         curve: that of a release in which the target takes part.
         rate: probability that it does, in (0, 1].
+
+    Raises:
+        ParameterError: ``rate`` is outside (0, 1].
     """
 
     def __init__(self, curve: TradeOff, rate: float) -> None:

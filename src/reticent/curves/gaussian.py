@@ -27,6 +27,9 @@ class GaussianTradeOff(TradeOff):
 
     Attributes:
         mu: GDP parameter, finite and >= 0, dimensionless; 0 is perfect privacy.
+
+    Raises:
+        ParameterError: ``mu`` is negative, infinite or NaN.
     """
 
     mu: float

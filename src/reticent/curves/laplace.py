@@ -26,6 +26,9 @@ class LaplaceTradeOff(TradeOff):
 
     Attributes:
         mu: sensitivity over noise scale = pure epsilon, finite and >= 0.
+
+    Raises:
+        ParameterError: ``mu`` is negative, infinite or NaN.
     """
 
     mu: float
@@ -83,6 +86,9 @@ class RelaxedLaplaceTradeOff(TradeOff):
 
     Attributes:
         mu: sensitivity over noise scale, finite and >= 0.
+
+    Raises:
+        ParameterError: ``mu`` is negative, infinite or NaN.
     """
 
     mu: float

@@ -38,6 +38,9 @@ class MembershipStepTradeOff(TradeOff):
         dimension: number of gradient coordinates, >= 1.
         susceptibility: K = (g - m)' Sigma^-1 (g - m) of the target's gradient g, finite and >= 0;
             its mean over records is ``dimension``.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
 
     effective_size: float

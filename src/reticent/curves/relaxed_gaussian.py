@@ -40,6 +40,9 @@ class RelaxedGaussianTradeOff(TradeOff):
             For several releases with one common direction: the sum of sensitivity^2 / noise^2.
         dimension: number of coordinates, a whole number >= 1. Power falls as it grows, so 1 is the
             conservative choice.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
 
     noncentrality: float

@@ -28,6 +28,9 @@ class FilteredGaussian(Mechanism):
     Attributes:
         budget: the most that the sum of 1 / noise_multiplier^2 over all releases may be, > 0: mu is its root.
 
+    Raises:
+        ParameterError: it is outside its domain.
+
     Example:
         >>> import reticent as rt
         >>> round(rt.mu(rt.FilteredGaussian(0.25)), 6)
@@ -70,6 +73,9 @@ class GaussianFilter:
     Attributes:
         budget: the most that the sum of 1 / noise_multiplier^2 may be, > 0.
         spent: what the admitted releases sum to.
+
+    Raises:
+        ParameterError: ``budget`` is outside its domain.
 
     Example:
         >>> import reticent as rt

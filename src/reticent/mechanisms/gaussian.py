@@ -21,6 +21,9 @@ class Gaussian(Mechanism):
         releases: number of independent noisy releases of the same data.
         dimension: number of released coordinates; only the relaxed adversary looks at it.
 
+    Raises:
+        ParameterError: a number is outside its domain, or NaN.
+
     Example:
         >>> import reticent as rt
         >>> rt.Gaussian(noise_multiplier=2.0, releases=4).releases

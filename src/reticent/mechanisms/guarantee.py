@@ -27,6 +27,9 @@ class Guarantee(Mechanism):
         stated_delta: of one release, in [0, 1); 0 is pure differential privacy.
         releases: number of releases, each with this guarantee, whatever was released before.
 
+    Raises:
+        ParameterError: a number is outside its domain, or NaN.
+
     Example:
         >>> import reticent as rt
         >>> round(rt.WorstCase().assess(rt.Guarantee(1.0)).measure(rt.advantage).value, 4)

@@ -21,6 +21,9 @@ class Laplace(Mechanism):
         releases: number of independent noisy releases of the same data.
         sample_rate: probability that one record takes part in one release (Poisson sampling), in (0, 1].
 
+    Raises:
+        ParameterError: a number is outside its domain, or NaN.
+
     Example:
         >>> import reticent as rt
         >>> round(rt.WorstCase().assess(rt.Laplace(2.0)).measure(rt.advantage).value, 4)

@@ -34,6 +34,9 @@ class RandomisedResponse(Mechanism):
         flip_probability: probability that one release shows the wrong answer, in [0, 1/2]; 0 is the plain truth.
         releases: number of releases, each with a flip of its own.
 
+    Raises:
+        ParameterError: a number is outside its domain, or NaN.
+
     Example:
         >>> import reticent as rt
         >>> round(rt.WorstCase().assess(rt.RandomisedResponse(0.25)).measure(rt.advantage).value, 4)
