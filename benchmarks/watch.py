@@ -5,8 +5,8 @@ the same steps without those calls. It is taken by the wall clock, which is read
 those in a step would slow down what they measure. So it wants an idle machine. The second is the whole cost, in CPU
 time: two loops that are alike, one of them watched, take turns step by step, so that a machine that slows down slows
 both. One of them can be faster by some percent all the time, so each is watched as often as the other, and
-a number is of both together. What happens once is counted in neither: entering, leaving, and the first step, in which
-a copy of the model and whole gradients of eight records are looked at. Notes say what the first step takes more.
+a number is of both together. What happens once is counted in neither: entering, leaving, and the first sixteen steps,
+where looks are closer (a copy of the model, whole gradients of records). Notes say what these steps take more.
 
 What was made before the loops is no garbage, and Python's collector does not go through it: one such collection takes
 .2 s and would fall into either of the two loops by chance. What the loops and the watch make is collected as ever.
@@ -40,9 +40,9 @@ from reticent.watching.noise import NoisyGradients
 from reticent.watching.private_loop import PrivateLoop
 from reticent.watching.record_gradients import RecordGradients
 
-GOAL, STEPS, TIMED, REPEATS, TURNS, BATCH = 0.03, 64, 512, 3, 3, 128
-"""Share of a step that watching may cost; steps of one pass; steps that are timed in one watch, of which one in 128
-has its clipped records counted; repeats; the same of the second row; records of a batch."""
+GOAL, STEPS, FIRST, TIMED, REPEATS, TURNS, BATCH = 0.03, 64, 16, 512, 3, 3, 128
+"""Share of a step that watching may cost; steps of one pass; the first of a watch; those that are timed after them,
+of which one in 128 has its clipped records counted; repeats; the same of the second row; records of a batch."""
 
 CALLS: dict[type, tuple[str, ...]] = {
     PrivateLoop: ("on_clip", "after_clip", "on_noise", "after_noise"),
@@ -96,7 +96,7 @@ def parts(kind: str, mode: str) -> tuple[Any, Any, Any, Any]:
 
 
 def shares(made: tuple[Any, Any, Any, Any]) -> list[tuple[float, float, float]]:
-    """Time inside the calls of the watch, over that of the steps without them; seconds of one step, and of the first.
+    """Time inside the calls of the watch, over that of the steps without them; seconds of one step; and of the first.
 
     What the two looks at the clock around each call take is taken off: they are no part of the watch. It is measured
     in the same places, as a clock costs more there than in a row of looks at it.
@@ -107,7 +107,7 @@ def shares(made: tuple[Any, Any, Any, Any]) -> list[tuple[float, float, float]]:
 
 
 def inside(made: tuple[Any, Any, Any, Any], timed: Callable[[Any], Callable[..., Any]]) -> tuple[float, float, float]:
-    """Seconds of a watched loop, those in ``timed`` of each call of the watch, and those of the step before all.
+    """Seconds of a watched loop, those in ``timed`` of each call of the watch, and those of the first steps.
 
     The call itself is made too.
     """
@@ -134,7 +134,7 @@ def inside(made: tuple[Any, Any, Any, Any], timed: Callable[[Any], Callable[...,
         model, optimizer, loader, _ = made
         with rt.watch(model, optimizer, loader):
             steps = endless(made, time.perf_counter)
-            first = next(steps)
+            first = sum(islice(steps, FIRST))
             spent = 0.0
             started = time.perf_counter()
             for _ in range(TIMED):
@@ -175,7 +175,7 @@ def turns(bare: tuple[Any, Any, Any, Any], watched: tuple[Any, Any, Any, Any]) -
     with rt.watch(model, optimizer, loader):
         loops = endless(bare), endless(watched)
         for loop in loops:
-            next(loop)
+            deque(islice(loop, FIRST), maxlen=0)
         spent = [0.0, 0.0]
         for step in range(TIMED):
             for which in (0, 1) if step % 2 else (1, 0):
@@ -198,7 +198,11 @@ def rows() -> Iterator[Row]:
         gc.freeze()
         found = shares(made)
         step, first = (1e3 * spread([times[k] for times in found])["median"] for k in (1, 2))
-        notes = {"milliseconds of a step": step, "more in the first step": first - step, "steps": TIMED}
+        notes = {
+            "milliseconds of a step": step,
+            f"more in the first {FIRST} steps": first - FIRST * step,
+            "steps": TIMED,
+        }
         yield _row(f"inside the calls of watch, {kind}, {mode}", [times[0] for times in found], notes)
         yield _row(
             f"watched loop beside a bare one, {kind}, {mode}", [both_ways(other, made) for _ in range(TURNS)], notes
