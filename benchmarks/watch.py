@@ -40,9 +40,10 @@ from reticent.watching.noise import NoisyGradients
 from reticent.watching.private_loop import PrivateLoop
 from reticent.watching.record_gradients import RecordGradients
 
-GOAL, STEPS, FIRST, TIMED, REPEATS, TURNS, BATCH = 0.03, 64, 16, 512, 3, 3, 128
+GOAL, STEPS, FIRST, TIMED, REPEATS, TURNS, BATCH = 0.03, 64, 16, 512, 3, 6, 128
 """Share of a step that watching may cost; steps of one pass; the first of a watch; those that are timed after them,
-of which one in 128 has its clipped records counted; repeats; the same of the second row; records of a batch."""
+of which one in 128 has its clipped records counted; repeats; those of the second row, each of half as many steps, as
+one disturbance of the machine spoils one of them; records of a batch."""
 
 CALLS: dict[type, tuple[str, ...]] = {
     PrivateLoop: ("on_clip", "after_clip", "on_noise", "after_noise"),
@@ -177,7 +178,7 @@ def turns(bare: tuple[Any, Any, Any, Any], watched: tuple[Any, Any, Any, Any]) -
         for loop in loops:
             deque(islice(loop, FIRST), maxlen=0)
         spent = [0.0, 0.0]
-        for step in range(TIMED):
+        for step in range(TIMED // 2):
             for which in (0, 1) if step % 2 else (1, 0):
                 spent[which] += next(loops[which])
         for loop in loops:
