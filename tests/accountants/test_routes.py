@@ -58,7 +58,7 @@ def test_a_route_that_fails_says_why(monkeypatch):
     compose.cache_clear()
 
 
-@pytest.mark.parametrize("bounds", [0.5, (0.5,), (-1.0, 0.5), (float("nan"), 0.5)])
+@pytest.mark.parametrize("bounds", [0.5, (0.5,), (-1.0, 0.5), (float("nan"), 0.5), (0.5, float("nan"))])
 def test_bounds_of_a_curve_are_two(bounds) -> None:
     with pytest.raises(ParameterError, match="bounds must be two numbers >= 0"):
         CurvePair(GaussianTradeOff(0.3), bounds)

@@ -30,7 +30,7 @@ class CurvePair(Drawn):
     sample_rate: float = 1.0
 
     def __post_init__(self) -> None:
-        if np.shape(self.bounds) != (2,) or not min(self.bounds) >= 0.0:
+        if np.shape(self.bounds) != (2,) or not all(bound >= 0.0 for bound in self.bounds):
             wanted = "two numbers >= 0, the largest privacy loss and the largest of its negative"
             raise ParameterError("bounds", self.bounds, wanted)
 
