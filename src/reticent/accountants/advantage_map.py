@@ -41,7 +41,12 @@ def advantage_map(
     Args:
         noise_multipliers: one-dimensional, > 0.
         sample_rates: one-dimensional, in (0, 1].
+        steps: noisy updates.
+        neighbouring: between which data sets.
         certify_doubt: give the certified ends; else NaN, in milliseconds.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     rates = _check.probabilities(sample_rates=sample_rates)
     rows = []

@@ -28,6 +28,13 @@ def mu_limits(release: Release, neighbouring: Neighbouring) -> tuple[float, floa
     twice the lower), and for one Laplace release. Infinite where a step without noise may show the target.
 
     By RETICENT:all-rates-mu.
+
+    Args:
+        release: what was released.
+        neighbouring: between which data sets.
+
+    Raises:
+        UnsupportedError: as for ``compose``.
     """
     noisy, unseen = steps_of(release, neighbouring)
     attained, hidden = steps_of(release, neighbouring, attained=True)

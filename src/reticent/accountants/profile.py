@@ -241,6 +241,10 @@ def advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbour
         noise_multiplier: >= 0.
         sample_rate: in (0, 1].
         steps: >= 1.
+        neighbouring: between which data sets.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     noise, rate = _check.non_negative(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
     _check.count(steps=steps)

@@ -59,8 +59,18 @@ def assess_answerable(
 ) -> tuple[tuple[Assessment, ...], dict[str, str]]:
     """Like ``assess``, but an adversary that cannot be answered is left out, with its reason by name.
 
+    Args:
+        mechanism: what was released.
+        adversaries: who attacks, in the order of the answers.
+        neighbouring: None means each adversary's own ``relation``.
+        method: None means each adversary's own.
+        witness: as for ``assess``.
+
     Returns:
         The assessments, each once; and why others were left out, by name of the adversary.
+
+    Raises:
+        DominanceError: as for ``assess``.
     """
     results: dict[tuple[str, Neighbouring], Assessment] = {}
     worst: dict[Neighbouring, Assessment] = {}

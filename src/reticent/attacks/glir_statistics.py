@@ -41,6 +41,9 @@ class BatchDesign:
         sample_rate: probability that a given record of the data is in it, in (0, 1].
         noise: standard deviation of the noise on the sum, in the gradients' units.
         sampler: ``POISSON`` batches vary in size; at rate 1 there is no difference.
+
+    Raises:
+        ParameterError: a field is outside its domain.
     """
 
     batch_size: float

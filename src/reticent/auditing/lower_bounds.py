@@ -110,6 +110,7 @@ def audit_epsilon(
         scores: of independent canaries, records or runs.
         delta: in [0, 1).
         rule: how to choose thresholds; by default ``NormalScores()`` up to epsilon 0.1, and ``Ranks()`` beyond.
+        confidence: in (0, 1).
 
     Raises:
         ParameterError: ``delta`` or ``confidence`` is outside its domain.

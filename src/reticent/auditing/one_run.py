@@ -165,6 +165,7 @@ def audit_epsilon_one_run(
         scores: with ``Design.ONE_RUN``.
         delta: in [0, 1).
         guesses: fixed in advance; ``Guesses.planned`` by default.
+        confidence: in (0, 1).
     """
     _check.fraction(delta=delta)
     return epsilon_bound(count_guesses(scores, _default(guesses, scores, confidence)), delta, confidence)

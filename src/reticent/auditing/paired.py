@@ -78,8 +78,10 @@ def audit_epsilon_paired(
     """Lower bound on epsilon at ``delta`` when one record is replaced by another.
 
     Args:
+        pairs: from one run.
         delta: in [0, 1).
         guesses: fixed in advance; by default planned for a release that is sqrt(2)-GDP under replacement.
+        confidence: in (0, 1).
     """
     _check.fraction(delta=delta)
     return epsilon_bound(_counted(pairs, guesses, None, confidence), delta, confidence, (_REPLACED,))
@@ -99,6 +101,7 @@ def audit_claim_paired(
         pairs: from one run; their scores may depend on each other in any way.
         curve: the claimed curve, for instance ``assess(mechanism, Neighbouring.REPLACE).curve``.
         guesses: fixed in advance; by default planned from the claim and the number of pairs.
+        confidence: in (0, 1).
     """
     return judge_counts(_counted(pairs, guesses, curve, confidence), curve, confidence, (_REPLACED,))
 

@@ -62,6 +62,7 @@ def tpr_interval(scores: Scores, fpr: float, confidence: float = 0.95) -> Confid
     Args:
         scores: scores; independent on each side.
         fpr: in (0, 1), a probability and not a percentage.
+        confidence: in (0, 1).
     """
     fpr = _check.open_fraction(fpr=fpr)
     half = 0.5 * (1.0 - _check.open_fraction(confidence=confidence))

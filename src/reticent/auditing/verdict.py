@@ -76,6 +76,7 @@ def audit_claim(
         scores: scores, higher for members.
         curve: the claimed trade-off curve, for instance ``assessment.curve`` of a threat model.
         rule: how thresholds are chosen; ``NormalScores()`` by default.
+        confidence: in (0, 1).
 
     Raises:
         ParameterError: ``confidence`` is not in (0, 1).
@@ -112,6 +113,7 @@ def audit_claim_one_run(
         scores: with ``Design.ONE_RUN``; they may depend on each other in any way.
         curve: the claimed curve; it is symmetrised first.
         guesses: fixed in advance; by default ``Guesses.planned``, from the claim and the number of canaries.
+        confidence: in (0, 1).
     """
     counts = count_guesses(scores, Guesses.planned(len(scores), curve, confidence) if guesses is None else guesses)
     return judge_counts(counts, curve, confidence)

@@ -129,6 +129,9 @@ def log_pdf(x: ArrayLike, df: ArrayLike, nc: ArrayLike) -> np.ndarray:
         x: points; outside (0, inf) the answer is -inf.
         df: degrees of freedom, 1 or >= 2; broadcast against ``x``.
         nc: noncentrality, >= 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     x, df, nc = np.broadcast_arrays(_check.reals(x=x), _degrees(df), _noncentrality(nc))
     flat, d, lam = x.ravel(), df.ravel(), nc.ravel()
@@ -156,6 +159,9 @@ def quantile(log_cdf: ArrayLike, log_sf: ArrayLike, df: ArrayLike, nc: ArrayLike
 
     Returns:
         Points in [0, inf]; 0 where the true quantile is below the smallest double.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     log_cdf = _check.log_probabilities(log_cdf=log_cdf)
     log_sf = _check.log_probabilities(log_sf=log_sf)

@@ -75,7 +75,11 @@ def assessed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring)
 
 
 def composed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring) -> Assessment:
-    """``assessed``, and its curve: some are composed only when they are read, which may be given up half way."""
+    """``assessed``, and its curve: some are composed only when they are read, which may be given up half way.
+
+    Raises:
+        UnsupportedError, ParameterError: as ``assessed``.
+    """
     result, case = assessed(adversary, mechanism, relation), (adversary, mechanism, relation)
     if case not in _composed:
         _ = result.notes  # known once the curve is composed

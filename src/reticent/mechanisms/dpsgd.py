@@ -257,8 +257,14 @@ def steps_in(
     """Noisy updates in ``epochs``: where bins are drawn they are whole, so an epoch has as many as fit.
 
     Args:
+        epochs: passes over the data, > 0.
+        sample_rate: share of the data in one step.
+        sampler: how batches are drawn.
         batches: steps per epoch, where they are known.
         most: steps that are allowed.
+
+    Raises:
+        ParameterError: as for ``epochs_to_steps``.
     """
     if batches is None and sampler.allocated:
         batches = whole_batches_of_a_pass(sample_rate)

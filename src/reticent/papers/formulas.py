@@ -23,18 +23,39 @@ def power_equation_36(alpha: ArrayLike, noncentrality: float, dimension: int) ->
         alpha: false positive rates in [0, 1], any shape.
         noncentrality: lam >= 0.
         dimension: d >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     return ndtr(_shift(noncentrality, dimension) - _upper_quantile(alpha))
 
 
 def power_equation_35(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
-    """Power by Eq. (35) of KAISSIS2022 as printed, with d where sqrt(d) is needed (KAISSIS2022:G5)."""
+    """Power by Eq. (35) of KAISSIS2022 as printed, with d where sqrt(d) is needed (KAISSIS2022:G5).
+
+    Args:
+        alpha: false positive rates in [0, 1], any shape.
+        noncentrality: lam >= 0.
+        dimension: d >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
     z, m = _upper_quantile(alpha), _shift(noncentrality, dimension) / np.sqrt(dimension)
     return ndtr((m - z) / np.sqrt(1.0 + 2.0 * noncentrality / dimension))
 
 
 def power_equation_35_corrected(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
-    """Eq. (35) with sqrt(d): still an approximation, and less accurate than Eq. (36)."""
+    """Eq. (35) with sqrt(d): still an approximation, and less accurate than Eq. (36).
+
+    Args:
+        alpha: false positive rates in [0, 1], any shape.
+        noncentrality: lam >= 0.
+        dimension: d >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
     z, m = _upper_quantile(alpha), _shift(noncentrality, dimension)
     return ndtr((m - z) / np.sqrt(1.0 + 2.0 * noncentrality / dimension))
 

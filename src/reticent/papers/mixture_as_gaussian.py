@@ -24,6 +24,9 @@ def mixture_error(noise_multiplier: float, sample_rate: float, steps: int = 1) -
         noise_multiplier: s > 0.
         sample_rate: p in (0, 1].
         steps: T >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     s, p = _check.positive(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
     count = _check.count(steps=steps)
@@ -34,7 +37,16 @@ def mixture_error(noise_multiplier: float, sample_rate: float, steps: int = 1) -
 
 
 def published_order(noise_multiplier: float, sample_rate: float, steps: int) -> float:
-    """sqrt(p T) / s: the error term of Proposition 4 as printed, without its constant; above 1 it says nothing."""
+    """sqrt(p T) / s: the error term of Proposition 4 as printed, without its constant; above 1 it says nothing.
+
+    Args:
+        noise_multiplier: s > 0.
+        sample_rate: p in (0, 1].
+        steps: T >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
     noise = _check.positive(noise_multiplier=noise_multiplier)
     return math.sqrt(_check.rate(sample_rate=sample_rate) * _check.count(steps=steps)) / noise
 

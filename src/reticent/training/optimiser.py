@@ -56,7 +56,11 @@ class PrivateOptimizer(DPOptimizer):  # type: ignore[misc]
         super().clip_and_accumulate()
 
     def accumulate(self, norms: torch.Tensor, sums: dict[torch.Tensor, torch.Tensor]) -> None:
-        """Take norms and clipped sums of some records that were computed without one gradient per record."""
+        """Take norms and clipped sums of some records that were computed without one gradient per record.
+
+        Raises:
+            NumericalError: as ``clip_and_accumulate``.
+        """
         self._keep(norms)
         for p in self.params:
             p.summed_grad = sums[p] if p.summed_grad is None else p.summed_grad + sums[p]

@@ -169,7 +169,12 @@ def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple
     """A few steps whose result is thrown away: how many coordinates are trained, and seconds for one step.
 
     Args:
+        config: what would be trained.
+        dataset: its records.
         settings: of the run; only its first steps are taken.
+
+    Raises:
+        ParameterError, UnsupportedError: as ``train``.
     """
     model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config))
     model = model.to(_device(config.device))

@@ -43,7 +43,11 @@ def load_dataset(config: DataConfig) -> Dataset:
 
 
 def find_dataset(config: DataConfig, content_hash: str) -> Dataset | None:
-    """The data set of a run by its fingerprint, or None; of Purchase-100 every copy in its folder is looked at."""
+    """The data set of a run by its fingerprint, or None; of Purchase-100 every copy in its folder is looked at.
+
+    Raises:
+        ParameterError, DataError: as ``load_dataset``.
+    """
     copies = purchase100_files() if config.name == "purchase-100" else []
     loaders: list[Callable[[], Dataset]] = [partial(data.load, config.name)]
     loaders += [partial(load_purchase100, file) for file in copies]
@@ -107,7 +111,11 @@ def optimiser_of(config: TrainConfig, steps: int, parameters: Sequence[torch.Ten
 
 
 def planned_release(config: TrainConfig, dataset_size: int) -> Mechanism:
-    """What a run of ``config`` releases if all its steps run."""
+    """What a run of ``config`` releases if all its steps run.
+
+    Raises:
+        UnreachableError, ParameterError: as ``make_settings``.
+    """
     settings = make_settings(config, dataset_size)
     return release_of(settings, _batches(config, settings), config.records_per_user)
 

@@ -43,6 +43,9 @@ class AffinityTradeOff(TradeOff):
 
     Attributes:
         log_rho: natural logarithm of the affinity, <= 0; -inf allows everything.
+
+    Raises:
+        ParameterError: ``log_rho`` is above 0 or NaN.
     """
 
     def __init__(self, log_rho: float) -> None:

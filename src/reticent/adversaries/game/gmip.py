@@ -37,6 +37,9 @@ def effective_batch(batch_size: float, noise_multiplier: float) -> float:
     Args:
         batch_size: n > 0, records in a batch.
         noise_multiplier: noise on the sum over the clip norm, >= 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     return _check.positive(batch_size=batch_size) + _check.non_negative(noise_multiplier=noise_multiplier) ** 2
 
@@ -52,6 +55,9 @@ def one_step_mu(dimension: float, susceptibility: float, effective_batch: float)
         dimension: d > 0, released coordinates.
         susceptibility: K > 0 of the target.
         effective_batch: n, or ``effective_batch``; > 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     d, k = _check.positive(dimension=dimension), _check.positive(susceptibility=susceptibility)
     n = _check.positive(effective_batch=effective_batch)
@@ -81,6 +87,9 @@ def harmonic_mu(batch_size: float, susceptibility: float, noise_multiplier: floa
         batch_size: n > 0, records in a batch.
         susceptibility: K > 0 of the target.
         noise_multiplier: noise on the sum over the clip norm, >= 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     n, k = _check.positive(batch_size=batch_size), _check.positive(susceptibility=susceptibility)
     sigma = _check.non_negative(noise_multiplier=noise_multiplier)
@@ -119,6 +128,9 @@ def sampled_mu(mu_step: float, sample_rate: float, steps: float) -> float:
         mu_step: mu of one step that uses the target, > 0.
         sample_rate: p in (0, 1].
         steps: T > 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
     log_mu = math.log(intensity) + log_sampling_factor(mu_step)

@@ -50,6 +50,9 @@ class GaussianGradientTradeOff(TradeOff):
 
     Not claimed: anything for gradients that are not Gaussian, or for isotropic noise. Rates are those of the stated
     model to about 1e-12, relative, without a certificate.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
 
     def __init__(self, dimension: int, effective_batch: float) -> None:
@@ -148,6 +151,9 @@ class GradientSpectrum:
         Args:
             batch_size: n > 0.
             noise_multiplier: noise on the sum over the clip norm, >= 0.
+
+        Raises:
+            ParameterError: an argument is outside its domain.
         """
         n, sigma = _check.positive(batch_size=batch_size), _check.non_negative(noise_multiplier=noise_multiplier)
         return math.sqrt(float(np.sum(self._squares / (n * self.eigenvalues + sigma * sigma))))

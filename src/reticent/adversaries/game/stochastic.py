@@ -74,6 +74,9 @@ class SusceptibilityLaw:
         Args:
             dimension: >= 1.
             nodes: of the rule, >= 1.
+
+        Raises:
+            ParameterError: an argument is outside its domain.
         """
         from scipy.linalg import eigh_tridiagonal  # costly to import, and only this asks for it
 
@@ -107,6 +110,9 @@ class DistributionFreeTradeOff(TradeOff):
         mean_square: mean of mu^2 over records, >= 0. For one step without noise, at most d/n.
 
     Claim: a bound, provided that each record has a Gaussian curve.
+
+    Raises:
+        ParameterError: ``mean_square`` is negative, infinite or NaN.
     """
 
     def __init__(self, mean_square: float) -> None:

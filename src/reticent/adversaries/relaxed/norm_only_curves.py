@@ -58,6 +58,9 @@ def norm_only_both(mechanism: Mechanism) -> Enclosure:
 
     Args:
         mechanism: as for ``norm_only``.
+
+    Raises:
+        UnsupportedError: as for ``norm_only``.
     """
     add = norm_only(mechanism)
     above, below = (hull([c, c.reversed]) for c in (add.pessimistic, add.optimistic))  # type: ignore[list-item]

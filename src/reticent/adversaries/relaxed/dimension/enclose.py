@@ -90,6 +90,14 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
 
     The common sign and the norms of single steps are left out: they matter for few dimensions and large signals, and
     for little noise, where ``relaxed_in`` is tighter.
+
+    Args:
+        run: DP-SGD with noise_multiplier > 0.
+        dimension: of the space in which the direction is unknown, >= 1.
+
+    Raises:
+        UnsupportedError: no noise.
+        ParameterError: ``dimension`` is not a whole number >= 1.
     """
     plain = _plain(run, _check.count(dimension=dimension))
     if plain is not None or dimension == 1 or run.records > 1:

@@ -101,7 +101,14 @@ def reacting_in(
 def reacting_replace(
     release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
 ) -> Enclosure:
-    """A bound for replacement, where the attacker knows the direction of neither record: each against its absence."""
+    """A bound for replacement, where the attacker knows the direction of neither record: each against its absence.
+
+    Args:
+        release, dimension, kind, known_share, hard_labels: as for ``reacting_in``.
+
+    Raises:
+        ParameterError, UnsupportedError: as for ``reacting_in``.
+    """
     case, worst = _case(release, dimension, kind, known_share, hard_labels), compose(release, Neighbouring.REPLACE)
     if isinstance(case, str):
         return Enclosure.from_above(worst.pessimistic, tuple(filter(None, (*worst.notes, case))))

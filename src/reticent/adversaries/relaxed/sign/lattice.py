@@ -121,7 +121,11 @@ def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS, known: Uppe
 
 
 def bounds_above(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Upper:
-    """The first half of ``enclose``: what it is ``known`` to start from."""
+    """The first half of ``enclose``: what it is ``known`` to start from.
+
+    Raises:
+        NumericalError: as there.
+    """
     plan = _plan(kinds, points)
     ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, [_connected(plan, k) for k in plan.kinds])
     thresholds = _thresholds(ratio, absent, present, count)
