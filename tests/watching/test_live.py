@@ -279,8 +279,7 @@ def test_a_look_takes_milliseconds_and_is_kept():
 
 def test_a_look_says_what_it_knows():
     with rt.watch(network(), sampler="poisson", planned_steps=400) as seen:
-        with pytest.raises(ParameterError, match="noisy steps must be at least one"):
-            seen.risk()
+        assert str(seen.risk()) == "step 0: advantage at most 0"
         for _ in range(100):
             seen.step(noise_multiplier=1.5, sample_rate=0.1)
         found = seen.risk()
@@ -292,6 +291,43 @@ def test_a_look_says_what_it_knows():
     assert found.guess == pytest.approx(0.5 + found.advantage / 2, rel=1e-12, abs=0)
     names = {"privacy/advantage", "privacy/steps", "privacy/planned_advantage", "privacy/planned_steps"}
     assert found.metrics().keys() == names
+
+
+@pytest.mark.parametrize(("steps", "words"), [(29, "at the planned 30 steps"), (30, "at the planned 30 steps")])
+def test_a_look_up_to_the_plan(steps, words):
+    with rt.watch(network(), sampler="poisson", planned_steps=30) as seen:
+        for _ in range(steps):
+            seen.step(noise_multiplier=1.5, sample_rate=0.1)
+    assert str(seen.risk()).endswith(words)
+    assert seen.risk().planned_advantage == pytest.approx(risk_of(rt.DPSGD(1.5, 0.1, 30)), rel=1e-6, abs=0)
+
+
+def test_a_look_beyond_the_plan_says_so():
+    """It said "at the planned 30 steps" of the risk of 60."""
+    with rt.watch(network(), sampler="poisson", planned_steps=30) as seen:
+        for _ in range(60):
+            seen.step(noise_multiplier=1.5, sample_rate=0.1)
+    found = seen.risk()
+    assert str(found).endswith("; more steps than the 30 that were planned")
+    assert found.advantage == pytest.approx(risk_of(rt.DPSGD(1.5, 0.1, 60)), rel=1e-6, abs=0)
+    assert found.planned_advantage is None
+    assert found.metrics().keys() == {"privacy/advantage", "privacy/steps"}
+
+
+def test_a_look_before_the_first_step_is_no_less_than_what_ran():
+    made = private()
+    watch = rt.watch(*made[:3])
+    assert watch.risk().advantage == 1.0  # nobody looked yet
+    with watch:
+        assert watch.risk().advantage == 0.0
+        run(*made, epochs=1)
+    with rt.watch(*made[:3]) as second:
+        assert second.risk().steps == 0
+        assert second.risk().advantage == watch.risk().advantage >= risk_of(watch)
+        run(*made, epochs=1)
+    torch.nn.init.zeros_(made[0]._module[0].weight)
+    with rt.watch(*made[:3]) as third:
+        assert third.risk().advantage == 1.0
 
 
 @pytest.mark.parametrize(

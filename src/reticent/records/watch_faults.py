@@ -41,6 +41,7 @@ class Fault(StrEnum):
     WEIGHTS_CHANGED = "weights-changed-outside"
     UNRECORDED_STEPS = "unrecorded-steps"
     UNKNOWN_CLIPPING = "unknown-clipping"
+    UNKNOWN_NOISE = "unknown-noise"
     STEPS_BEFORE = "steps-before-the-watch"
     PUBLIC_SEED = "publicly-seeded-noise"
     REPEATED_NOISE = "repeated-noise"
@@ -51,6 +52,7 @@ class Fault(StrEnum):
     LARGER_BATCH = "batches-larger-than-drawn"
     UNCLIPPED = "trained-without-clipping"
     NOT_FINITE = "weights-not-finite"
+    NOT_FOLLOWED = "not-followed"
     PRIVATE_DIVISOR = "divided-by-the-batch-size"
     NO_NOISE = "no-noise"
     SHUFFLED = "shuffled-not-poisson"
@@ -151,6 +153,13 @@ _EXPLANATIONS = {
         "If each record's gradient follows from that record alone and is brought below max_grad_norm, say so: "
         "watch(..., clipping='flat').",
     ),
+    Fault.UNKNOWN_NOISE: Explanation(
+        Severity.ERROR,
+        "Code of the program decides what noise the gradients get, or what happens to it: they are not their sum and one "
+        "draw of Opacus's own noise, divided by one number. Nobody saw what they are, so no noise counts.",
+        "Leave add_noise and scale_grad of the private optimizer to Opacus. An optimizer of your own calls them with "
+        "super(), and leaves .grad as it is afterwards.",
+    ),
     Fault.STEPS_BEFORE: Explanation(
         Severity.ERROR,
         "Steps were taken on this model before the watch began, or gradients gathered for one, and no ledger of them "
@@ -217,6 +226,11 @@ _EXPLANATIONS = {
         "Some weights are infinite or no numbers. A record whose gradient is so gets past clipping and shows itself. "
         "No noise counts.",
         "Train on records and with a loss whose gradients are finite numbers.",
+    ),
+    Fault.NOT_FOLLOWED: Explanation(
+        Severity.ERROR,
+        "The watch failed at something that it does not know, and did not see all that the loop did. So no noise counts.",
+        "The error was printed where the loop ran: report it together with the loop.",
     ),
     Fault.PRIVATE_DIVISOR: Explanation(
         Severity.ERROR,

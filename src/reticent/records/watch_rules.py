@@ -206,13 +206,16 @@ def _start(run: PublicWatchedRun) -> Found:
 
 
 def _private_noise(run: PublicWatchedRun) -> Found:
-    """An optimizer that adds noise holds another one inside, and its generator is seen."""
-    if (run.randomness is Randomness.NOT_SEEN) == (len(run.optimiser) > 1):
+    """An optimizer that adds noise holds another one inside, and its generator is seen unless its noise is unknown."""
+    unseen, private = run.randomness is Randomness.NOT_SEEN, len(run.optimiser) > 1
+    if unseen and Fault.UNKNOWN_NOISE in run.faults:
+        return
+    if unseen == private:
         yield (
             "randomness",
             f"is {run.randomness.value}, and the optimizer is {' around '.join(run.optimiser) or 'unknown'}",
         )
-    if run.randomness is Randomness.NOT_SEEN and run.clipping.source is Source.SEEN:
+    if unseen and run.clipping.source is Source.SEEN:
         yield "randomness", "was not seen, and the optimizer that adds the noise was"
 
 

@@ -26,7 +26,7 @@ from reticent.records.watch_faults import Fault
 from reticent.watching.call_counters import changed_buffers
 from reticent.watching.closer_looks import some_of
 from reticent.watching.divisors import divides_by_others, nodes
-from reticent.watching.hooks import Hook, owner_of
+from reticent.watching.hooks import Hook, looks, owner_of
 from reticent.watching.mixed_inputs import Yielded
 from reticent.watching.mixed_outputs import Given, differ, has_hooks, mixes_in_forward, tensors_in
 from reticent.watching.models import bare, entrance, trains
@@ -102,6 +102,7 @@ class AloneInFirstStep:
                 torch.autograd.backward = _OWN.pop()
         self._outputs, self._losses = [], []
 
+    @looks
     def before_backward(self, loss: torch.Tensor) -> bool:
         """A backward pass begins from here: whether it was looked at."""
         self._before = False
@@ -113,6 +114,7 @@ class AloneInFirstStep:
             self.close()
         return looked
 
+    @looks
     def given(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
         """A module is about to read these."""
         if id(module) not in self._own:  # of a copy of the model, which has its hooks
@@ -136,6 +138,7 @@ class AloneInFirstStep:
                 self._try(lambda: self._without_hooks(module, args, kwargs, size))
             self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
 
+    @looks
     def gave(self, module: nn.Module, output: Any) -> None:
         """A module gave this."""
         if module is not self._outermost:

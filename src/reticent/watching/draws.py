@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from torch.utils.data import DataLoader
 
+from reticent.records.watch_faults import Fault
+from reticent.watching.hooks import looks
 from reticent.watching.seeds import Coins
 
 _LONGEST_WAIT = 256
@@ -66,6 +68,7 @@ class Draws:
         passes: int = 0,
         drawn: Callable[[], Coins] | None = None,
         begins: Callable[[], None] = lambda: None,
+        found: Callable[[Fault], None] = lambda fault: None,
     ) -> None:
         self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
         self._fresh: list[Draw | None] = []
@@ -73,7 +76,7 @@ class Draws:
         self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
         self.passes = passes
         """Passes over the data that have begun."""
-        self._drawn, self._begins = drawn, begins
+        self._drawn, self._begins, self._found = drawn, begins, found
         self.skipped = 0
         """Batches that were drawn and belong to no step."""
         self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
@@ -266,6 +269,7 @@ class Draws:
         except TypeError:  # a class without a dictionary, or not of Python
             self._sampler = None
 
+    @looks
     def _begin(self) -> int:
         """A pass over the data begins."""
         self.passes += 1
@@ -275,6 +279,7 @@ class Draws:
         self._begins()
         return self.passes
 
+    @looks
     def _remember(self, batch: Any, number: int) -> None:
         positions = batch if type(batch) is list else list(batch)
         coins = None if self._drawn is None else self._drawn()

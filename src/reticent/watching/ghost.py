@@ -17,6 +17,7 @@ from typing import Any
 
 from reticent.records.watch_faults import Fault
 from reticent.watching.ghost_lengths import Lengths
+from reticent.watching.hooks import looks
 
 _LENGTHS, _GRAD, _AFTER = attrgetter("_norm_sample"), attrgetter("grad"), "enable_hooks"
 """Of a parameter, its gradient and those of all records in length; and what Opacus calls after the second pass."""
@@ -74,6 +75,7 @@ class GhostClipping:
             if getattr(hooks, _AFTER, None) is not _OWN[0]:  # it was no base's
                 setattr(hooks, _AFTER, _OWN[0])
 
+    @looks
     def after(self, hooks: Any) -> None:
         """Hooks are turned on again: by Opacus after both passes, or by the program at any time.
 

@@ -1,11 +1,45 @@
-"""Hooks of a watch in a model that the program may copy, or save as a whole, while it is watched."""
+"""What a loop calls of a watch: whatever goes wrong there, training goes on, and the ledger says so.
+
+Hooks lie in a model that the program may copy, or save as a whole, while it is watched.
+"""
 
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable
-from functools import partial
-from typing import Any, ClassVar
+from functools import partial, wraps
+from typing import Any, ClassVar, TypeVar
+
+from reticent.records.watch_faults import Fault
+from reticent.watching.live import BudgetSpent
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def looks(method: Method) -> Method:
+    """A method that the loop calls, of an object that has a place for faults as ``_found``.
+
+    An error in it voids the ledger and is printed. Only the end of a budget that the program asked for ends the loop.
+    """
+
+    @wraps(method)
+    def look(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except BudgetSpent:
+            raise
+        except Exception:  # the loop must go on
+            lost(self._found)
+            return None
+
+    return look  # type: ignore[return-value]
+
+
+def lost(found: Callable[[Fault], None]) -> None:
+    """A look failed: say so on the error output, and in the ledger."""
+    traceback.print_exc()
+    found(Fault.NOT_FOLLOWED)
 
 
 class Hook:

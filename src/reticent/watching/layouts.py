@@ -25,7 +25,7 @@ from torch.nn.functional import pad
 from torch.utils.hooks import RemovableHandle
 
 from reticent.records.watch_faults import Fault
-from reticent.watching.hooks import Hook
+from reticent.watching.hooks import Hook, looks
 from reticent.watching.models import bare
 
 
@@ -51,15 +51,16 @@ def _unfolded(layer: nn.Module) -> bool:
 @dataclass(frozen=True, eq=False)
 class _Look(Hook):
     ghost: bool
-    found: Callable[[Fault], None]
+    _found: Callable[[Fault], None]
 
+    @looks
     def __call__(self, layer: Any, given: tuple[Any, ...]) -> None:
         if not given or given[0].is_contiguous() or not torch.is_grad_enabled():  # as nearly always
             return
         if layer.training and not hasattr(layer.weight, "orig_weight") and layer.weight.requires_grad:
             fault = _fault(layer, given[0].detach(), self.ghost)
             if fault is not None:
-                self.found(fault)
+                self._found(fault)
 
 
 def _fault(layer: Any, images: torch.Tensor, ghost: bool) -> Fault | None:

@@ -8,6 +8,7 @@ target alone. No output of the training takes part in it.
 from __future__ import annotations
 
 import math
+import traceback
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,10 @@ class BudgetSpent(ReticentError):  # noqa: N818  (it ends a loop, and nothing we
     """
 
 
+class NotKept(BudgetSpent, ParameterError):  # noqa: N818
+    """The risk at which the loop is to stop was exceeded before the loop could be stopped."""
+
+
 @dataclass(frozen=True)
 class LiveRisk:
     """What the worst case can have learnt from the steps so far.
@@ -59,7 +64,8 @@ class LiveRisk:
         advantage: of an attacker who knows this record and all others, not the noise and the draws, in [0, 1].
         claim: ``bound``: at most; ``estimate``: about, where the proof takes longer than a look may.
         planned_steps: how many there are to be at most; None where nothing is planned.
-        planned_advantage: of all of them, which is what a certificate states; None where nothing is planned.
+        planned_advantage: of all of them, which is what a certificate states; None where nothing is planned, or known
+            of its noise, or more steps than planned were taken.
         stop_at: the risk at which the loop stops; empty where it does not.
         should_stop: whether no further step fits.
     """
@@ -90,6 +96,8 @@ class LiveRisk:
         text = f"step {self.steps}: advantage {about} {digits(self.advantage, up=self.claim.proven or None)}"
         if self.planned_advantage is not None:
             text += f"; {digits(self.planned_advantage, up=True)} at the planned {self.planned_steps} steps"
+        elif self.planned_steps is not None and self.steps > self.planned_steps:
+            text += f"; more steps than the {self.planned_steps} that were planned"
         return text + (f"; stop: {self.stop_at}" if self.should_stop else "")
 
 
@@ -101,7 +109,7 @@ class Live:
     """The plan of a loop, its risk so far, and who wants to hear about it.
 
     Args:
-        seen: the ledger as it would be if the loop ended now.
+        seen: the ledger as it would be if the loop ended now; None where nothing was released yet.
         planned_steps: steps there are to be at most, as somebody says.
         stop_at: a target such as ``advantage=0.1``.
         log: called with the risk once in ``every`` steps and at the end.
@@ -113,7 +121,7 @@ class Live:
 
     def __init__(
         self,
-        seen: Callable[[], PublicWatchedRun],
+        seen: Callable[[], PublicWatchedRun | None],
         planned_steps: int | None,
         stop_at: str | None,
         log: Log | Sequence[Log] | None,
@@ -167,20 +175,21 @@ class Live:
             unused: batches of the passes so far that no step used: of a pass that is broken off they never come.
 
         Raises:
-            ParameterError: the target was exceeded already, as noise, rate or draws are not what they were.
+            NotKept: the target was exceeded already, as noise, rate or draws are not what they were.
         """
         self._steps += 1
         if self._target is not None and (kind != self._kind or unused > self._unused):
             self._changes += kind != self._kind
             if self._changes > _MOST_CHANGES:
-                raise ParameterError(
+                raise NotKept(
                     "stop_at", str(self._target), "left out where noise or rate change all the time", shown=False
                 )
-            most = steps_within(self._target, self._seen())
+            run = self._seen()
+            most = 0 if run is None else steps_within(self._target, run)
             if most < self._steps:
                 hint = "a risk that 1 step keeps to" if self._steps == 1 else f"a risk that {self._steps} steps keep to"
                 hint += " with this noise, these batches and all that ran before"
-                raise ParameterError("stop_at", str(self._target), hint)
+                raise NotKept("stop_at", str(self._target), hint)
             self._kind, self._unused, self._stop = kind, unused, most
         if self._logs and (self._steps % self._every == 0 or self.should_stop):
             self.tell()
@@ -190,24 +199,29 @@ class Live:
         if self._logs and self._steps > self._told:
             risk, self._told = self.risk(), self._steps
             for log in self._logs:
-                log(risk)
+                try:
+                    log(risk)
+                except Exception:  # a line is lost, and training goes on
+                    traceback.print_exc()
 
     def risk(self) -> LiveRisk:
-        """The risk of the steps so far.
-
-        Raises:
-            ParameterError: there was no step yet.
-        """
-        run = self._seen()
-        so_far = run.model_copy(update={"planned": None})
-        value, claim = self._read(so_far)
-        plan = run.planned
+        """The risk of the steps so far: at most 1 where nobody can say more."""
+        value, claim, after = 1.0, Claim.BOUND, None
+        try:
+            run = self._seen()
+            value, claim = (0.0, Claim.BOUND) if run is None else self._read(run.model_copy(update={"planned": None}))
+            if run is not None and run.planned is not None and self._steps <= run.planned.steps:
+                after = self._read(run)[0]
+        except ReticentError:
+            pass
+        except Exception:  # training goes on
+            traceback.print_exc()
         return LiveRisk(
-            steps=run.steps,
+            steps=self._steps,
             advantage=value,
             claim=claim,
-            planned_steps=None if plan is None else plan.steps,
-            planned_advantage=None if plan is None else self._read(run)[0],
+            planned_steps=None if self.planned is None else self.planned.steps,
+            planned_advantage=after,
             stop_at="" if self._target is None else str(self._target),
             should_stop=self.should_stop,
         )

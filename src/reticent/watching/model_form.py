@@ -16,8 +16,9 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from reticent.mechanisms.gradients import GradientsRecord, Obstacle
+from reticent.records.watch_faults import Fault
 from reticent.training.model_form import Head, gradients_record, head_of
-from reticent.watching.hooks import Hook
+from reticent.watching.hooks import Hook, looks
 from reticent.watching.models import bare
 
 _AT_ONCE = 1 << 22
@@ -26,15 +27,16 @@ _AT_ONCE = 1 << 22
 class FormWatch:
     """Follows one loop; the first thing that does not fit decides."""
 
-    def __init__(self, model: Any, optimizer: Any, loader: Any) -> None:
+    def __init__(self, model: Any, optimizer: Any, loader: Any, found: Callable[[Fault], None]) -> None:
         """Prepare; nothing is observed before ``attach``.
 
         Args:
             model: the module, as Opacus wrapped it.
             optimizer: of Opacus.
             loader: that the loop reads, or None.
+            found: called where a look fails.
         """
-        self._bare = bare(model)
+        self._bare, self._found = bare(model), found
         self._form: Head | Obstacle = Obstacle.CLIPPING if _other_clipping(optimizer) else head_of(self._bare)
         if isinstance(self._form, Head) and not (_layer_by_layer(self._form.layer) and _trains(optimizer, self._form)):
             self._form = Obstacle.CLIPPING
@@ -62,12 +64,14 @@ class FormWatch:
         """What is known."""
         return gradients_record(self._form, same_features=self._same and self._steps > 0)
 
+    @looks
     def _given(self, model: nn.Module, inputs: tuple[Any, ...]) -> None:
         """What the model gets is compared with the data set."""
         if self._same and _for_gradients(model):
             first = inputs[0] if len(inputs) == 1 else None
             self._same = self._rows is not None and isinstance(first, torch.Tensor) and self._rows.hold(first)
 
+    @looks
     def _got(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         """What the head gets: one vector for each record."""
         if not isinstance(self._form, Head) or not _for_gradients(layer):

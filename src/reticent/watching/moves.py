@@ -13,7 +13,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from reticent.records.watch_faults import Fault
 from reticent.watching import optimisers
 from reticent.watching.closer_looks import CloserLooks
-from reticent.watching.hooks import Hook
+from reticent.watching.hooks import Hook, looks
 from reticent.watching.memory import Memory
 from reticent.watching.models import entrance, fingerprint
 from reticent.watching.nested_steps import is_nested, nests
@@ -101,12 +101,15 @@ class Moves:
         if self._optimizer is not None:
             self._memory = _LEFT.get(_inside(self._optimizer), self._memory)
 
+    @property
+    def deviation(self) -> float:
+        """Of the noise that the private optimizer states."""
+        return float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
+
     def measure_noise(self) -> None:
         """The private optimizer added its noise: look whether it is as much as is stated."""
-        if self.noisy is not None:
-            deviation = float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
-            if not self.noisy.enough(deviation):
-                self._found(Fault.TOO_LITTLE_NOISE)
+        if self.noisy is not None and not self.noisy.enough(self.deviation):
+            self._found(Fault.TOO_LITTLE_NOISE)
 
     def before_others_add(self) -> None:
         """The noisy gradients are about to be used, by the optimizer or by other processes that add theirs."""
@@ -167,6 +170,7 @@ class Moves:
                 self._found(Fault.WEIGHTS_CHANGED)
             self._weights.keep()
 
+    @looks
     def given(self, model: Any) -> None:
         """Gradients are about to be taken of one batch after the other.
 
@@ -177,6 +181,7 @@ class Moves:
             if getattr(p, "_forward_counter", 0) and self._inner is not None and self._trains():
                 self._found(Fault.MIXES_RECORDS)
 
+    @looks
     def gave(self, model: Any) -> None:
         """Gradients are taken at weights that must be those of the last step."""
         if self._forward.due() and self._inner is not None and self._trains() and self._weights.others():
@@ -190,6 +195,7 @@ class Moves:
         if self._weights.written():
             self._found(fault)
 
+    @looks
     def _before_any(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Be the last to look before the optimizer moves the weights, and the first to look after."""
         if optimizer is self._inner:
@@ -204,6 +210,7 @@ class Moves:
             self._hold()
             self._remember()
 
+    @looks
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._nests and is_nested(optimizer):  # a part of a step, before which all was looked at
             self._go_on_within(again=True)
@@ -222,6 +229,7 @@ class Moves:
         if self.noisy is not None:
             self.noisy.keep(values=True)
 
+    @looks
     def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._nests:
             if is_nested(optimizer):
@@ -236,6 +244,7 @@ class Moves:
             self._found(Fault.UNRECORDED_STEPS)
         self.armed = False
 
+    @looks
     def _after_any(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if optimizer is self._inner or hasattr(optimizer, "original_optimizer") or self._stepping:
             return  # one that steps within a step of ours is a part of it

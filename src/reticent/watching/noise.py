@@ -14,6 +14,9 @@ from typing import Any
 import torch
 from scipy.special import chdtri
 
+from reticent.watching import optimisers
+from reticent.watching.secure_noise import Generating, generate
+
 _GRAD, _VERSION = attrgetter("grad"), attrgetter("_version")
 _ONE_IN = 1e-12
 """How rarely noise that is right is taken for too little."""
@@ -25,7 +28,7 @@ class NoisyGradients:
     def __init__(self, optimizer: Any) -> None:
         self._optimizer = optimizer
         self._sharded = hasattr(optimizer, "world_size") and not hasattr(optimizer, "reduce_gradients")
-        self._elsewhere = self._sharded or getattr(optimizer, "rank", 0) != 0
+        self.elsewhere = self._sharded or getattr(optimizer, "rank", 0) != 0
         """Whether the noise lies elsewhere: the first of several processes adds it."""
         self._kept: list[Any] = []
         self._grads: list[torch.Tensor] = []
@@ -37,12 +40,12 @@ class NoisyGradients:
 
     def enough(self, deviation: float) -> bool:
         """Whether noise of this standard deviation was just added, as far as its length can tell."""
-        if deviation == 0.0 or self._elsewhere:
+        if deviation == 0.0 or self.elsewhere:
             return True
         with torch.no_grad():
             gaps = [p.grad - p.summed_grad.view_as(p) for p in self._optimizer.params if p.grad is not None]
             exact = [gap if gap.element_size() > 2 else gap.float() for gap in gaps]
-            length = sum(float(norm) ** 2 for norm in torch._foreach_norm(exact)) / deviation**2 if exact else 0.0
+            length = sum((float(norm) / deviation) ** 2 for norm in torch._foreach_norm(exact)) if exact else 0.0
         count = sum(gap.numel() for gap in gaps)
         self._length, self._count = self._length + length, self._count + count
         return length >= _least(count) and self._length >= _least(self._count)
@@ -80,6 +83,57 @@ class NoisyGradients:
 
     def _params(self) -> list[Any]:
         return [p for group in self._optimizer.param_groups for p in group["params"]]
+
+
+class DrawnNoise:
+    """The noise of one step that code of the program adds: whether it is what Opacus's own function drew meanwhile."""
+
+    def __init__(self, optimizer: Any, elsewhere: bool) -> None:
+        """Look from now on; ``elsewhere``: another process adds the noise."""
+        self._elsewhere = elsewhere
+        self._sums = [(p, p.summed_grad, p.summed_grad._version) for p in optimizer.params]
+        self._drawn: list[tuple[Any, float, torch.Tensor]] = []
+        self._noisy: list[torch.Tensor] = []
+        self._generating = Generating(type(optimizer), self._told)
+        self._generating.__enter__()
+
+    def leave(self) -> None:
+        """Look no more."""
+        self._generating.__exit__()
+
+    def added(self, deviation: float) -> bool:
+        """Whether each gradient is its sum and one draw with this standard deviation, or a larger one."""
+        self.leave()
+        self._noisy = [p.grad.detach().clone() for p, _, _ in self._sums]
+        return all(self._is_noisy(p, total, version, deviation) for p, total, version in self._sums)
+
+    def _is_noisy(self, p: Any, total: torch.Tensor, version: int, deviation: float) -> bool:
+        drawn = [(std, noise) for reference, std, noise in self._drawn if reference is total]
+        if p.summed_grad is not total or total._version != version or len(drawn) != (not self._elsewhere):
+            return False
+        enough = all(std >= deviation * (1.0 - 1e-9) for std, _ in drawn)
+        return enough and _equal(p.grad, sum((noise for _, noise in drawn), start=total).view_as(p))
+
+    def divisor(self) -> float | None:
+        """The one number by which all noisy gradients were divided since; None where they were changed otherwise."""
+        pairs = [(n.double(), p.grad.double()) for n, (p, _, _) in zip(self._noisy, self._sums, strict=True)]
+        factor = sum(float((n * g).sum()) for n, g in pairs) / (sum(float((n * n).sum()) for n, _ in pairs) or 1.0)
+        close = max((torch.finfo(n.dtype).eps for n in self._noisy), default=0.0) * 4.0
+        same = all(torch.allclose(g, factor * n, rtol=close, atol=0.0) for n, g in pairs)
+        return float(f"{1.0 / factor:.6g}") if same and factor > 0.0 else None
+
+    def _told(self, own: Any) -> Any:
+        """``own``, and what it draws is written down, unless somebody put it or torch's in the place of another."""
+        known = own is generate or (optimisers.by_opacus(own) and not optimisers.torch_is_replaced())
+
+        def draw(std: float, reference: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
+            noise: torch.Tensor = own(std, reference, *args, **kwargs)
+            if known:
+                self._drawn.append((reference, float(std), noise))
+            return noise
+
+        draw.around = self._told  # type: ignore[attr-defined]
+        return draw
 
 
 def _bare(now: list[Any], kept: list[Any]) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
+from types import BuiltinFunctionType
 from typing import Any, Literal
 
 import torch
@@ -38,7 +40,7 @@ def is_private(optimizer: Any) -> bool:
 
 
 def clipping_of(optimizer: Any) -> Kind:
-    """How an optimizer of Opacus clips; unknown where its way of clipping or adding noise was overridden."""
+    """How an optimizer of Opacus clips; unknown where its way of clipping was overridden."""
     from opacus.optimizers import (
         AdaClipDPOptimizer,
         DistributedDPOptimizer,
@@ -58,22 +60,59 @@ def clipping_of(optimizer: Any) -> Kind:
         (DistributedDPOptimizer, "flat"),
         (DPOptimizer, "flat"),
     )
-    own = getattr(type(optimizer), "reticent_noise", type(optimizer))
+    own = type(optimizer)
     for known, kind in kinds:
         if isinstance(optimizer, known):
-            same = all(getattr(own, name, None) is getattr(known, name, None) for name in _DECISIVE)
-            return kind if same and not _replaced(optimizer) else "unknown"
+            same = all(getattr(own, name, None) is getattr(known, name, None) for name in _CLIPS)
+            return kind if same and not _overridden(optimizer, _CLIPS) else "unknown"
     return "unknown"
 
 
-_DECISIVE = ("clip_and_accumulate", "accumulate", "add_noise", "scale_grad", "pre_step")
-"""Methods that decide what is released."""
+_CLIPS = ("clip_and_accumulate", "accumulate", "pre_step")
+"""Methods that decide what is summed up."""
 
 
-def _replaced(optimizer: Any) -> bool:
-    """Whether a method was replaced by another function, on this object only."""
-    own = [vars(optimizer)[name] for name in _DECISIVE if name in vars(optimizer)]
-    return any(not hasattr(method, "reticent_watches") for method in own)
+def noise_is_overridden(optimizer: Any) -> bool:
+    """Whether code of the program decides what becomes of Opacus's noise, or of a number that it is made from."""
+    draws = [module._generate_noise for module in generating(type(optimizer))]
+    replaced = torch_is_replaced() or not all(map(by_opacus, draws))
+    return replaced or _overridden(optimizer, ("add_noise", "scale_grad"))
+
+
+def torch_is_replaced() -> bool:
+    """Whether the function of torch that draws noise for Opacus is another one now."""
+    return not isinstance(torch.normal, BuiltinFunctionType)
+
+
+def adding_noise(kind: type) -> list[Any]:
+    """The methods that add noise in a class and its bases."""
+    return [vars(one)["add_noise"] for one in kind.__mro__ if "add_noise" in vars(one)]
+
+
+def generating(kind: type) -> list[Any]:
+    """The modules in which these find the function that draws noise."""
+    modules = dict.fromkeys(sys.modules.get(getattr(method, "__module__", "")) for method in adding_noise(kind))
+    return [module for module in modules if hasattr(module, "_generate_noise")]
+
+
+def method_of(optimizer: Any, name: str) -> Any:
+    """What the program calls by this name: on this object or in its class, without what a watch put around it."""
+    method = vars(optimizer).get(name)
+    while hasattr(method, "reticent_watches"):
+        method = method.reticent_watches
+    return getattr(type(optimizer), name, None) if method is None else method
+
+
+def by_opacus(method: Any) -> bool:
+    """Whether a function is Opacus's own, wherever it is found; ``secure_noise`` may be around it."""
+    while hasattr(method, "reticent_noise"):
+        method = method.reticent_noise
+    return str(getattr(method, "__globals__", {}).get("__name__")).startswith("opacus.")
+
+
+def _overridden(optimizer: Any, names: tuple[str, ...]) -> bool:
+    methods = [method_of(optimizer, name) for name in names]
+    return not all(method is None or by_opacus(method) for method in methods)
 
 
 def is_ghost(optimizer: Any) -> bool:
@@ -151,9 +190,14 @@ def count_clipped(optimizer: Any, clipped_to: float) -> int | None:
 def randomness_of(optimizer: Any) -> Randomness:
     """Where the noise comes from."""
     secure_mode = getattr(optimizer, "secure_mode", False) and optimizer.generator is not None
-    if secure_mode or hasattr(optimizer, "reticent_noise"):
+    if secure_mode or is_secured(optimizer):
         return Randomness.SECURE
     return Randomness.DEFAULT if optimizer.generator is None else Randomness.OF_PROGRAM
+
+
+def is_secured(optimizer: Any) -> bool:
+    """Whether its noise comes from ``secure_noise``."""
+    return hasattr(method_of(optimizer, "add_noise"), "reticent_noise")
 
 
 def clipping_record(kind: Kind, source: Source, norms: tuple[float, float] | None) -> ClippingRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
@@ -13,10 +14,11 @@ from reticent.watching import optimisers, seeds
 from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.draws import Fresh, Used
 from reticent.watching.ghost import GhostClipping
+from reticent.watching.hooks import looks
 from reticent.watching.layouts import look_at_layouts
 from reticent.watching.model_form import FormWatch
 from reticent.watching.moves import Moves
-from reticent.watching.noise import NoisyGradients
+from reticent.watching.noise import DrawnNoise, NoisyGradients
 from reticent.watching.record_gradients import RecordGradients, follow_hooks, taken_by_the_program, takers_of
 from reticent.watching.recorder import Recorder
 from reticent.watching.sensitive import SensitiveWatch
@@ -31,8 +33,11 @@ _NOISE_FIRST = 4
 _FIRST, _LOOKED_AT = 8, 0.0625
 """Steps at the start in which the state of the generator is looked at; and the share of the later ones."""
 
-_NUMBERS = attrgetter("noise_multiplier", "max_grad_norm", "expected_batch_size", "loss_reduction")
+_NUMBERS = attrgetter("noise_multiplier", "max_grad_norm", "expected_batch_size", "loss_reduction", "generator")
 """What a release follows from, as the optimizer has it now."""
+
+_METHODS = attrgetter("clip_and_accumulate", "add_noise", "scale_grad", "pre_step")
+"""The same, of its class or of itself."""
 
 _AT_ONCE = 64
 """Steps that wait at most until they are written down."""
@@ -49,18 +54,23 @@ class PrivateLoop:
     """Looks at the methods of one optimizer while it is watched."""
 
     def __init__(self, model: Any, optimizer: Any, recorder: Recorder, moves: Moves, form: FormWatch) -> None:
-        self._model, self._optimizer, self._recorder = model, optimizer, recorder
-        self._moves, self._form = moves, form
+        self._model, self._optimizer, self._recorder, self._found = model, optimizer, recorder, recorder.found
+        self._moves, self._form, self._noisy = moves, form, moves.noisy or NoisyGradients(optimizer)
         self.sensitive: SensitiveWatch | None = None
         self._ghost = optimisers.is_ghost(optimizer)
         self._per_layer = hasattr(optimizer, "max_grad_norms")
         self._ghost_clipping = GhostClipping(optimizer, recorder.found) if self._ghost else None
         self._records = RecordGradients(optimizer, recorder.clipped_by_hand)
-        self._generator, self._first = optimizer.generator, optimisers.first_of(optimizer)
+        self._first = optimisers.first_of(optimizer)
+        self._overridden = False
+        self._drawn: DrawnNoise | None = None
+        """The noise of the step that is being taken, where code of the program adds it."""
         self.noise_seeds = seeds.Seeds(seeds.of_noise(optimizer))
         self._pieces: list[_Piece] = []
         self._sums: list[tuple[Any, Any, int]] = []
         """Sums that wait for further batches of their step, each with its parameter and torch's count of writes."""
+        self._undivided: list[tuple[Any, Any, int]] = []
+        """The same of noisy gradients that wait to be divided."""
         self._carried = self._passes = 0
         self._facts: tuple[Any, ...] = ()
         self._release, self._norm, self._batches = optimisers.Release(0.0, False, 1.0), 1.0, 1
@@ -76,13 +86,13 @@ class PrivateLoop:
         """Begin to look; what is returned puts everything back."""
         self._known = self._steps + _NOISE_FIRST  # other code may have replaced the noise since
         self._closer = CloserLooks(_FIRST, _LOOKED_AT)
+        self._facts = ()  # other code may have replaced anything since
         self._draws, self._coins = self._recorder.draws, self._recorder.coins
         waits = optimisers.is_pending(self._optimizer)
         self._pieces = _WAITING.pop(self._optimizer, []) if waits else []
         self._carried = sum(piece[0] or 0 for piece in self._pieces)
         if waits and not self._pieces:
-            self._recorder.found(Fault.STEPS_BEFORE)
-        noisy = self._moves.noisy
+            self._found(Fault.STEPS_BEFORE)
         self._summed, self._takers = False, [] if self._ghost else takers_of(self._model)
         if self._takers:
             self._records.look(exact=True)
@@ -92,25 +102,24 @@ class PrivateLoop:
             self._records.leave,
             follow_hooks(self._model, self._recorder.clipped_by_hand),
             self._around("accumulate" if self._ghost else "clip_and_accumulate", self.on_clip, self.after_clip),
-            self._around("add_noise", before=self.on_noise, after=self.after_noise),
+            self._around("add_noise", self.on_noise, self.after_noise),
+            self._around("scale_grad", self.on_scale, self.after_scale),
         ]
-        if noisy is not None:
-            keep = partial(self._keep, noisy)
-            undo.append(self._around("scale_grad", after=keep))
-            if hasattr(self._optimizer, "reduce_gradients"):
-                undo.append(self._around("reduce_gradients", before=self._moves.before_others_add, after=keep))
+        if hasattr(self._optimizer, "reduce_gradients"):
+            undo.append(self._around("reduce_gradients", self._moves.before_others_add, self._keep))
         if self._ghost_clipping is not None:
             undo.append(self._ghost_clipping.attach())
-            if noisy is not None:
-                noisy.released = self._ghost_clipping.released
-        layouts = look_at_layouts(self._model, ghost=self._ghost, found=self._recorder.found)
+            self._noisy.released = self._ghost_clipping.released
+        layouts = look_at_layouts(self._model, ghost=self._ghost, found=self._found)
         return undo + [handle.remove for handle in layouts] + [self._leave, *self._form.attach()]
 
-    def _keep(self, noisy: NoisyGradients) -> None:
-        noisy.keep(values=self._measures)
+    def _keep(self) -> None:
+        self._noisy.keep(values=self._measures)
 
     def _leave(self) -> None:
         """Batches that wait for their noise count in the first step of the next watch."""
+        if self._drawn is not None:
+            self._drawn.leave()
         if self._pieces:
             _WAITING[self._optimizer] = self._pieces
 
@@ -131,6 +140,7 @@ class PrivateLoop:
             self._first = optimisers.first_of(optimizer)
         size, batches, empty = optimisers.waiting(self._first, self._ghost)
         norm = self._clip_norm()
+        norm = norm if norm > 0.0 else math.inf  # what is no length bounds nothing
         measure = self._steps % _MEASURE_EVERY == 0 and size != 0
         clipped = optimisers.count_clipped(optimizer, norm) if measure else None if size else 0
         self._pieces.append((size, batches, clipped, norm, empty))
@@ -141,7 +151,7 @@ class PrivateLoop:
 
     def _look_at_sums(self) -> None:
         if any(p.summed_grad is not found or found._version != version for p, found, version in self._sums):
-            self._recorder.found(Fault.CHANGED_GRADIENTS)
+            self._found(Fault.CHANGED_GRADIENTS)
         self._sums = []
 
     def after_clip(self) -> None:
@@ -181,11 +191,14 @@ class PrivateLoop:
         size, batches, clipped, norm, empty = pieces[0] if len(pieces) == 1 else _together(pieces)
         adjusted, added = vars(optimizer).get("_adjusted_noise_multiplier"), pieces[-1][1] if pieces else 1
         rate = None if self._coins is None else float(self._coins.sample_rate)
-        facts = (_NUMBERS(optimizer), type(optimizer), adjusted, norm, batches, added, rate)
+        methods = type(optimizer), _METHODS(type(optimizer)), _METHODS(optimizer)
+        facts = (_NUMBERS(optimizer), methods, adjusted, norm, batches, added, rate)
         usual = facts == self._facts and not adjusted and self.sensitive is None  # as nearly always
         if not usual:
             self.catch_up()
-            recorder.noise_from()  # a class of its own draws secure noise
+            recorder.noise_from()
+            self.noise_seeds.exchange(seeds.of_noise(optimizer))
+            self._overridden = optimisers.noise_is_overridden(optimizer)
             self._release = optimisers.release_of(optimizer, norm, size, added)
             self._facts, self._norm, self._batches = facts, norm, batches
             self._used = ()
@@ -196,15 +209,40 @@ class PrivateLoop:
         if not usual or len(self._late) == _AT_ONCE or recorder.live.listens:
             self.catch_up()
         self._look_at_seeds()
+        if self._overridden:
+            self._drawn = DrawnNoise(optimizer, self._noisy.elsewhere)
 
     def after_noise(self) -> None:
         """Noise was added."""
         self._moves.armed = True
+        if self._drawn is not None and not self._drawn.added(self._moves.deviation):
+            self._found(Fault.UNKNOWN_NOISE)
         if self._looks:
             self.noise_seeds.arrive()
+        if self._looks or self._measures:
+            self._undivided = [(p, p.grad, p.grad._version) for p in self._optimizer.params]
         if self._measures:
             self._moves.measure_noise()
 
+    def on_scale(self) -> None:
+        """The noisy gradients are about to be divided: nobody wrote to them since their noise."""
+        noisy, self._undivided = self._undivided, []
+        if any(p.grad is not found or found._version != version for p, found, version in noisy):
+            self._found(Fault.CHANGED_GRADIENTS)
+
+    def after_scale(self) -> None:
+        """The noisy gradients were divided, or what code of the program does instead."""
+        drawn, self._drawn = self._drawn, None
+        if drawn is not None:
+            divisor = drawn.divisor()
+            if divisor is None:
+                self._found(Fault.UNKNOWN_NOISE)
+            elif not math.isclose(divisor, self._release.divisor, rel_tol=1e-4):
+                self.catch_up()
+                self._recorder.steps.divided(divisor)
+        self._keep()
+
+    @looks
     def catch_up(self) -> None:
         """Write down the steps that wait. They are alike but for their draws, and many at once take less time."""
         late, self._late = self._late, []
@@ -224,47 +262,47 @@ class PrivateLoop:
         """A step that is not like the last one."""
         release, norm, batches = self._release, self._norm, self._batches
         if release.differ:
-            self._recorder.found(Fault.CLIP_AND_NOISE_DIFFER)
+            self._found(Fault.CLIP_AND_NOISE_DIFFER)
         noise, self._used, self._rate = release.noise_multiplier, used, rate
         self._recorder.add(SeenStep(noise, norm, release.divisor, rate, size, clipped, batches, used))
         drawn = batches if used is None else used.batches
         self._looking(lambda watch: watch.noisy(noise, norm, release.differ, drawn))
 
     def _look_at_seeds(self) -> None:
-        if self._optimizer.generator is not self._generator:
-            self._generator = self._optimizer.generator
-            self._recorder.noise_from()
-            self.noise_seeds.exchange(seeds.of_noise(self._optimizer))
         if self._release.noise_multiplier > 0.0:
             public, back = self.noise_seeds.drawn(look=self._looks)
         else:
             public, back = self.noise_seeds.public(), False
         if public:
-            self._recorder.found(Fault.PUBLIC_SEED)
+            self._found(Fault.PUBLIC_SEED)
         if back:
-            self._recorder.found(Fault.REPEATED_NOISE)
+            self._found(Fault.REPEATED_NOISE)
 
     def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:
         sensitive = self.sensitive
         if sensitive is not None:
             self._moves.borrowed(lambda: look(sensitive))
 
+    @looks
+    def _look(self, look: Callable[[], None]) -> None:
+        look()
+
     def _around(
         self, name: str, before: Callable[[], None] | None = None, after: Callable[[], None] | None = None
     ) -> Callable[[], None]:
         """Call these before and after the method ``name`` of the optimizer, on this object only."""
-        optimizer, method = self._optimizer, getattr(self._optimizer, name)
+        optimizer = self._optimizer
+        previous = vars(optimizer).get(name)
 
         def looked_at(*args: Any, **kwargs: Any) -> Any:
             if before is not None:
-                before()
-            found = method(*args, **kwargs)
+                self._look(before)
+            found = (previous or partial(getattr(type(optimizer), name), optimizer))(*args, **kwargs)
             if after is not None:
-                after()
+                self._look(after)
             return found
 
-        looked_at.reticent_watches = True  # type: ignore[attr-defined]
-        previous = vars(optimizer).get(name)
+        looked_at.reticent_watches = previous  # type: ignore[attr-defined]
         setattr(optimizer, name, looked_at)
 
         def undo() -> None:

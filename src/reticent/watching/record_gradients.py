@@ -14,7 +14,7 @@ from weakref import ref
 
 import torch
 
-from reticent.watching.hooks import owner_of
+from reticent.watching.hooks import looks, owner_of
 from reticent.watching.models import bare
 
 _TAKERS = ("capture_activations_hook", "capture_backprops_hook", "rearrange_grad_samples")
@@ -30,7 +30,7 @@ class RecordGradients:
     """
 
     def __init__(self, optimizer: Any, changed: Callable[[], None]) -> None:
-        self._optimizer, self._changed = optimizer, changed
+        self._optimizer, self._changed, self._found = optimizer, changed, lambda _: changed()
         self.looks = self._exact = False
         self._left: dict[Any, deque[tuple[Any, int, torch.Tensor | None]]] = {}
         """Of each parameter, what Opacus left since the last clipping: the object, its count of writes, its marks."""
@@ -54,6 +54,7 @@ class RecordGradients:
             _LOOKING.remove(self)
             _exchange()
 
+    @looks
     def left(self, p: Any) -> None:
         """Opacus left gradients of records at this parameter."""
         newest = p.grad_sample[-1] if isinstance(p.grad_sample, list) else p.grad_sample

@@ -107,8 +107,7 @@ class Recorder:
         Args:
             ahead: the loop asks for a batch before it has used the one before.
         """
-        if self._private and self._clipping[1] is Source.SEEN and optimisers.clipping_of(self._optimizer) == "unknown":
-            self._clipping = "unknown", Source.UNKNOWN  # replaced since it was looked at
+        self._look_at_clipping()
         self.count_trained()
         before = 0 if self._draws is None else self._draws.passes
         if self._draws is not None and self._draws.left_out:
@@ -116,8 +115,21 @@ class Recorder:
         self._repeats = self._repeated
         drawn = self._coins if self.sampler.drawn is Drawn.POISSON else None
         sampler = observed_sampler(self._loader)
-        self._draws = Draws(self._loader, sampler, ahead=ahead, passes=before, drawn=drawn, begins=self._look_again)
+        self._draws = Draws(
+            self._loader,
+            sampler,
+            ahead=ahead,
+            passes=before,
+            drawn=drawn,
+            begins=self._look_again,
+            found=self.found,
+        )
         return self._draws
+
+    def unseen(self, steps: int) -> None:
+        """So many steps were taken, and nobody saw any noise."""
+        for _ in range(steps):
+            self.steps.add(SeenStep(0.0, None, None, None, None, None, 1, None))
 
     def count_trained(self) -> None:
         """How many numbers are trained now: the fewest of all times count, as few directions hide little."""
@@ -213,11 +225,19 @@ class Recorder:
         hidden = Fault.PUBLIC_DRAWS in self._faults, Fault.OTHER_BATCHES in self._faults
         return (same, self.sampler.drawn, hidden), unused
 
+    def _look_at_clipping(self) -> None:
+        """Whether it was replaced since it was looked at."""
+        if self._private and self._clipping[1] is Source.SEEN and optimisers.clipping_of(self._optimizer) == "unknown":
+            self._clipping = "unknown", Source.UNKNOWN
+
     def noise_from(self) -> None:
         """Noise is about to be drawn, perhaps from another source than before: of all, the weakest is written down."""
+        self._look_at_clipping()
         self._sources.add(optimisers.randomness_of(self._optimizer))
 
     def _weakest(self) -> Randomness:
+        if not self._private or Fault.UNKNOWN_NOISE in self._faults:
+            return Randomness.NOT_SEEN
         return max(self._sources | {optimisers.randomness_of(self._optimizer)}, key=_WEAKER.index)
 
     @property
@@ -265,7 +285,7 @@ class Recorder:
             start=None if self.start is None else self.start.record,
             optimiser=self._optimizer_names(),
             mixing_layers=self._mixes(),
-            randomness=self._weakest() if self._private else Randomness.NOT_SEEN,
+            randomness=self._weakest(),
             device=models.device_of(self._model),
             weights_sha256=models.fingerprint(self._model) if ended else None,
             versions=models.versions(),
@@ -306,15 +326,17 @@ class Recorder:
             "unit": self._unit,
         }
 
-    def so_far(self) -> PublicWatchedRun:
-        """What the mechanism of the ledger would follow from, if the loop ended now.
+    def so_far(self) -> PublicWatchedRun | None:
+        """What the mechanism of the ledger would follow from, if the loop ended now; None where nothing ran yet.
 
         Raises:
-            ParameterError: there was no noisy step yet.
+            ParameterError: nobody knows what ran before.
         """
         self.catch_up()
         if not len(self.steps):
-            raise ParameterError("noisy steps", 0, "at least one before its risk is asked for")
+            if self.start is None or any(fault.voids for fault in self._faults):
+                raise ParameterError("risk", "asked", "inside the with block, of a model whose training was watched")
+            return self.start.before
         self._look_at_divisor()
         earlier = () if self.start is None else self.start.earlier
         known = self._faults.union(*(run.faults for run in earlier))

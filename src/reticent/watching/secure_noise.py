@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,13 @@ import torch
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.watching import optimisers
 
 _ROWS = 1 << 16
 _SCALE = 2.0**-53
+
+_ASKED = frozenset({"add_noise", "_generate_noise"})
+"""What a method of the program calls that leaves the noise to Opacus."""
 
 
 def secure_noise(optimizer: Any) -> Any:
@@ -34,27 +38,30 @@ def secure_noise(optimizer: Any) -> Any:
 
     Raises:
         ParameterError: it is no private optimizer of Opacus.
-        UnsupportedError: its clipping is adaptive, which draws noise elsewhere too.
+        UnsupportedError: its clipping is adaptive, which draws noise elsewhere too, or code of the program adds noise
+            without Opacus's.
 
     Example:
         >>> import reticent as rt
         >>> optimizer = rt.secure_noise(optimizer)  # doctest: +SKIP
     """
-    from reticent.watching.optimisers import is_private
-
-    if not is_private(optimizer):
+    if not optimisers.is_private(optimizer):
         raise ParameterError("optimizer", type(optimizer).__name__, "the private one that make_private returned")
-    own: Any = type(optimizer)
-    if hasattr(own, "reticent_noise"):
+    if optimisers.is_secured(optimizer):
         return optimizer
     if hasattr(optimizer, "target_unclipped_quantile"):
         raise UnsupportedError("secure_noise: adaptive clipping draws the noise of its count elsewhere")
+    own: Any = type(optimizer)
+    method = own.add_noise
+    if optimisers.method_of(optimizer, "add_noise") is not method or not all(map(_asks, optimisers.adding_noise(own))):
+        raise UnsupportedError(f"secure_noise: {own.__name__} has an add_noise of its own, which does not use it")
 
     def add_noise(self: Any) -> None:
-        with _Generating(own):
-            own.add_noise(self)
+        with Generating(own, _securely):
+            method(self)
 
-    optimizer.__class__ = type(own.__name__, (own,), {"add_noise": add_noise, "reticent_noise": own})
+    add_noise.reticent_noise = method  # type: ignore[attr-defined]
+    optimizer.__class__ = type(own.__name__, (own,), {"add_noise": add_noise})
     return optimizer
 
 
@@ -80,19 +87,28 @@ def _pairs(random: bytes, deviation: float) -> torch.Tensor:
     return torch.cat([radius * torch.cos(angle), radius * torch.sin(angle)])
 
 
-class _Generating:
-    """While this is entered, the modules of an optimizer's classes generate noise from here."""
+def _asks(method: Any) -> bool:
+    """Whether a method that adds noise leaves it to Opacus's functions, as far as the names in its code tell."""
+    names = getattr(getattr(method, "__code__", None), "co_names", ())
+    return optimisers.by_opacus(method) or not _ASKED.isdisjoint(names)
 
-    def __init__(self, kind: type) -> None:
-        own = [vars(one)["add_noise"] for one in kind.__mro__ if "add_noise" in vars(one)]
-        self._modules: list[Any] = [sys.modules[method.__module__] for method in own]
+
+class Generating:
+    """While this is entered, the modules of an optimizer's classes generate noise by another function.
+
+    Args:
+        kind: the class.
+        instead: makes that function of the one that is there.
+    """
+
+    def __init__(self, kind: type, instead: Callable[[Any], Any]) -> None:
+        self._kind, self._instead = kind, instead
         self._before: list[tuple[Any, Any]] = []
 
     def __enter__(self) -> None:
-        for module in self._modules:
-            if hasattr(module, "_generate_noise") and module._generate_noise is not _generate:
-                self._before.append((module, module._generate_noise))
-                module._generate_noise = _generate
+        for module in optimisers.generating(self._kind):
+            self._before.append((module, module._generate_noise))
+            module._generate_noise = self._instead(module._generate_noise)
 
     def __exit__(self, *_: object) -> None:
         while self._before:
@@ -100,7 +116,12 @@ class _Generating:
             module._generate_noise = own
 
 
-def _generate(std: float, reference: Any, generator: Any = None, secure_mode: bool = False) -> torch.Tensor:
+def _securely(own: Any) -> Any:
+    """``generate`` in the place of ``own``; who looks on at that looks on at this."""
+    return own.around(generate) if hasattr(own, "around") else generate
+
+
+def generate(std: float, reference: Any, generator: Any = None, secure_mode: bool = False) -> torch.Tensor:
     """As Opacus's function of this name; ``generator`` is not asked."""
     if std == 0:
         return torch.zeros_like(reference)

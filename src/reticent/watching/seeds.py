@@ -17,6 +17,7 @@ import torch
 
 from reticent.watching import generators
 from reticent.watching.generators import Draw
+from reticent.watching.optimisers import is_secured
 
 _SMALL, _TINY = 1 << 32, 1 << 10
 _NOBODY = -1
@@ -207,7 +208,7 @@ def guessable(seed: int) -> bool:
 
 def of_noise(optimizer: Any) -> list[Any]:
     """The generators from which an optimizer of Opacus draws its noise; none where they have no seed."""
-    if hasattr(optimizer, "reticent_noise"):
+    if is_secured(optimizer):
         return []
     if optimizer.generator is not None:
         return [optimizer.generator]

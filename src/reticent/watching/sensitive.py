@@ -17,7 +17,7 @@ import torch
 from torch import distributed, nn
 
 from reticent.adversaries.attribute.record import SensitivityRecord
-from reticent.errors import ParameterError, ReticentError, UnsupportedError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.sensitivity import Loss, Precision, SensitiveAttribute
 from reticent.sensitivity.brute import borrowed, cross_entropy, gradients
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
@@ -106,7 +106,7 @@ class SensitiveWatch:
 
         def collate(samples: Any) -> Any:
             batch = own(samples)
-            self._remember(batch, draws)
+            self._try(lambda: self._remember(batch, draws))
             return batch
 
         def saw(module: nn.Module, inputs: Any) -> None:
@@ -145,8 +145,8 @@ class SensitiveWatch:
         """Training goes on whatever happens here; the record does not."""
         try:
             what()
-        except ReticentError as error:
-            self.refused = " ".join(str(error).split())
+        except Exception as error:
+            self.refused = " ".join(str(error).split()) or type(error).__name__
             self._waiting.clear()
 
     def _remember(self, batch: Any, draws: Draws) -> None:

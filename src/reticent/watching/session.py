@@ -14,7 +14,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from reticent import _check
 from reticent.adversaries.attribute.record import SensitivityRecord
-from reticent.errors import ArtifactError, ParameterError
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io import files
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.units import Unit
@@ -27,13 +27,14 @@ from reticent.text import Brief
 from reticent.watching import declared, generators, models, one_at_a_time, optimisers, seeds
 from reticent.watching.alone import AloneInFirstStep
 from reticent.watching.collating import look_at_collating
+from reticent.watching.hooks import looks, lost
 from reticent.watching.live import BudgetSpent, Live, LiveRisk, Log
 from reticent.watching.model_form import FormWatch
 from reticent.watching.moves import Moves
 from reticent.watching.private_loop import PrivateLoop
 from reticent.watching.recorder import Recorder
 from reticent.watching.sensitive import SensitiveWatch
-from reticent.watching.starts import Start
+from reticent.watching.starts import Start, lose
 from reticent.watching.steps import SeenStep
 from reticent.watching.units import unit_of
 
@@ -119,14 +120,16 @@ class Watch(Brief):
         self._begin = (start, continues, trainer_step)
         self._undo: list[Callable[[], None]] = []
         self._moves = Moves(self._optimizer, self._recorder.found)
+        self._found = self._recorder.found
         self._private: PrivateLoop | None = None
         if private:
-            self._recorder.form = form = FormWatch(model, self._optimizer, loader)
+            self._recorder.form = form = FormWatch(model, self._optimizer, loader, self._found)
             self._private = PrivateLoop(model, self._optimizer, self._recorder, self._moves, form)
         if sensitive is not None:
             self._recorder.sensitive = SensitiveWatch(sensitive, model, self._optimizer, loader)
         self._ledger: WatchedRun | None = None
         self._left: str | None = None
+        self._failed = False
         self._signature: bytes | None = None
 
     def __enter__(self) -> Watch:
@@ -167,7 +170,11 @@ class Watch(Brief):
 
     def _look_away(self) -> None:
         while self._undo:
-            self._undo.pop()()
+            self._put_back(self._undo.pop())
+
+    @looks
+    def _put_back(self, undo: Callable[[], None]) -> None:
+        undo()
 
     @property
     def entered(self) -> bool:
@@ -200,20 +207,28 @@ class Watch(Brief):
         self._look_away()
         self._recorder.seconds += time.perf_counter() - self._started
         stopped = kind is BudgetSpent
-        kind = None if stopped else kind
-        settled = kind is None or self._moves.settled()  # the weights are those of the last step, also after an error
+        try:
+            self._write(ended=stopped or kind is None)
+        except Exception:  # whatever it is, the training is done
+            lost(self._found)
+            self._ledger, self._failed = None, True
+            lose(self._model)
+        self._live.tell()
+        return stopped
+
+    def _write(self, ended: bool) -> None:
+        """The loop is over: write its ledger, if it took a step."""
+        settled = ended or self._moves.settled()  # the weights are those of the last step, also after an error
         self._left = models.fingerprint(self._model) if settled else None
+        steps = len(self)
+        if not steps:
+            self._recorder.unseen(self._moves.taken)
         if len(self):
-            self._moves.end(len(self), complete=kind is None)
-            run = self._recorder.written(ended=kind is None)
+            self._moves.end(steps, complete=ended)
+            run = self._recorder.written(ended=ended)
             self._ledger = run if self._recorder.start is None else self._recorder.start.close(run, self._left)
             if self._key is not None:
                 self._signature = sealed(self._ledger.to_json().encode(), LEDGER, self._key)
-        elif kind is None:
-            hint = "at least one: step the private optimizer, or call ledger.step(noise_multiplier=...) after each step"
-            raise ParameterError("noisy steps", 0, hint)
-        self._live.tell()
-        return stopped
 
     def _ask(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Before the step of an optimizer that is not private: whether it fits the plan."""
@@ -254,6 +269,20 @@ class Watch(Brief):
         size = None if batch_size is None else batch_size and _check.count(batch_size=batch_size)
         norm = None if max_grad_norm is None else _check.positive(max_grad_norm=max_grad_norm)
         part = None if divisor is None else _check.positive(divisor=divisor)
+        self._recorder.rate(rate)
+        self._record(noise, norm, part, rate, size, clipped)
+
+    @looks
+    def _record(
+        self,
+        noise: float,
+        norm: float | None,
+        divisor: float | None,
+        rate: float | None,
+        size: int | None,
+        clipped: int | None,
+    ) -> None:
+        """Write down an update, and what was drawn for it."""
         recorder = self._recorder
         skipped = recorder.draws.skipped
         used = recorder.used(size)
@@ -265,7 +294,7 @@ class Watch(Brief):
         if back:
             recorder.found(Fault.REPEATED_NOISE)
         batches = recorder.draws.most if used is None else 1
-        recorder.add(SeenStep(noise, norm, part, recorder.rate(rate), size, clipped, batches, used))
+        recorder.add(SeenStep(noise, norm, divisor, recorder.rate(rate), size, clipped, batches, used))
         if self._optimizer is None:
             self._live.before_step()  # nobody can be asked before the next one
 
@@ -286,18 +315,22 @@ class Watch(Brief):
 
         Raises:
             ParameterError: the block has not ended, or no noisy step was seen in it.
+            UnsupportedError: the ledger could not be written.
         """
+        if self._failed:
+            raise UnsupportedError(
+                "nothing is proven of this loop: the watch failed, and printed its error where it ran"
+            )
         if self._ledger is None:
-            raise ParameterError("ledger", None, "read after the with block, in which at least one noisy step is taken")
+            hint = "read after the with block, in which the private optimizer takes at least one step, or "
+            raise ParameterError("ledger", None, hint + "ledger.step(noise_multiplier=...) is called after each")
         return self._ledger
 
     def risk(self) -> LiveRisk:
         """What an attacker can have learnt from the steps so far; it prints as one line.
 
-        It takes less than 50 ms for up to 10,000 levels of noise; each further thousand takes some 3 ms.
-
-        Raises:
-            ParameterError: there was no noisy step yet.
+        It takes less than 50 ms for up to 10,000 levels of noise; each further thousand takes some 3 ms. Where nobody
+        can say more, as before the block is entered, the advantage is at most 1.
         """
         return self._live.risk()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import torch
 from torch import nn
@@ -26,6 +26,8 @@ _LAST: WeakKeyDictionary[nn.Module, WatchedRun] = WeakKeyDictionary()
 _BEGAN: WeakKeyDictionary[nn.Module, set[str]] = WeakKeyDictionary()
 """Weights at which a loop began that continued none: a model that is put back there has forgotten what followed."""
 _FRESH: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+_LOST: WeakSet[nn.Module] = WeakSet()
+"""Models of a loop that was watched and has no ledger."""
 
 
 def fresh(model: Any) -> Any:
@@ -55,7 +57,13 @@ def fresh(model: Any) -> Any:
         raise UnsupportedError("reset_parameters of a layer does not change its weights")
     _FRESH[bare(model)] = fingerprint(model)
     _LAST.pop(bare(model), None)
+    _LOST.discard(bare(model))
     return model
+
+
+def lose(model: Any) -> None:
+    """Nobody knows any more what moved the weights of ``model``."""
+    _LOST.add(bare(model))
 
 
 class Start:
@@ -88,8 +96,8 @@ class Start:
         loaded = trainer_step > 0 or bool(getattr(getattr(self._model, "config", None), "_name_or_path", ""))
         weights = "random" if random else "loaded" if loaded else "unknown"
         self.record, self.salt = start_at(now, weights, source, trainer_step)  # type: ignore[arg-type]
-        stepped = trainer_step > 0 or has_stepped(optimizer) or known is not None
-        self.unseen = stepped and self.before is None and said is None
+        stepped = trainer_step > 0 or has_stepped(optimizer) or known is not None or self._model in _LOST
+        self.unseen = stepped and (self.before is None or self._model in _LOST) and said is None
         """Whether steps were taken before that no ledger knows. Their momentum moves new random weights too."""
         if not self.unseen and self.before is None:
             _BEGAN.setdefault(self._model, set()).add(now)

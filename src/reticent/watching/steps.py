@@ -12,6 +12,8 @@ from reticent.records.watched_run import Segment, Tally
 from reticent.watching.draws import Used
 
 _SIZE = itemgetter(1)
+_LEAST = 1e-100
+"""Less noise than this is none, and more than its inverse as much: squares are finite numbers."""
 
 
 @dataclass(slots=True)
@@ -37,6 +39,18 @@ class SeenStep:
     clipped: int | None
     batches: int
     used: Used | None
+
+    def __post_init__(self) -> None:
+        """What is no number that a step can have says nothing: no noise, no norm, no divisor, and a rate of 1."""
+        if self.clip_norm is not None and not 0.0 < self.clip_norm < math.inf:
+            self.clip_norm, self.noise_multiplier = None, 0.0
+        if not _LEAST < self.noise_multiplier < math.inf:
+            self.noise_multiplier = 0.0
+        self.noise_multiplier = min(self.noise_multiplier, 1.0 / _LEAST)
+        if self.divisor is not None and not 0.0 < self.divisor < math.inf:
+            self.divisor = None
+        if self.sample_rate is not None and not 0.0 < self.sample_rate <= 1.0:
+            self.sample_rate = 1.0
 
 
 @dataclass
@@ -88,7 +102,6 @@ class Steps:
         segment.passes.update(() if used is None else used.passes)
         inverse = step.noise_multiplier**-2 if step.noise_multiplier > 0.0 else math.inf
         self._each = segment, batches, mixed, inverse, step.sample_rate or 0.0, step.sample_rate is None, step.divisor
-        self.divisors.add(step.divisor)
         self.rates.add(step.sample_rate)
         if step.clip_norm is not None:
             low, high = self.clip_norms or (step.clip_norm, step.clip_norm)
@@ -107,6 +120,12 @@ class Steps:
         self._usual += usual
         self.batch_sizes.append(size)
         self.clipped.append(clipped)
+        self.divided(divisor)
+
+    def divided(self, divisor: float | None) -> None:
+        """The last step divided by this."""
+        self.divisors.add(divisor)
+        size = self.batch_sizes[-1]
         if size and self._sizes.get(divisor) != 0:
             self._sizes[divisor] = size if self._sizes.get(divisor, size) == size else 0
 

@@ -1,0 +1,223 @@
+"""Optimizers of Opacus of which code of the program decides the noise: what nobody saw drawn is no noise of a proof."""
+
+from __future__ import annotations
+
+import types
+
+import opacus.optimizers.optimizer as inside
+import pytest
+import torch
+from opacus.optimizers import DPOptimizer
+from opacus.optimizers.optimizer import _generate_noise, _mark_as_processed
+
+import reticent as rt
+from reticent.errors import UnsupportedError
+from reticent.records.watch_faults import Fault
+from reticent.records.watch_source import Randomness
+from tests.watching.loops import BATCH, NOISE, private, run, void, watched
+
+OWN = {name: vars(DPOptimizer)[name] for name in ("add_noise", "scale_grad", "pre_step", "step")}
+
+
+def coins(self):
+    """Plus and minus one: as long as Gaussian noise, and no hiding place."""
+    for p in self.params:
+        noise = torch.randint(0, 2, p.summed_grad.shape) * 2.0 - 1.0
+        p.grad = (p.summed_grad + self.noise_multiplier * self.max_grad_norm * noise).view_as(p)
+        _mark_as_processed(p.summed_grad)
+
+
+def released(self):
+    for p in self.params:
+        p.grad = p.summed_grad.view_as(p) / self.expected_batch_size
+
+
+def and_less(self):
+    OWN["add_noise"](self)
+    for p in self.params:
+        p.grad = 0.5 * (p.grad + p.summed_grad.view_as(p))
+
+
+def sum_before_noise(self):
+    for p in self.params:
+        p.summed_grad.mul_(3.0)
+    OWN["add_noise"](self)
+
+
+def own_order(self, closure=None):
+    self.clip_and_accumulate()
+    self.add_noise()
+    for p in self.params:
+        p.grad = p.summed_grad.view_as(p).clone()
+    self.scale_grad()
+    return True
+
+
+def without(self, closure=None):
+    self.clip_and_accumulate()
+    coins(self)
+    self.scale_grad()
+    return self.original_optimizer.step()
+
+
+WRONG = {
+    "add_noise": [coins, and_less, sum_before_noise],
+    "scale_grad": [released],
+    "pre_step": [own_order],
+    "step": [without],
+}
+CASES = [("class", name, method) for name, methods in WRONG.items() for method in methods]
+CASES += [
+    (place, name, method)
+    for place in ("object", "opacus", "in the block")
+    for name, method in (("add_noise", coins), ("scale_grad", released))
+]
+
+
+def as_class(optimizer, **methods):
+    optimizer.__class__ = type("Mine", (type(optimizer),), methods)
+
+
+@pytest.mark.parametrize(("place", "name", "method"), CASES)
+def test_noise_that_nobody_saw_drawn(place, name, method, monkeypatch):
+    """The declared clipping says nothing about it."""
+    made = private()
+    optimizer = made[1]
+    if place == "class":
+        as_class(optimizer, **{name: method})
+    elif place == "opacus":
+        monkeypatch.setattr(DPOptimizer, name, method)
+    elif place == "object":
+        setattr(optimizer, name, types.MethodType(method, optimizer))
+    with rt.watch(*made[:3], clipping="flat") as seen:
+        if place == "in the block":
+            setattr(optimizer, name, types.MethodType(method, optimizer))
+        run(*made, epochs=1)
+    assert void(seen)
+    assert Fault.UNKNOWN_CLIPPING not in seen.ledger.faults
+    if name in ("add_noise", "scale_grad") and place != "in the block":
+        assert Fault.UNKNOWN_NOISE in seen.ledger.faults
+        assert seen.ledger.randomness is Randomness.NOT_SEEN
+    assert not list(seen.ledger.contradictions())
+
+
+def laplace(std, reference, *args, **kwargs):
+    return torch.distributions.Laplace(0.0, 0.75 * std).sample(reference.shape)
+
+
+@pytest.mark.parametrize("where", ["opacus", "torch"])
+def test_a_law_that_was_exchanged_below(where, monkeypatch):
+    """As long as what is stated, or longer: no measurement of lengths sees it."""
+    made = private()
+    if where == "opacus":
+        monkeypatch.setattr(inside, "_generate_noise", laplace)
+    else:
+        signs = lambda mean, std, size, **_: torch.full(size, 1.2 * std)  # noqa: E731
+        monkeypatch.setattr(torch, "normal", signs)
+    seen = watched(*made)
+    assert Fault.UNKNOWN_NOISE in seen.ledger.faults
+    assert Fault.TOO_LITTLE_NOISE not in seen.ledger.faults
+
+
+class Same(DPOptimizer):
+    def add_noise(self):
+        super().add_noise()
+
+    def scale_grad(self):
+        super().scale_grad()
+
+    def step(self, closure=None):
+        return super().step(closure)
+
+
+class Copied(DPOptimizer):
+    def add_noise(self):
+        for p in self.params:
+            drawn = _generate_noise(self.noise_multiplier * self.max_grad_norm, p.summed_grad, self.generator)
+            p.grad = (p.summed_grad + drawn).view_as(p)
+            _mark_as_processed(p.summed_grad)
+
+
+class Tenfold(DPOptimizer):
+    def scale_grad(self):
+        for p in self.params:
+            p.grad = p.grad / (10.0 * BATCH)
+
+
+@pytest.mark.parametrize("secure", [False, True])
+@pytest.mark.parametrize("kind", [Same, Copied, Tenfold])
+def test_noise_of_opacus_stays_what_it_is(kind, secure):
+    made = private()
+    made[1].__class__ = kind
+    if secure:
+        rt.secure_noise(made[1])
+        torch.manual_seed(0)
+    seen = watched(*made)
+    assert not [fault for fault in seen.ledger.faults if fault.voids]
+    assert seen.mechanism().noise_multiplier == NOISE
+    assert (seen.ledger.randomness is Randomness.SECURE) == secure
+    assert seen.ledger.divisor == (None if kind is Tenfold else BATCH)
+
+
+def test_a_divisor_of_the_programs_own_is_looked_at():
+    """The number of records that were drawn is private."""
+    made, sizes = private(), []
+
+    def clip_and_accumulate(self):
+        sizes.append(len(self.grad_samples[0]))
+        OWN_CLIP(self)
+
+    def scale_grad(self):
+        for p in self.params:
+            p.grad = p.grad / max(1, sizes[-1])
+
+    as_class(made[1], clip_and_accumulate=clip_and_accumulate, scale_grad=scale_grad)
+    seen = watched(*made, clipping="flat", how={"epochs": 4})
+    assert Fault.PRIVATE_DIVISOR in seen.ledger.faults
+
+
+OWN_CLIP = DPOptimizer.clip_and_accumulate
+
+
+@pytest.mark.parametrize("kind", [{}, {"mode": "ghost"}, {"clipping": "per_layer"}, {"clipping": "adaptive"}])
+def test_classes_of_opacus_are_known(kind):
+    seen = watched(*private(**kind))
+    assert not {Fault.UNKNOWN_NOISE, Fault.UNKNOWN_CLIPPING} & set(seen.ledger.faults)
+    assert not void(seen)
+
+
+@pytest.mark.parametrize("place", ["class", "object", "base"])
+def test_secure_noise_refuses_who_does_not_use_it(place):
+    optimizer = private()[1]
+    if place == "object":
+        optimizer.add_noise = types.MethodType(coins, optimizer)
+    else:
+        as_class(optimizer, add_noise=coins)
+    if place == "base":
+        as_class(optimizer, add_noise=lambda self: super(type(self), self).add_noise())
+    with pytest.raises(UnsupportedError, match="has an add_noise of its own, which does not use it"):
+        rt.secure_noise(optimizer)
+
+
+def test_noise_put_over_the_secure_one_is_not_vouched_for():
+    made = private()
+    rt.secure_noise(made[1])
+    as_class(made[1], add_noise=coins)
+    seen = watched(*made)
+    assert void(seen)
+    assert seen.ledger.randomness is Randomness.NOT_SEEN
+    assert "unpredictable-noise" not in seen.ledger.vouches()
+
+
+def test_secure_noise_that_is_put_on_inside_the_block_is_what_is_used():
+    """The watch went on calling the method of the class before, and its ledger said that a key was used."""
+    steps = []
+    for _ in range(2):
+        made = private()
+        with rt.watch(*made[:3]) as seen:
+            rt.secure_noise(made[1])
+            torch.manual_seed(2**60 + 2**28 + 41)
+            run(*made, epochs=1)
+        assert seen.ledger.randomness is Randomness.SECURE
+        steps.append(torch.cat([p.detach().flatten() for p in made[0].parameters()]))
+    assert not torch.equal(*steps)
