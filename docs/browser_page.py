@@ -24,7 +24,6 @@ PEOPLE: tuple[Protected, ...] = (None, 1, 2)
 ANSWERS = (
     "Asked {question}, an attacker is right at most {share} of the time, if both answers are equally likely "
     "beforehand. Without the model: {blind}.",
-    "An attacker can become all but certain {question}. This release hides next to nothing.",
     "Nothing is proven that keeps an attacker from being all but certain {question}.",
     HIDDEN_DRAWS,
 )

@@ -131,6 +131,17 @@ def test_directions_of_a_person_are_a_condition_of_their_own(dimension) -> None:
     assert found.vouched({"fixed-length": Status.CHECKED}).claim is Claim.CONDITIONAL
 
 
+@pytest.mark.parametrize("dimension", [1, 30])
+@pytest.mark.parametrize("kind", [Gradients.FIXED, Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD])
+def test_what_is_stated_of_gradients_says_nothing_about_persons(kind, dimension) -> None:
+    """A page said "Declared: the issuer says so" of directions of a person, of which nobody had said anything."""
+    found = keys_of(Relaxed(dimension, gradients=kind).assess(DPSGD(2.0, 0.05, 40, records_per_user=2)))
+    about_persons = {"one-direction-per-person", "independent-directions"} & set(found)
+    assert about_persons
+    assert {found[key] for key in about_persons} == {Status.ASSUMED}
+    assert found["fixed-length" if kind is Gradients.FIXED else kind.value] is Status.DECLARED
+
+
 @pytest.mark.parametrize("kind", [Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD, Gradients.ANY])
 @pytest.mark.parametrize("between", Neighbouring)
 def test_gradients_that_may_react_need_no_condition_on_data(kind, between) -> None:

@@ -108,7 +108,7 @@ def test_measurements_that_nobody_derived_are_named() -> None:
         (0.140402, 0.1404, "right at most 57.1% of the time"),  # 57.0201%
         (None, 0.0, "Nothing is proven that keeps an attacker from being all but certain"),
         (1.0, 0.5, "Nothing is proven that keeps an attacker from being all but certain"),
-        (1.0, 0.99, "An attacker can become all but certain"),
+        (1.0, 0.99, "Nothing is proven that keeps an attacker from being all but certain"),
     ],
 )
 def test_a_headline_claims_no_more_than_is_proven(value: float | None, lower: float, said: str) -> None:

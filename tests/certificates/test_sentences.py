@@ -59,7 +59,7 @@ def test_a_conditional_number_is_followed_by_what_nobody_checked(sampled) -> Non
 
 def test_the_page_groups_conditions_by_who_vouches_and_marks_claims(sampled) -> None:
     page = render_html(sampled)
-    assert page.index("Taken on trust: nobody checked this") < page.index("Declared: the issuer says so")
+    assert page.index("Taken on trust: nobody checked this") < page.index("Declared: the issuer or the settings say so")
     for key in ("hidden-draws", "fixed-length", "linear-head", "poisson-draws"):
         assert CONDITIONS[key].says.split("'")[0] in page
     assert "proven if a condition holds" in page

@@ -101,6 +101,39 @@ def test_noise_that_nobody_saw_drawn(place, name, method, monkeypatch):
     assert not list(seen.ledger.contradictions())
 
 
+@pytest.mark.parametrize("place", ["object", "opacus"])
+def test_clipping_replaced_in_place(place, monkeypatch):
+    """A method that was put into Opacus's class passed for Opacus's own."""
+    made, own = private(), DPOptimizer.clip_and_accumulate
+
+    def tenfold(self):
+        own(self)
+        for p in self.params:
+            p.summed_grad = 10.0 * p.summed_grad
+
+    if place == "opacus":
+        monkeypatch.setattr(DPOptimizer, "clip_and_accumulate", tenfold)
+    else:
+        made[1].clip_and_accumulate = types.MethodType(tenfold, made[1])
+    seen = watched(*made)
+    assert Fault.UNKNOWN_CLIPPING in seen.ledger.faults
+    assert void(seen)
+
+
+def half(self):
+    noise, self.noise_multiplier = self.noise_multiplier, 0.5 * self.noise_multiplier
+    OWN["add_noise"](self)
+    self.noise_multiplier = noise
+
+
+def test_half_of_the_noise_in_few_numbers():
+    """Its length alone would tell it in many steps only."""
+    made = private(model=torch.nn.Linear(4, 2, bias=False))
+    as_class(made[1], add_noise=half)
+    seen = watched(*made, how={"epochs": 1})
+    assert Fault.UNKNOWN_NOISE in seen.ledger.faults
+
+
 def laplace(std, reference, *args, **kwargs):
     return torch.distributions.Laplace(0.0, 0.75 * std).sample(reference.shape)
 
@@ -221,3 +254,21 @@ def test_secure_noise_that_is_put_on_inside_the_block_is_what_is_used():
         assert seen.ledger.randomness is Randomness.SECURE
         steps.append(torch.cat([p.detach().flatten() for p in made[0].parameters()]))
     assert not torch.equal(*steps)
+
+
+def test_the_page_of_what_nobody_saw_is_no_report_of_a_leak(tmp_path, quick_documents):
+    """The headline said that the release "hides next to nothing", where nobody merely saw enough."""
+    made = private()
+    as_class(made[1], add_noise=coins)
+    certified = rt.certify(watched(*made))
+    assert certified.title().startswith("Nothing is proven that keeps an attacker from")
+    files = certified.save(tmp_path / "out", languages=("de", "fr"))
+    for page in (files.page, *(files.page.with_suffix(f".{code}.html") for code in ("de", "fr"))):
+        for word in ("next to nothing", "verbirgt fast nichts", "cache presque rien"):
+            assert word not in page.read_text()
+
+
+def test_who_declared_nothing_is_not_said_to_have():
+    for what in (rt.dpsgd(noise_multiplier=1.0, sample_rate=0.1, steps=10), watched(*private(mode="ew"))):
+        assert "program declared" not in repr(rt.lint(what))
+    assert Fault.DECLARED.text.startswith("Noise, clipping or sampling are taken as they were stated or set")

@@ -149,8 +149,6 @@ def _answer(worst: AssessmentRecord, records: Protected) -> str:
     question, right = asked_about(Neighbouring(worst.neighbouring), records), _right(worst)
     if not Claim(worst.claim).proven:
         return f"Asked {question}, an attacker is right about {percent(even_guess(worst))} of the time, {_EVEN}."
-    if right == "100%" and _reached(worst):
-        return f"An attacker can become all but certain {question}. This release hides next to nothing."
     if right == "100%":
         return f"Nothing is proven that keeps an attacker from being all but certain {question}."
     blind = f"Without the model: {percent(0.5)}."
@@ -159,11 +157,6 @@ def _answer(worst: AssessmentRecord, records: Protected) -> str:
 
 def _right(worst: AssessmentRecord) -> str:
     return percent(even_guess(worst), up=True)
-
-
-def _reached(worst: AssessmentRecord) -> bool:
-    """Whether it is proven that somebody does become all but certain: where no proof covers a run, nobody knows."""
-    return worst.advantage.lower is not None and worst.advantage.lower > 0.98
 
 
 def limited(worst: Sequence[AssessmentRecord]) -> bool:

@@ -26,7 +26,7 @@ SHORT = {
 """What a relation asks, in few words."""
 _UNCHECKED = "But unchecked: see below"
 """Of a number that is low enough and rests on what the policy wants checked; the page lists that after the limits."""
-TRUST = {"declared": "the issuer only says so", "assumed": "taken on trust"}
+TRUST = {"declared": "only the issuer or the settings say so", "assumed": "taken on trust"}
 
 
 @dataclass(frozen=True, slots=True)

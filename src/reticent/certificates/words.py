@@ -31,7 +31,7 @@ CLAIMS = {
 }
 STATUSES = {
     "assumed": "Taken on trust: nobody checked this",
-    "declared": "Declared: the issuer says so",
+    "declared": "Declared: the issuer or the settings say so",
     "checked": "Checked in the run: by the issuer’s own program",
 }
 MARKS = {

@@ -10,7 +10,7 @@ class Severity(StrEnum):
     """How bad a fault is."""
 
     ERROR = "error"
-    """No proof covers the run: every number says that nothing is hidden."""
+    """No proof covers the run: no number promises anything."""
     WARNING = "warning"
     """The numbers hold, but they are larger than they need be, or leave something out that the text names."""
     NOTE = "note"
@@ -155,8 +155,8 @@ _EXPLANATIONS = {
     ),
     Fault.UNKNOWN_NOISE: Explanation(
         Severity.ERROR,
-        "Code of the program decides what noise the gradients get, or what happens to it: they are not their sum and one "
-        "draw of Opacus's own noise, divided by one number. Nobody saw what they are, so no noise counts.",
+        "Code of the program decides what noise the gradients get, or what happens to it: they are not their sum and "
+        "one draw of Opacus's own noise, divided by one number. Nobody saw what they are, so no noise counts.",
         "Leave add_noise and scale_grad of the private optimizer to Opacus. An optimizer of your own calls them with "
         "super(), and leaves .grad as it is afterwards.",
     ),
@@ -229,7 +229,8 @@ _EXPLANATIONS = {
     ),
     Fault.NOT_FOLLOWED: Explanation(
         Severity.ERROR,
-        "The watch failed at something that it does not know, and did not see all that the loop did. So no noise counts.",
+        "The watch failed at something that it does not know, and did not see all that the loop did. So no noise "
+        "counts.",
         "The error was printed where the loop ran: report it together with the loop.",
     ),
     Fault.PRIVATE_DIVISOR: Explanation(
@@ -351,7 +352,7 @@ _EXPLANATIONS = {
     ),
     Fault.DECLARED: Explanation(
         Severity.WARNING,
-        "The program declared noise, clipping or sampling; nobody saw them.",
+        "Noise, clipping or sampling are taken as they were stated or set; nobody saw all of them.",
         "Have them audited with reticent audit-loop, or train with Opacus.",
     ),
     Fault.SIZE_PUBLIC: Explanation(

@@ -12,7 +12,7 @@ from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_under
 from reticent.adversaries.relaxed.direction_unknown import DIMENSION, GRADIENTS, KNOWN_SHARE, DirectionUnknown
 from reticent.adversaries.relaxed.fixed_length import as_one_run, fixed_length, released_coordinates
 from reticent.adversaries.relaxed.question import Question
-from reticent.adversaries.relaxed.reacting_gradients import check_reaction, reacting
+from reticent.adversaries.relaxed.reacting_gradients import FORMS, check_reaction, reacting
 from reticent.adversaries.worst_case import worst_case_proof
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
@@ -41,6 +41,9 @@ _DRAWN = (
     "The direction of this record's gradient is taken as one more draw like those of {} other records; an attacker who "
     "knows more about it than their law gains more."
 )
+
+_SAID = {"fixed-length", "same-features", "known-share", *FORMS.values()}
+"""Conditions that the form of the gradients states, where somebody names it; it says nothing about persons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ class Relaxed(DirectionUnknown):
         found = reacting(asked, self.gradients, self.known_share) if self.reacts else fixed_length(asked)
         if found is None or self.gradients is None:
             return found
-        return found.vouched(dict.fromkeys(found.needs, Status.DECLARED))
+        return found.vouched(dict.fromkeys(found.needs & _SAID, Status.DECLARED))
 
     def _why_not(self, mechanism: Mechanism) -> str:
         if self.gradients is Gradients.ANY:
