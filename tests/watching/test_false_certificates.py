@@ -67,8 +67,8 @@ class TestPhases:
         whole = rt.certify([first, second])
         assert whole.verify().accepted
         assert whole.certificate.mechanism["steps"] == 24
-        with pytest.raises(ParameterError, match="begin at the weights"):
-            rt.certify([second, first])
+        apart = rt.certify([second, first]).certificate  # no chain: releases that are composed
+        assert [part["steps"] for part in apart.mechanism["parts"]] == [12, 12]
 
     def test_a_chain_that_was_cut_or_forged_is_noticed(self):
         made = private()
@@ -381,3 +381,54 @@ class TestFalseAlarms:
             rt.watch(network(), torch.optim.SGD(network().parameters(), lr=0.1))
         with pytest.raises(ParameterError, match="optimizer of torch"):
             rt.watch(network(), "adam")
+
+
+class TestFederatedRounds:
+    """One model that is averaged with others after each round: no loop begins where another ended."""
+
+    @staticmethod
+    def rounds(start, count=3):
+        made, seen = private(), []
+        for _ in range(count):
+            seen.append(watched(*made, start=start, how={"epochs": 1}))
+            with torch.no_grad():
+                for p in made[0].parameters():
+                    p.copy_(0.5 * (p + torch.randn_like(p)))
+        return seen
+
+    def test_they_are_certified_together(self, tmp_path, quick_documents):
+        seen = self.rounds("declared")
+        whole = rt.certify(seen)
+        assert whole.verify().accepted
+        files = [tmp_path / f"{place}.json" for place in range(3)]
+        for one, file in zip(seen, files, strict=True):
+            one.save(file)
+        for found in (whole, rt.certify(files)):
+            parts = found.certificate.mechanism["parts"]
+            assert sum(part["steps"] for part in parts) == 18
+            assert {part["noise_multiplier"] for part in parts} == {NOISE}
+
+    def test_messages_name_what_works(self):
+        first, second, _ = self.rounds(None)
+        assert void(second)
+        assert "rt.certify([first, second])" in Fault.STEPS_BEFORE.remedy
+        with pytest.raises(ParameterError, match=r"start='declared' and certify all ledgers together"):
+            watched(*private(), continues=first)
+
+
+@pytest.mark.parametrize("which", [(0, 1, 2), (0, 2), (1, 2), (2, 0, 1), (2, 1)])
+def test_loops_in_turn_count_once_in_any_list(which, quick_documents):
+    """Three watches in turn, in the order in which they ran, were refused as not in this order."""
+    made = private()
+    seen = [watched(*made, how={"epochs": 1}) for _ in range(3)]
+    found = rt.certify([seen[place] for place in which]).certificate.mechanism
+    assert sum(part["steps"] for part in found.get("parts", [found])) == 18
+
+
+def test_loops_in_turn_and_another_release(quick_documents):
+    made = private()
+    seen = [watched(*made, how={"epochs": 1}) for _ in range(2)]
+    other = watched(*private(), how={"epochs": 1})
+    found = rt.certify([*seen, other]).certificate
+    assert sum(part["steps"] for part in found.mechanism["parts"]) == 18
+    assert len(found.declared.releases) == 3

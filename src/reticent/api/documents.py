@@ -191,9 +191,9 @@ def certify(
     Args:
         what: what ``rt.watch`` gave, a ledger, a finished run, or a mechanism; or a path: of a run, of a file with
             a ledger, or of a DpEvent in JSON. A mechanism alone is a claim about parameters: the certificate says
-            that no run supports it. A list of watches or their ledgers is one chain: loops that trained one model
-            one after the other. Any other list is releases from the same records, composed: who has all of them is the
-            attacker, and ``alone`` has a line about each.
+            that no run supports it. A list of watches or their ledgers, of loops that trained one model one after
+            the other, is one chain. Any other list is releases from the same records, composed: who has all of them is
+            the attacker, and ``alone`` has a line about each. So are loops between which the weights were averaged.
         subject, issuer, purpose, expires: what you declare; the subject of a run defaults to its data set.
         created: date of a certificate of parameters; today by default. A run has its own.
         publish: what the public document may show of records of your own: ``names`` (of files and columns),
@@ -234,7 +234,7 @@ def certify(
     cited: tuple[CitedRelease | None, ...] = ()
     if isinstance(what, (list, tuple)):
         loops = [loop for one in what if (loop := held(one, WatchedRun)) is not None]
-        source: Any = chained(loops) if len(loops) == len(what) else None
+        source: Any = chained(loops) if loops and len(loops) == len(what) else None
         if source is None:
             together = [_named(one, place) for place, one in enumerate(what, 1)]
             source, alone = released_together(together), [line for one in together for line in one.alone()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from reticent.adversaries import WorstCase
 from reticent.adversaries.witness import Witness
@@ -15,6 +16,7 @@ from reticent.mechanisms import Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.ledger import parts_of
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_warnings import Randomness
+from reticent.records.watch_start import holds
 from reticent.records.watched_run import PublicWatchedRun
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.text import digits, printable
@@ -58,7 +60,7 @@ class OneRelease:
 
 
 def released_together(releases: Sequence[OneRelease]) -> Ledger:
-    """All releases as one ledger.
+    """All releases as one ledger; a loop that another one continues counts once.
 
     Args:
         releases: at least two.
@@ -75,7 +77,13 @@ def released_together(releases: Sequence[OneRelease]) -> Ledger:
             refuse_contradictions(ledger)
     _refuse_one_run_twice(releases)
     _refuse_shared_noise([ledger for ledger in ledgers if isinstance(ledger, RunLedger)])
-    return Ledger(tuple(part for one in releases for part in parts_of(one.mechanism)))
+    counted = [one for one in releases if not any(map(partial(_held_by, one.ledger), ledgers))]
+    return Ledger(tuple(part for one in counted for part in parts_of(one.mechanism)))
+
+
+def _held_by(ledger: Witness | None, other: Witness | None) -> bool:
+    """Whether another ledger counts a loop that it continues."""
+    return isinstance(ledger, PublicWatchedRun) and isinstance(other, PublicWatchedRun) and holds(other, ledger)
 
 
 def _refuse_one_run_twice(releases: Sequence[OneRelease]) -> None:

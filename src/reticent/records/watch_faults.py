@@ -165,7 +165,8 @@ _EXPLANATIONS = {
         "Steps were taken on this model before the watch began, or gradients gathered for one, and no ledger of them "
         "is known. So no noise counts.",
         "Watch all steps; hand the ledger of those before to watch(..., continues=ledger). If they used no record of "
-        "this training, say so: watch(..., start='declared').",
+        "this training, say so: watch(..., start='declared'). Say it also where the weights were averaged since, as "
+        "between federated rounds, and certify all ledgers together: rt.certify([first, second]).",
     ),
     Fault.PUBLIC_SEED: Explanation(
         Severity.ERROR,

@@ -93,21 +93,24 @@ def continued(first: WatchedRun, later: Run) -> Run:
     ).sealed()
 
 
-def chained(ledgers: Sequence[WatchedRun]) -> WatchedRun:
-    """One ledger of loops that ran one after the other on one model.
+def chained(ledgers: Sequence[WatchedRun]) -> WatchedRun | None:
+    """One ledger of loops that ran one after the other on one model; None where they did not.
 
     Args:
-        ledgers: in the order in which they ran.
-
-    Raises:
-        ParameterError: there is none, or one does not begin where the one before ended.
+        ledgers: at least one, in the order in which they ran. Each may hold those before it already.
     """
-    if not ledgers:
-        raise ParameterError("ledgers", 0, "at least one")
     whole = ledgers[0]
     for later in ledgers[1:]:
-        whole = continued(whole, later)
+        try:
+            whole = later if holds(later, whole) else continued(whole, later)
+        except ParameterError:
+            return None
     return whole
+
+
+def holds(later: PublicWatchedRun, first: PublicWatchedRun) -> bool:
+    """Whether a ledger holds another one among those that it continues."""
+    return first.published(earlier=()).digest in {run.digest for run in later.earlier}
 
 
 def broken_links(run: PublicWatchedRun) -> Iterator[tuple[str, str]]:

@@ -90,7 +90,9 @@ class Start:
         self.earlier = () if before is None else (*before.earlier, before.published(earlier=()))
         """The loops before this one, in order."""
         if given is not None and self.before is None:
-            raise ParameterError("continues", "a ledger of other weights", "the ledger that ended at these weights")
+            hint = "the ledger that ended at these weights. Where they were averaged since, say start='declared' and "
+            hint += "certify all ledgers together, rt.certify([first, second])"
+            raise ParameterError("continues", "a ledger of other weights", hint)
         random = _FRESH.get(self._model) == now
         source = Source.DECLARED if said else Source.SEEN if random else Source.UNKNOWN
         loaded = trainer_step > 0 or bool(getattr(getattr(self._model, "config", None), "_name_or_path", ""))
