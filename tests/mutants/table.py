@@ -800,7 +800,7 @@ MUTANTS = (
     Mutant("watch: the risk forgets earlier loops", "reticent/watching/recorder.py", "earlier = () if self.start is None else self.start.earlier", "earlier = ()", USERS + "::TestPlans::test_a_target_that_an_earlier_watch_exceeded"),
     Mutant("watch: a plan forgets passes that were broken off", "reticent/watching/live.py", "(kind != self._kind or unused > self._unused)", "kind != self._kind", USERS + "::TestPlans::test_passes_that_are_broken_off"),
     Mutant("watch: a plan forgets how batches are drawn", "reticent/watching/recorder.py", "return (same, self.sampler.drawn, hidden), unused", "return same[:2], unused", USERS + "::TestPlans::test_batches_of_another_loader_later"),
-    Mutant("watch: batches added up behind workers", "reticent/watching/session.py", "recorder.draws.most if used is None else 1", "1", USERS + "::TestBatchesBehindWorkers"),
+    Mutant("watch: batches added up behind workers", "reticent/watching/session.py", "recorder.draws.most if step.used is None else 1", "1", USERS + "::TestBatchesBehindWorkers"),
     Mutant("watch: the trained numbers at the end", "reticent/watching/recorder.py", "self._trained = min(now, self._trained)", "self._trained = now", USERS + "::TestTrainedNumbers"),
     Mutant("watch: trained numbers that no optimizer moves", "reticent/watching/recorder.py", "if self._optimizer is None or id(p) in moved)", ")", USERS + "::TestTrainedNumbers"),
     Mutant("watch: any weights are those of a start", "reticent/watching/starts.py", "now in _BEGAN.get(self._model, ()) and", "", USERS + "::TestTheSameModelAgain"),

@@ -118,8 +118,8 @@ class DrawnNoise:
         """The one number by which all noisy gradients were divided since; None where they were changed otherwise."""
         pairs = [(n.double(), p.grad.double()) for n, (p, _, _) in zip(self._noisy, self._sums, strict=True)]
         factor = sum(float((n * g).sum()) for n, g in pairs) / (sum(float((n * n).sum()) for n, _ in pairs) or 1.0)
-        close = max((torch.finfo(n.dtype).eps for n in self._noisy), default=0.0) * 4.0
-        same = all(torch.allclose(g, factor * n, rtol=close, atol=0.0) for n, g in pairs)
+        of = [torch.finfo(n.dtype) for n in self._noisy]
+        same = all(torch.allclose(g, factor * n, 4.0 * f.eps, f.tiny) for (n, g), f in zip(pairs, of, strict=True))
         return float(f"{1.0 / factor:.6g}") if same and factor > 0.0 else None
 
     def _told(self, own: Any) -> Any:

@@ -198,7 +198,6 @@ class PrivateLoop:
             self.catch_up()
             recorder.noise_from()
             self.noise_seeds.exchange(seeds.of_noise(optimizer))
-            self._overridden = optimisers.noise_is_overridden(optimizer)
             self._release = optimisers.release_of(optimizer, norm, size, added)
             self._facts, self._norm, self._batches = facts, norm, batches
             self._used = ()
@@ -209,6 +208,10 @@ class PrivateLoop:
         if not usual or len(self._late) == _AT_ONCE or recorder.live.listens:
             self.catch_up()
         self._look_at_seeds()
+        if not usual or self._looks:
+            self._overridden = optimisers.noise_is_overridden(optimizer)
+        if self._drawn is not None:  # an error of the program kept it from its end
+            self._drawn.leave()
         if self._overridden:
             self._drawn = DrawnNoise(optimizer, self._noisy.elsewhere)
 
@@ -220,7 +223,7 @@ class PrivateLoop:
         if self._looks:
             self.noise_seeds.arrive()
         if self._looks or self._measures:
-            self._undivided = [(p, p.grad, p.grad._version) for p in self._optimizer.params]
+            self._undivided = [(p, p.grad, p.grad._version) for p in self._optimizer.params if p.grad is not None]
         if self._measures:
             self._moves.measure_noise()
 

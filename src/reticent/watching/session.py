@@ -270,22 +270,14 @@ class Watch(Brief):
         norm = None if max_grad_norm is None else _check.positive(max_grad_norm=max_grad_norm)
         part = None if divisor is None else _check.positive(divisor=divisor)
         self._recorder.rate(rate)
-        self._record(noise, norm, part, rate, size, clipped)
+        self._record(SeenStep(noise, norm, part, rate, size, clipped, 1, None))
 
     @looks
-    def _record(
-        self,
-        noise: float,
-        norm: float | None,
-        divisor: float | None,
-        rate: float | None,
-        size: int | None,
-        clipped: int | None,
-    ) -> None:
+    def _record(self, step: SeenStep) -> None:
         """Write down an update, and what was drawn for it."""
         recorder = self._recorder
         skipped = recorder.draws.skipped
-        used = recorder.used(size)
+        step.used = recorder.used(step.batch_size)
         if self._optimizer is None:
             self._moves.update_by_hand(recorder.draws.skipped > skipped)
         public, back = self._noise_seeds.drawn(look=False)  # since the step before
@@ -293,8 +285,9 @@ class Watch(Brief):
             recorder.found(Fault.PUBLIC_SEED)
         if back:
             recorder.found(Fault.REPEATED_NOISE)
-        batches = recorder.draws.most if used is None else 1
-        recorder.add(SeenStep(noise, norm, divisor, recorder.rate(rate), size, clipped, batches, used))
+        step.batches = recorder.draws.most if step.used is None else 1
+        step.sample_rate = recorder.rate(step.sample_rate)
+        recorder.add(step)
         if self._optimizer is None:
             self._live.before_step()  # nobody can be asked before the next one
 
