@@ -70,7 +70,9 @@ def test_a_number_that_is_low_enough_but_rests_on_what_nobody_checked_says_both(
     assert said[1][-1] == "But unchecked: see below"
     assert len(said[2]) == 2  # too high, checked or not
     assert [one.met for one in verdicts(judged)] == [True, False, False]
-    assert unchecked(judged) == [("No person contributed more records than is stated.", "only the issuer or the settings say so")]
+    assert unchecked(judged) == [
+        ("No person contributed more records than is stated.", "only the issuer or the settings say so")
+    ]
 
 
 def test_a_number_that_is_low_enough_but_claimed_too_weakly_says_both() -> None:

@@ -421,8 +421,9 @@ def test_loops_in_turn_count_once_in_any_list(which, quick_documents):
     """Three watches in turn, in the order in which they ran, were refused as not in this order."""
     made = private()
     seen = [watched(*made, how={"epochs": 1}) for _ in range(3)]
-    found = rt.certify([seen[place] for place in which]).certificate.mechanism
-    assert sum(part["steps"] for part in found.get("parts", [found])) == 18
+    found = rt.certify([seen[place] for place in which]).certificate
+    assert sum(part["steps"] for part in found.mechanism.get("parts", [found.mechanism])) == 18
+    assert (found.ledger is not None) == (list(which) == sorted(which))
 
 
 def test_loops_in_turn_and_another_release(quick_documents):

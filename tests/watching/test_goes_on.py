@@ -153,5 +153,7 @@ def test_numbers_that_no_step_has(value):
     assert 0.0 <= step.noise_multiplier <= 1e100
     assert step.sample_rate is not None
     assert 0.0 < step.sample_rate <= 1.0
+    bounds = 0.0 < value < math.inf
+    assert (SeenStep(1.1, value, 1.0, None, None, None, 1, None).noise_multiplier == 1.1) == bounds
     for number in (step.clip_norm, step.divisor):
         assert number is None or 0.0 < number < math.inf

@@ -242,6 +242,15 @@ def test_noise_put_over_the_secure_one_is_not_vouched_for():
     assert "unpredictable-noise" not in seen.ledger.vouches()
 
 
+def test_a_generator_of_opacus_behind_the_secure_one_is_not_the_secure_one():
+    made = private()
+    rt.secure_noise(made[1])
+    as_class(made[1], add_noise=Copied.add_noise)
+    seen = watched(*made)
+    assert not void(seen)
+    assert seen.ledger.randomness is Randomness.DEFAULT
+
+
 def test_secure_noise_that_is_put_on_inside_the_block_is_what_is_used():
     """The watch went on calling the method of the class before, and its ledger said that a key was used."""
     steps = []
