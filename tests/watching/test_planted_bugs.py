@@ -12,13 +12,16 @@ from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 import reticent as rt
+from reticent.certificates.language import language_of
+from reticent.certificates.page import render_html
+from reticent.certificates.words import people
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import Drawn, SamplerRecord, Segment, Source, WatchedRun
 from reticent.watching import optimisers, weights
 from reticent.watching.repeats import copies
 from reticent.watching.seeds import Seeds, guessable
 from reticent.watching.steps import SeenStep, Steps
-from tests.watching.loops import BATCH, NOISE, network, private, records, run
+from tests.watching.loops import BATCH, NOISE, network, private, records, run, watched
 
 
 @pytest.mark.filterwarnings("ignore:Full backward hook")
@@ -281,6 +284,20 @@ def test_copies_multiply_the_records_of_a_person():
     assert run_.mechanism().records_per_user == 3
     assert run_.model_copy(update={"records_per_user": 4}).mechanism().records_per_user == 12
     assert run_.mechanism().sample_rate == 0.1
+
+
+def test_a_page_about_copies_does_not_say_that_somebody_declared_them(quick_documents):
+    data = Subset(records(), [*range(60), 3, 3])
+    seen = watched(*private(DataLoader(data, batch_size=10, shuffle=True)))
+    assert seen.mechanism().records_per_user == 3
+    certificate = rt.certify(seen).certificate
+    assert people(certificate).startswith(
+        "Nothing is stated about how many records a person contributed. The data list"
+    )
+    stated = rt.certify(watched(*private(), records_per_user=3)).certificate
+    assert people(stated) == "The issuer declares: each person contributed at most 3 records."
+    assert people(certificate) in render_html(certificate)
+    assert "führen einen Datensatz bis zu 3-mal auf" in render_html(certificate, language_of("de"))
 
 
 def test_draws_that_are_public_amplify_nothing():

@@ -117,6 +117,10 @@ _OCCASIONAL = (
 
 _CLIENT = ("client", "One participant of federated learning, with all its records and all that it sends in a round.")
 
+_COPIES = (
+    "Nothing is stated about how many records a person contributed. The data list one record up to {n} times: all "
+    "numbers are about so many records of a person."
+)
 _NOT_COVERED = (
     "other uses of the same data, and other models trained on it: risks add up",
     "choosing settings by looking at results on the same records",
@@ -197,6 +201,9 @@ def people(certificate: Certificate) -> str:
         return "All numbers are about one client with all its records."
     if records is None:
         return "Nothing is stated about how many records a person contributed: all numbers are about one record."
+    ledger = certificate.ledger or {}
+    if ledger.get("schema") == WATCH_SCHEMA and ledger.get("records_per_user") is None:  # copies that the watch saw
+        return _COPIES.format(n=records)
     return "The issuer declares: each person contributed " + (
         "one record." if records == 1 else f"at most {records} records."
     )
@@ -291,7 +298,7 @@ def sentences() -> Iterator[str]:
     yield from (*_NOT_COVERED, _FAMILY)
     for name, meaning in POINTERS:
         yield from (name, meaning)
-    yield from (_STRONGER, _ALONE, _ASSESS, _PRIVATE, _FIELD, _NOT_HERE, *_LOOKED_AT.values())
+    yield from (_COPIES, _STRONGER, _ALONE, _ASSESS, _PRIVATE, _FIELD, _NOT_HERE, *_LOOKED_AT.values())
 
 
 def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:

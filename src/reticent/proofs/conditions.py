@@ -20,7 +20,7 @@ class Status(StrEnum):
     CHECKED = "checked"
     """The code that ran, or a ledger that saw it run, establishes it."""
     DECLARED = "declared"
-    """Somebody says so."""
+    """Somebody says so, or a setting does."""
     ASSUMED = "assumed"
     """Nobody looked, or what was seen does not establish it."""
 
