@@ -120,6 +120,35 @@ def test_clipping_replaced_in_place(place, monkeypatch):
     assert void(seen)
 
 
+PARTS = {
+    "params": property(lambda self: [p for g in self.param_groups for p in g["params"]][:2]),
+    "accumulated_iterations": property(lambda self: max(1, len(self.grad_samples[0])) / self.expected_batch_size),
+    "_get_flat_grad_sample": lambda self, p: p.grad_sample - p.grad_sample.mean(0, keepdim=True),
+}
+"""Noise for some parameters only; a divisor that is the number of records that were drawn; records that are mixed."""
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "wanted"),
+    [
+        ("params", "flat", Fault.UNKNOWN_NOISE),
+        ("accumulated_iterations", None, Fault.PRIVATE_DIVISOR),
+        ("_get_flat_grad_sample", None, Fault.UNKNOWN_CLIPPING),
+    ],
+)
+def test_what_opacus_s_methods_ask_for(name, said, wanted):
+    made = private()
+
+    def zero_grad(self, set_to_none=False):
+        for p in (p for group in self.param_groups for p in group["params"]):
+            p.grad = p.grad_sample = p.summed_grad = None
+
+    as_class(made[1], **{name: PARTS[name], "zero_grad": zero_grad})
+    seen = watched(*made, clipping=said, how={"epochs": 4})
+    assert wanted in seen.ledger.faults
+    assert void(seen)
+
+
 def half(self):
     noise, self.noise_multiplier = self.noise_multiplier, 0.5 * self.noise_multiplier
     OWN["add_noise"](self)

@@ -91,7 +91,8 @@ class DrawnNoise:
     def __init__(self, optimizer: Any, elsewhere: bool) -> None:
         """Look from now on; ``elsewhere``: another process adds the noise."""
         self._elsewhere = elsewhere
-        self._sums = [(p, p.summed_grad, p.summed_grad._version) for p in optimizer.params]
+        trained = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+        self._sums = [(p, p.summed_grad, getattr(p.summed_grad, "_version", None)) for p in trained]
         self._drawn: list[tuple[Any, float, torch.Tensor]] = []
         self._noisy: list[torch.Tensor] = []
         self._generating = Generating(type(optimizer), self._told)
@@ -107,11 +108,11 @@ class DrawnNoise:
         self._noisy = [p.grad.detach().clone() for p, _, _ in self._sums]
         return all(self._is_noisy(p, total, version, deviation) for p, total, version in self._sums)
 
-    def _is_noisy(self, p: Any, total: torch.Tensor, version: int, deviation: float) -> bool:
+    def _is_noisy(self, p: Any, total: torch.Tensor | None, version: int | None, deviation: float) -> bool:
         drawn = [(std, noise) for reference, std, noise in self._drawn if reference is total]
-        if p.summed_grad is not total or total._version != version or len(drawn) != (not self._elsewhere):
+        if total is None or p.summed_grad is not total or total._version != version:
             return False
-        enough = all(std >= deviation * (1.0 - 1e-9) for std, _ in drawn)
+        enough = all(std >= deviation * (1.0 - 1e-9) for std, _ in drawn) and len(drawn) == (not self._elsewhere)
         return enough and _equal(p.grad, sum((noise for _, noise in drawn), start=total).view_as(p))
 
     def divisor(self) -> float | None:

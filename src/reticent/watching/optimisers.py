@@ -68,15 +68,17 @@ def clipping_of(optimizer: Any) -> Kind:
     return "unknown"
 
 
-_CLIPS = ("clip_and_accumulate", "accumulate", "pre_step")
-"""Methods that decide what is summed up."""
+_CLIPS = ("clip_and_accumulate", "accumulate", "pre_step", "params", "grad_samples", "_get_flat_grad_sample")
+"""What decides what is summed up."""
+_NOISES = ("add_noise", "scale_grad", "params", "accumulated_iterations")
+"""What decides what becomes of the sum."""
 
 
 def noise_is_overridden(optimizer: Any) -> bool:
     """Whether code of the program decides what becomes of Opacus's noise, or of a number that it is made from."""
     draws = [module._generate_noise for module in generating(type(optimizer))]
     replaced = torch_is_replaced() or not all(map(by_opacus, draws))
-    return replaced or _overridden(optimizer, ("add_noise", "scale_grad"))
+    return replaced or _overridden(optimizer, _NOISES)
 
 
 def torch_is_replaced() -> bool:
@@ -104,7 +106,8 @@ def method_of(optimizer: Any, name: str) -> Any:
 
 
 def by_opacus(method: Any) -> bool:
-    """Whether a function is Opacus's own, wherever it is found; ``secure_noise`` may be around it."""
+    """Whether a function or property is Opacus's own, wherever it is found; ``secure_noise`` may be around it."""
+    method = getattr(method, "fget", method)
     while hasattr(method, "reticent_noise"):
         method = method.reticent_noise
     return str(getattr(method, "__globals__", {}).get("__name__")).startswith("opacus.")
