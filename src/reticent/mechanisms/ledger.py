@@ -66,7 +66,7 @@ class Ledger(Mechanism):
             raise ParameterError("unit", sorted(units), "the same in all parts")
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
-        """See ``Mechanism``. Whether hidden steps were drawn anew for each part that keeps them, both ends leave open."""
+        """See ``Mechanism``. Whether parts that keep hidden steps share their draw, both ends leave open."""
         kept = [] if attained else [part for part in self.parts if keeps_steps(part)]
         rest = (part for part in self.parts if part not in kept)
         alone = (found for part in rest for found in part.parts_under(neighbouring, attained=attained))
@@ -85,7 +85,7 @@ class Ledger(Mechanism):
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Those of all parts, each once; that nobody chose the parts by looking at results, nor drew for two at once."""
+        """Those of all parts, each once; that nobody chose parts by looking at results, nor drew for two at once."""
         each = tuple(one for part in self.parts for one in part.conditions)
         drawing = [part for part in self.parts if _DRAWING & {one.key for one in part.conditions}]
         anew = len(drawing) > 1 and not all(map(keeps_steps, drawing))
