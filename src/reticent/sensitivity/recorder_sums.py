@@ -106,7 +106,8 @@ class RecordSums(Sums):
         The square of twice a radius is 4 (D w)_i - 2 w^T D w, with weights that sum to 1: it moves by 6 slacks at most.
         """
         squares = diameters(block.squared, method).double().square().cpu().numpy()
-        return np.sqrt(np.minimum(squares + (1.0 if method is Diameter.EXACT else 6.0) * block.slack, LARGEST_CHANGE**2))
+        slack = (1.0 if method is Diameter.EXACT else 6.0) * block.slack
+        return np.sqrt(np.minimum(squares + slack, LARGEST_CHANGE**2))
 
     def keep_largest(self, block: Distances) -> float:
         """Keep the largest record of a step, blocks one after the other; returns the largest change in the block."""
