@@ -165,8 +165,8 @@ def test_the_answer_says_what_an_accusation_is_worth() -> None:
     assert ">at most 32.3%<" in shown
     assert ">at most 42.2%<" in shown
     assert (
-        "accusations that are right, if 1 in 10 is in the data and nobody is known to be likelier; without "
-        "the model 10%" in shown
+        "accusations that are right, if 1 in 10 is in the data, independently of others, and nobody is known to "
+        "be likelier; without the model 10%" in shown
     )
     assert "90.0" not in shown.partition("<h2")[2].partition("</table>")[0]
 
