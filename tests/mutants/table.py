@@ -548,6 +548,8 @@ MUTANTS = (
     Mutant("clients: Opacus's records called clients", "reticent/watching/units.py", "if unit is Unit.CLIENT and private:", "if unit is Unit.CLIENT and not said:", CLIENTS + "::test_opacus_clips_records"),
     Mutant("a ledger that reacts to results", "reticent/mechanisms/ledger.py", "if len(self.parts) > 1 else ()", "if len(self.parts) > 99 else ()", "tests/adversaries/test_conditions.py::test_several_releases_say_that_none_was_chosen_by_a_result"),
     Mutant("a filter that rounds its costs down", "reticent/mechanisms/filtered.py", "return math.ceil(release.releases", "return math.floor(release.releases", "tests/mechanisms/test_filtered.py::test_no_rounding_spends_more_than_the_budget"),
+    Mutant("the worst case's numbers under a weaker seal", "reticent/adversaries/relaxed/adversary.py", "without_repeats(best([stated, worst.from_above()]))", "best([stated, worst.from_above()])", "tests/proofs/test_best.py"),
+    Mutant("dashboard: the numbers of a person are said of a record", "reticent/dashboard/readings.py", "return persons(mechanism_record(mechanism))", "return None", "tests/dashboard/test_pictures.py::test_the_page_says_whom_its_numbers_protect"),
     Mutant("what nobody saw counts as declared", "reticent/adversaries/from_ledger.py", "seen = {**unseen, **witness", "seen = {**witness", "tests/records/test_vouched.py"),
     Mutant("sign: a factor that was cut", "reticent/adversaries/relaxed/sign/copies.py", "np.where(known > _LARGEST_EXPONENT, np.inf,", "np.where(known > 1e300, np.inf,", SIGNS + "::test_a_bound_that_cannot_be_computed_bounds_nothing"),
     Mutant("clients: a part of records among them", "reticent/mechanisms/ledger.py", "if len(units) > 1:", "if not units:", CLIENTS + "::test_a_ledger_is_about_one_kind"),

@@ -95,6 +95,11 @@ def columns(certificate: Certificate, relation: str) -> tuple[tuple[str, str], .
     return tuple(found)
 
 
+def rare_prior(certificate: Certificate) -> str | None:
+    """The prior of the columns on accusations, in words; None where there are none."""
+    return next((one_in(prior) for prior, _ in _accusations(certificate.questions)), None)
+
+
 def surest(certificate: Certificate) -> list[tuple[str, str, str]]:
     """The worth of accusations at even odds where few are accused: the question, the false alarms, the right share.
 

@@ -142,6 +142,8 @@ def _print_relation(
 
 def _heading(name: str, at: tuple[str, ...], full: bool) -> str:
     one, places = MEASURES[name], [float(place) for place in at]
+    if name == "mu":
+        return "mu at\nevery rate"
     if full or name not in ("epsilon", "success", "tpr", "ppv"):
         return one.at(*at).replace("@", "\n@")
     if name == "epsilon":
