@@ -370,8 +370,9 @@ def accountable(run: DPSGD) -> DPSGD:
 
 def keeps_steps(part: Mechanism) -> TypeGuard[DPSGD]:
     """Whether each record has one hidden step, which was drawn once for all epochs."""
-    once = isinstance(part, DPSGD) and part.sampler is Sampler.ALLOCATED_ONCE
-    return once and part.noise_multiplier > 0.0 and batches_per_epoch(part) > 1
+    if not isinstance(part, DPSGD) or part.sampler is not Sampler.ALLOCATED_ONCE:
+        return False
+    return part.noise_multiplier > 0.0 and batches_per_epoch(part) > 1
 
 
 def kept_together(runs: Sequence[DPSGD], neighbouring: Neighbouring) -> tuple[Part, ...]:
