@@ -20,8 +20,8 @@ from reticent.accountants.lattice import Lattice
 from reticent.accountants.steps import Step, steps_of
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
-from reticent.pairs import AllocatedGaussianPair, GaussianPair
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler, Selection
+from reticent.pairs import AllocatedGaussianPair, GaussianPair, Geometric
 from reticent.pairs.allocated_sum import COARSE, Effort, first_window, log_normal, sum_of
 from reticent.pairs.random_allocation import random_allocation
 from reticent.risk import advantage, epsilon_at_delta
@@ -325,6 +325,73 @@ class TestEpochs:
     def test_zero_out_is_the_same(self) -> None:
         run = DPSGD(1.0, 0.1, 10, sampler=Sampler.RANDOM_ALLOCATION)
         assert run.parts_under(ZERO) == run.parts_under(ADD)
+
+
+def simulated(runs: tuple[DPSGD, ...], share: str, count: int = 40_000) -> tuple[float, float]:
+    """(advantage, four standard errors) of who sees all noisy sums, by simulation of the likelihood ratio.
+
+    Args:
+        share: how the hidden step of a run follows from those before: ``one`` position in the pass for all runs,
+            ``turned`` by a public permutation, or drawn ``anew``.
+    """
+    rng = np.random.default_rng(7)
+    widest = math.lcm(*(run.batches_per_epoch or 1 for run in runs))
+    ratio: np.ndarray = np.ones((count, 1))
+    for run in runs:
+        bins = run.batches_per_epoch or 1
+        losses = np.zeros((count, bins))
+        for _ in range(run.steps // bins):  # the target is absent
+            noisy = rng.normal(0.0, run.noise_multiplier, (count, bins))
+            losses += (noisy - 0.5) / run.noise_multiplier**2
+        step = np.arange(widest) // (widest // bins)
+        step = rng.permutation(bins)[step] if share == "turned" else step
+        each = np.exp(losses)
+        ratio = ratio * (each.mean(axis=1, keepdims=True) if share == "anew" else each[:, step])
+    gain = np.maximum(1.0 - ratio.mean(axis=1), 0.0)
+    return float(gain.mean()), 4.0 * float(gain.std()) / math.sqrt(count)
+
+
+def once(noise: float, bins: int, epochs: int, **more: int) -> DPSGD:
+    return DPSGD(noise, 1 / bins, bins * epochs, sampler=Sampler.ALLOCATED_ONCE, batches_per_epoch=bins, **more)
+
+
+class TestSharedDraws:
+    """Steps that were drawn once and kept, in several parts of one ledger: one draw for all of them, or several.
+
+    A training whose noise changed after some epochs was certified as if the steps had been drawn again.
+    """
+
+    @pytest.mark.parametrize("share", ["one", "turned", "anew"])
+    @pytest.mark.parametrize(
+        "runs",
+        [(once(2.0, 4, 3), once(3.0, 4, 5)), (once(2.0, 2, 2), once(2.0, 4, 3))],
+    )
+    def test_the_truth_is_enclosed_whatever_they_share(self, runs: tuple[DPSGD, ...], share: str) -> None:
+        found, (truth, error) = compose(Ledger(runs), ADD), simulated(runs, share)
+        assert advantage(found.optimistic) <= truth + error
+        assert advantage(found.pessimistic) >= truth - error
+        if share == "one" and runs[0].batches_per_epoch == runs[1].batches_per_epoch:
+            assert advantage(found.pessimistic) <= truth + error + 1e-4
+
+    @pytest.mark.parametrize("neighbouring", [ADD, ZERO, Neighbouring.REPLACE])
+    @pytest.mark.parametrize("records", [1, 2])
+    def test_equal_parts_are_one_run_of_all_epochs(self, neighbouring: Neighbouring, records: int) -> None:
+        part, whole = (once(4.0, 4, epochs, records_per_user=records) for epochs in (1, 4))
+        noise = DPSGD(9.0, 1.0, 1, records_per_user=records)
+        found, other = Ledger((part, noise, part, part, part)).parts_under(neighbouring)
+        assert [found] == list(whole.parts_under(neighbouring))
+        assert [other] == list(noise.parts_under(neighbouring))
+
+    def test_parts_without_a_hidden_step_hide_nothing(self) -> None:
+        told = Ledger((once(2.0, 1, 4), once(2.0, 4, 1), once(0.0, 4, 1)))
+        assert [part.pair for part in told.parts_under(ADD)][:2] == [
+            AllocatedGaussianPair(2.0, 4),
+            GaussianPair(1.0, 1.0, 1.0),
+        ]
+
+    def test_the_run_of_a_selection_may_be_such_a_ledger(self) -> None:
+        kept = [Selection(Ledger(parts), Geometric(5)) for parts in ((once(4.0, 4, 1),) * 4, (once(4.0, 4, 4),))]
+        assert kept[0].parts_under(ADD)[0].pair == kept[1].parts_under(ADD)[0].pair
 
 
 class TestBadInput:

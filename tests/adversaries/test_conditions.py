@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
+from scipy.stats import norm
 
 from reticent.adversaries import Attribute, Membership, Mixed, Relaxed, WorstCase, assess, assess_answerable
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
+from reticent.adversaries.base import Method
 from reticent.adversaries.from_ledger import assess_seen
 from reticent.errors import ParameterError
 from reticent.mechanisms import (
@@ -17,12 +20,17 @@ from reticent.mechanisms import (
     Ledger,
     MatrixMechanism,
     Neighbouring,
+    OneOf,
     RandomisedResponse,
     Sampler,
+    Selection,
 )
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
+from reticent.pairs import Geometric
 from reticent.proofs import Claim, Status
-from reticent.risk import advantage
+from reticent.records.watch_source import Source
+from reticent.risk import advantage, delta_at_epsilon
+from tests.certificates.ledgers import poisson
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
@@ -291,3 +299,40 @@ def test_several_releases_say_that_none_was_chosen_by_a_result(who) -> None:
     for parts in ((RUN, replace(RUN, noise_multiplier=3.0)), (Gaussian(2.0), Gaussian(2.0))):
         assert "fixed-plan" in {one.key for one in who.assess(Ledger(parts)).conditions}
     assert "fixed-plan" not in {one.key for one in who.assess(Ledger((RUN,))).conditions}
+
+
+COIN = OneOf((Gaussian(2.0), Gaussian(4.0)), (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ((COIN, COIN), True),
+        ((Selection(Gaussian(4.0), Geometric(3)),) * 2, True),
+        ((RUN, Laplace(2.0, sample_rate=0.1)), True),
+        ((RUN, replace(RUN, sampler=Sampler.ALLOCATED_ONCE)), True),
+        ((COIN, Gaussian(2.0)), False),
+        ((RUN, replace(RUN, sampler=Sampler.SHUFFLED)), False),
+        ((replace(RUN, sampler=Sampler.ALLOCATED_ONCE),) * 2, False),
+    ],
+)
+def test_parts_that_chance_drew_for_say_that_it_drew_anew(parts, said) -> None:
+    """Two parts that used one coin, or the same batches, were certified as if each had its own."""
+    assert ("drawn-anew" in {one.key for one in Ledger(parts).conditions}) is said
+
+
+def test_one_coin_for_two_parts_is_worse() -> None:
+    """Why the condition is needed: delta of one coin is the mean over both settings, each composed."""
+    anew = WorstCase().assess(Ledger((COIN, COIN))).measure(delta_at_epsilon, 2.0).value
+    mus = [2.0**0.5 / noise for noise in (2.0, 4.0)]
+    shared = [norm.cdf(mu / 2.0 - 2.0 / mu) - math.exp(2.0) * norm.cdf(-mu / 2.0 - 2.0 / mu) for mu in mus]
+    assert sum(shared) / 2.0 > 1.2 * anew
+
+
+@pytest.mark.parametrize(("source", "status"), [("seen", Status.CHECKED), ("declared", Status.DECLARED)])
+def test_a_ledger_of_one_run_vouches_for_its_draws(source, status) -> None:
+    """Noise that changed along a watched run makes parts; its sampler drew each batch anew."""
+    run = poisson(segments=[{"noise_multiplier": noise, "steps": 1} for noise in (1.0, 2.0)])
+    run = run.model_copy(update={"sampler": run.sampler.model_copy(update={"source": Source(source)})})
+    found = assess_seen(WorstCase(), run.mechanism(), Neighbouring.ADD_REMOVE, Method.EXACT, run).conditions
+    assert {one.key: one.status for one in found}["drawn-anew"] is status

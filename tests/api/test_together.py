@@ -43,6 +43,7 @@ def test_each_ledger_is_cited_by_what_its_own_public_certificate_shows(runs) -> 
         assert release.training_data == alone.ledger["data"]["commitment"]
         assert release.warnings == ("size-treated-as-public",)
     assert cited[0].ledger != cited[1].ledger
+    assert "drawn-anew" in {one.key for one in both.certificate.assessments[0].conditions}
     assert both.verify().accepted
     shown = dict(facts(public(both.certificate)))
     assert cited[1].ledger in shown["release 2"]

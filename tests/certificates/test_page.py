@@ -14,6 +14,7 @@ import pytest
 import reticent as rt
 from reticent.adversaries import MembershipGame, WorstCase, everybody
 from reticent.certificates.build import certify, public
+from reticent.certificates.language import ENGLISH, language_of
 from reticent.certificates.page import embedded, first_difference, is_page, render_html
 from reticent.certificates.schema import Certificate, CertifiedAssessment, Declaration
 from reticent.certificates.sentences import _above
@@ -165,8 +166,8 @@ def test_the_answer_says_what_an_accusation_is_worth() -> None:
     assert ">at most 32.3%<" in shown
     assert ">at most 42.2%<" in shown
     assert (
-        "accusations that are right, if 1 in 10 is in the data and nobody is known to be likelier; without "
-        "the model 10%" in shown
+        "accusations that are right, if 1 in 10 is in the data, independently of others, and nobody is known to "
+        "be likelier; without the model 10%" in shown
     )
     assert "90.0" not in shown.partition("<h2")[2].partition("</table>")[0]
 
@@ -188,6 +189,13 @@ def test_beside_the_headline_is_how_sure_somebody_can_be_who_accuses_few() -> No
         assert found is not None
         assert 0 <= float(found[1]) - 100 * share < 0.11
     assert 0.5 < used < versions < 1
+    rare = {
+        ENGLISH: "where 1 in 10 is accused",
+        language_of("de"): "1 von 10 zu Recht",
+        language_of("fr"): "1 sur 10 est",
+    }
+    for language, words in rare.items():  # the table has another prior than this sentence, and smaller shares
+        assert words in render_html(document, language).partition("<table")[0]
     for asked in (Questions(fprs=(0.1,)), Questions(priors=(0.1,))):
         assert "can be surer" not in render_html(certify(demo, declared, adversaries=both[:1], questions=asked))
 

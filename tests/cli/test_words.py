@@ -93,5 +93,6 @@ def test_the_table_names_the_estimate_of_mu_for_what_it_is(capsys) -> None:
     assert "39.53" not in said(capsys, *words)
     out = said(capsys, *words, "--full")
     assert "39.53" in out
+    assert "every rate" in out
     assert "mu at error rates above 1e-09 only, an estimate (add-remove): worst-case 0.839" in out
     assert "estimate" not in said(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--full")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Declaration
 from reticent.curves import GaussianTradeOff
+from reticent.dashboard.asked import answer_to
 from reticent.dashboard.opening import LARGEST, Source, opened, source_of
 from reticent.dashboard.opening_audit import parsed
+from reticent.dashboard.sheet import sheet
 from reticent.dashboard.state import State, mechanism_of
 from reticent.errors import ArtifactError, ReticentError
 from reticent.mechanisms import DPSGD, Gaussian
@@ -91,6 +94,18 @@ def test_a_ledger_is_checked_and_can_be_explored() -> None:
     ran = mechanism_of(settings)
     assert (ran.noise_multiplier, ran.sample_rate, ran.steps) == (3.0, 0.1, 2)
     assert len(found.figure["data"]) >= 2
+
+
+def test_a_ledger_of_persons_speaks_of_them_and_is_explored_as_such() -> None:
+    """Five records of a person: it spoke of one record, and *explore* showed the numbers of one."""
+    config = {**LEDGER["config"], "records_per_user": 5}
+    ledger = RunLedger.model_validate({**LEDGER, "config": config, "records_per_user": 5}).sealed()
+    found = shown("ledger.json", ledger.to_json())
+    assert "whether this person's records were used" in text_of(found.page)
+    button = next(piece for piece in found.page if getattr(piece, "data-settings", None))
+    state = State.of_address(getattr(button, "data-settings"))
+    assert mechanism_of(state).records_per_user == 5
+    assert "whether a given person's records were used" in unescape(sheet(state, answer_to(state)))
 
 
 def test_a_ledger_that_contradicts_itself_is_named() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from html import unescape
+
 import numpy as np
 import pytest
 
@@ -11,10 +14,12 @@ from reticent.certificates.sentences import even_guess, percent
 from reticent.dashboard.comparing import limit_of, map_figure
 from reticent.dashboard.figures import empty, risk_figure
 from reticent.dashboard.naming import remarks
-from reticent.dashboard.readings import assessed, points, summary
+from reticent.dashboard.readings import assessed, points, protected, summary
+from reticent.dashboard.sheet import as_html
 from reticent.dashboard.state import State
-from reticent.dashboard.words import accuracy, answer_line
-from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
+from reticent.dashboard.words import accuracy, answer_line, cards
+from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms.units import Unit
 from reticent.risk import success
 
 RUN = DPSGD(1.1, 0.01, 1000)
@@ -72,6 +77,25 @@ def test_the_headline_answers_each_question_that_somebody_asks() -> None:
     line = answer_line(shown)
     for one in shown:
         assert f"right at most {percent(even_guess(summary(one)), up=True)} of the time" in line
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        (RUN, "whether a given record was used"),
+        (replace(RUN, records_per_user=1), "whether a given person's record was used"),
+        (replace(RUN, records_per_user=5), "whether a given person's records were used"),
+        (replace(RUN, unit=Unit.CLIENT), "whether a given client was used"),
+        (Ledger((replace(RUN, records_per_user=5),) * 2), "whether a given person's records were used"),
+    ],
+)
+def test_the_page_says_whom_its_numbers_protect(release: Mechanism, words: str) -> None:
+    """With five records a person, the headline and the cards spoke of one record, and the number was of a person."""
+    shown, records = found(release, WorstCase()), protected(release)
+    assert words in answer_line(shown, records)
+    card = unescape(as_html(cards(shown, (), None, records)))
+    assert ("this record" in card) is (records is None)
+    assert {None: "this record", Unit.CLIENT: "this client"}.get(records, "this person's") in card
 
 
 def test_guesses_are_shown_as_what_they_gain() -> None:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from reticent.adversaries import Mixed, Relaxed, WorstCase
+from reticent.adversaries.final_model import FinalModel
 from reticent.curves import GaussianTradeOff, from_advantage
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ParameterError
-from reticent.proofs import Proof, Status, best, condition
+from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.mechanisms.gradients import Gradients
+from reticent.proofs import Claim, Proof, Status, best, condition, without_repeats
+from reticent.risk import advantage
 
 EPSILONS = np.array([0.0, 0.3, 1.0, 3.0])
 
@@ -38,6 +44,40 @@ def test_a_proof_with_fewer_conditions_counts_under_more_and_never_the_other_way
     assert free.needs == set()
     (_, unconditional) = best([proof(0.5, "fixed-length"), proof(1.0)])
     assert deltas(unconditional) == pytest.approx(GaussianTradeOff(1.0).delta(EPSILONS), rel=1e-12, abs=0)
+
+
+def test_what_shows_no_more_under_more_conditions_is_said_under_fewer() -> None:
+    """The relaxed attacker repeated the worst case's numbers, and called them proven only if a condition holds."""
+    free = proof(0.5)
+    (only,) = without_repeats(best([proof(0.9, "fixed-length").saying("a note"), free]))
+    assert only == replace(free, notes=("a note",))
+    for gain in (0.4999, 0.2):
+        shown = best([proof(gain, "fixed-length"), free])
+        assert without_repeats(shown) == shown
+    apart = best([proof(0.9, "fixed-length"), proof(0.9, "same-features")])
+    assert without_repeats(apart) == apart
+
+
+@pytest.mark.parametrize("neighbouring", [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE])
+@pytest.mark.parametrize("attacker", [Relaxed, Mixed])
+def test_an_attacker_who_gains_nothing_is_as_sure_as_the_worst_case(attacker, neighbouring) -> None:
+    """Five records of a person, a linear model: on a line the unknown direction takes nothing off."""
+    run = DPSGD(4.0, 0.125, 60, records_per_user=5)
+    found, worst = (
+        attacker(gradients=Gradients.ONE_DIRECTION).assess(run, neighbouring),
+        WorstCase().assess(run, neighbouring),
+    )
+    assert found.measure(advantage).value == pytest.approx(worst.measure(advantage).value, rel=1e-9, abs=0)
+    assert found.claim is worst.claim is Claim.BOUND
+    wide = attacker(dimension=30, gradients=Gradients.ONE_DIRECTION).assess(run, Neighbouring.ADD_REMOVE)
+    assert wide.claim is Claim.CONDITIONAL
+
+
+def test_a_last_model_that_shows_all_needs_no_condition() -> None:
+    """Updates that contract by 1 hide nothing: the number of the worst case, called proven if a condition holds."""
+    run = DPSGD(4.0, 1.0, 10)
+    assert FinalModel(contraction=1.0).assess(run).claim is Claim.BOUND
+    assert FinalModel(contraction=0.9).assess(run).claim is Claim.CONDITIONAL
 
 
 def test_two_proofs_under_one_set_obey_the_smaller_bound_at_every_threshold() -> None:

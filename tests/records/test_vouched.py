@@ -154,6 +154,7 @@ class TestWhatRan:
                 "clipped",
                 "unpredictable-noise",
                 "planned-steps",
+                "drawn-anew",
                 "fixed-plan",
                 "public-divisor",
                 "start-weights",

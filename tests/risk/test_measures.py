@@ -16,7 +16,7 @@ from scipy.stats import norm
 from reticent.adversaries import WorstCase
 from reticent.curves import GaussianTradeOff, PiecewiseLinearTradeOff, Subsampled, symmetrised
 from reticent.errors import ParameterError
-from reticent.mechanisms import Laplace
+from reticent.mechanisms import DPSGD, Laplace
 from reticent.risk import (
     advantage,
     auc,
@@ -175,6 +175,21 @@ def test_the_worth_of_an_accusation_in_a_crowd() -> None:
     shown = rng.standard_normal(inside.size) + inside
     flagged = shown > norm.isf(0.01)
     assert inside[flagged].mean() == pytest.approx(ppv(GaussianTradeOff(1.0), 0.1, 0.01), abs=0.01)
+
+
+def test_people_who_are_in_the_data_together_are_one_person() -> None:
+    """Households of two, both in or both out: each member moves the sum by 1, and who flags both is right more often.
+
+    The number of one record holds where people are in the data independently of each other, and says so.
+    """
+    rng = np.random.default_rng(1)
+    inside = rng.random(400_000) < 0.1
+    flagged = rng.normal(2.0 * inside) > norm.isf(0.01)
+    share = inside[flagged].mean()
+    one, two = (WorstCase().assess(DPSGD(1.0, 1.0, 1, records_per_user=n)).curve for n in (1, 2))
+    assert share > 1.5 * ppv(one, 0.1, 0.01)
+    assert share == pytest.approx(ppv(two, 0.1, 0.01), abs=0.01)
+    assert "independently of" in (ppv.__doc__ or "")
 
 
 def test_few_false_alarms_make_an_accusation_certain_and_more_make_it_worth_less() -> None:

@@ -235,31 +235,41 @@ def test_single_precision_is_recorded_on_the_safe_side():
         assert getattr(exact, name) <= getattr(rough, name) <= 1.001 * getattr(exact, name)
 
 
-def test_every_step_adds_its_slack():
-    """Distances known to 1e-3 of the clip norm only: lengths grow by twice that in each of the steps."""
-    hook = AttributeHook(AGE, whole=True)
-    _train([hook])
-    known = hook.recorder.record()
-    hook.recorder._meter.slack = slack = 1e-3
-    rough = hook.recorder.record()
-    more = 2.0 * math.sqrt(STEPS) * np.array([slack, math.sqrt(worst_mask_term(slack, NOISE))])
-    before, after = (np.sqrt([r.squared_change, r.mask_term]) for r in (known, rough))
-    assert np.all(after >= before + (1.0 - 1e-6) * more)
-    assert math.sqrt(rough.largest_mask_term) >= math.sqrt(known.largest_mask_term) + 0.999 * more[1] / math.sqrt(STEPS)
-    assert rough.published_squared_change >= known.published_squared_change + STEPS * (2.0 * slack) ** 2
+def _of_slack(least: float) -> float:
+    """By how much the mask term of two gradients grows at least where their square grows by ``least``."""
+    return -2.0 * math.expm1(-0.5 * least / NOISE**2) * math.exp(-2.0 / NOISE**2)
 
 
-def test_a_budget_pays_the_slack_of_each_step_beforehand():
+@pytest.mark.parametrize("method", [Diameter.EXACT, Diameter.CENTROID])
+def test_every_step_adds_its_slack(monkeypatch, method):
+    """Squares known to 1e-3 of the squared clip norm only: each sum grows by that in each of the steps."""
+    found, slack = [], 1e-3
+    for by in (0.0, slack):
+        monkeypatch.setattr(GradientSensitivity, "_rounded", lambda self, by=by: by)
+        hook = AttributeHook(AGE, whole=True, method=method)
+        _train([hook])
+        found.append(hook.recorder.record())
+    known, rough = found
+    assert rough.squared_change >= known.squared_change + 0.999 * STEPS * slack
+    assert rough.published_squared_change >= known.published_squared_change + 0.999 * STEPS * slack
+    assert rough.mask_term >= known.mask_term + STEPS * _of_slack(slack)
+    assert rough.largest_mask_term >= known.largest_mask_term + _of_slack(slack)
+
+
+def test_a_budget_pays_the_slack_of_each_step_beforehand(monkeypatch):
     x, y = _data()
     spent = []
     for slack in (0.0, 1e-3):
+        monkeypatch.setattr(GradientSensitivity, "_rounded", lambda self, slack=slack: slack)
         recorder = AttributeRecorder(
             _model(), AGE, noise_multiplier=NOISE, max_grad_norm=CLIP, audit=AuditSet(x[:5], y[:5]), budget=10.0
         )
-        recorder._meter.slack = slack
         assert recorder.observe(x, y)
-        spent.append(math.sqrt(recorder.record().mask_term))
-    assert spent[1] >= spent[0] + 2.0 * math.sqrt(worst_mask_term(1e-3, NOISE)) * (1.0 - 1e-6)
+        spent.append(recorder.record().mask_term)
+        assert max(map(recorder._sums.after, recorder._meter.blocks(x[:5], y[:5]))) == pytest.approx(
+            2.0 * spent[-1], rel=1e-9, abs=0
+        )
+    assert spent[1] >= spent[0] + _of_slack(1e-3)
 
 
 def test_without_positions_the_sums_are_larger():

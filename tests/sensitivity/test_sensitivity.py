@@ -168,7 +168,9 @@ def test_two_values_need_no_products_of_pairs(kind, precision):
         meter = GradientSensitivity(model, two, max_grad_norm=clip, precision=precision)
         largest = meter.diameters(x, y)
         assert meter.route is Route.DENSE  # one that is wrong would be left for a slower one
-        torch.testing.assert_close(largest.double(), expected.amax((1, 2)), rtol=0.0, atol=meter.slack)
+        torch.testing.assert_close(
+            largest.double().square(), expected.amax((1, 2)).square(), rtol=0.0, atol=meter.slack
+        )
 
 
 @pytest.mark.parametrize("steps", [200, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (0, 2000))])
@@ -209,7 +211,7 @@ def test_single_precision_stays_within_its_slack(kind):
     slack = GradientSensitivity(model, attribute, precision=Precision.SINGLE).slack
     largest = expected.amax((1, 2))
     error = (distances.double().amax((1, 2)) - largest).abs()
-    assert float(error.max()) <= slack
+    assert float((distances.double().square() - expected.square()).abs().max()) <= slack
     assert float((error / largest.clamp(min=1e-3)).max()) <= 1e-4
 
 

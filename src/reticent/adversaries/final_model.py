@@ -14,7 +14,7 @@ from reticent.curves.enclosure import Enclosure
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.dpsgd import batches_per_epoch
-from reticent.proofs import Proof, Status, best, condition
+from reticent.proofs import Proof, Status, best, condition, without_repeats
 from reticent.registry import described
 from reticent.styles import Style
 
@@ -141,7 +141,7 @@ class FinalModel(Adversary):
             mu=(0.0, mu),
         )
         worst = worst_case_proof(mechanism, neighbouring).from_above()
-        return Assessment(self, neighbouring, Method.EXACT, (best([proof, worst])[0],))
+        return Assessment(self, neighbouring, Method.EXACT, without_repeats(best([proof, worst]))[:1])
 
 
 def _is_covered(run: DPSGD) -> bool:

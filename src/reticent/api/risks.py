@@ -154,8 +154,8 @@ def assess(
         method: how curves are evaluated.
         fpr: false positive rates, in [0, 1], at which the table shows the true positive rate.
         delta: deltas, in (0, 1], at which the table shows epsilon.
-        prior: shares of the people that are in the data, in (0, 1): the table then shows how likely a flagged person is
-            one of them, at each ``fpr``.
+        prior: shares of the people that are in the data, independently of each other, in (0, 1): the table then shows
+            how likely a flagged person is one of them, at each ``fpr``.
         secret_bits: min-entropies of secrets in one person's records, in bits, > 0: the table then shows how likely
             such a secret is guessed (docs/theory/secrets.md).
         guesses: in how many guesses.

@@ -228,7 +228,7 @@ class Ppv(_AtRate):
 
     Attributes:
         value: the limit, in (0, 1).
-        prior: share of the people that are in the data, in (0, 1).
+        prior: share of the people that are in the data, in (0, 1), independently of each other.
         fpr: share of the others that are flagged, in (0, 1).
     """
 

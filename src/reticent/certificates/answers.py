@@ -32,6 +32,7 @@ NO_LIMIT = "no limit"
 """What a proof says that ends at 100%."""
 _SAID = (("is in the data", "share of insiders found"), ("has the diagnosis", "share of those with it who are found"))
 """Who can be accused and who can be found: of people, and of versions of a record."""
+_ALONE = "independently of others, and nobody is known to be likelier"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +88,16 @@ def columns(certificate: Certificate, relation: str) -> tuple[tuple[str, str], .
     there, insiders = _SAID[relation == Neighbouring.REPLACE]
     found = [("Right guess", f"both answers equally likely; without the model {percent(0.5)}")]
     for prior, fpr in _accusations(q):
-        meaning = f"accusations that are right, if {one_in(prior)} {there} and nobody is known to be likelier"
+        meaning = f"accusations that are right, if {one_in(prior)} {there}, {_ALONE}"
         found.append((f"Accused, {100.0 * fpr:g}% false alarms", f"{meaning}; without the model {percent(prior)}"))
     for fpr in (f for f in q.fprs if f == 0.01):
         found.append((f"Found, {percent(fpr)} false alarms", f"{insiders}; without the model {percent(fpr)}"))
     return tuple(found)
+
+
+def rare_prior(certificate: Certificate) -> str | None:
+    """The prior of the columns on accusations, in words; None where there are none."""
+    return next((one_in(prior) for prior, _ in _accusations(certificate.questions)), None)
 
 
 def surest(certificate: Certificate) -> list[tuple[str, str, str]]:

@@ -65,6 +65,7 @@ def _content(certificate: Certificate) -> dict[str, Any]:
         "first_limited": limited(worst[:1]),
         "groups": answers.groups(certificate),
         "surest": answers.surest(certificate),
+        "rare": answers.rare_prior(certificate),
         "columns": answers.columns(certificate, usual),
         "place": answers.place,
         "left_out": words.left_out(certificate),

@@ -64,7 +64,7 @@ GLOSSARY = (
         "A false alarm: the attacker says that a person was in the data, and is wrong. FPR, the false-positive rate, "
         "is the share of outsiders accused; TPR, the true-positive rate, that of insiders found; PPV, the positive "
         "predictive value, that of accusations that are right. Shares of many people need that, without the model, "
-        "all are equally likely to be in the data.",
+        "all are equally likely to be in the data, independently of each other.",
     ),
     (
         "epsilon, delta, mu",

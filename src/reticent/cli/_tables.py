@@ -61,6 +61,8 @@ def print_risk(document: RiskDocument, more: Collection[str] = (), *, full: bool
     """
     records = document.assessments
     print_assessments(records, more=more, full=full)
+    if "ppv" in more:
+        say("accused rightly: if people are independent of each other, and nobody is known to be likelier")
     for line in (*_infinite(records), *(_estimates(records) if full else ()), *_notes(records, full)):
         say(line)
     owned = [(r.adversary, r.conditions) for r in records]
@@ -140,6 +142,8 @@ def _print_relation(
 
 def _heading(name: str, at: tuple[str, ...], full: bool) -> str:
     one, places = MEASURES[name], [float(place) for place in at]
+    if name == "mu":
+        return "mu at\nevery rate"
     if full or name not in ("epsilon", "success", "tpr", "ppv"):
         return one.at(*at).replace("@", "\n@")
     if name == "epsilon":

@@ -103,7 +103,7 @@ def _shown(register: Register, json: bool) -> None:
     subjects = [one.released.subject for one in register.entries if one.released is not None]
     if json:
         known = {"data": register.opened.data, "budget": register.opened.budget, "head": register.head}
-        print_json({**known, "spent": spent, "releases": subjects, "assumed": ["fixed-plan"]})
+        print_json({**known, "spent": spent, "releases": subjects, "assumed": ["fixed-plan", "drawn-anew"]})
         return
     many = "1 release" if len(subjects) == 1 else f"{len(subjects)} releases"
     say(f"{register.opened.data}: {many} ({register.opened.neighbouring})")
@@ -111,4 +111,5 @@ def _shown(register: Register, json: bool) -> None:
         say(f"{number}: {subject}", indent=2)
     say(f"all together under the worst case: {register.left(spent)}")
     say(f"assumed: {CONDITIONS['fixed-plan'].says} Who chooses a release by an earlier result can exceed the budget.")
+    say(f"assumed: {CONDITIONS['drawn-anew'].says}")
     say(f"head: {register.head}")

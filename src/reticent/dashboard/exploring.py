@@ -19,7 +19,7 @@ from reticent.dashboard.explaining import explanation
 from reticent.dashboard.figures import empty, risk_figure
 from reticent.dashboard.judging import judge, policy_of
 from reticent.dashboard.naming import remarks
-from reticent.dashboard.readings import Answer, answer, composed, is_known
+from reticent.dashboard.readings import Answer, answer, composed, is_known, protected
 from reticent.dashboard.screen import screen_assessment
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
 from reticent.dashboard.takeaway import risk_command, risk_python
@@ -96,14 +96,14 @@ def _at_once(settings: State, who: Adversary) -> Assessment | None:
 
 def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage | None) -> dict[str, Any]:
     settings, view, whole = asked.settings, asked.settings["view"], after is None
-    policy = policy_of(settings["policy"])
+    policy, records = policy_of(settings["policy"]), protected(mechanism_of(settings))
     judged = judge(policy, found.assessments) if policy and whole else None
     parts: dict[str, Any] = {
-        "headline": words.answer_line(found.assessments),
+        "headline": words.answer_line(found.assessments, records),
         "accuracy": words.accuracy(found.assessments, waiting),
         "message": "",
         "table": "",
-        "cards": words.cards(found.assessments, waiting, judged.rows if judged else None),
+        "cards": words.cards(found.assessments, waiting, judged.rows if judged else None, records),
         "verdict": judged.line() if judged else "The policy waits for the proof." if policy else "",
         "policy": judged.others() if judged else "",
         "remarks": [html.P(line) for line in remarks(found.assessments, view)],

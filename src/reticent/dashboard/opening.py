@@ -25,7 +25,7 @@ from reticent.dashboard.catalogue import OF_SAMPLERS
 from reticent.dashboard.checking import checked
 from reticent.dashboard.figures import Figure, empty, risk_figure
 from reticent.dashboard.naming import Line, names_of
-from reticent.dashboard.readings import Points, answer, told
+from reticent.dashboard.readings import Points, answer, protected, told
 from reticent.dashboard.released import release_in
 from reticent.dashboard.state import State
 from reticent.errors import ArtifactError, UnsupportedError
@@ -181,7 +181,7 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
         html.H2(title),
         *_faults(wrong, "This ledger contradicts itself", "The facts of this ledger agree with each other."),
         *[html.P(RunWarning(w).text, className="warning") for w in ledger.warnings],
-        html.P(told(found.assessments[0])),
+        html.P(told(found.assessments[0], protected(release))),
         *asked,
         words.pairs(facts),
     ]
@@ -192,7 +192,8 @@ def _settings(release: DPSGD) -> str:
     """The address of a page that is set to this release."""
     own = {name: getattr(release, name) for name, of in OF_SAMPLERS.items() if of is release.sampler}
     size = {"dataset_size": release.dataset_size} if "max_batch_size" in own else {}
-    counts = {"steps": release.steps, "dimension": release.num_parameters, **size, **own}
+    persons = {"records_per_user": release.records_per_user}
+    counts = {"steps": release.steps, "dimension": release.num_parameters, **persons, **size, **own}
     settings = {
         "mechanism": "dpsgd",
         "noise_multiplier": repr(release.noise_multiplier),

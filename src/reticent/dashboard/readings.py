@@ -13,10 +13,11 @@ import numpy as np
 from reticent import risk
 from reticent.adversaries import Adversary, Assessment, Method, WorstCase, check_dominance
 from reticent.adversaries.report import assessment_record
-from reticent.certificates.sentences import sentence
+from reticent.certificates.sentences import Protected, persons, sentence
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.codec import mechanism_record
 from reticent.risk.report import MEASURES, AssessmentRecord, Number, Questions
 
 FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 91)]))
@@ -151,9 +152,14 @@ def summary(assessment: Assessment) -> AssessmentRecord:
     return assessment_record(assessment, QUESTIONS, measured)
 
 
-def told(assessment: Assessment) -> str:
-    """The sentence for people."""
-    return sentence(summary(assessment))
+def told(assessment: Assessment, records: Protected = None) -> str:
+    """The sentence for people; ``records`` as ``protected`` says."""
+    return sentence(summary(assessment), records)
+
+
+def protected(mechanism: Mechanism) -> Protected:
+    """Whom the numbers about a release protect: one record, a client, or so many records of a person."""
+    return persons(mechanism_record(mechanism))
 
 
 def _read(curve: TradeOff, view: str) -> np.ndarray:

@@ -18,7 +18,7 @@ from reticent.dashboard.explaining import explanation
 from reticent.dashboard.judging import judge, policy_of
 from reticent.dashboard.layout import made_styles
 from reticent.dashboard.naming import called
-from reticent.dashboard.readings import Answer, points
+from reticent.dashboard.readings import Answer, points, protected
 from reticent.dashboard.state import State, mechanism_of
 from reticent.mechanisms.short import in_short
 
@@ -44,19 +44,19 @@ _MORE = (
 
 def sheet(settings: State, found: Answer) -> str:
     """The page: what was asked, the answer, the picture, every number, the reasons."""
-    shown, policy = found.assessments, policy_of(settings["policy"])
+    shown, policy, release = found.assessments, policy_of(settings["policy"]), mechanism_of(settings)
     judged = judge(policy, shown) if policy else None
     pieces = [
         parts.P("A plan: nobody saw a run. These numbers are of settings, not of a model.", className="message"),
-        parts.H1(words.answer_line(shown), className="answer"),
-        parts.P(f"Released: {in_short(mechanism_of(settings))}."),
+        parts.H1(words.answer_line(shown, protected(release)), className="answer"),
+        parts.P(f"Released: {in_short(release)}."),
         parts.P(words.accuracy(shown), className="quiet"),
         *([parts.P(judged.line()), *judged.others()] if judged else []),
     ]
     after = [
         parts.H2("Every number"),
         parts.Div(words.number_table(shown, judged.marks if judged else None), className="scroll", tabIndex=0),
-        parts.Div(words.cards(shown, (), judged.rows if judged else None), className="cards"),
+        parts.Div(words.cards(shown, (), judged.rows if judged else None, protected(release)), className="cards"),
         *words.left_out(found.skipped),
         parts.H2("Where the numbers come from"),
         *explanation(shown),

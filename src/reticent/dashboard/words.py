@@ -11,7 +11,7 @@ from dash import html
 from reticent.adversaries import Assessment
 from reticent.calibration import Calibration, Target
 from reticent.certificates.declared_text import inert
-from reticent.certificates.sentences import even_guess, headline, percent
+from reticent.certificates.sentences import Protected, even_guess, headline, percent
 from reticent.certificates.words import CLAIMS
 from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, TARGETS
@@ -48,9 +48,9 @@ def _field(name: str) -> str:
     return known.get(name, name.replace("_", " ").capitalize())
 
 
-def answer_line(assessments: Sequence[Assessment]) -> str:
+def answer_line(assessments: Sequence[Assessment], records: Protected = None) -> str:
     """The answer of the worst case, one sentence for each question that somebody asks; an estimate says *about*."""
-    return headline([summary(one) for one in assessments if one.adversary.name == "worst-case"])
+    return headline([summary(one) for one in assessments if one.adversary.name == "worst-case"], records)
 
 
 def accuracy(assessments: Sequence[Assessment], waiting: Sequence[str] = ()) -> str:
@@ -80,15 +80,18 @@ def _accuracy(assessments: Sequence[Assessment]) -> str:
 
 
 def cards(
-    assessments: Sequence[Assessment], waiting: Sequence[str], verdicts: Mapping[tuple[str, str], Any] | None = None
+    assessments: Sequence[Assessment],
+    waiting: Sequence[str],
+    verdicts: Mapping[tuple[str, str], Any] | None = None,
+    records: Protected = None,
 ) -> list[Any]:
     """One card for each attacker: who, from where to where, how strong the claim is, and the ``verdicts`` on it."""
     said = verdicts or {}
-    found = [_card(a, said.get((a.adversary.name, a.neighbouring.value))) for a in assessments]
+    found = [_card(a, said.get((a.adversary.name, a.neighbouring.value)), records) for a in assessments]
     return found + [_waiting(name) for name in waiting]
 
 
-def _card(assessment: Assessment, verdict: Any) -> html.Article:
+def _card(assessment: Assessment, verdict: Any, records: Protected) -> html.Article:
     name, read = assessment.adversary.name, summary(assessment)
     bound = assessment.claim.proven
     strength = "at most" if bound else "about"
@@ -101,7 +104,7 @@ def _card(assessment: Assessment, verdict: Any) -> html.Article:
             ),
             *([] if verdict is None else [verdict]),
             html.P([claim_badge(assessment), html.Span(assessment.neighbouring.value, className="tag")]),
-            html.P(told(assessment), className="quiet"),
+            html.P(told(assessment, records), className="quiet"),
             html.P(html.A("Explain this number", href=f"#{anchor(assessment)}"), className="why"),
         ],
         className="card",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeGuard
 
@@ -9,7 +11,7 @@ from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.base import Mechanism, check_noise, check_rate
 from reticent.mechanisms.epochs import MOST_STEPS, batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
-from reticent.mechanisms.sampler_pairs import allocated_parts, truncated_parts
+from reticent.mechanisms.sampler_pairs import allocated_parts, kept_parts, truncated_parts
 from reticent.mechanisms.sampling import (
     ALLOCATED_NOTE,
     EVERY_STEP,
@@ -364,6 +366,22 @@ def accountable(run: DPSGD) -> DPSGD:
     epochs = -(-run.steps // batches_per_epoch(run)) * (run.uses_per_epoch or 1)
     poisson = replace(run, sampler=Sampler.POISSON, batches_per_epoch=None, uses_per_epoch=None)
     return replace(poisson, sample_rate=1.0, steps=epochs)
+
+
+def keeps_steps(part: Mechanism) -> TypeGuard[DPSGD]:
+    """Whether each record has one hidden step, which was drawn once for all epochs."""
+    if not isinstance(part, DPSGD) or part.sampler is not Sampler.ALLOCATED_ONCE:
+        return False
+    return part.noise_multiplier > 0.0 and batches_per_epoch(part) > 1
+
+
+def kept_together(runs: Sequence[DPSGD], neighbouring: Neighbouring) -> tuple[Part, ...]:
+    """Runs that keep steps, in one ledger: their draws may be one and the same."""
+    if not runs:
+        return ()
+    epochs = [-(-run.steps // batches_per_epoch(run)) for run in runs]
+    noises = [run.noise_multiplier / math.sqrt(count) for run, count in zip(runs, epochs, strict=True)]
+    return kept_parts(noises, min(map(batches_per_epoch, runs)), runs[0].records, neighbouring)
 
 
 def one_record(mechanism: Mechanism, what: str) -> None:

@@ -8,9 +8,13 @@ from typing import ClassVar
 
 from reticent.errors import ParameterError
 from reticent.mechanisms.base import Mechanism
+from reticent.mechanisms.dpsgd import keeps_steps, kept_together
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Condition, condition
+
+_DRAWING = {"hidden-draws", "drawn-setting", "hidden-runs"}
+"""Keys of conditions of a part whose risk is less because of what chance drew for it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,7 +66,11 @@ class Ledger(Mechanism):
             raise ParameterError("unit", sorted(units), "the same in all parts")
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
-        return tuple(found for part in self.parts for found in part.parts_under(neighbouring, attained=attained))
+        """See ``Mechanism``. Whether parts that keep hidden steps share their draw, both ends leave open."""
+        kept = [] if attained else [part for part in self.parts if keeps_steps(part)]
+        rest = (part for part in self.parts if part not in kept)
+        alone = (found for part in rest for found in part.parts_under(neighbouring, attained=attained))
+        return (*kept_together(kept, neighbouring), *alone)
 
     def _repr_html_(self) -> str:
         return "".join(part._repr_html_() for part in self.parts)
@@ -77,9 +85,12 @@ class Ledger(Mechanism):
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Those of all parts, each once, and that nobody chose the parts by looking at results."""
+        """Those of all parts, each once; that nobody chose parts by looking at results, nor drew for two at once."""
         each = tuple(one for part in self.parts for one in part.conditions)
-        return tuple(dict.fromkeys(each if len(self.parts) == 1 else (*each, condition("fixed-plan"))))
+        drawing = [part for part in self.parts if _DRAWING & {one.key for one in part.conditions}]
+        anew = len(drawing) > 1 and not all(map(keeps_steps, drawing))
+        joint = ("fixed-plan", *(("drawn-anew",) if anew else ())) if len(self.parts) > 1 else ()
+        return tuple(dict.fromkeys((*each, *map(condition, joint))))
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:

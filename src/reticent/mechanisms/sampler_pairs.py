@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reticent import pairs
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def allocated_parts(run: DPSGD, neighbouring: Neighbouring, batches: int, *, attained: bool) -> tuple[Part, ...]:
-    """Epochs of one hidden step for each record, with noise.
+    """Epochs of one hidden step for each record, with noise: FELDMAN2025:Theorem 3.1.
 
     Args:
         attained: see ``Mechanism.parts_under``: an epoch that was broken off, and several uses in an epoch, only
@@ -24,15 +25,33 @@ def allocated_parts(run: DPSGD, neighbouring: Neighbouring, batches: int, *, att
     epochs = run.steps // batches if attained else -(-run.steps // batches)
     if epochs == 0 or (attained and uses > 1):
         return ()
-    keys: tuple[str, ...] = ("FELDMAN2025:Theorem 3.1", "RETICENT:allocation-enclosure")
-    if uses > 1:
-        keys = (*keys, "FELDMAN2025:Lemma 3.2")
     if run.sampler is Sampler.ALLOCATED_ONCE:
-        keys, noise, epochs = (*keys, "RETICENT:kept-allocation"), noise / math.sqrt(epochs), 1
+        return kept_parts([noise / math.sqrt(epochs)], batches, run.records, neighbouring, attained=attained)
     pair = _allocated(noise, batches // uses, run.records, replaced, attained)
-    if isinstance(pair, pairs.AllocatedPersonPair):
-        keys = (*keys, "RETICENT:allocation-chain")
-    return (Part(pair, epochs * uses, keys),)
+    return (_part(pair, epochs * uses, *(("FELDMAN2025:Lemma 3.2",) if uses > 1 else ())),)
+
+
+def kept_parts(
+    noises: Sequence[float], batches: int, records: int, neighbouring: Neighbouring, *, attained: bool = False
+) -> tuple[Part, ...]:
+    """Runs whose hidden steps were drawn once, whatever the draw of one has to do with that of another.
+
+    By RETICENT:kept-allocation the worst is one draw for all of them, in as few steps as the shortest epoch has.
+
+    Args:
+        noises: of each run, as if it were one epoch.
+        batches: of the shortest epoch.
+        records: of one person.
+        attained: see ``allocated_parts``; of one run.
+    """
+    noise = 1.0 / math.hypot(*(1.0 / each for each in noises))
+    pair = _allocated(noise, batches, records, neighbouring is Neighbouring.REPLACE, attained)
+    return (_part(pair, 1, "RETICENT:kept-allocation"),)
+
+
+def _part(pair: pairs.Pair, count: int, *keys: str) -> Part:
+    chain = ("RETICENT:allocation-chain",) if isinstance(pair, pairs.AllocatedPersonPair) else ()
+    return Part(pair, count, ("FELDMAN2025:Theorem 3.1", "RETICENT:allocation-enclosure", *keys, *chain))
 
 
 def _allocated(noise: float, bins: int, records: int, replaced: bool, attained: bool) -> pairs.Pair:

@@ -17,3 +17,4 @@ from reticent.proofs.conditions import worst_first as worst_first
 from reticent.proofs.proof import Formula as Formula
 from reticent.proofs.proof import Proof as Proof
 from reticent.proofs.proof import best as best
+from reticent.proofs.proof import without_repeats as without_repeats

@@ -156,6 +156,11 @@ CONDITIONS: Mapping[str, Kind] = {
         "Which releases there are, with how much noise and at which rates, was fixed before any result was seen.",
         Bearing.RELEASE,
     ),
+    "drawn-anew": Kind(
+        "What chance drew for one part - batches, a setting, a number of runs - was drawn anew for it: no other part "
+        "used the same draw.",
+        Bearing.RELEASE,
+    ),
     "start-weights": Kind("The weights at the start do not depend on these records.", Bearing.RELEASE),
     "records-per-person": Kind("No person contributed more records than is stated.", Bearing.RELEASE),
     "one-direction": Kind(
@@ -182,8 +187,8 @@ CONDITIONS: Mapping[str, Kind] = {
         Bearing.RELEASE,
     ),
     "independent-runs": Kind(
-        "Every run drew its settings from the same list by itself, without a look at the others, and how many runs "
-        "there are was drawn from the stated law before the first.",
+        "Every run drew its settings from the same list, its batches and its noise by itself, without a look at the "
+        "others, and how many runs there are was drawn from the stated law before the first.",
         Bearing.RELEASE,
     ),
     "hidden-runs": Kind(

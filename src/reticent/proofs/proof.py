@@ -23,6 +23,7 @@ from reticent.proofs.references import cite
 _NET = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 30), np.geomspace(1.05, 60.0, 60)])
 _GAIN = 0.1  # relative, in delta: by which another curve has to be below; chords between thresholds cost up to 0.003
 _SMALLEST = math.log(1e-8)  # log of the deltas that are compared
+_ROUNDING, _LEAST = 1e-9, math.log(1e-20)  # the same two where anything counts that is more than rounding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,10 +153,24 @@ def best(proofs: Iterable[Proof]) -> tuple[Proof, ...]:
     return tuple(sorted(answers.values(), key=lambda one: -len(one.needs)))
 
 
-def _is_below(one: TradeOff, other: TradeOff) -> bool:
+def without_repeats(proofs: tuple[Proof, ...]) -> tuple[Proof, ...]:
+    """Without the first where the next shows as much under fewer conditions: of it, only what it says remains.
+
+    Args:
+        proofs: of ``best``.
+    """
+    if len(proofs) != 2 or not proofs[1].needs < proofs[0].needs:
+        return proofs
+    one, other = proofs
+    if _is_below(one.enclosure.pessimistic, other.enclosure.pessimistic, _ROUNDING, _LEAST):
+        return proofs
+    return (other.prefaced(*one.notes, *one.enclosure.notes),)
+
+
+def _is_below(one: TradeOff, other: TradeOff, gain: float = _GAIN, smallest: float = _SMALLEST) -> bool:
     """Whether ``one`` gives an attacker less than ``other`` at some threshold of either sign."""
     for lower, upper in ((one, other), (one.reversed, other.reversed)):
         logs, bound = lower.log_delta(_NET), upper.log_delta(_NET)
-        if np.any((bound > _SMALLEST) & (logs < bound - _GAIN)):
+        if np.any((bound > smallest) & (logs < bound - gain)):
             return True
     return False

@@ -25,6 +25,7 @@ REMEDIES: Mapping[str, str] = {
     "clipped": "Let reticent train; audit other loops with reticent audit-loop.",
     "planned-steps": "Fix the steps and take them all; or stop by other people's records, and state planned_steps.",
     "fixed-plan": "Fix all settings before the first result, or ask rt.GaussianFilter before each release.",
+    "drawn-anew": "Draw anew for each part: no seed, no list and no permutation in two of them.",
     "start-weights": "Draw weights anew, use public ones, or continue a ledger: rt.watch(..., continues=ledger).",
     "records-per-person": "Count each person's records; keep one each, or state the largest number.",
     "one-direction": "State --gradients one-direction for linear models with one output only.",

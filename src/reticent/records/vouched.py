@@ -49,6 +49,7 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
     found = {
         DRAWS[ledger.sampler]: Status.CHECKED,
         "clipped": Status.CHECKED,
+        "drawn-anew": Status.CHECKED,
         "fixed-plan": Status.CHECKED,
         "public-divisor": Status.CHECKED,
         **form_of(ledger.gradients),
@@ -105,7 +106,7 @@ def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
     other = Fault.OTHER_BATCHES in run.faults or Fault.PUBLIC_DRAWS in run.faults
     as_drawn = not other and (run.sampler.times_per_epoch or 1) == 1
     if run.sampler.drawn in _DRAWN and run.sampler.source in _SOURCES and as_drawn:
-        found[_DRAWN[run.sampler.drawn]] = _SOURCES[run.sampler.source]
+        found |= dict.fromkeys((_DRAWN[run.sampler.drawn], "drawn-anew"), _SOURCES[run.sampler.source])
     if run.divisor is not None:
         found["public-divisor"] = Status.CHECKED  # one number for all steps
     if run.randomness == "secure generator":

@@ -91,7 +91,7 @@ def success(curve: TradeOff, prior: float) -> float:
 
     Args:
         curve: trade-off curve, such as the ``curve`` of an assessment.
-        prior: probability of the secret before the release, in (0, 1).
+        prior: probability of the secret before the release, in (0, 1), for somebody who knows all other records.
 
     Raises:
         ParameterError: ``prior`` is not strictly between 0 and 1.
@@ -109,6 +109,9 @@ def success(curve: TradeOff, prior: float) -> float:
 @_of_curve
 def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
     """Largest true positive rate at false positive rate ``fpr`` (both in [0, 1], not percent).
+
+    It is about one person, all others given. As a share of many people it holds where all are equally likely to be in
+    the data, independently of each other.
 
     Args:
         curve: trade-off curve, such as the ``curve`` of an assessment.
@@ -134,12 +137,15 @@ def ppv(curve: TradeOff, prior: float, fpr: float) -> float:
     falls as ``fpr`` grows. As ``fpr`` goes to 0 it goes to 1 wherever delta is above 0 at every epsilon, as with
     Gaussian noise: without a false positive rate there is no bound. Where some people are likelier than others, the
     largest prior counts (docs/howto/worth-of-an-accusation.md): at the mean of all, whoever
-    flags the likelier ones exceeds this number even without the release.
+    flags the likelier ones exceeds this number even without the release. People must be in the data independently of
+    each other. Of two who are in it together or not at all, each is found by what both release: protect them as one
+    (``records_per_user=2``).
 
     Args:
         curve: trade-off curve, such as the ``curve`` of an assessment.
-        prior: the largest probability that the attacker gives anybody of being in the data, without the release,
-            in (0, 1): the share of the people that are in it, where nobody is known to be likelier.
+        prior: the largest probability of being in the data that anybody has without the release, for somebody who
+            knows of all others whether they are in it; in (0, 1). The share of the people that are in it, where they
+            are so independently of each other and nobody is known to be likelier.
         fpr: share of the others that are flagged, in (0, 1].
 
     Raises:

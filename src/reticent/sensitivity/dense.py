@@ -97,6 +97,7 @@ class DenseEngine:
         self._constants = values.new_tensor([[[float(x.linear.bias is not None)] * len(values)] for x in layers])
         self._constants[0] += (values * values).sum(1) - (origin * origin).sum()
         self._work = Workspace(values)
+        self.scale = 1.0
         last = layers[-1]
         self._one_line = loss is None and last.linear.out_features == 2 and last.activation is None and len(layers) > 1
 
@@ -174,6 +175,7 @@ class DenseEngine:
         else:
             factors, norms = clip_factors(square * scale * scale, clip)
             factors *= scale
+        self.scale = float((sizes.amax(2) * (squares * factors.square()).amax(2)).sum(0).amax())
         return _Block(inputs[1:], errors, sizes, squares, factors[:, :, None], norms)
 
     def _squared(self, block: _Block) -> torch.Tensor:

@@ -18,6 +18,10 @@ class Factors(Protocol):
         """(records * n,)."""
         ...
 
+    def scale(self, factors: torch.Tensor) -> torch.Tensor:
+        """As ``Engine.scale``, (records,); ``factors`` are what clips, (records, n)."""
+        ...
+
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
         """Products of scaled, centred gradients, (records, n, n); ``scale`` is (records, n). Called once, last."""
         ...
@@ -75,6 +79,11 @@ class VectorLinear:
         """From ``|e|^2 (|a|^2 + 1)``; no gradient is formed."""
         return ((row_squares(self._a) + float(self._bias)) * row_squares(self._e)).flatten()
 
+    def scale(self, factors: torch.Tensor) -> torch.Tensor:
+        """The longest input, bias included, times the longest error."""
+        sizes, squares = row_squares(self._a) + float(self._bias), row_squares(self._e) * factors.square()
+        return sizes.amax(1) * squares.amax(1)
+
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
         """From the centred factors, so that nothing large cancels."""
         return linear_gram(self._a, self._e, scale[:, :, None], Workspace(self._a), bias=self._bias)
@@ -93,6 +102,10 @@ class Explicit:
     def squared_norms(self) -> torch.Tensor:
         """From the gradient itself."""
         return row_squares(self._g)
+
+    def scale(self, factors: torch.Tensor) -> torch.Tensor:
+        """At most 1: nothing but clipped gradients is multiplied."""
+        return factors.new_ones(len(factors))
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
         """Overwrites the gradient: memory for one copy only."""
@@ -114,6 +127,11 @@ class PairedSequence:
         """From products over pairs of positions."""
         errors = self._e @ self._e.transpose(2, 3)
         return (errors * (self._a @ self._a.transpose(2, 3))).sum((2, 3)).flatten()
+
+    def scale(self, factors: torch.Tensor) -> torch.Tensor:
+        """The longest sequence of inputs times the longest of errors: terms of all pairs of positions are added."""
+        sizes, squares = row_squares(self._a.flatten(2)), row_squares(self._e.flatten(2)) * factors.square()
+        return sizes.amax(1) * squares.amax(1)
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
         """As a sequence twice as long of small terms, so that nothing large cancels."""
@@ -146,6 +164,10 @@ class Together:
     def squared_norms(self) -> torch.Tensor:
         """The parts' norms added up."""
         return torch.stack([p.squared_norms() for p in self._parts]).sum(0)
+
+    def scale(self, factors: torch.Tensor) -> torch.Tensor:
+        """The parts' scales added up."""
+        return torch.stack([p.scale(factors) for p in self._parts]).sum(0)
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
         """The parts' products added up."""

@@ -202,8 +202,7 @@ def pair_square(sizes: torch.Tensor, squares: torch.Tensor, inputs: torch.Tensor
 
     |e_1 a_1^T - e_0 a_0^T|^2 is half of
     (|e_1|^2 - |e_0|^2) (|a_1|^2 - |a_0|^2) + |de|^2 (|a_1|^2 + |a_0|^2 - |da|^2) + |da|^2 (|e_1|^2 + |e_0|^2).
-    The square errs by roundings of |e|^2 |a|^2. Where clipping makes two gradients equal that were multiples of each
-    other, a distance of 0 may come out as the root of such a rounding: 1e-8 in double, 2e-4 in single precision.
+    The square errs by roundings of |e|^2 |a|^2; see ``reticent.sensitivity.trust.slack``.
 
     Args:
         sizes: |a_i|^2, plus 1 for a bias, (layers, records, 2).

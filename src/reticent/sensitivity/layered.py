@@ -50,7 +50,7 @@ class LayeredEngine:
         self._trained = [name for name, p in model.named_parameters() if p.requires_grad]
         self._calls: dict[str, list[_Call]] = {}
         self._layers = self._attach()
-        self._bytes = 0
+        self._bytes, self.scale = 0, 1.0
         self._work: dict[str, Workspace] = {}
 
     def bytes_per_record(self) -> int:
@@ -83,6 +83,7 @@ class LayeredEngine:
         square = sum((f.squared_norms() for f in factors), torch.zeros((), dtype=self._values.dtype))
         square = square + sum((row_squares(g) for g in explicit), torch.zeros((), dtype=self._values.dtype))
         scale, norms = clip_factors(square.reshape(records, n), clip)
+        self.scale = float(sum((f.scale(scale) for f in factors), norms.new_zeros(1)).amax())
         total = sum((f.centred_gram(scale) for f in factors), torch.zeros((), dtype=self._values.dtype))
         for g in explicit:
             total = total + explicit_gram(g.view(records, n, -1), scale)

@@ -31,13 +31,13 @@ class Precision(Enum):
     """The arithmetic of all passes, forward included."""
 
     SINGLE = torch.float32
-    """Distances to about 1e-6 of the clip norm, absolute; ``GradientSensitivity.slack`` covers the error.
+    """Squared distances to about 1e-6 of the squared clip norm; ``GradientSensitivity.slack`` covers the error.
 
     Double where that is seen not to be so, as in a network whose units nearly cancel. It is looked for on a few records
     only: another one with saturated answers, large features and a small clip norm can be off by 2e-3. So no guarantee
     should rest on it."""
     DOUBLE = torch.float64
-    """Distances to about 1e-14 of the clip norm."""
+    """Squared distances to about 1e-14 of the squared clip norm."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,13 @@ class Distances:
         first: position of the block's first record.
         squared: squared distances between completions, (records, n, n).
         norms: norms, (records, n), at most 1.
+        slack: how far rounding may have moved a squared distance or norm.
     """
 
     first: int
     squared: torch.Tensor
     norms: torch.Tensor
+    slack: float
 
 
 class GradientSensitivity:
@@ -104,8 +106,9 @@ class GradientSensitivity:
         self._columns = torch.as_tensor(attribute.columns, device=device)
         self._rng = np.random.default_rng(0)
         self._examined: tuple[object, ...] | None = None
-        self.slack = slack(self._model, precision.value)
-        """What rounding may add to a distance over the clip norm."""
+        self.slack = slack(self._model, precision.value, 1.0)
+        """How far rounding may have moved a squared distance, in squared clip norms, in all blocks so far: no distance
+        exceeds sqrt(D^2 + slack)."""
 
     @property
     def route(self) -> Route | None:
@@ -130,7 +133,7 @@ class GradientSensitivity:
             last = first + self._block_size(len(features) - first)
             # Not around the yield: the caller's own code between two blocks keeps its gradient mode.
             part = self._measure(features[first:last], labels[first:last])
-            yield Distances(first, part.squared, part.norms)
+            yield Distances(first, part.squared, part.norms, self._rounded())
             first = last
 
     def diameters(
@@ -162,6 +165,7 @@ class GradientSensitivity:
             for first in range(0, len(features), step):
                 part = slice(first, first + step)
                 best, prune = engine.largest_square(features[part], labels[part], self._clip, best, prune=prune)
+                self._rounded()
         return math.sqrt(best)
 
     def _prepare(self, features: torch.Tensor, labels: torch.Tensor) -> None:
@@ -187,12 +191,12 @@ class GradientSensitivity:
         self._examiner = Examiner(self._model, self._loss, self._columns, self._values, self._memory)
         self._route, self._dtype = self._examiner.choose(features, labels)
         wanted = self._precision.value if self._dtype is torch.float64 else torch.float32
-        self.slack = max(self.slack, slack(self._model, wanted))
         self._engine = self._build(wanted)
         # Brute force and what it is compared with share their precision.
         self._twin = self._engine if wanted is self._dtype else self._build(self._dtype)
         if self._engine is not self._twin and not self._examiner.is_precise(self._engine, features, labels):
-            self._engine = self._twin  # single precision is not enough for this network
+            self._engine, wanted = self._twin, self._dtype  # single precision is not enough for this network
+        self._arithmetic = wanted
 
     def _agrees(self, features: torch.Tensor, labels: torch.Tensor) -> bool:
         """Whether later gradients are still right, and precise."""
@@ -213,6 +217,12 @@ class GradientSensitivity:
             torch.set_rng_state(drawn)
             raise UnsupportedError(f"{type(self._model).__name__} draws random numbers in forward")
         return part
+
+    def _rounded(self) -> float:
+        """The slack of the block that was measured last."""
+        found = slack(self._model, self._arithmetic, self._engine.scale)
+        self.slack = max(self.slack, found)
+        return found
 
     def _block_size(self, left: int) -> int:
         """Records of the next block, ``left`` > 0 of them in blocks of nearly the same size."""

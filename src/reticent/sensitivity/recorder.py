@@ -14,7 +14,6 @@ a recorder the trained weights are bit-identical. Everything recorded is private
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,7 +118,7 @@ class AttributeRecorder:
         self._batches = batches or audit is None
         self._sums = self._new_sums(len(attribute.values), memory)
         self.largest_per_step: list[float] = []
-        """R_t over the clip norm: the largest distance in each drawn batch, 0 for an empty one."""
+        """R_t over the clip norm, rounding included: the largest distance in each drawn batch, 0 for an empty one."""
         self.steps = 0
         self._refused = False
         self._spoiled: str | None = None
@@ -157,7 +156,7 @@ class AttributeRecorder:
         return True
 
     def record(self) -> SensitivityRecord:
-        """What was accumulated, with the rounding of the distances added on the safe side.
+        """What was accumulated, with the rounding of squared distances added in each step on the safe side.
 
         Raises:
             ParameterError: no step was observed, or the budget did not allow the first.
@@ -169,19 +168,14 @@ class AttributeRecorder:
             raise ParameterError("budget", self._budget, "larger: the first step alone exceeds it")
         if self.steps == 0:
             raise ParameterError("steps", 0, "at least 1: call observe before each step")
-        # Both sums are squared lengths over steps and space, so lengths add: a slack per step costs
-        # its length times sqrt(steps).
-        slack = 2.0 * self._meter.slack * math.sqrt(max(self.steps, 1))
-        mask_slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)) * max(self.steps, 1))
         sums = self._sums
-        batches = [(r + 2.0 * self._meter.slack) ** 2 for r in self.largest_per_step]
         return SensitivityRecord(
             steps=_check.count(steps=self.steps),
             scope=self.scope,
-            squared_change=_lengthen(sums.squared_change(), slack),
-            mask_term=_lengthen(sums.mask_term(), mask_slack) if self._budget is None else sums.mask_term(),
-            largest_mask_term=_lengthen(sums.largest_mask_term, mask_slack / math.sqrt(max(self.steps, 1))),
-            published_squared_change=sum(batches) if self._batches else None,
+            squared_change=sums.squared_change(),
+            mask_term=sums.mask_term(),
+            largest_mask_term=sums.largest_mask_term,
+            published_squared_change=sum(r**2 for r in self.largest_per_step) if self._batches else None,
             noise_multiplier=self._noise,
             budget=self._budget,
         )
@@ -225,15 +219,13 @@ class AttributeRecorder:
         audit = self._audit
         if audit is None:
             return True
-        slack = 0.0
         if self._budget is not None:
             # The step may still be refused: measure twice rather than undo.
-            slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)))
             blocks = self._meter.blocks(audit.features, audit.labels)
-            if max((self._sums.after(block, slack) for block in blocks), default=0.0) > self._budget:
+            if max(map(self._sums.after, blocks), default=0.0) > self._budget:
                 return False
         for block in self._meter.blocks(audit.features, audit.labels):
-            self._sums.add(block, slack)
+            self._sums.add(block)
         return True
 
     def _observe_batch(self, features: torch.Tensor, labels: torch.Tensor, indices: np.ndarray | None) -> None:
@@ -243,7 +235,7 @@ class AttributeRecorder:
             if whole_step is not None:
                 change = whole_step.keep_largest(block)
             elif self._audit is None and indices is not None:
-                change = self._sums.add(block, 0.0, indices[block.first : block.first + len(block.norms)])
+                change = self._sums.add(block, indices[block.first : block.first + len(block.norms)])
             else:
                 change = float(RecordSums.changes(block, self._method).max())
             largest = max(largest, change)
@@ -261,7 +253,3 @@ def _positions(indices: object, records: int) -> np.ndarray:
     if records and (int(found.min()) < 0 or len(np.unique(found)) != records):
         raise ParameterError("indices", "negative or repeated ones", "distinct positions >= 0")
     return found.astype(np.int64)
-
-
-def _lengthen(square: float, by: float) -> float:
-    return (math.sqrt(square) + by) ** 2 if square > 0.0 or by > 0.0 else 0.0

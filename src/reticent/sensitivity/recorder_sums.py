@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 import torch
 
-from reticent.adversaries.attribute.terms import worst_mask_term
+from reticent.adversaries.attribute.terms import LARGEST_CHANGE, worst_mask_term
 from reticent.sensitivity.diameter import Diameter, diameters
 from reticent.sensitivity.meter import Distances
 
@@ -22,20 +22,20 @@ class Sums(ABC):
         self.largest_mask_term = 0.0
 
     @abstractmethod
-    def _step(self, block: Distances, slack: float) -> tuple[np.ndarray, np.ndarray]:
-        """Squared changes and mask terms of a block; ``slack`` is added to the length of each mask term."""
+    def _step(self, block: Distances) -> tuple[np.ndarray, np.ndarray]:
+        """Squared changes and mask terms of a block, from above: its slack is added to each square."""
 
     @abstractmethod
     def per_record(self) -> np.ndarray:
         """Sum of squared changes of each record, shape (records,)."""
 
-    def add(self, block: Distances, slack: float, at: np.ndarray | None = None) -> float:
+    def add(self, block: Distances, at: np.ndarray | None = None) -> float:
         """Count one step for the records of the block, or for those ``at`` places, which make room for themselves.
 
         Returns:
             The largest change in the block.
         """
-        squares, terms = self._step(block, slack)
+        squares, terms = self._step(block)
         self._count(_rows(block) if at is None else at, squares, terms)
         return math.sqrt(float(squares.max(initial=0.0)))
 
@@ -52,9 +52,9 @@ class Sums(ABC):
         self._masks += step._masks
         self.largest_mask_term = max(self.largest_mask_term, step.largest_mask_term)
 
-    def after(self, block: Distances, slack: float) -> float:
+    def after(self, block: Distances) -> float:
         """Largest sum of mask terms in the block's rows if this step were counted."""
-        return float(np.max(self._masks[_rows(block)] + self._step(block, slack)[1]))
+        return float(np.max(self._masks[_rows(block)] + self._step(block)[1]))
 
     def after_granted(self, term: float) -> float:
         """Largest sum of mask terms of any record if a step that was not measured were counted for all."""
@@ -88,10 +88,8 @@ class PairSums(Sums):
         """The largest pair of each record, shape (records,)."""
         return np.asarray(self._changes.max((1, 2)))
 
-    def _step(self, block: Distances, slack: float) -> tuple[np.ndarray, np.ndarray]:
-        terms = pair_mask_terms(block, self._noise)
-        longer = terms if slack == 0.0 else terms.sqrt_().add_(slack).square_()
-        return block.squared.cpu().numpy(), longer.numpy()
+    def _step(self, block: Distances) -> tuple[np.ndarray, np.ndarray]:
+        return _squares(block).numpy(), pair_mask_terms(block, self._noise).numpy()
 
 
 class RecordSums(Sums):
@@ -103,12 +101,17 @@ class RecordSums(Sums):
 
     @staticmethod
     def changes(block: Distances, method: Diameter) -> np.ndarray:
-        """Largest distance of each record, or an upper bound on it."""
-        return np.minimum(diameters(block.squared, method).double().cpu().numpy(), 2.0)
+        """Largest distance of each record, or an upper bound on it, rounding included.
+
+        The square of twice a radius is 4 (D w)_i - 2 w^T D w, with weights that sum to 1: it moves by 6 slacks at most.
+        """
+        squares = diameters(block.squared, method).double().square().cpu().numpy()
+        slack = (1.0 if method is Diameter.EXACT else 6.0) * block.slack
+        return np.sqrt(np.minimum(squares + slack, LARGEST_CHANGE**2))
 
     def keep_largest(self, block: Distances) -> float:
         """Keep the largest record of a step, blocks one after the other; returns the largest change in the block."""
-        squares, terms = self._step(block, 0.0)
+        squares, terms = self._step(block)
         self._changes = np.maximum(self._changes, squares.max())
         self._masks = np.maximum(self._masks, terms.max())
         self.largest_mask_term = float(self._masks[0])
@@ -118,14 +121,19 @@ class RecordSums(Sums):
         """A copy, shape (records,)."""
         return self._changes.copy()
 
-    def _step(self, block: Distances, slack: float) -> tuple[np.ndarray, np.ndarray]:
+    def _step(self, block: Distances) -> tuple[np.ndarray, np.ndarray]:
         changes = self.changes(block, self._method)
         if self._method is Diameter.EXACT:
             terms = pair_mask_terms(block, self._noise).amax((1, 2)).numpy()
         else:
             # A bound on the distance is no distance of a pair: take the worst pair at that distance.
             terms = worst_mask_term(changes, self._noise)
-        return np.square(changes), np.square(np.sqrt(terms) + slack)
+        return np.square(changes), terms
+
+
+def _squares(block: Distances) -> torch.Tensor:
+    """Squared distances from above, (records, n, n) in double on the CPU."""
+    return block.squared.double().cpu().add(block.slack).clamp_(max=LARGEST_CHANGE**2)
 
 
 def _rows(block: Distances) -> slice:
@@ -136,13 +144,15 @@ def pair_mask_terms(block: Distances, noise: float) -> torch.Tensor:
     """F of every pair, (records, n, n) in double on the CPU; see ``reticent.adversaries.attribute.terms.mask_term``.
 
     (x_a - x_b)^2 + 2 x_a x_b (1 - e^{-s D^2/2}) with x = e^{s |g|^2/2}: the same expression, with an
-    exponential per completion instead of two per pair.
+    exponential per completion instead of two per pair. The slack of the block is added to all squares; each x may be
+    below its value by as much, and |x_a - x_b| by as much again.
     """
     s = 1.0 / noise**2
-    norms, squared = block.norms.double().cpu(), block.squared.double().cpu()
-    x = torch.exp(0.5 * s * norms.square())
-    terms = torch.expm1(squared * (-0.5 * s))
+    norms = block.norms.double().cpu()
+    x = torch.exp(0.5 * s * (norms.square() + block.slack))
+    terms = torch.expm1(_squares(block) * (-0.5 * s))
     terms *= x[:, :, None]
     terms *= -2.0 * x[:, None, :]
-    terms += (x[:, :, None] - x[:, None, :]).square_()
+    apart = (x[:, :, None] - x[:, None, :]).abs_()
+    terms += apart.add_(2.0 * float(x.amax()) * -math.expm1(-0.5 * s * block.slack)).square_()
     return torch.nan_to_num_(terms, nan=math.inf, posinf=math.inf)

@@ -12,6 +12,8 @@ from reticent.sensitivity.gram import Measured, clip_factors, explicit_gram, row
 class SingleEngine:
     """Distances between clipped gradients, from the gradients themselves."""
 
+    scale = 1.0  # no product of an input and an error of two completions is formed
+
     def __init__(self, model: nn.Module, loss: Loss | None, columns: torch.Tensor, values: torch.Tensor) -> None:
         """Prepare; arguments as for ``LayeredEngine``."""
         self._model, self._loss, self._columns, self._values = model, loss or cross_entropy, columns, values

@@ -34,7 +34,14 @@ class Route(StrEnum):
 
 
 class Engine(Protocol):
-    """What a route gives."""
+    """What a route gives.
+
+    Attributes:
+        scale: of the last block, the largest squared length of an input times that of a clipped error, of any two
+            completions of a record, summed over layers. Squared distances are rounded in units of it, or of 1.
+    """
+
+    scale: float
 
     def bytes_per_record(self) -> int:
         """Working memory of one record; 0 where it is not known yet."""
@@ -195,14 +202,13 @@ class Examiner:
             except Exception:  # a route that does not fit is one that is not taken
                 return False
             squared, norms = squared[:, exam.at][:, :, exam.at].double(), norms[:, exam.at].double()
-        absolute, relative = self._tolerance(dtype or exam.dtype)
-        near = torch.allclose(squared.sqrt(), exam.truth.distances, rtol=relative, atol=absolute)
-        return near and torch.allclose(norms, exam.truth.norms, rtol=relative, atol=absolute)
-
-    def _tolerance(self, dtype: torch.dtype) -> tuple[float, float]:
-        if dtype is torch.float64:
-            return 1e-7, 1e-6
-        return slack(self._model, dtype), 0.0
+        distances, own = exam.truth.distances, exam.truth.norms
+        if (dtype or exam.dtype) is torch.float64:
+            pairs = (squared.sqrt(), distances), (norms, own)
+            return all(torch.allclose(found, right, rtol=1e-6, atol=1e-7) for found, right in pairs)
+        room = slack(self._model, torch.float32, engine.scale)
+        pairs = (squared, distances.square()), (norms, own)
+        return all(torch.allclose(found, right, rtol=0.0, atol=room) for found, right in pairs)
 
     def _some_values(self) -> torch.Tensor:
         """Positions of a few values, the two ends among them."""
@@ -219,10 +225,21 @@ class Examiner:
                 engine.measure(features[:1], labels[:1], 1.0)
 
 
-def slack(model: nn.Module, dtype: torch.dtype) -> float:
-    """What rounding may add to a distance over the clip norm: no theorem; ``Examiner.is_precise`` looks at single."""
+def slack(model: nn.Module, dtype: torch.dtype, scale: float) -> float:
+    """How far rounding may move a squared distance, in squared clip norms: a distance is at most sqrt(D^2 + slack).
+
+    A square is a sum over layers of products of squared lengths: of an input and an error, of their differences, or
+    of products with a reference. None exceeds 24 ``scale``, each is rounded a few times, and sums of rounded terms lose
+    about the root of their number. So the error is some epsilons of ``scale``, whatever is left of the terms:
+    where clipping makes two gradients equal that were multiples of each other, the square is 0 and all terms
+    cancel. Rounding in the passes before moves a gradient by some epsilons e of its own length, which is at most 1, and
+    so a square by 4 e D at most. That part is no theorem: ``Examiner.is_precise`` looks at single precision.
+
+    Args:
+        scale: of the block; see ``Engine``.
+    """
     depth = sum(1 for p in model.parameters() if p.requires_grad)
-    return 64.0 * torch.finfo(dtype).eps * math.sqrt(depth)
+    return 64.0 * torch.finfo(dtype).eps * math.sqrt(depth) * max(1.0, scale)
 
 
 def _shake(shaken: bool) -> np.random.Generator | None:

@@ -19,7 +19,7 @@ from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.dpsgd import epoch_theorems
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.ledger import parts_of
-from reticent.proofs import Formula, Proof, Status, best
+from reticent.proofs import Formula, Proof, Status, best, without_repeats
 from reticent.registry import described
 from reticent.styles import Style
 
@@ -141,7 +141,8 @@ class Relaxed(DirectionUnknown):
         if own is None:
             proofs: tuple[Proof, ...] = (replace(worst, notes=(self._why_not(release), *notes)),)
         else:
-            proofs = best([own.under(*mechanism.conditions_under(neighbouring)).saying(*notes), worst.from_above()])
+            stated = own.under(*mechanism.conditions_under(neighbouring)).saying(*notes)
+            proofs = without_repeats(best([stated, worst.from_above()]))
         epochs = _of_epochs(mechanism)
         return Assessment(self, neighbouring, Method.EXACT, tuple(proof.citing(*epochs) for proof in proofs))
 
