@@ -142,7 +142,7 @@ def test_bounds_may_be_read_off_where_only_missing_is_declared(table):
         ({"job": {"values": ["", "cook"], "missing": "indicator"}}, "a category already"),
         ({"job": {"values": ["(missing)", "cook"], "missing": "indicator"}}, "the category that missing: indicator"),
         ({"income": {"values": ["low", "high"], "missing": "indicator"}}, "without its label"),
-        ({"income": {"low": 0, "high": 1}}, "the label has classes"),
+        ({"income": {"low": 0, "high": 1}}, "a label has classes"),
         ({"agee": AGE, "jobb": JOB}, "columns of the table.*agee, jobb"),
     ],
 )
@@ -153,7 +153,7 @@ def test_declarations_that_make_no_sense(table, declared, wanted):
 @pytest.mark.parametrize(
     ("labels", "wanted"),
     [
-        ([f"{row}.5" for row in range(40)], "'income' (the label) has 40 different values in 40 records: a label has"),
+        ([f"{row}.5" for row in range(40)], "'income' (the label) has 40 different numbers: a label has"),
         (["low"] * 40, "'income' (the label) has the same value in each record: there is nothing to predict"),
     ],
 )
@@ -161,11 +161,6 @@ def test_a_label_without_classes_is_refused_and_can_be_declared(table, labels, w
     text = "age,income\n" + "".join(f"{row % 13},{label}\n" for row, label in enumerate(labels))
     assert wanted in refused(table, text)
     assert table(text, {"income": {"values": sorted({*labels, "none"})}}).schema.columns["income"].values
-
-
-def test_other_signs_between_columns_are_named(table):
-    with pytest.raises(DataError, match="has one column, 'age;income': columns are separated by commas"):
-        table("age;income\n3;low\n4;high\n")
 
 
 def test_a_label_with_too_many_values_says_that_a_label_has_classes(table):
@@ -229,9 +224,9 @@ def people(names) -> str:
 @pytest.mark.parametrize(
     ("names", "wanted"),
     [
-        ([f"P-{row:04}" for row in range(40)], r"'name' has 40 different texts in 40 records, as an id .* drop it"),
+        ([f"P-{row:04}" for row in range(40)], r"'name' has 40 different texts in 40 records, as an id.*name: drop"),
         ([f"P-{row // 2 * 3}{'b' * (row % 7 == 0)}" for row in range(40)], "different texts in 40 records, as an id"),
-        (list(range(101, 141))[::-1], "'name' counts the records, as an id does: drop it, or declare its bounds"),
+        (list(range(101, 141))[::-1], "'name' has 40 different whole numbers in 40 records, as an id"),
     ],
 )
 def test_a_column_that_names_each_record_is_asked_about(table, names, wanted):
@@ -244,7 +239,7 @@ def test_a_column_that_only_looks_like_an_id_can_be_declared(table):
     texts = [f"P-{row:04}" for row in range(40)]
     assert len(table(people(texts), {"name": {"values": texts}}).schema.columns["name"].values) == 40
     assert table(people([f"town {row % 15}" for row in range(40)])).schema.columns["name"].derived
-    assert table(people([row * 3 for row in range(40)])).schema.columns["name"].derived
+    assert table(people([row * 3 % 90 for row in range(40)])).schema.columns["name"].derived
 
 
 def test_many_categories_are_counted_before_some_are_named():

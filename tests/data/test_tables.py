@@ -109,8 +109,10 @@ def test_a_column_that_is_out_of_reach(tmp_path: Path, cells: tuple[str, ...], w
 
 
 def test_classes_that_are_no_words(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("a,y\n" + "".join(f"{i},{'1e300' if i % 2 else '1e250'}\n" for i in range(20)))
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        pa.table({"a": [i % 9 for i in range(20)], "y": [1e300 if i % 2 else 1e250 for i in range(20)]}), path
+    )
     with pytest.raises(DataError, match="column 'y'"):
         load_table(path, "y")
 

@@ -98,6 +98,8 @@ OWN_NOISE = "tests/watching/test_own_noise.py"
 GOES_ON = "tests/watching/test_goes_on.py"
 CLIENTS = "tests/records/test_clients.py"
 COLUMNS = "tests/data/test_own_columns.py"
+TWO_TABLES = "tests/data/test_neighbouring_tables.py"
+REAL_CSV = "tests/data/test_real_csv.py"
 WATCH = "reticent/watching/"
 
 
@@ -503,7 +505,7 @@ MUTANTS = (
     Mutant("watch: who saw the optimizer saw its generator", "reticent/records/watch_rules.py", "    if unseen == private:", "    if False:", LEDGER_FACTS),
     Mutant("public edition: names without consent", "reticent/records/publication.py", "named = NAMES in consents or _is_public(ledger)", "named = True", NEIGHBOURS),
     Mutant("public edition: accuracy without consent", "reticent/records/publication.py", "shown=ACCURACY in consents or _is_public(ledger))", "shown=True)", NEIGHBOURS),
-    Mutant("public edition: accuracy with all its digits", "reticent/records/publication.py", "round(accuracy, 2)", "accuracy", NEIGHBOURS + "::test_consent_shows_names_and_two_digits_of_accuracy"),
+    Mutant("public edition: accuracy with all its digits", "reticent/records/publication.py", "round(share, 2)", "share", NEIGHBOURS + "::test_consent_shows_names_and_two_digits_of_accuracy"),
     Mutant("public edition: the digest instead of the commitment", "reticent/records/publication.py", 'data.committed("training-data")', "data.content_hash", NEIGHBOURS + "::test_1001_candidates_and_no_hit"),
     Mutant("public edition: a size that was kept secret", "reticent/records/publication.py", "dataset_size=None if hidden else data.dataset_size", "dataset_size=data.dataset_size", NEIGHBOURS),
     Mutant("public edition: a public data set by the name of a private one", "reticent/records/publication.py", "name != OWN and name == ledger.data.name", "name != OWN", NEIGHBOURS + "::test_records_that_only_borrow_a_public_name_are_private"),
@@ -572,12 +574,19 @@ MUTANTS = (
     Mutant("what nobody saw counts as declared", "reticent/adversaries/from_ledger.py", "seen = {**unseen, **witness", "seen = {**witness", "tests/records/test_vouched.py"),
     Mutant("sign: a factor that was cut", "reticent/adversaries/relaxed/sign/copies.py", "np.where(known > _LARGEST_EXPONENT, np.inf,", "np.where(known > 1e300, np.inf,", SIGNS + "::test_a_bound_that_cannot_be_computed_bounds_nothing"),
     Mutant("clients: a part of records among them", "reticent/mechanisms/ledger.py", "if len(units) > 1:", "if not units:", CLIENTS + "::test_a_ledger_is_about_one_kind"),
+    Mutant("own tables: a split by places", "reticent/data/own.py", "        keys=keys[rows],\n", "", TWO_TABLES),
+    Mutant("own tables: training records in the order of the file", "reticent/data/dataset.py", "sides = pool[order[:last]], pool[order[last:]]", "sides = np.sort(pool[order[:last]]), pool[order[last:]]", TWO_TABLES),
+    Mutant("own tables: equal records are one", "reticent/data/own.py", "seen[record] += 1", "seen[record] += 0", TWO_TABLES),
+    Mutant("own tables: a person on both sides", "reticent/data/own.py", "whole = found if person is None else", "whole = found if True else", TWO_TABLES),
+    Mutant("own tables: a place that follows a hash, and nothing said", "reticent/records/run_ledger.py", "return neighbouring is Neighbouring.REPLACE and of_table and by_place", "return False", "tests/training/test_own_data.py::test_passes_by_place_over_a_table_say_that_another_record_may_move_others"),
+    Mutant("own tables: ids are features", "reticent/data/own_columns.py", "    if asked:\n", "    if False:\n", REAL_CSV),
+    Mutant("own tables: cells outside of bounds go unsaid", "reticent/data/own_columns.py", "(cells.numbers < column.low) |", "", REAL_CSV),
     Mutant("own tables: an indicator less its mean", "reticent/data/own_columns.py", "blank[:, None].astype(np.float32)", "(blank - blank.mean())[:, None].astype(np.float32)", COLUMNS + "::test_a_record_that_is_missing_something_changes_its_own_row_only"),
     Mutant("own tables: an indicator only where a cell is empty", "reticent/data/own_columns.py", "    if column.missing is Missing.INDICATOR:\n        block", "    if column.missing is Missing.INDICATOR and blank.any():\n        block", COLUMNS + "::test_a_record_that_is_missing_something_changes_its_own_row_only"),
     Mutant("own tables: the mean in empty cells", "reticent/data/own_columns.py", "stands = 0.5 * (low + high) if column.fill is None else float(column.fill)", "stands = float(np.nanmean(cells.numbers))", COLUMNS + "::test_a_constant_stands_for_an_empty_cell"),
-    Mutant("own tables: bounds read off are called declared", "reticent/data/own_columns.py", "found = derived_column(cells, label=label).model_dump() | dict(given)", 'found = derived_column(cells, label=label).model_dump() | dict(given) | {"derived": False}', COLUMNS + "::test_bounds_may_be_read_off_where_only_missing_is_declared"),
+    Mutant("own tables: bounds read off are called declared", "reticent/data/own_columns.py", "found = derived_column(name, cells, label=label).model_dump() | dict(given)", 'found = derived_column(name, cells, label=label).model_dump() | dict(given) | {"derived": False}', COLUMNS + "::test_bounds_may_be_read_off_where_only_missing_is_declared"),
     Mutant("own tables: a measured column may be missing", "reticent/training/own.py", 'if sensitive.endswith(MISSING) or f"{sensitive} {MISSING}" in names:', "if not names:", "tests/training/test_own_data.py::test_numbers_that_may_be_missing_are_trained_on_and_not_measured"),
-    Mutant("own tables: a label of one value", "reticent/data/own_columns.py", "if label and len(values) == 1:", "if label and not values:", COLUMNS + "::test_a_label_without_classes_is_refused_and_can_be_declared"),
+    Mutant("own tables: a label of one value", "reticent/data/own_columns.py", "    if different == 1:\n", "    if False:\n", COLUMNS + "::test_a_label_without_classes_is_refused_and_can_be_declared"),
     Mutant("gate: only the first relation", "reticent/certificates/requirements.py", "    for relation in dict.fromkeys(relations):", "    for relation in relations[:1]:", CLOSED + "::TestRelations::test_a_limit_without_relation_holds_for_every_relation"),
     Mutant("gate: relations that the policy demands", "reticent/certificates/requirements.py", "        relations = [relation.value for relation in policy.demanded]", "        relations = []", CLOSED + "::TestRelations::test_a_relation_that_must_be_there_and_is_not"),
     Mutant("gate: the worst case of a relation", "reticent/certificates/requirements.py", 'if record.adversary == "worst-case"}', "}", CLOSED + "::TestRelations::test_the_worst_case_of_each_must_be_there"),

@@ -36,7 +36,7 @@ class ReleaseCheck:
     def __str__(self) -> str:
         """One sentence."""
         known = self.test_accuracy is not None
-        accuracy = f"test accuracy {self.test_accuracy:.4g} as recorded" if known else "test accuracy unknown"
+        accuracy = f"{self.run.ledger.utility}, as recorded" if known else "test accuracy unknown"
         return f"{self.parameters} finite weights as in the ledger, SHA-256 {self.sha256}, {accuracy}"
 
 

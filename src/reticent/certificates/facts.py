@@ -47,8 +47,9 @@ def facts(certificate: Certificate) -> list[tuple[str, str]]:
         found.append(("data set", str(ledger["data"]["name"] or "not named")))
         found.append(("source of randomness", str(ledger["randomness"])))
         found.append(("versions", ", ".join(f"{key} {ledger['versions'][key]}" for key in sorted(ledger["versions"]))))
-    known = accuracy(certificate)
-    return found if known is None else [*found, ("accuracy on test records", f"{known:.0%}")]
+    shares = {"accuracy on test records": accuracy(certificate)}
+    shares["share of their largest class"] = _utility(certificate, "largest_class")
+    return found + [(name, f"{share:.0%}") for name, share in shares.items() if share is not None]
 
 
 def declarations(certificate: Certificate) -> list[tuple[str, str | None]]:
@@ -75,8 +76,12 @@ def commitment(certificate: Certificate) -> str | None:
 
 def accuracy(certificate: Certificate) -> float | None:
     """Accuracy on test records, if it may be shown."""
+    return _utility(certificate, "test_accuracy")
+
+
+def _utility(certificate: Certificate, name: str) -> float | None:
     utility = (certificate.ledger or {}).get("utility")
-    found = utility.get("test_accuracy") if isinstance(utility, dict) else None
+    found = utility.get(name) if isinstance(utility, dict) else None
     return None if found is None else float(found)
 
 

@@ -64,7 +64,9 @@ def run_selection(config: Path, plan: Plan, out: Path, sign: Ed25519PrivateKey |
     if found.run is None:
         say("no run was drawn, as this law allows: nothing is released, and nothing was written")
         return
-    of = "training records, with noise" if plan.asked.score == "train" else f"{len(plan.dataset.test)} test records"
+    of = "training records, with noise"
+    if plan.asked.score != "train":
+        of = f"{len(plan.dataset.test)} test records ({found.run.ledger.utility})"
     say(f"{found.run.path}: the best of several runs; right answers on {of}: {found.score:.6g}", indent=2)
     say(_law(plan), indent=2)
     print_risk(risk_of(plan.release), full=False)

@@ -74,7 +74,8 @@ def print_sweep(found: Sweep, *, json: bool) -> None:
     rows = found.outcomes
     names = [(key, [_text(o.cell.choice[key]) for o in rows]) for key in rows[0].cell.choice]
     names.append(("run", [o.cell.name if o.run is not None else "diverged" for o in rows]))
-    numbers = [("test\naccuracy", [_accuracy(o) for o in rows])]
+    numbers = [("test\naccuracy", [_share(o, "test_accuracy") for o in rows])]
+    numbers.append(("largest\nclass", [_share(o, "largest_class") for o in rows]))
     numbers.append(("advantage", [shown(Number.of(o.risks.advantage), up=True) for o in rows]))
     numbers.append((f"epsilon\n@{found.delta:g}", [shown(Number.of(o.risks.epsilon), up=True) for o in rows]))
     title = f"{found.out}: {len(rows)} cells; worst case, neighbouring data sets: {found.neighbouring}"
@@ -133,6 +134,7 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
         "choice": dict(outcome.cell.choice),
         "run": None if outcome.run is None else str(outcome.run.path),
         "test_accuracy": None if ledger is None else ledger.utility.test_accuracy,
+        "largest_class": None if ledger is None else ledger.utility.largest_class,
         "noise_multiplier": None if ledger is None else ledger.noise_multiplier,
         "steps": None if ledger is None else ledger.steps,
         "risks": _risks(outcome.risks),
@@ -147,9 +149,9 @@ def _risks(risks: Risks) -> Mapping[str, Any]:
     }
 
 
-def _accuracy(outcome: Outcome) -> str:
-    accuracy = None if outcome.run is None else outcome.run.ledger.utility.test_accuracy
-    return "-" if accuracy is None else f"{accuracy:.4f}"
+def _share(outcome: Outcome, name: str) -> str:
+    found = None if outcome.run is None else getattr(outcome.run.ledger.utility, name)
+    return "-" if found is None else f"{found:.4f}"
 
 
 def _text(value: Any) -> str:

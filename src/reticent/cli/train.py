@@ -22,8 +22,8 @@ from reticent.cli._tables import say
 from reticent.data.files import check_file
 from reticent.errors import ArtifactError, ParameterError, needing
 from reticent.io import yaml
-from reticent.io.files import read_bytes
-from reticent.io.outputs import refuse_overwriting
+from reticent.io.files import read_bytes, write_atomic, writing
+from reticent.io.outputs import refuse_existing, refuse_overwriting
 from reticent.records.run_ledger import RunLedger
 from reticent.text import digits
 
@@ -47,6 +47,7 @@ _LARGEST_TEXT = 1 << 20
     option("label", str, "With --data: the column to predict."),
     option("sensitive", str, "With --data: the column whose effect is recorded, privately."),
     option("schema", Path, "With --data: YAML with bounds or categories by column, fixed beforehand."),
+    option("write_schema", Path, "Write a schema with blanks for this table, and nothing else."),
     option("trace", bool, "Record weights and released gradients of each step."),
     option("trace_every", int, "Record every N-th step, from step 0.", 1),
     option("trace_masks", bool, "Record which records each step used; never publish them."),
@@ -69,6 +70,7 @@ def train(
     label: str | None,
     sensitive: str | None,
     schema: Path | None,
+    write_schema: Path | None,
     trace: bool,
     trace_every: int,
     trace_masks: bool,
@@ -85,6 +87,11 @@ def train(
     json: bool,
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
+    if write_schema is not None:
+        if any(given is not None for given in (config, data, label, sensitive, schema)) or dry_run:
+            raise ParameterError("write_schema", str(write_schema), "given alone: with the table, and --out")
+        _write_schema(write_schema, out or write_schema.with_suffix(".schema.yaml"))
+        return
     _look_first(config, data, schema)
     _check.count(checkpoint_every=checkpoint_every)
     traced = (trace_every, trace_masks) if trace or trace_masks or trace_every != 1 else None
@@ -118,6 +125,8 @@ def train(
         refuse_overwriting(out)
     if data is not None:
         config, settings, table = _own(config, data, label, sensitive, schema)
+        for line in table.changed:
+            click.echo(f"! {line}", err=json)
     elif config is None:
         raise ArtifactError("give a configuration, or a table of your own: --data people.csv --label COLUMN")
     else:
@@ -145,6 +154,17 @@ def _look_first(config: Path | None, data: Path | None, schema: Path | None) -> 
             read_bytes(path, _LARGEST_TEXT)
     if data is not None:
         check_file(data)
+
+
+def _write_schema(data: Path, out: Path) -> None:
+    from reticent.data.own import skeleton
+
+    refuse_existing(out)
+    with limited(data, option=""):
+        text = skeleton(data)
+    with writing(out):
+        write_atomic(out, text.encode())
+    say(f"{out}: fill in the blanks, then train with --schema {out}")
 
 
 def _no_folder(config: Path) -> ParameterError:
@@ -246,13 +266,12 @@ def require_torch() -> None:
 
 def _summary(ledger: RunLedger, path: Path) -> list[str]:
     """A few lines about a run for people."""
-    accuracy = ledger.utility.test_accuracy
     return [
         f"{path}: {ledger.steps} noisy updates on {ledger.data.dataset_size} records of {ledger.data.name}",
         f"sampler {ledger.sampler.value}, sample rate {digits(ledger.sample_rate, 6, up=True)}, "
         f"noise multiplier {digits(ledger.noise_multiplier, 6, up=False)}, clip norm {ledger.max_grad_norm:.6g}",
         *(["noise, sample rate or clip norm change along the run: the first are shown"] if ledger.stages else []),
-        f"test accuracy {accuracy:.4f}" if accuracy is not None else "no test records",
+        str(ledger.utility),
         *(f"! {warning.value}: {warning.text}" for warning in ledger.warnings),
     ]
 

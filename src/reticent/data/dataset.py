@@ -63,6 +63,8 @@ class Dataset:
         train: indices of the training records.
         test: indices of the test records; disjoint from ``train``.
         groups: meaning of the columns, or empty where columns carry none (images).
+        keys: uint64, shape (records, 2): hashes of what is kept together (a person, or the record alone) and of the
+            record; None for a published file, whose records are known by their place. A split follows them.
         split_seed: seed of a random split, or None for a published one.
         notes: what a reader of results must know.
         origin: where the features were computed from other records: SHA-256 over those records and what was computed.
@@ -77,6 +79,7 @@ class Dataset:
     train: np.ndarray
     test: np.ndarray
     groups: tuple[ColumnGroup, ...] = ()
+    keys: np.ndarray | None = None
     split_seed: int | None = None
     notes: tuple[str, ...] = ()
     origin: str = ""
@@ -122,7 +125,7 @@ class Dataset:
 
     @classmethod
     def pooled(cls, train_fraction: float, *, features: np.ndarray, **facts: Any) -> Dataset:
-        """A data set without a published split: divided at random by seed 0; ``split`` makes another.
+        """A data set without a published split: divided by seed 0; ``split`` makes another.
 
         Args:
             train_fraction: as for ``split``.
@@ -136,18 +139,36 @@ class Dataset:
         """Split the pool anew at random.
 
         The pool is the training records of a published split, whose test records are left out, or all
-        records of a split that was itself random.
+        records of a split that was itself random. With ``keys`` each record, or person, is drawn by a hash of itself
+        and ``seed``, and stands in the order of these hashes. So a table with a record more has the same training
+        records in the same order, and at most that one more. A published file is cut by places: nobody can be
+        removed from it, and a neighbour is a training set with one record more or less.
 
         Args:
-            train_fraction: share of the pool to train on, in (0, 1); rounded down.
-            seed: of the permutation; recorded.
+            train_fraction: share of the pool to train on, in (0, 1); rounded down, or on average with ``keys``.
+            seed: of the draw; recorded, and may be public.
+
+        Raises:
+            ParameterError: nobody is left to train on.
         """
         share = _check.open_fraction(train_fraction=train_fraction)
         pool = np.sort(self.train if self.split_seed is None else np.concatenate([self.train, self.test]))
-        return self._split(pool, int(share * len(pool)), seed)
+        if self.keys is None:
+            order, last = np.random.default_rng(seed).permutation(pool), int(share * len(pool))
+            sides = np.sort(order[:last]), np.sort(order[last:])
+        else:
+            drawn = np.array([hashed(str(key).encode(), seed) for key in self.keys[pool, 0]], dtype=np.uint64)
+            order = np.lexsort((self.keys[pool, 1], drawn))
+            last = int(np.searchsorted(drawn[order], np.uint64(share * 2.0**64)))
+            sides = pool[order[:last]], pool[order[last:]]
+        if last == 0:
+            raise ParameterError("train_fraction", share, f"a share of these {len(pool)} records that is not empty")
+        return replace(self, train=sides[0], test=sides[1], split_seed=seed)
 
     def subset(self, train_size: int) -> Dataset:
-        """Only the first ``train_size`` training records.
+        """Only the first ``train_size`` training records: without one of them another comes in.
+
+        So of a table that somebody may be removed from, draw a share with ``split`` instead.
 
         Raises:
             ParameterError: ``train_size`` is below 1 or above the number of training records.
@@ -156,11 +177,10 @@ class Dataset:
             raise ParameterError("train_size", train_size, f"at most {len(self.train)}")
         return replace(self, train=self.train[:train_size].copy())
 
-    def _split(self, pool: np.ndarray, size: int, seed: int) -> Dataset:
-        order = np.random.default_rng(seed).permutation(pool)
-        if not 0 < size < len(pool):
-            raise ParameterError("train_fraction", size / len(pool), f"a split of {len(pool)} records with both sides")
-        return replace(self, train=np.sort(order[:size]), test=np.sort(order[size:]), split_seed=seed)
+
+def hashed(content: bytes, seed: int = 0) -> int:
+    """64 bits that follow from ``content`` and ``seed`` alone."""
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=seed.to_bytes(8, "big")).digest(), "big")
 
 
 def numeric_group(name: str, column: int, values: Sequence[float], encoded: np.ndarray) -> ColumnGroup:

@@ -6,6 +6,8 @@ no count. So one record changes one row of the features.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
@@ -14,19 +16,42 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from reticent.data.dataset import ColumnGroup, binary_group, numeric_group, one_hot_group
-from reticent.data.own_files import Cells
+from reticent.data.own_files import MOST_COLUMNS, Cells
 from reticent.errors import DataError, ParameterError
 from reticent.io.models import Closed
 from reticent.text import printable
 
 MOST_CATEGORIES = 200
+"""That are read off the records; more are declared."""
 MISSING = "(missing)"
 """The category of empty cells, with ``missing: indicator``."""
 _FEWEST_IDS = 10  # different values in fewer records are no sign of anything
+_MOST_NUMBERS = 256  # different whole numbers that are read off as a quantity, such as grey levels
+_MOST_MARKS = 20  # different numbers that are read off as classes, such as marks
+_DATE = re.compile(  # 17-10-1999, 17. Okt. 1999, 1999-10-17T08:00, 19991017
+    r"\d{1,4}([-./]|\.? )(\d{1,2}|[^\W\d_]{3,9})\.?\1\d{2,4}([ T].*)?|(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])",
+    re.DOTALL,
+)
+_NO_CATEGORIES = {
+    _DATE: "dates: write what matters as a number, such as a year",
+    re.compile(r"-?\d+,\d+"): "numbers with a comma: separate columns by semicolons, or write a point",
+}
+_OF_CODES = re.compile(
+    r"(^|[\W_])(u?u?id|guid|ssn|zip|plz|icd|codes?)([\W_]|$)|(^|[\W_])nr$|[\W_](no|number)$|code$|^(cp|insee|matricule)$"
+    r"|(patient|person|user|customer|client|subject|member|kunden|case|record|account)(s?[\W_]?(id|nr|no|number)|$)"
+    r"|nummer|num[eé]ro|post(al|leitzahl)|kennung"
+)
+"""In names of columns, in lower case with words apart: what says whose a record is, or a place."""
 _GRID = 33
 _LARGEST = 1e100
 """Of a number in a table: differences of two are finite, and their quotients."""
 _NARROWEST = 1e-6
+_CLASSES = (
+    "a label has classes: group its values (a number to predict, a regression, has no model here: add a column of "
+    "ranges that are fixed beforehand, and predict that)"
+)
+DROP = "drop"
+"""What a schema says of a column that is left out."""
 _EMPTY_REMEDY = "fill them, leave such records out, or say missing: indicator or constant in the schema"
 
 Text = Annotated[str, Field(max_length=200)]
@@ -56,7 +81,7 @@ class Column(Closed):
 
     low: Annotated[float, Field(allow_inf_nan=False)] | None = None
     high: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    values: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_CATEGORIES)] | None = None
+    values: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     missing: Missing = Missing.REFUSE
     fill: Annotated[float, Field(allow_inf_nan=False)] | Text | None = None
     derived: bool = False
@@ -117,17 +142,19 @@ def declared_column(name: str, said: Any, cells: Cells, *, label: bool) -> Colum
         DataError: what is not declared cannot be read off.
     """
     given: Mapping[str, Any] = said if isinstance(said, dict) else {"values": said}
+    if isinstance(given.get("values"), list):  # marks are numbers to whoever writes them down
+        given = {**given, "values": [str(value) if type(value) is int else value for value in given["values"]]}
     if "missing" in given:
         _check_missing(name, given["missing"], label=label)
     found = {**given, "derived": False}
     if given.keys() and given.keys() <= {"missing", "fill"}:
-        found = derived_column(cells, label=label).model_dump() | dict(given)
+        found = derived_column(name, cells, label=label).model_dump() | dict(given)
     try:
         column = Column.model_validate(found)
     except ValidationError as error:
         raise ParameterError("schema", name, f"a declaration that makes sense ({problem_of(error)})") from None
     if label and column.values is None:
-        raise ParameterError("schema", name, "a column with values: the label has classes")
+        raise ParameterError("schema", name, f"a column with values: {_CLASSES}")
     return column
 
 
@@ -139,44 +166,79 @@ def _check_missing(name: str, said: object, *, label: bool) -> None:
         raise ParameterError("schema", name, f"a column whose missing is {', '.join(Missing)} ({why})")
 
 
-def derived_column(cells: Cells, *, label: bool) -> Column:
+def derived_column(name: str, cells: Cells, *, label: bool) -> Column:
     """Bounds or categories as the records have them, marked so.
 
     Raises:
-        DataError: nobody can say what the column means.
+        DataError: nobody can say what the column means, or it may say whose a record is.
     """
     if cells.of_numbers and len(cells.strays):
         raise DataError(_strayed(cells) + ", or declare its categories")
-    if cells.of_numbers and not label:
+    if cells.of_numbers:
         _check_finite(cells)
-        known = cells.numbers[~cells.blank]
-        low, high = float(known.min()), float(known.max())
+    numbers = cells.numbers[~cells.blank] if cells.of_numbers else np.array([])
+    whole = not np.any(numbers != np.floor(numbers))
+    counted = cells.tally() if whole or label else Counter[str]()
+    if whole and not counted:
+        raise DataError("is empty: drop it")
+    if label:
+        _check_classes(counted, numbers, whole=whole)
+    elif whole:
+        _check_meaning(name, cells, counted, numbers)
+    if cells.of_numbers and not label:
+        low, high = float(numbers.min()), float(numbers.max())
         if max(-low, high) > _LARGEST:
             raise DataError(f"holds a number beyond {_LARGEST:g}")
-        counts = high - low == len(known) - 1  # beyond 2^53 adding one changes nothing
-        if counts and len(known) >= _FEWEST_IDS and np.array_equal(np.sort(known), low + np.arange(len(known))):
-            raise DataError("counts the records, as an id does: drop it, or declare its bounds")
         width = max(1.0, abs(low) * _NARROWEST)  # of a column that says one thing only
         return Column(low=low, high=high if high > low else low + width, derived=True)
-    values = sorted(set(cells.categories()) - {""})
-    if not values:
-        raise DataError("is empty: drop it")
-    classes = "a label has classes: group its values"
-    if len(values) > MOST_CATEGORIES:
-        what = classes if label else "drop it, or declare its categories"
-        raise DataError(f"has {len(values)} different values, more than {MOST_CATEGORIES}: {what}")
-    if len(values) >= _FEWEST_IDS and 2 * len(values) > sum(text != "" for text in cells.categories()):
-        if label:
-            raise DataError(f"has {len(values)} different values in {len(cells)} records: {classes}")
-        raise DataError(
-            f"has {len(values)} different texts in {len(cells)} records, as an id or a name has: drop it, or declare "
-            "its categories"
-        )
-    if label and len(values) == 1:
-        raise DataError("has the same value in each record: there is nothing to predict")
+    values = sorted(counted)
     if len(max(values, key=len)) > 200:
         raise DataError("holds a text of more than 200 characters: drop it")
     return Column(values=tuple(values), derived=True)
+
+
+def _check_meaning(name: str, cells: Cells, counted: Counter[str], numbers: np.ndarray) -> None:
+    """Refuse, unless somebody declares it, what may name a person, a record or a day: models learn such by heart.
+
+    Args:
+        numbers: whole ones; none where the column holds texts.
+    """
+    count, different = counted.total(), len(counted)
+    for form, what in _NO_CATEGORIES.items():
+        if 2 * sum(often for text, often in counted.items() if form.fullmatch(text)) > count:
+            raise DataError(f"holds {what}, or {_drop(name)}")
+    named = _OF_CODES.search(re.sub(r"(?<=[a-zà-ÿ])(?=[A-Z])", "_", name).lower()) is not None
+    asked = different >= _FEWEST_IDS and (named or cells.changes + 1 == different < count)
+    if len(numbers):
+        coded = named or any(text[0] == "0" and text[1:].isdecimal() for text in counted)
+        asked |= coded or different > _MOST_NUMBERS or 10 * different > 9 * count >= 9 * _FEWEST_IDS
+    else:
+        asked |= different > MOST_CATEGORIES or (2 * different > count and different >= _FEWEST_IDS)
+    if asked:
+        kind = "whole numbers" if len(numbers) else "texts"
+        raise DataError(
+            f"has {different} different {kind} in {count} records, as an id, a name or a code has: several rows per "
+            f"person? If it says whose they are, say person: {printable(name, 60)}; else declare its "
+            f"{'bounds or categories' if len(numbers) else 'categories'}, or {_drop(name)}"
+        )
+
+
+def _drop(name: str) -> str:
+    return f"leave it out ({printable(name, 60)}: {DROP})"
+
+
+def _check_classes(counted: Counter[str], numbers: np.ndarray, *, whole: bool) -> None:
+    """Refuse a label that is no class. Few numbers are classes, and so are many that count from 0 or 1."""
+    different = len(counted)
+    if different == 1:
+        raise DataError("has the same value in each record: there is nothing to predict")
+    if len(numbers):
+        found = np.unique(numbers)
+        counts = found[0] in (0.0, 1.0) and np.array_equal(found, found[0] + np.arange(len(found)))
+        if not counts and (len(found) > _MOST_MARKS or not whole):
+            raise DataError(f"has {len(found)} different numbers: {_CLASSES}, or declare its values")
+    if different > MOST_CATEGORIES or (different >= _FEWEST_IDS and 2 * different > counted.total()):
+        raise DataError(f"has {different} different values in {counted.total()} records: {_CLASSES}")
 
 
 def check_cells(column: Column, cells: Cells, *, label: bool) -> None:
@@ -239,6 +301,14 @@ def codes(column: Column, cells: Cells, *, label: bool) -> np.ndarray:
         shown = printable(repr(found[strange]), 100)
         raise DataError(f"holds {shown}, which its schema does not list ({cells.place(strange)})")
     return np.array([known[text] for text in found], dtype=np.int64)
+
+
+def outside(column: Column, cells: Cells) -> str:
+    """How many numbers lie outside of the bounds, and where; empty where none does."""
+    if column.low is None or column.high is None:
+        return ""
+    found = np.flatnonzero((cells.numbers < column.low) | (cells.numbers > column.high))
+    return f"{len(found)}, first in {cells.place(int(found[0]))}" if len(found) else ""
 
 
 def problem_of(error: ValidationError) -> str:

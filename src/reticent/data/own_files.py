@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import math
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,8 @@ from reticent.text import printable
 MOST_COLUMNS = 2000
 _MOST_CELLS = 20_000_000
 _LONGEST_CELL = 10_000
+_SEPARATORS = (",", ";", "\t", "|")
+_WESTERN = "reticent-western"
 
 NOTHING = frozenset({"", "na", "n/a", "nan", "-nan", "null", "none", "#n/a", "#na"})
 """What means an empty cell among numbers. Among texts only an empty one does: NA may be a name."""
@@ -32,12 +37,14 @@ class Cells:
         given: the numbers that the file itself holds; NaN where a cell is empty.
         absent: cells that the file itself says are not there.
         counted: how the file counts its records, for messages: ``line`` or ``record``.
+        comma: whether a comma, too, may stand before the decimals of a number.
     """
 
     texts: tuple[str, ...] | None
     given: np.ndarray | None
     absent: np.ndarray
     counted: str
+    comma: bool = False
 
     def __len__(self) -> int:
         return len(self.absent)
@@ -47,14 +54,14 @@ class Cells:
         """Each cell as a number; NaN where it is empty or none."""
         if self.texts is None:
             return np.asarray(self.given, dtype=float)
-        return np.array([_number(text) for text in self.texts], dtype=float)
+        return np.array([_number(t.replace(",", ".") if self.comma else t) for t in self.texts], dtype=float)
 
     @cached_property
     def blank(self) -> np.ndarray:
         """Cells that hold no number because they hold nothing."""
         if self.texts is None:
             return self.absent | np.isnan(self.numbers)
-        return self.absent | np.array([text.lower() in NOTHING for text in self.texts])
+        return self.absent | np.array([text.lower() in NOTHING for text in self.texts], dtype=bool)
 
     @cached_property
     def strays(self) -> np.ndarray:
@@ -68,10 +75,24 @@ class Cells:
         return found > len(self.strays)
 
     def categories(self) -> list[str]:
-        """Each cell as a category: whole numbers without a point; empty cells as empty text."""
-        if self.texts is not None and not (self.of_numbers and not len(self.strays)):
+        """Each cell as a category, by itself: a text as it stands, a number of the file without a needless point."""
+        if self.texts is not None:
             return list(self.texts)
         return ["" if gone else _plain(x) for x, gone in zip(self.numbers.tolist(), self.blank.tolist(), strict=True)]
+
+    def tally(self) -> Counter[str]:
+        """How often each category occurs that is not an empty cell."""
+        if self.texts is None:
+            values, often = np.unique(self.numbers[~self.blank], return_counts=True)
+            return Counter(dict(zip(map(_plain, values.tolist()), often.tolist(), strict=True)))
+        empty = NOTHING if self.of_numbers else {""}
+        return Counter({text: often for text, often in Counter(self.texts).items() if text.lower() not in empty})
+
+    @property
+    def changes(self) -> int:
+        """How often a cell differs from the one before."""
+        cells = self.numbers.tolist() if self.texts is None else self.texts
+        return sum(map(ne, cells, cells[1:]))
 
     def place(self, index: int) -> str:
         """The place of a record, counted as a reader of the file would."""
@@ -91,9 +112,9 @@ def read_table(content: bytes, path: Path) -> dict[str, Cells]:
     Raises:
         DataError: it is not a table, two columns share a name, or there are fewer than two records.
     """
-    kinds = {".csv": _csv, ".parquet": _parquet, ".npz": _npz}
+    kinds = dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), _csv) | {".parquet": _parquet, ".npz": _npz}
     if path.suffix.lower() not in kinds:
-        raise DataError(f"{path}: a table must be a .csv, .parquet or .npz file")
+        raise DataError(f"{path}: a table must be a .csv, .tsv, .txt, .parquet or .npz file")
     try:
         table = kinds[path.suffix.lower()](content)
     except DataError as error:
@@ -106,13 +127,57 @@ def read_table(content: bytes, path: Path) -> dict[str, Cells]:
 
 
 def _csv(content: bytes) -> dict[str, Cells]:
+    """Separators from the first line. How a cell is read depends on no other cell, but that a table may be refused."""
     import pyarrow as pa
     from pyarrow import csv
 
-    names = csv.open_csv(io.BytesIO(content)).schema.names
-    _check_size(0, len(names))
-    as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
-    return _columns(csv.read_csv(io.BytesIO(content), convert_options=as_text), "line")
+    wide = content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    text = content.decode("utf-16") if wide else content.decode("utf-8-sig", _WESTERN)
+    if "\0" in text:
+        raise DataError("holds zero bytes, which no text has: save it as UTF-8")
+    head, content = text.split("\n", 1)[0].encode() + b"\n", text.encode()
+    parsed = {sign: csv.ParseOptions(delimiter=sign, newlines_in_values=True) for sign in _SEPARATORS}
+    heads = {sign: csv.open_csv(io.BytesIO(head), parse_options=how).schema.names for sign, how in parsed.items()}
+    sign = max(heads, key=lambda sign: len(heads[sign]))
+    _check_size(0, len(heads[sign]))
+    as_text = csv.ConvertOptions(column_types=dict.fromkeys(heads[sign], pa.string()), strings_can_be_null=False)
+    read = csv.read_csv(io.BytesIO(content), parse_options=parsed[sign], convert_options=as_text)
+    found = {name: replace(cells, comma=sign != ",") for name, cells in _columns(read, "line").items()}
+    _check_header(found)
+    _check_signs(found)
+    return found
+
+
+def _western(error: UnicodeError) -> tuple[str, int]:
+    """What is no UTF-8, byte by byte, as Excel writes it in western Europe."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error(_WESTERN, _western)
+
+
+def _check_signs(table: dict[str, Cells]) -> None:
+    """Refuse a column in which 1.234 may be a thousand and more, as others of its numbers have a comma."""
+    for name, cells in table.items():
+        known = [text for text, x in zip(cells.texts or (), cells.numbers, strict=True) if not math.isnan(x)]
+        if cells.of_numbers and any("," in text for text in known) and any("." in text for text in known):
+            raise DataError(
+                f"column {printable(name, 60)!r} has numbers with a comma and numbers with a point: say one"
+            )
+
+
+def _check_header(table: dict[str, Cells]) -> None:
+    """Refuse a first line that looks like a record: its person would become names of columns."""
+    numeric = [name for name, cells in table.items() if cells.of_numbers]
+    like = [name for name in numeric if name.lower() in NOTHING or not math.isnan(_number(name.replace(",", ".")))]
+    again = [name for name, cells in table.items() if cells.texts is not None and name in cells.texts]
+    if (len(like) == len(numeric) and any(like)) if numeric else 2 * len(again) > len(table):
+        raise DataError(
+            f"has no header: its first line holds {printable(repr((like or again)[0]), 60)}, as a record does; write a "
+            "line of names above it"
+        )
 
 
 def _parquet(content: bytes) -> dict[str, Cells]:
@@ -157,7 +222,7 @@ def _columns(table: Any, counted: str) -> dict[str, Cells]:
     for name, column in zip(table.column_names, table.columns, strict=True):
         name = name.strip()
         if name in found:
-            raise DataError(f"two columns are called {printable(name)!r}")
+            raise DataError(f"two columns are called {printable(name)!r} (is the first line a header?)")
         absent = np.asarray(column.is_null(), dtype=bool)
         if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
             numbers = np.array([math.nan if cell is None else cell for cell in column.to_pylist()], dtype=float)

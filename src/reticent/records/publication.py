@@ -5,7 +5,7 @@
 | digests of the records, of a table and of its schema | commitments under a salt that stays with the issuer |
 | number of records | only where the training used it as public; the warning ``size-treated-as-public`` says so |
 | names of files and columns, notes, number of test records | of a data set that is published; of others by consent |
-| accuracy on test records | two digits of it, of a data set that is published; of others by consent |
+| accuracy on test records, and their largest class | two digits; of a data set that is published, else by consent |
 | test loss, diagnostics of the training records, secret seeds | nothing |
 | a setting that this version does not know | nothing |
 
@@ -126,6 +126,7 @@ def _table(table: dict[str, Any], data: PublicData | DataRecord, *, named: bool)
 
 
 def _utility(utility: Utility, *, shown: bool) -> Utility:
-    """Two digits: the hundredths in which the share of right answers lies."""
-    accuracy = utility.test_accuracy if shown else None
-    return Utility(test_accuracy=None if accuracy is None else round(accuracy, 2), test_loss=None)
+    """Two digits: the hundredths in which the share of right answers lies, and that of the largest class."""
+    found = (utility.test_accuracy, utility.largest_class) if shown else (None, None)
+    accuracy, largest = (None if share is None else round(share, 2) for share in found)
+    return Utility(test_accuracy=accuracy, test_loss=None, largest_class=largest)

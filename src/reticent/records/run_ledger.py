@@ -27,7 +27,7 @@ from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.hidden_steps import contraction_of, unequal_settings
 from reticent.records.publication import published
-from reticent.records.rules import Digest, Versions, Word
+from reticent.records.rules import Digest, Versions, Word, section
 from reticent.records.run_parts import (
     MOST_STAGES,
     OF_A_STAGE,
@@ -164,8 +164,13 @@ class PublicLedger(Sealed):
         return isinstance(asked, dict) and asked.get("budget") is not None
 
     def rearranges(self, neighbouring: Neighbouring) -> bool:
-        """Never beyond what the conditions of its sampler say: the loop draws by itself and looks at no record."""
-        return False
+        """In passes by place over a table of one's own: places follow hashes, so one that is replaced moves others.
+
+        Else never beyond what the conditions of the sampler say: the loop draws by itself and looks at no record.
+        """
+        by_place = self.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC) and self.sample_rate < 1.0
+        of_table = section(self.config, "data").get("table") is not None
+        return neighbouring is Neighbouring.REPLACE and of_table and by_place
 
     def published(self, **changes: Any) -> PublicLedger:
         """The facts that a public ledger has, with ``changes``, sealed anew; what it leaves out, others decide."""

@@ -107,10 +107,18 @@ class Utility(Closed):
     Attributes:
         test_accuracy: share of right answers, in [0, 1].
         test_loss: mean over the records.
+        largest_class: share of the largest class: the accuracy of who always names it.
     """
 
     test_accuracy: Share | None
     test_loss: Finite | None
+    largest_class: Share | None = None
+
+    def __str__(self) -> str:
+        """The accuracy beside that of who learnt nothing."""
+        if self.test_accuracy is None or self.largest_class is None:
+            return "no test records"
+        return f"test accuracy {self.test_accuracy:.4f}; {self.largest_class:.4f} always naming the largest class"
 
 
 class Diagnostics(Closed):

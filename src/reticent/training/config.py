@@ -222,7 +222,7 @@ class TrainConfig(Closed):
         divisor: what the noisy sum is divided by; default the expected batch size, which treats the
             number of records as public.
         records_per_user: the most records of one person in the data, as you state it; all of them are then protected
-            together. Nothing here counts them.
+            together. They are counted where the schema of a table of your own names a ``person``, and nowhere else.
         seed: of the initial weights and, with ``randomness: reproducible``, of masks and noise.
         randomness: ``fresh`` (operating system, kept nowhere) or ``reproducible`` (from the seed, and
             then no guarantee against who knows the seed).

@@ -98,7 +98,8 @@ class DataConfig(Closed):
             data lie under ``$RETICENT_DATA`` or ``--data``, and a run finds its own by their fingerprint.
         train_fraction: split the pool at random instead of the default split.
         split_seed: of that split.
-        train_size: keep this many training records, the first ones.
+        train_size: keep this many training records, the first ones; of a published file. In records of your own one
+            would take the place of another.
         features: what is computed from each record before training; fixed, so no data shape it.
         normalise_features: bring the features of every record to this length (L2) at last; ``true`` is 1.
     """
@@ -134,4 +135,9 @@ class DataConfig(Closed):
     def _tables_are_own(self) -> DataConfig:
         if self.table is not None and self.name != OWN:
             raise ValueError(f"table is for name {OWN}")
+        if self.train_size is not None and self.name == OWN:
+            raise ValueError(
+                f"train_size is not for name {OWN}: another record would come in for one that is taken "
+                "away; say train_fraction, which draws each by itself"
+            )
         return self

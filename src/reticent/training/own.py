@@ -36,7 +36,7 @@ def own_config(document: dict[str, Any] | None, table: OwnTable, sensitive: str 
         where: names the document in messages.
 
     Raises:
-        ArtifactError: the document names other data, or is no configuration.
+        ArtifactError: the document names other data or another ``records_per_user``, or is no configuration.
         ParameterError: there is no such sensitive column, or its numbers may be missing.
     """
     fields = dict(DEFAULTS if document is None else document)
@@ -44,6 +44,9 @@ def own_config(document: dict[str, Any] | None, table: OwnTable, sensitive: str 
         raise ArtifactError(f"{where}: data.name must be left out: the records come from --data")
     if document is None:
         fields["batch_size"] = max(1, len(table.dataset.train) // _BATCHES)
+    kept = table.schema.records_per_user
+    if kept is not None and fields.setdefault("records_per_user", kept) != kept:
+        raise ArtifactError(f"{where}: records_per_user must be left out, or {kept}, as the schema of --data says")
     if sensitive is not None:
         fields["sensitive"] = {"group": _measurable(table, sensitive)}
     fields["data"] = {

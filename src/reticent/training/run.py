@@ -353,9 +353,10 @@ def _seeds(config: TrainConfig, dataset: Dataset) -> Seeds:
 def _utility(model: nn.Module, dataset: Dataset, device: torch.device) -> Utility:
     if len(dataset.test) == 0:
         return Utility(test_accuracy=None, test_loss=None)
-    features = torch.from_numpy(dataset.features[dataset.test]).to(device)
-    accuracy, loss = accuracy_and_loss(model, features, torch.from_numpy(dataset.labels[dataset.test]).to(device))
-    return Utility(test_accuracy=accuracy, test_loss=loss if math.isfinite(loss) else None)
+    features, labels = (torch.from_numpy(part[dataset.test]).to(device) for part in (dataset.features, dataset.labels))
+    accuracy, loss = accuracy_and_loss(model, features, labels)
+    largest = int(torch.bincount(labels).max()) / len(labels)
+    return Utility(test_accuracy=accuracy, test_loss=loss if math.isfinite(loss) else None, largest_class=largest)
 
 
 def _device_name(name: str) -> str:
