@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from reticent.errors import ArtifactError
-from reticent.io.files import read_bytes, sync_folder, write_atomic
+from reticent.io.files import read_bytes, remove_strays, sync_folder, write_atomic
 from reticent.io.strict import canonical, portable
 from reticent.tasks.files import DATA_LIMIT, inside, read_json, read_tensors, tensors_bytes, write_json
 
@@ -238,11 +238,8 @@ class Store:
         for entry in inside(self.root, "partial").glob("task-*"):
             if entry.is_dir() and not entry.is_symlink() and all(map(_of_a_task, entry.iterdir())):
                 shutil.rmtree(entry, ignore_errors=True)
-        for entry in [
-            *self.root.glob(".manifest.json.partial-*"),
-            *(self.root / "blobs").glob(".*.safetensors.partial-*"),
-        ]:
-            entry.unlink(missing_ok=True)
+        remove_strays(self.root)
+        remove_strays(self.root / "blobs")
 
 
 def digest_of(arrays: Mapping[str, np.ndarray]) -> str:
