@@ -79,8 +79,7 @@ def _show(file: Path, key: tuple[Path, ...], head: str | None, json: bool) -> No
     from reticent.signing.keys import load_public_key
 
     register = read_register(file, [load_public_key(path) for path in key])
-    known = {one.previous for one in register.entries} | {register.head}
-    if head is not None and head not in known:
+    if head is not None and not register.reaches(head):
         raise ArtifactError(f"{file}: the head {head[:16]}... is not in it: lines were cut off")
     _shown(register, json)
 
@@ -99,10 +98,13 @@ def _now() -> str:
 
 
 def _shown(register: Register, json: bool) -> None:
+    from reticent.certificates.register import TORN
+
     spent = register.spent()
     subjects = [one.released.subject for one in register.entries if one.released is not None]
     if json:
         known = {"data": register.opened.data, "budget": register.opened.budget, "head": register.head}
+        known |= {"torn": register.torn}
         print_json({**known, "spent": spent, "releases": subjects, "assumed": ["fixed-plan"]})
         return
     many = "1 release" if len(subjects) == 1 else f"{len(subjects)} releases"
@@ -111,4 +113,6 @@ def _shown(register: Register, json: bool) -> None:
         say(f"{number}: {subject}", indent=2)
     say(f"all together under the worst case: {register.left(spent)}")
     say(f"assumed: {CONDITIONS['fixed-plan'].says} Who chooses a release by an earlier result can exceed the budget.")
+    if register.torn:
+        say(f"! {TORN}")
     say(f"head: {register.head}")
