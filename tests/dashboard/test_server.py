@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
 import socket
@@ -149,10 +150,14 @@ def test_a_request_that_drips_in_ends(served: Server, monkeypatch: pytest.Monkey
     monkeypatch.setattr("reticent.dashboard.server._IDLE", 0.3)
     known = f"Cookie: {cookie_of(served.port)}={served.token}\r\nHost: 127.0.0.1:{served.port}\r\n"
     head = f"POST /explore HTTP/1.1\r\n{known}Content-Length: 1000\r\n\r\n".encode()
-    with slow(served, head if body else b"GET /") as drip, pytest.raises(OSError, match=r"Broken pipe|reset"):
-        for _ in range(200):
-            drip.sendall(b"x")
-            time.sleep(0.05)
+    with slow(served, head if body else b"GET /") as connection, pytest.raises(OSError, match=r"Broken pipe|reset"):
+        drip(connection)
+
+
+def drip(connection: socket.socket) -> None:
+    for _ in range(200):
+        connection.sendall(b"x")
+        time.sleep(0.05)
 
 
 def test_slow_connections_do_not_lock_the_owner_out(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,10 +165,10 @@ def test_slow_connections_do_not_lock_the_owner_out(served: Server, monkeypatch:
     monkeypatch.setattr("reticent.dashboard.server._MOST", 8)
     crowd = [slow(served) for _ in range(40)]
     try:
-        request = urllib.request.Request(f"http://127.0.0.1:{served.port}/swatches.css")
-        request.add_header("Cookie", f"{cookie_of(served.port)}={served.token}")
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            assert (answer.status, len(answer.read()) > 100) == (200, True)
+        owner = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
+        owner.request("GET", "/swatches.css", headers={"Cookie": f"{cookie_of(served.port)}={served.token}"})
+        answer = owner.getresponse()
+        assert (answer.status, len(answer.read()) > 100) == (200, True)
         assert crowd[0].recv(1) == b"", "the oldest made room"
         assert sum("process_request" in thread.name for thread in threading.enumerate()) <= 12
     finally:
