@@ -44,6 +44,18 @@ def test_python_dash_m():
     assert done.stdout.strip() == "0.1.0"
 
 
+@pytest.mark.parametrize("words", [["--help"], ["risk", "gaussian", "--noise-multiplier", "1"]])
+def test_a_reader_that_ends_early_is_no_breach(words):
+    """``reticent ... | head`` ended with 1, the exit code of a breach; now as shells say it, 128 and SIGPIPE."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        [sys.executable, "-m", "reticent", *words], stdout=writes, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 YAML = {
     "a date that is none": ("seed: 2024-13-45", "seed: .*got '2024-13-45'"),
     "a date": ("seed: 2024-10-10", "seed: "),

@@ -13,4 +13,4 @@ from reticent.lazy import attached
 for _kind in (LossAttack, ConfidenceAttack, LiraOnline, LiraOffline, Rmia, RmiaOffline, CanaryAttack, GlirAttack):
     ATTACKS.add(_kind)
 
-__getattr__, __dir__, __all__ = attached(__name__)
+__getattr__, __dir__, __all__ = attached(__name__, extra="train")

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from reticent.auditing.scores import Design, MetaValue, Scores
-from reticent.errors import ArtifactError, ParameterError
+from reticent.errors import ArtifactError, ParameterError, needing
 from reticent.io import files
 from reticent.io.npz import read_arrays
 
@@ -162,8 +162,9 @@ def _truth(file: Path, line: int, text: str | None) -> bool:
 
 
 def _read_parquet(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with needing("reading a .parquet file", "train"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(file) as source:
@@ -203,8 +204,9 @@ def _npz_bytes(scores: Scores) -> bytes:
 
 
 def _parquet_bytes(scores: Scores) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with needing("writing a .parquet file", "train"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     value = np.concatenate([scores.member, scores.non_member])
     table = pa.table({"score": value, "member": np.arange(len(scores)) < len(scores.member)})
