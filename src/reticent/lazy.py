@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from reticent.errors import needing
-
 
 def attached(
-    package: str, *more: str, extra: str = ""
+    package: str, *more: str, around: Callable[[str], AbstractContextManager[None]] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` of ``package``.
 
     Args:
         package: which calls this while it is imported.
         more: names that it defines itself.
-        extra: that some of the names need. They are not listed without torch, which it brings: whoever lists names
+        around: of a name that is read, where some need torch. Without torch those are not listed: whoever lists names
             reads them as well, as pydoc does.
     """
     module = sys.modules[package]
@@ -39,7 +37,7 @@ def attached(
     def read(name: str) -> Any:
         if name not in where:
             raise AttributeError(f"module {package!r} has no attribute {name!r}{_hint(name, names)}")
-        with needing(f"{package}.{name}", extra) if extra else nullcontext():
+        with around(name) if around else nullcontext():
             found = getattr(import_module(where[name]), name)
         setattr(module, name, found)
         return found
@@ -51,7 +49,7 @@ def attached(
 
     def listed() -> list[str]:
         with suppress(ImportError):
-            if not extra or find_spec("torch"):
+            if around is None or find_spec("torch"):
                 return list(names)
         return list(filter(can_be_read, names))
 

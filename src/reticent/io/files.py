@@ -139,8 +139,7 @@ def new_folder(path: Path, *, private: bool = False) -> Iterator[Path]:
         private: only the owner may look into it.
 
     Raises:
-        FileExistsError: something lies there.
-        OSError: it cannot be written.
+        OSError: something lies there, or it cannot be written.
     """
 
     def made(partial: Path) -> int:
@@ -149,12 +148,7 @@ def new_folder(path: Path, *, private: bool = False) -> Iterator[Path]:
 
     with _beside(path, made) as (partial, _):
         yield partial
-        try:
-            os.rename(partial, path)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                raise
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        os.rename(partial, path)
     sync_folder(path.parent)
     remove_strays(path.parent, path.name)
 
@@ -212,7 +206,8 @@ def strays(folder: Path, name: str | None = None) -> list[Path]:
         name: of what they would have become; None finds all.
     """
     with suppress(OSError):
-        return [path for path in sorted(folder.iterdir()) if _is_stray(path.name, name) and _ended(path)]
+        found = [(path, _STRAY.fullmatch(path.name)) for path in sorted(folder.iterdir())]
+        return [path for path, match in found if match and name in (None, match[1]) and _ended(path)]
     return []
 
 
@@ -220,11 +215,6 @@ def remove_strays(folder: Path, name: str | None = None) -> None:
     """Remove what ``strays`` finds."""
     for path in strays(folder, name):
         _ended(path, _remove)
-
-
-def _is_stray(found: str, name: str | None) -> bool:
-    match = _STRAY.fullmatch(found)
-    return match is not None and name in (None, match[1])
 
 
 def _ended(path: Path, then: Callable[[Path], None] = lambda _: None) -> bool:

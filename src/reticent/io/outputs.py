@@ -66,9 +66,10 @@ def _write_together(
             with new_folder(folder) as made:
                 for path, data in contents.items():
                     write_atomic(made / path.name, data, private=path in private)
-        except FileExistsError:  # another process was faster
-            pass
-        else:
+        except OSError:
+            if not folder.is_dir():
+                raise
+        else:  # no other process was faster
             return
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -6,7 +6,7 @@ A file here trains. How loops of others are seen is in ``reticent.watching``; ho
 
 from reticent.errors import needing
 
-with needing("reticent.training", "train"):
+with needing("whatever trains a model or reads a run", "train"):
     from reticent.training.config import TrainConfig as TrainConfig
     from reticent.training.config import load_config as load_config
     from reticent.training.config import parse_config as parse_config

@@ -266,7 +266,7 @@ def new_run(path: Path, sign: Ed25519PrivateKey | None) -> Iterator[Path]:
             if sign is not None:
                 write_atomic(partial / SIGNATURE, sealed((partial / MANIFEST).read_bytes(), RUN, sign))
             refuse_overwriting(path)
-    except FileExistsError:
+    except OSError:
         refuse_overwriting(path)
         raise
 
