@@ -181,6 +181,14 @@ def test_an_old_copy_does_not_reach_the_head(path) -> None:
     assert not new.reaches("0" * 64)
     path.write_bytes(old)
     assert not read_register(path, [KEY.public_key()]).reaches(new.head)
+    for ask in (
+        lambda: read_register(path, [KEY.public_key()], new.head),
+        lambda: enter(path, certificate(8.0), NOW, KEY, head=new.head),
+    ):
+        with pytest.raises(ArtifactError, match="lines were cut off, or it is an old copy"):
+            ask()
+    assert path.read_bytes() == old
+    assert enter(path, certificate(8.0), NOW, KEY, head=register.head).reaches(register.head)
 
 
 def test_only_keys_that_are_trusted(path) -> None:

@@ -139,8 +139,8 @@ def test_errors_name_only_options_that_exist():
 
 
 def test_scores_that_do_not_do_name_no_option(tmp_path, capsys):
-    np.savez(tmp_path / "s.npz", member=np.ones(3), non_member=np.ones(3))
-    assert "--scores" not in refused(capsys, "audit", tmp_path / "s.npz")
+    np.savez(tmp_path / "s.npz", member=np.eye(3), non_member=np.ones(3))
+    assert "--member" not in refused(capsys, "audit", tmp_path / "s.npz")
     np.savez(tmp_path / "s.npz", member=np.array([np.nan]), non_member=np.ones(3))
     assert "--member" not in refused(capsys, "audit", tmp_path / "s.npz")
 

@@ -150,13 +150,17 @@ class Register:
         return f"{unit} {digits(spent, 4, up=up)} of {most:g}: {rest} {'too much' if over else 'is left'}"
 
 
-def read_register(path: Path, keys: Sequence[Ed25519PublicKey]) -> Register:
+def read_register(path: Path, keys: Sequence[Ed25519PublicKey], head: str | None = None) -> Register:
     """The register in a file, of which each line follows from the one before and is signed by one of ``keys``.
 
+    Args:
+        head: that somebody remembers.
+
     Raises:
-        ArtifactError: it cannot be read, or a line was changed, left out, put elsewhere or signed by somebody else.
+        ArtifactError: it cannot be read, a line was changed, left out, put elsewhere or signed by somebody else, or the
+            one with this ``head`` is not in it.
     """
-    return _parsed(read_bytes(path, _LARGEST), str(path), [key_text(key) for key in keys])
+    return _parsed(read_bytes(path, _LARGEST), str(path), [key_text(key) for key in keys], head)
 
 
 def open_register(path: Path, opened: Opened, time: str, key: Ed25519PrivateKey) -> Register:
@@ -184,6 +188,7 @@ def enter(
     keys: Sequence[Ed25519PublicKey] = (),
     *,
     anyway: bool = False,
+    head: str | None = None,
 ) -> Register:
     """Enter a release; the file is locked meanwhile, and only ever grows.
 
@@ -192,6 +197,7 @@ def enter(
         key: that signs the entry.
         keys: of others who may have signed earlier ones.
         anyway: enter it although the budget does not allow it, as it is out already.
+        head: that somebody remembers.
 
     Raises:
         ArtifactError: as for ``read_register``; or the certificate, or another of the same run, is entered already.
@@ -200,7 +206,7 @@ def enter(
     trusted = [key_text(one) for one in (key.public_key(), *keys)]
     with path.open("r+b", buffering=0) as stream, held(stream.fileno(), path):
         content = read_bytes(path, _LARGEST)
-        register = _parsed(content, str(path), trusted)
+        register = _parsed(content, str(path), trusted, head)
         if register.holds(certificate):
             raise ArtifactError(f"{path}: this certificate is entered already")
         ran = inputs_of(certificate).ledger
@@ -249,7 +255,7 @@ def _line(entry: Entry, key: Ed25519PrivateKey) -> bytes:
     return strict.dumps(document, indent=False).encode()
 
 
-def _parsed(content: bytes, where: str, keys: Sequence[str]) -> Register:
+def _parsed(content: bytes, where: str, keys: Sequence[str], known: str | None) -> Register:
     entries, head = [], _FIRST
     *lines, last = content.split(b"\n")
     torn = bool(last) and not _is_whole(last)
@@ -265,7 +271,10 @@ def _parsed(content: bytes, where: str, keys: Sequence[str]) -> Register:
         head = _digest(entry.payload)
     if not entries or entries[0].opened is None:
         raise ArtifactError(f"{where}: no register: its first line opens none")
-    return Register(entries[0].opened, tuple(entries[1:]), head, torn)
+    register = Register(entries[0].opened, tuple(entries[1:]), head, torn)
+    if known is not None and not register.reaches(known):
+        raise ArtifactError(f"{where}: the head {known[:16]}... is not in it: lines were cut off, or it is an old copy")
+    return register
 
 
 def _is_whole(line: bytes) -> bool:
