@@ -34,6 +34,10 @@ class UnsupportedError(ReticentError):
     """A well-formed question that reticent has no proven answer to; the text says why."""
 
 
+class MissingError(UnsupportedError, ImportError):
+    """An extra of reticent is not installed; the text says how to install it."""
+
+
 class DominanceError(ReticentError):
     """An adversary came out stronger than the worst case of the same release: a bug, not a result."""
 
@@ -67,9 +71,11 @@ def needing(what: str, extra: str) -> Iterator[None]:
         extra: that brings them.
 
     Raises:
-        UnsupportedError: one of them is not installed; the text says how to install it.
+        MissingError: one of them is not installed; the text says how to install it.
     """
     try:
         yield
+    except MissingError:
+        raise
     except ImportError as error:
-        raise UnsupportedError(f"{what} needs an extra: pip install 'reticent[{extra}]' ({error})") from None
+        raise MissingError(f"{what} needs an extra: pip install 'reticent[{extra}]' ({error})") from None

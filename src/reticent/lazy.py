@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 
-def attached(package: str, *more: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def attached(
+    package: str, *more: str, around: Callable[[str], AbstractContextManager[None]] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` of ``package``.
 
     Args:
         package: which calls this while it is imported.
         more: names that it defines itself.
+        around: of a name that is read, where some need torch. Without torch those are not listed: whoever lists names
+            reads them as well, as pydoc does.
     """
     module = sys.modules[package]
     where = {}
@@ -31,11 +37,23 @@ def attached(package: str, *more: str) -> tuple[Callable[[str], Any], Callable[[
     def read(name: str) -> Any:
         if name not in where:
             raise AttributeError(f"module {package!r} has no attribute {name!r}{_hint(name, names)}")
-        found = getattr(import_module(where[name]), name)
+        with around(name) if around else nullcontext():
+            found = getattr(import_module(where[name]), name)
         setattr(module, name, found)
         return found
 
-    return read, lambda: list(names), names
+    def can_be_read(name: str) -> bool:
+        with suppress(ImportError):
+            return hasattr(module, name)
+        return False
+
+    def listed() -> list[str]:
+        with suppress(ImportError):
+            if around is None or find_spec("torch"):
+                return list(names)
+        return list(filter(can_be_read, names))
+
+    return read, listed, names
 
 
 @cache  # metadata are files, and a ledger of each loop names its packages

@@ -110,7 +110,6 @@ HOSTILE_NPZ = {
     "nan": lambda p: npz(p, member=npy(np.array([np.nan])), non_member=ONES),
     "infinite": lambda p: npz(p, member=npy(np.array([np.inf])), non_member=ONES),
     "empty": lambda p: npz(p, member=npy(np.array([])), non_member=ONES),
-    "constant": lambda p: npz(p, member=npy(np.array([3.0])), non_member=npy(np.array([3.0]))),
     "two dimensions": lambda p: npz(p, member=npy(np.eye(2)), non_member=ONES),
     "text": lambda p: npz(p, member=npy(np.array(["a", "b"])), non_member=ONES),
     "missing": lambda p: npz(p, member=ONES),
@@ -195,6 +194,40 @@ def test_bad_csv_is_refused(tmp_path: Path, case: str) -> None:
     with pytest.raises(ArtifactError) as refusal:
         load_scores(path)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+def test_a_byte_order_mark_is_none_of_the_first_column(tmp_path: Path, start: bytes) -> None:
+    """Excel writes one: "the columns must be score and member, are ['\\ufeffscore', 'member']"."""
+    path = tmp_path / "scores.csv"
+    path.write_bytes(start + b"score,member\n2.5,1\n1,0\n")
+    assert load_scores(path).member.tolist() == [2.5]
+
+
+PROBABILITIES = {
+    ".csv": lambda p: p.write_text("p0,p1,p2,member\n.1,.2,.7,1\n.3,.3,.4,0\n"),
+    "cells.csv": lambda p: p.write_text('score,member\n"[0.1, 0.9]",1\n"[0.5, 0.5]",0\n'),
+    ".npz": lambda p: np.savez(p, member=np.eye(3), non_member=np.eye(3)),
+    ".parquet": lambda p: pq.write_table(pa.table({"score": [[0.1, 0.9]], "member": [True]}), p),
+    "columns.parquet": lambda p: pq.write_table(pa.table({"p0": [0.1], "p1": [0.9], "member": [True]}), p),
+}
+
+
+@pytest.mark.parametrize("case", PROBABILITIES)
+def test_class_probabilities_are_no_scores_and_the_line_says_what_is(tmp_path: Path, case: str) -> None:
+    path = tmp_path / f"scores{case}"
+    PROBABILITIES[case](path)
+    with pytest.raises(ArtifactError, match=r"one number for each record.*class probabilities are several"):
+        load_scores(path)
+
+
+def test_scores_that_are_not_finite_are_refused_with_their_place(tmp_path: Path) -> None:
+    """None is left out: which ones are missing may depend on who is a member."""
+    (tmp_path / "s.csv").write_text("score,member\n1,1\ninf,1\nnan,0\n")
+    with pytest.raises(ArtifactError, match="line 3: score 'inf' is not finite, and no row may be left out"):
+        load_scores(tmp_path / "s.csv")
+    with pytest.raises(ParameterError, match="2 of 3 that are not, first nan at index 1"):
+        Scores(np.array([1.0, np.nan, np.inf]), np.array([0.0]))
 
 
 def test_csv_that_is_no_text_is_refused(tmp_path: Path) -> None:

@@ -390,7 +390,6 @@ BAD = {
     "two dimensions": ([[1.0]], [0.0]),
     "text": (["a"], [0.0]),
     "booleans": ([True], [False]),
-    "constant": ([1.0, 1.0], [1.0]),
     "objects": (np.array([object()]), [0.0]),
 }
 

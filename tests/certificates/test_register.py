@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import base64
+import errno
+import fcntl
 import json
+import os
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import reticent as rt
+from reticent.certificates.build import certify_run, public
 from reticent.certificates.register import Opened, enter, open_register, read_register
+from reticent.certificates.schema import Declaration
 from reticent.errors import ArtifactError, ParameterError
+from reticent.io import files
+from tests.certificates.conftest import make_ledger
 
 NOW = "2026-11-23T08:00:00Z"
 KEY, OTHER = (Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (1, 2))
+CONSENTS = {"a run": (), "the run": ("names",)}
 OPENED = Opened(data="clinic", budget="advantage=0.4", neighbouring="add-remove")
 
 
@@ -53,14 +61,24 @@ def test_the_budget_stops_a_release_that_is_not_out_yet(path) -> None:
     assert read_register(path, [KEY.public_key()]).head == over.head
 
 
-def test_a_run_is_entered_once(path) -> None:
-    """Another certificate of it has another content hash, and would be paid for again."""
-    first, second = (
-        one.model_copy(update={"ledger": {"digest": "ab" * 32}}) for one in (certificate(20.0), certificate(21.0))
-    )
-    enter(path, first, NOW, KEY)
-    with pytest.raises(ArtifactError, match="line 4: a certificate of the same run is entered already"):
-        enter(path, second, NOW, KEY)
+@pytest.fixture(scope="module")
+def run():
+    """Certificates of one run: two of what its issuer consents to, and the public edition of each."""
+    said = [Declaration(subject=name, created="2026-11-23", publishes=given) for name, given in CONSENTS.items()]
+    both = [certify_run(make_ledger(), declared=one) for one in said]
+    return [*both, *map(public, both)]
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_a_run_is_entered_once(path, run, first: int) -> None:
+    """Another certificate or edition of it has another content hash, and would be paid for again."""
+    enter(path, run[first], NOW, KEY, anyway=True)
+    register = read_register(path, [KEY.public_key()])
+    for number, one in enumerate(run):
+        assert register.holds(one) == (number % 2 == first % 2)
+        again = "this certificate" if number % 2 == first % 2 else "line 4: a certificate of the same run"
+        with pytest.raises(ArtifactError, match=f"{again} is entered already"):
+            enter(path, one, NOW, KEY, anyway=True)
 
 
 def edited(line: bytes, before: bytes, after: bytes) -> bytes:
@@ -87,6 +105,90 @@ def test_lines_that_were_tampered_with(path) -> None:
         path.write_bytes(b"".join(wrong))
         with pytest.raises(ArtifactError):
             read_register(path, [KEY.public_key()])
+
+
+def torn(path, kept: int = 40) -> bytes:
+    """The last line as a kill or a full disk leaves it."""
+    whole = path.read_bytes()
+    before = whole[: whole[:-1].rfind(b"\n") + 1]
+    path.write_bytes(whole[: len(before) + kept])
+    return before
+
+
+@pytest.mark.parametrize("kept", [1, 40, 400])
+def test_a_torn_line_counts_for_nothing_and_gives_way(path, kept: int) -> None:
+    """It ended ``add``, ``show`` and ``gate`` until somebody repaired it by hand."""
+    before = torn(path, kept)
+    register = read_register(path, [KEY.public_key()])
+    assert (register.torn, len(register.entries)) == (True, 1)
+    assert not register.holds(certificate(3.0))
+    again = enter(path, certificate(3.0), NOW, KEY)
+    assert read_register(path, [KEY.public_key()]) == again
+    assert path.read_bytes().startswith(before)
+    path.write_bytes(path.read_bytes() + b"\0" * 100)  # as a power cut leaves it
+    assert read_register(path, [KEY.public_key()]).torn
+
+
+def test_a_last_line_without_its_end_is_a_line(path) -> None:
+    """An editor that takes the end away must not take away the release."""
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    register = read_register(path, [KEY.public_key()])
+    assert (register.torn, len(register.entries)) == (False, 2)
+    enter(path, certificate(9.0), NOW, KEY)
+    assert len(read_register(path, [KEY.public_key()]).entries) == 3
+
+
+def test_a_line_torn_in_the_middle_is_refused(path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    for wrong in ([lines[0], lines[1][:40], lines[2]], [lines[0], lines[1][:40] + b"\n", lines[2]], [lines[0][:40]]):
+        path.write_bytes(b"".join(wrong))
+        with pytest.raises(ArtifactError):
+            read_register(path, [KEY.public_key()])
+
+
+def test_a_full_disk_leaves_what_was_there(path, tmp_path, monkeypatch) -> None:
+    """``open`` left an empty file, which nothing could open again, and ``add`` half a line."""
+    before = path.read_bytes()
+    strike = iter([OSError(errno.ENOSPC, "No space left on device")] * 2)
+
+    def full(descriptor: int) -> None:
+        raise next(strike)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ArtifactError, match="No space left"):
+        enter(path, certificate(9.0), NOW, KEY)
+    with pytest.raises(ArtifactError, match="No space left"):
+        open_register(tmp_path / "new", OPENED, NOW, KEY)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_who_holds_the_register_for_long_is_named(path, monkeypatch) -> None:
+    """Whoever may read the file can lock it; ``add`` hung without a word."""
+    monkeypatch.setattr(files, "_TURN", 0.0)
+    with path.open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(ArtifactError, match="another process holds it"):
+            enter(path, certificate(9.0), NOW, KEY)
+    enter(path, certificate(9.0), NOW, KEY)
+
+
+def test_an_old_copy_does_not_reach_the_head(path) -> None:
+    old, register = path.read_bytes(), read_register(path, [KEY.public_key()])
+    new = enter(path, certificate(9.0), NOW, KEY)
+    assert new.reaches(register.head)
+    assert new.reaches(new.head)
+    assert not new.reaches("0" * 64)
+    path.write_bytes(old)
+    assert not read_register(path, [KEY.public_key()]).reaches(new.head)
+    for ask in (
+        lambda: read_register(path, [KEY.public_key()], new.head),
+        lambda: enter(path, certificate(8.0), NOW, KEY, head=new.head),
+    ):
+        with pytest.raises(ArtifactError, match="lines were cut off, or it is an old copy"):
+            ask()
+    assert path.read_bytes() == old
+    assert enter(path, certificate(8.0), NOW, KEY, head=register.head).reaches(register.head)
 
 
 def test_only_keys_that_are_trusted(path) -> None:

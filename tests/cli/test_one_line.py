@@ -44,6 +44,18 @@ def test_python_dash_m():
     assert done.stdout.strip() == "0.1.0"
 
 
+@pytest.mark.parametrize("words", [["--help"], ["risk", "gaussian", "--noise-multiplier", "1"]])
+def test_a_reader_that_ends_early_is_no_breach(words):
+    """``reticent ... | head`` ended with 1, the exit code of a breach; now as shells say it, 128 and SIGPIPE."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        [sys.executable, "-m", "reticent", *words], stdout=writes, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 YAML = {
     "a date that is none": ("seed: 2024-13-45", "seed: .*got '2024-13-45'"),
     "a date": ("seed: 2024-10-10", "seed: "),
@@ -127,8 +139,8 @@ def test_errors_name_only_options_that_exist():
 
 
 def test_scores_that_do_not_do_name_no_option(tmp_path, capsys):
-    np.savez(tmp_path / "s.npz", member=np.ones(3), non_member=np.ones(3))
-    assert "--scores" not in refused(capsys, "audit", tmp_path / "s.npz")
+    np.savez(tmp_path / "s.npz", member=np.eye(3), non_member=np.ones(3))
+    assert "--member" not in refused(capsys, "audit", tmp_path / "s.npz")
     np.savez(tmp_path / "s.npz", member=np.array([np.nan]), non_member=np.ones(3))
     assert "--member" not in refused(capsys, "audit", tmp_path / "s.npz")
 

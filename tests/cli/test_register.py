@@ -16,7 +16,7 @@ def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
     for name, noise in (("a", 20.0), ("b", 30.0)):
         (tmp_path / f"{name}.json").write_text(json.dumps({"kind": "gaussian", "noise_multiplier": noise}))
     (tmp_path / "policy.yaml").write_text(
-        "schema: reticent.policy/1\nlimits:\n  - {measure: advantage, at_most: 0.9}\n"
+        "schema: reticent.policy/1\nlimits:\n  - {measure: advantage, at_most: 0.9}\naccept_conditions: [clipped]\n"
     )
     assert run(capsys, "keygen", "k")[0] == 0
     assert run(capsys, "register", "open", "r", "--name", "clinic", "--budget", "mu=0.055", "--sign", "k")[0] == 0
@@ -33,6 +33,23 @@ def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
     assert document["releases"] == ["parameters that are declared"]
     assert run(capsys, "register", "show", "r", "--key", "k.pub", "--head", document["head"])[0] == 0
     assert run(capsys, "register", "show", "r", "--key", "k.pub", "--head", "1" * 64)[0] == 2
+    stated = {"--register-head": document["head"], "--register-name": "clinic", "--register-budget": "mu=0.0550"}
+    others = {"--register-head": "1" * 64, "--register-name": "klinik", "--register-budget": "mu=0.06"}
+    for name, value in stated.items():
+        code, out, _ = run(capsys, *gate, name, value)
+        assert code == 0, out
+        code, out, _ = run(capsys, *gate, name, others[name])
+        assert (code, out.count("BREACH")) == (1, 1)
+    assert "--register must be given" in run(capsys, *gate[:4], "--register-head", document["head"])[2]
+    before = (tmp_path / "r").read_bytes()
+    assert run(capsys, "register", "add", "r", "a/certificate.public.json", "--sign", "k")[0] == 2
+    (tmp_path / "r").write_bytes(before + before[:90])
+    code, out, _ = run(capsys, "register", "show", "r", "--key", "k.pub")
+    assert (code, "its last line is torn" in out) == (0, True)
+    code, out, _ = run(capsys, *gate)
+    assert (code, "its last line is torn" in out.replace("\n        ", " ")) == (0, True)
+    (tmp_path / "r").write_bytes(before.splitlines(keepends=True)[0])
+    assert run(capsys, *gate, "--register-head", document["head"])[1].count("BREACH") == 2
 
 
 @pytest.mark.parametrize("wrong", [{"--name": ""}, {"--name": "x" * 501}, {"--budget": ""}])

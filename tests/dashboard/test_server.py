@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -15,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from reticent.dashboard.guard import LARGEST_REQUEST
-from reticent.dashboard.server import Server, _Quiet, free_port, is_local
+from reticent.dashboard.guard import LARGEST_REQUEST, cookie_of
+from reticent.dashboard.server import Server, _Bounded, _Quiet, free_port, is_local
 from tests.cli.calling import run
 
 HERE = {"Host": "127.0.0.1:8050"}
@@ -134,6 +136,74 @@ def test_a_connection_that_says_nothing_ends(served: Server, monkeypatch: pytest
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as idle:
         idle.sendall(b"GET / HTTP/1.1\r\n")
         assert idle.recv(1) == b""
+
+
+def slow(served: Server, said: bytes = b"GET / HTTP/1.1\r\n") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", served.port), timeout=20)
+    connection.sendall(said)
+    return connection
+
+
+@pytest.mark.parametrize("body", [False, True])
+def test_a_request_that_drips_in_ends(served: Server, monkeypatch: pytest.MonkeyPatch, body: bool) -> None:
+    """A byte now and then keeps a connection from being idle; the whole request has to arrive in time."""
+    monkeypatch.setattr("reticent.dashboard.server._IDLE", 0.3)
+    known = f"Cookie: {cookie_of(served.port)}={served.token}\r\nHost: 127.0.0.1:{served.port}\r\n"
+    head = f"POST /explore HTTP/1.1\r\n{known}Content-Length: 1000\r\n\r\n".encode()
+    with slow(served, head if body else b"GET /") as connection, pytest.raises(OSError, match=r"Broken pipe|reset"):
+        drip(connection)
+
+
+def drip(connection: socket.socket) -> None:
+    for _ in range(200):
+        connection.sendall(b"x")
+        time.sleep(0.05)
+
+
+def test_slow_connections_do_not_lock_the_owner_out(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,100 of them took all file descriptors of the process."""
+    monkeypatch.setattr("reticent.dashboard.server._MOST", 8)
+    crowd = [slow(served) for _ in range(40)]
+    try:
+        owner = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
+        owner.request("GET", "/swatches.css", headers={"Cookie": f"{cookie_of(served.port)}={served.token}"})
+        answer = owner.getresponse()
+        assert (answer.status, len(answer.read()) > 100) == (200, True)
+        assert crowd[0].recv(1) == b"", "the oldest made room"
+        assert sum("process_request" in thread.name for thread in threading.enumerate()) <= 12
+    finally:
+        for connection in crowd:
+            connection.close()
+
+
+def test_a_request_that_has_arrived_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reticent.dashboard.server._IDLE", 0.1)
+    monkeypatch.setattr("reticent.dashboard.server._MOST", 2)
+
+    def work(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        server.arrived(environ["werkzeug.socket"])
+        at_work.release()
+        goes_on.wait(20)
+        start("200 OK", [])
+        return [b"done"]
+
+    server, at_work, goes_on = _Bounded("127.0.0.1", 0, work, _Quiet), threading.Semaphore(0), threading.Event()
+    threading.Thread(target=lambda: server.serve_forever(0.05), daemon=True).start()
+    place = ("127.0.0.1", server.server_port)
+    try:
+        both = [socket.create_connection(place, timeout=20) for _ in range(2)]
+        for one in both:
+            one.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert at_work.acquire(timeout=20)
+        with socket.create_connection(place, timeout=20) as third:
+            assert third.recv(1) == b"", "nobody makes room for it"
+        time.sleep(0.3)
+        goes_on.set()
+        for one in both:
+            with one, one.makefile("rb") as answer:
+                assert answer.read().endswith(b"done\r\n0\r\n\r\n")
+    finally:
+        server.shutdown()
 
 
 def test_only_loopback_is_this_machine_alone() -> None:

@@ -119,12 +119,12 @@ def test_leftovers_of_a_kill_are_removed_and_nothing_else(tmp_path):
     (tmp_path / "partial" / "task-mine").mkdir()
     (tmp_path / "partial" / "task-mine" / "notes.txt").write_bytes(b"keep")
     (tmp_path / "partial" / "my own").mkdir()
-    (tmp_path / ".manifest.json.partial-abc").write_bytes(b"{")
+    (tmp_path / ".manifest.json.partial-0123456789abcdef").write_bytes(b"{")
     (tmp_path / ".mine").write_bytes(b"keep")
     store.put(ARRAYS)
     execute([], double, store)
     assert sorted(p.name for p in (tmp_path / "partial").iterdir()) == ["my own", "task-mine"]
-    assert not (tmp_path / ".manifest.json.partial-abc").exists()
+    assert not (tmp_path / ".manifest.json.partial-0123456789abcdef").exists()
     assert (tmp_path / ".mine").exists()
     assert len(list((tmp_path / "blobs").iterdir())) == 1
 

@@ -230,7 +230,7 @@ train(config, Path(sys.argv[1]), hooks=[Slow()], dataset=dataset)
 
 @pytest.mark.slow  # by default: test_checkpoint.py kills ten times
 def test_killed_run_is_never_seen_half_written(tmp_path, monkeypatch):
-    """kill -9 while training: no run directory, and what is left does not hinder the next run."""
+    """kill -9 while training: no run directory, and what is left does not hinder the next run, which removes it."""
     out = tmp_path / "run"
     process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(out)], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"started\n"
@@ -245,6 +245,7 @@ def test_killed_run_is_never_seen_half_written(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["-c", str(out)])
     exec(SCRIPT, {})  # noqa: S102
     read_everything(out)
+    assert not left.exists()
 
 
 def test_trace_replays_the_run(make_config, dataset, tmp_path, monkeypatch):

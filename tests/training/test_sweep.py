@@ -103,7 +103,7 @@ def test_a_cell_that_was_killed_after_its_last_step_is_not_trained_twice(tmp_pat
     (cell,) = make_grid(BASE, {"learning_rate": [0.1]}, "x")
     before = sweep([cell], tmp_path / "s").outcomes[0].run.manifest
     shutil.rmtree(tmp_path / "s" / "tasks" / cell.task.key)
-    half = tmp_path / "s" / "runs" / f".{cell.name}.partial-abc"
+    half = tmp_path / "s" / "runs" / f".{cell.name}.partial-0123456789abcdef"
     half.mkdir()
     assert sweep([cell], tmp_path / "s", resume=True).outcomes[0].run.manifest == before
     assert not half.exists()

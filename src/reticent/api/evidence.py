@@ -65,7 +65,7 @@ class Audited(Table):
 
     def notes(self) -> list[str]:
         found = [f"claim {name}: {verdict.finding}" for name, verdict in self.report.verdicts.items()]
-        return found or ["no claim was tested: give claim="]
+        return [*(found or ["no claim was tested: give claim="]), *self.report.hints]
 
     def plot(self, axes: Sequence[Axes] | None = None) -> Any:
         """Draw the measured curve with its band, and the claims: error rates, and confident accusations.
@@ -118,7 +118,7 @@ def audit(
         delta, fprs, rule, guesses, confidence, progress: as for ``reticent.auditing.report.audit``.
 
     Raises:
-        ParameterError: scores are missing, constant or not finite, or an option is wrong.
+        ParameterError: scores are missing or not finite, or an option is wrong.
 
     Example:
         >>> import reticent as rt

@@ -27,7 +27,7 @@ from reticent.mechanisms.codec import mechanism_record
 from reticent.mechanisms.short import in_short
 from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import MEASURES, Questions, RiskDocument
-from reticent.tasks import Engine, Progress, Store, Task, execute
+from reticent.tasks import Engine, Kept, Local, Progress, Store, Task, execute
 
 _KIND, _RESULT = "assess", "document"
 
@@ -96,7 +96,7 @@ def assess_each(
         engine: who computes: ``reticent.tasks.Local(workers)``, ``Dask(address)`` or ``Ray(address)``; None: this
             process.
         work: a folder that keeps what was computed and that all workers see under this path; what is there is not
-            computed again. None: a temporary one.
+            computed again. None: nothing is kept.
         progress: called after each release.
 
     Raises:
@@ -117,9 +117,12 @@ def assess_each(
         "questions": {name: list(values) for name, values in asdict(questions).items()},
     }
     tasks = [Task(_KIND, {"mechanism": mechanism_record(one), **asked}) for one in releases]
+    plan, again = {"kind": _KIND, "releases": len(tasks)}, "" if folder is None else "the same call goes on with them"
     with ExitStack() as stack:
-        store = Store(stack.enter_context(TemporaryDirectory()) if folder is None else folder)
-        execute(tasks, _document, store, engine, progress, plan={"kind": _KIND, "releases": len(tasks)})
+        if folder is None and engine not in (None, Local()):
+            folder = Path(stack.enter_context(TemporaryDirectory()))
+        store = Kept() if folder is None else Store(folder)
+        execute(tasks, _document, store, engine, progress, plan=plan, again=again)
         found = [RiskDocument.model_validate_json(store.load(task)[_RESULT].tobytes()) for task in tasks]
     return Grid(releases, found, questions)
 

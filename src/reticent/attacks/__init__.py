@@ -8,9 +8,10 @@ names is read when one of them is first used.
 from reticent.attacks.base import ATTACKS
 from reticent.attacks.black_box import ConfidenceAttack, LiraOffline, LiraOnline, LossAttack, Rmia, RmiaOffline
 from reticent.attacks.gradient import CanaryAttack, GlirAttack
+from reticent.errors import needing
 from reticent.lazy import attached
 
 for _kind in (LossAttack, ConfidenceAttack, LiraOnline, LiraOffline, Rmia, RmiaOffline, CanaryAttack, GlirAttack):
     ATTACKS.add(_kind)
 
-__getattr__, __dir__, __all__ = attached(__name__)
+__getattr__, __dir__, __all__ = attached(__name__, around=lambda name: needing(f"reticent.attacks.{name}", "train"))

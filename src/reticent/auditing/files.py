@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from reticent.auditing.scores import Design, MetaValue, Scores
-from reticent.errors import ArtifactError, ParameterError
+from reticent.auditing.scores import ONE, Design, MetaValue, Scores
+from reticent.errors import ArtifactError, ParameterError, needing
 from reticent.io import files
 from reticent.io.npz import read_arrays
 
@@ -37,7 +37,7 @@ def load_scores(path: str | os.PathLike[str], design: Design | None = None) -> S
 
     Raises:
         ArtifactError: the file is missing, too large, damaged, hostile, or not laid out as above; or
-            its scores are empty, not finite or all equal.
+            its scores are empty or not finite.
     """
     file = _named(path)
     if not file.is_file():
@@ -130,11 +130,11 @@ def _read_csv(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]
     scores: list[float] = []
     members: list[bool] = []
     try:
-        with file.open(newline="", encoding="utf-8") as stream:
+        with file.open(newline="", encoding="utf-8-sig") as stream:  # with a byte order mark, as Excel writes it
             rows = csv.reader(stream, strict=True)
             names = next(rows, [])
             if sorted(names) != ["member", "score"]:
-                raise ArtifactError(f"{file}: the columns must be score and member, are {names}")
+                raise ArtifactError(f"{file}: the columns must be score and member, are {names[:8]}; a score is {ONE}")
             score, member = names.index("score"), names.index("member")
             for row in rows:
                 if len(row) > 2:
@@ -150,9 +150,13 @@ def _read_csv(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]
 
 def _number(file: Path, line: int, text: str | None) -> float:
     try:
-        return float(text or "")
-    except ValueError as error:
-        raise ArtifactError(f"{file}: line {line}: score {text!r} is not a number") from error
+        number = float(text or "")
+    except ValueError:
+        several = f"; a score is {ONE}" if text and text.strip()[:1] in "[(" else ""
+        raise ArtifactError(f"{file}: line {line}: score {text!r} is not a number{several}") from None
+    if not np.isfinite(number):
+        raise ArtifactError(f"{file}: line {line}: score {text!r} is not finite, and no row may be left out")
+    return number
 
 
 def _truth(file: Path, line: int, text: str | None) -> bool:
@@ -162,18 +166,20 @@ def _truth(file: Path, line: int, text: str | None) -> bool:
 
 
 def _read_parquet(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with needing("reading a .parquet file", "train"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(file) as source:
             schema, groups = source.schema_arrow, source.metadata.num_row_groups
             if sorted(schema.names) != ["member", "score"]:
-                raise ArtifactError(f"{file}: must have the columns score and member, has {schema.names[:8]}")
+                known = f"must have the columns score and member, has {schema.names[:8]}; a score is {ONE}"
+                raise ArtifactError(f"{file}: {known}")
             _check_count(file, sum(source.metadata.row_group(i).num_rows for i in range(groups)))
             kind = schema.field("score").type
             if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-                raise ArtifactError(f"{file}: score must be a number, is {kind}")
+                raise ArtifactError(f"{file}: score must be a number, is {kind}; a score is {ONE}")
             if not (pa.types.is_boolean(schema.field("member").type)):
                 raise ArtifactError(f"{file}: member must be true or false, is {schema.field('member').type}")
             table = source.read(columns=["score", "member"])
@@ -203,8 +209,9 @@ def _npz_bytes(scores: Scores) -> bytes:
 
 
 def _parquet_bytes(scores: Scores) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with needing("writing a .parquet file", "train"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     value = np.concatenate([scores.member, scores.non_member])
     table = pa.table({"score": value, "member": np.arange(len(scores)) < len(scores.member)})

@@ -20,7 +20,7 @@ from reticent.auditing._joint import Ordering, probits
 from reticent.auditing.intervals import Measured
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Design, Scores
-from reticent.auditing.thresholds import Evidence, FixedCounts, NormalScores, Ranks, ThresholdRule
+from reticent.auditing.thresholds import BetweenValues, Evidence, FixedCounts, NormalScores, Ranks, ThresholdRule
 from reticent.curves import GaussianTradeOff
 from reticent.proofs import Claim
 from reticent.proofs.references import cite
@@ -35,6 +35,9 @@ _DRAWN = 1e-3
 """Relative width to which a bound from a drawn law is searched."""
 _SHARED_RUN = "The records share one training run; the confidence neglects the dependence this may cause."
 _ONE_RUN = "All canaries share one run; the confidence holds if their scores are independent given the data."
+
+
+_FEW_VALUES = "The scores have few values, and thresholds lie between them; holds if the attack can give no others."
 
 
 class Quantity(StrEnum):
@@ -109,7 +112,8 @@ def audit_epsilon(
     Args:
         scores: of independent canaries, records or runs.
         delta: in [0, 1).
-        rule: how to choose thresholds; by default ``NormalScores()`` up to epsilon 0.1, and ``Ranks()`` beyond.
+        rule: how to choose thresholds; by default between the values of scores that have few, otherwise
+            ``NormalScores()`` up to epsilon 0.1, and ``Ranks()`` beyond.
         confidence: in (0, 1).
 
     Raises:
@@ -125,7 +129,7 @@ def audit_epsilon(
 def audit_mu(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on mu: the release is not ``value``-GDP. ``NormalScores()`` by default; else as ``audit_epsilon``."""
     family = _Family(GaussianClaim, probits, _LARGEST_MU)
-    return _bound(Quantity.MU, family, scores, rule or NormalScores(), confidence, None)
+    return _bound(Quantity.MU, family, scores, rule or BetweenValues.of(scores) or NormalScores(), confidence, None)
 
 
 def audit_advantage(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
@@ -181,6 +185,7 @@ def _bound(
 ) -> LowerBound:
     """By RETICENT:audit-thresholds, RETICENT:audit-ranks or RETICENT:audit-normal-scores; a union bound over pieces."""
     significance = 1.0 - _check.open_fraction(confidence=confidence)
+    rule = rule or BetweenValues.of(scores)
     own = _shared(rule or Ranks(), scores, family.of_rates, significance)
     first = own if rule else _shared(NormalScores(), scores, family.of_rates, significance)
     pieces = tuple(piece for piece, _ in (*own, *(() if rule else first)))
@@ -193,7 +198,7 @@ def _bound(
         delta,
         tuple(dict.fromkeys(piece.threshold for piece in pieces if not isinstance(piece, OrderCounts))),
         cite(*dict.fromkeys(piece.theorem for piece in pieces)),
-        notes_on(scores.design),
+        notes_on(scores.design, rule),
     )
 
 
@@ -245,12 +250,7 @@ def _test(evidence: Evidence, significance: float, ordering: Ordering) -> Callab
             return lambda claim: evidence.rejects(claim, significance)
 
 
-def notes_on(design: Design) -> tuple[str, ...]:
-    """What the reader must know about the dependence of the scores."""
-    match design:
-        case Design.INDEPENDENT:
-            return ()
-        case Design.ONE_RUN:
-            return (_ONE_RUN,)
-        case Design.POPULATION:
-            return (_SHARED_RUN,)
+def notes_on(design: Design, rule: ThresholdRule | None = None) -> tuple[str, ...]:
+    """What the reader must know about the dependence of the scores, and about the choice of thresholds."""
+    notes = {Design.INDEPENDENT: (), Design.ONE_RUN: (_ONE_RUN,), Design.POPULATION: (_SHARED_RUN,)}[design]
+    return (*notes, _FEW_VALUES) if isinstance(rule, BetweenValues) else notes

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from reticent.auditing.curve import EmpiricalTradeOff, empirical_trade_off
 from reticent.auditing.intervals import ConfidenceInterval
 from reticent.auditing.lower_bounds import LowerBound
@@ -46,6 +48,19 @@ class AuditReport:
     bounds: tuple[LowerBound, ...]
     verdicts: Mapping[str, Verdict]
 
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What is probably wrong with the scores, one sentence each."""
+        found = []
+        if np.ptp(np.concatenate([self.scores.member, self.scores.non_member])) == 0.0:
+            found.append("All scores are equal: this attack tells nobody from anybody.")
+        if self.auc.upper < 0.5:
+            found.append(
+                f"The scores seem to be reversed (AUC {self.auc.value:.2g}): larger must mean member. Turn the signs "
+                "of losses, or look whether the labels are swapped, and audit again."
+            )
+        return tuple(found)
+
     def to_json(self) -> dict[str, object]:
         """The document ``reticent.audit/1``: strict JSON, aggregates only, no single score."""
         subject = self.scores.meta.get("subject")
@@ -60,7 +75,7 @@ class AuditReport:
             "members": len(self.scores.member),
             "meta": dict(self.scores.meta),
             "non_members": len(self.scores.non_member),
-            "notes": [*([f"This audits {subject}."] if subject is not None else []), _EACH],
+            "notes": [*([f"This audits {subject}."] if subject is not None else []), *self.hints, _EACH],
             "tpr_at_fpr": {repr(fpr): interval.to_json() for fpr, interval in self.tpr.items()},
             "verdicts": {name: verdict.to_json() for name, verdict in self.verdicts.items()},
         }

@@ -34,7 +34,7 @@ def delong(scores: Scores, confidence: float = 0.95) -> ConfidenceInterval:
     """The interval of DeLong, DeLong and Clarke-Pearson (1988) on the logit scale; asymptotic.
 
     Raises:
-        UnsupportedError: the variance estimate is 0 (perfect separation, or a sample of one): the
+        UnsupportedError: the variance estimate is 0 (perfect separation, equal scores, or a sample of one): the
             normal approximation says nothing there; use ``auc_interval``.
     """
     z = float(-ndtri(0.5 * (1.0 - _check.open_fraction(confidence=confidence))))
@@ -45,6 +45,8 @@ def delong(scores: Scores, confidence: float = 0.95) -> ConfidenceInterval:
     member, non_member = np.sort(scores.member), np.sort(scores.non_member)
     by_member, by_non_member = _below(non_member, member) / n, 1.0 - _below(member, non_member) / m
     deviation = math.sqrt(by_member.var(ddof=1) / m + by_non_member.var(ddof=1) / n)
+    if deviation == 0.0:
+        raise UnsupportedError("DeLong's interval needs scores that differ; use auc_interval instead")
     centre, reach = math.log(value / (1.0 - value)), z * deviation / (value * (1.0 - value))
     lower, upper = (1.0 / (1.0 + math.exp(-x)) for x in (centre - reach, centre + reach))
     return ConfidenceInterval(lower, value, upper, confidence, Validity.ASYMPTOTIC, "DeLong, logit scale")

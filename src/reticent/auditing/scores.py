@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike
 from reticent import _check
 from reticent.errors import ParameterError
 
+ONE = "one number for each record, larger for members, such as minus its loss; class probabilities are several"
+"""What a score is, for who gives something else."""
 MetaValue = str | int | float | bool | None
 
 
@@ -41,8 +43,8 @@ class Scores:
     The arrays are copied as float64 and made read-only.
 
     Raises:
-        ParameterError: an array is empty, not one-dimensional, not numeric or not finite; all scores
-            are equal (they carry no information); or ``meta`` holds something else than plain values.
+        ParameterError: an array is empty, not one-dimensional, not numeric or not finite; or ``meta`` holds something
+            else than plain values.
     """
 
     member: np.ndarray
@@ -53,9 +55,6 @@ class Scores:
     def __post_init__(self) -> None:
         member = _clean("member", self.member)
         non_member = _clean("non_member", self.non_member)
-        lowest = min(member.min(), non_member.min())
-        if lowest == max(member.max(), non_member.max()):
-            raise ParameterError("scores", f"the constant {lowest:g}", "at least two different values")
         _check.strict_member(Design, design=self.design)
         object.__setattr__(self, "member", member)
         object.__setattr__(self, "non_member", non_member)
@@ -77,13 +76,14 @@ def digest(member: np.ndarray, non_member: np.ndarray) -> int:
 def _clean(name: str, values: ArrayLike) -> np.ndarray:
     given = np.asarray(values)
     if given.ndim != 1 or given.dtype.kind not in "fiu":
-        raise ParameterError(name, f"{given.dtype} of shape {given.shape}", "one-dimensional and numeric")
+        raise ParameterError(name, f"{given.dtype} of shape {given.shape}", f"one-dimensional and numeric: {ONE}")
     if given.size == 0:
         raise ParameterError(name, "no score", "at least one score")
     clean = given.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(clean))
     if bad.size:
-        raise ParameterError(name, f"{clean[bad[0]]} at index {bad[0]}", "finite scores")
+        among = f"{bad.size} of {clean.size} that are not, first {clean[bad[0]]} at index {bad[0]}"
+        raise ParameterError(name, among, "finite scores")
     clean.setflags(write=False)
     return clean
 

@@ -26,6 +26,7 @@ from reticent.errors import ParameterError
 _CELLS = 1024
 _REACH = 8.0
 _ALL_RANKS = 0.95
+_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,21 @@ class Bonferroni(ThresholdRule):
 
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         return tuple(count(scores.member, scores.non_member, t) for t in self.candidates)
+
+
+class BetweenValues(Bonferroni):
+    """Above each value but the largest of scores that have few, as answers have: the default for those.
+
+    Coins among equal scores would spend what a threshold between two values has. Holds where the attack can give no
+    other scores: its thresholds are then known beforehand.
+    """
+
+    @classmethod
+    def of(cls, scores: Scores) -> BetweenValues | None:
+        """The rule for these scores; None where they have one value or many."""
+        values = np.unique(np.concatenate([scores.member, scores.non_member]))
+        few = 1 < len(values) <= min(_FEW, len(scores) // 2)
+        return cls(tuple(values[:-1].tolist())) if few else None
 
 
 @dataclass(frozen=True, slots=True)

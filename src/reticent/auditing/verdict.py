@@ -15,7 +15,7 @@ from reticent.auditing.intervals import Measured
 from reticent.auditing.lower_bounds import notes_on
 from reticent.auditing.one_run import SMALLEST_P, GuessCounts, Guesses, count_guesses, curve_p_value
 from reticent.auditing.scores import Design, Scores
-from reticent.auditing.thresholds import Evidence, FixedCounts, NormalScores, ThresholdRule
+from reticent.auditing.thresholds import BetweenValues, Evidence, FixedCounts, NormalScores, ThresholdRule
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.proofs import Claim
 from reticent.proofs.references import cite
@@ -75,14 +75,15 @@ def audit_claim(
     Args:
         scores: scores, higher for members.
         curve: the claimed trade-off curve, for instance ``assessment.curve`` of a threat model.
-        rule: how thresholds are chosen; ``NormalScores()`` by default.
+        rule: how thresholds are chosen; by default between the values of scores that have few, otherwise
+            ``NormalScores()``.
         confidence: in (0, 1).
 
     Raises:
         ParameterError: ``confidence`` is not in (0, 1).
     """
     table, guessing = TangentTable(curve), GaussianClaim(0.0)
-    rule = NormalScores() if rule is None else rule
+    rule = rule or BetweenValues.of(scores) or NormalScores()
     evidence = rule.evidence(scores, lambda a, b: _excess(table, a, b))
     perfect = tuple(piece.perfect for piece in evidence)
     return judge_p_values(
@@ -91,7 +92,7 @@ def audit_claim(
         _combined(perfect, rule.shares, table),
         confidence,
         tuple(dict.fromkeys(piece.theorem for piece in evidence)),
-        notes_on(scores.design),
+        notes_on(scores.design, rule),
     )
 
 

@@ -15,8 +15,8 @@ from reticent.certificates.page import template
 from reticent.certificates.sentences import percent
 from reticent.curves import TradeOff
 from reticent.errors import ArtifactError
-from reticent.io.files import refuse_folder, write_atomic
-from reticent.io.outputs import refuse_existing, refuse_foreign
+from reticent.io.files import refuse_folder
+from reticent.io.outputs import refuse_existing, refuse_foreign, write_together
 from reticent.text import by_whom, digits
 
 _MARK = "<title>Privacy audit: "
@@ -81,12 +81,7 @@ def write_audit_page(
     figure = audit_figure(report, claims)
     drawn = svg(figure)
     page = _render(report, drawn, detectable(report.scores, report.confidence, rule), private=private)
-    try:
-        write_atomic(files.svg, drawn.encode())
-        write_atomic(files.png, png(figure))
-        write_atomic(files.page, page.encode())
-    except OSError as error:
-        raise ArtifactError(f"cannot write {path}: {error.strerror}") from None
+    write_together({files.page: page.encode(), files.svg: drawn.encode(), files.png: png(figure)})
     return files
 
 

@@ -9,6 +9,7 @@ from reticent.auditing import Design, NormalScores, Ranks, Scores
 from reticent.auditing._claims import TangentTable
 from reticent.auditing.normal_scores import normal_scores_power
 from reticent.auditing.planning import rank_power
+from reticent.auditing.thresholds import BetweenValues
 from reticent.curves import GaussianTradeOff
 from reticent.risk import advantage
 
@@ -36,8 +37,8 @@ class Detectable:
 def detectable(scores: Scores, confidence: float, rule: object = None) -> Detectable | None:
     """The weakest attack on a Gaussian curve that this many scores tell from guessing with probability 0.8.
 
-    Looks at the sizes and the thresholds only, not at the scores. The test is that of ``NormalScores``, the default, or
-    of the best of the levels of ``Ranks``; for other rules the default ranks are used.
+    Looks at sizes, thresholds, and whether the scores have few values, and not at the scores. The test is that of
+    ``NormalScores``, the default, or of the best of the levels of ``Ranks``; for others the default ranks are used.
 
     Returns:
         None for the design of one run, whose test is another one (``reticent plan-audit`` sizes it), and where
@@ -45,6 +46,7 @@ def detectable(scores: Scores, confidence: float, rule: object = None) -> Detect
     """
     if scores.design is Design.ONE_RUN:
         return None
+    rule = rule or BetweenValues.of(scores)
     by_order = rule is None or isinstance(rule, NormalScores)
     levels = rule.levels if isinstance(rule, Ranks) else Ranks().levels
     return _detectable(len(scores.member), len(scores.non_member), confidence, levels, by_order)

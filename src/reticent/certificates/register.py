@@ -2,7 +2,8 @@
 
 Each line is a DSSE envelope around one entry in canonical JSON. An entry names the SHA-256 of the entry before it, so
 that no line can be changed, left out or put elsewhere without a trace. That the last lines were cut off, only who
-remembers the head can see.
+remembers the head can see. A last line that a full disk or a kill tore was never entered: it counts for nothing, is
+named, and gives way to the next one.
 
 The budget is for a plan. What is entered is composed, and that holds where no release was chosen by looking at the
 results of another (``fixed-plan``): to compose until a limit is reached is no filter (TRAN2026:F1).
@@ -10,11 +11,11 @@ results of another (``fixed-plan``): to compose until a limit is reached is no f
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -23,10 +24,13 @@ from pydantic import Field, model_validator
 from reticent.adversaries import WorstCase
 from reticent.calibration.spelling import target_of
 from reticent.calibration.targets import Target
+from reticent.certificates.build import public
+from reticent.certificates.derive import in_public
+from reticent.certificates.inputs import inputs_of
 from reticent.certificates.schema import Certificate
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io import strict
-from reticent.io.files import read_bytes
+from reticent.io.files import held, read_bytes, write_atomic, writing
 from reticent.io.models import Closed, Sha256, validated
 from reticent.io.times import Date
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 REGISTER = "application/vnd.reticent.register+json"
 LONGEST = 500
 """Characters of a name or a budget."""
+TORN = "its last line is torn, by a full disk or a kill: it was never entered, and the next one takes its place"
 _LARGEST = 64 << 20
 _FIRST = "0" * 64
 _Text = Annotated[str, Field(min_length=1, max_length=LONGEST)]
@@ -66,9 +71,9 @@ class Released(Closed):
 
     Attributes:
         subject: as its certificate declares it.
-        certificate: content hash of the certificate.
+        certificate: content hash of its public edition.
         mechanism: what was released.
-        ledger: digest of the ledger in the certificate; None where it holds none.
+        ledger: digest of its ledger in the form that every edition leads to; None where it holds none.
     """
 
     subject: _Text
@@ -107,11 +112,13 @@ class Register:
         opened: what it is about.
         entries: the releases, in order.
         head: SHA-256 of the last entry: who remembers it can see whether lines were cut off.
+        torn: whether the file ends with the beginning of a line.
     """
 
     opened: Opened
     entries: tuple[Entry, ...]
     head: str
+    torn: bool = False
 
     @property
     def budget(self) -> Target:
@@ -127,8 +134,13 @@ class Register:
         return self.budget.of(WorstCase().assess(Ledger(parts), self.opened.neighbouring)).value
 
     def holds(self, certificate: Certificate) -> bool:
-        """Whether this certificate is entered."""
-        return any(one.released and one.released.certificate == certificate.content_sha256 for one in self.entries)
+        """Whether this certificate is entered, in whatever edition."""
+        known = public(certificate).content_sha256
+        return any(one.released and one.released.certificate == known for one in self.entries)
+
+    def reaches(self, head: str) -> bool:
+        """Whether the line with this hash, which somebody remembers, is still there."""
+        return head in {self.head, *(one.previous for one in self.entries)}
 
     def left(self, spent: float) -> str:
         """One sentence about the budget."""
@@ -138,13 +150,17 @@ class Register:
         return f"{unit} {digits(spent, 4, up=up)} of {most:g}: {rest} {'too much' if over else 'is left'}"
 
 
-def read_register(path: Path, keys: Sequence[Ed25519PublicKey]) -> Register:
+def read_register(path: Path, keys: Sequence[Ed25519PublicKey], head: str | None = None) -> Register:
     """The register in a file, of which each line follows from the one before and is signed by one of ``keys``.
 
+    Args:
+        head: that somebody remembers.
+
     Raises:
-        ArtifactError: it cannot be read, or a line was changed, left out, put elsewhere or signed by somebody else.
+        ArtifactError: it cannot be read, a line was changed, left out, put elsewhere or signed by somebody else, or the
+            one with this ``head`` is not in it.
     """
-    return _parsed(read_bytes(path, _LARGEST), str(path), [key_text(key) for key in keys])
+    return _parsed(read_bytes(path, _LARGEST), str(path), [key_text(key) for key in keys], head)
 
 
 def open_register(path: Path, opened: Opened, time: str, key: Ed25519PrivateKey) -> Register:
@@ -157,11 +173,10 @@ def open_register(path: Path, opened: Opened, time: str, key: Ed25519PrivateKey)
     target_of(opened.budget)
     entry = Entry(number=0, previous=_FIRST, time=time, opened=opened)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        with writing(path):
+            write_atomic(path, _line(entry, key), new=True)
     except FileExistsError:
         raise ArtifactError(f"{path} exists: a register is opened once") from None
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(_line(entry, key))
     return Register(opened, (), _digest(entry.payload))
 
 
@@ -173,6 +188,7 @@ def enter(
     keys: Sequence[Ed25519PublicKey] = (),
     *,
     anyway: bool = False,
+    head: str | None = None,
 ) -> Register:
     """Enter a release; the file is locked meanwhile, and only ever grows.
 
@@ -181,18 +197,20 @@ def enter(
         key: that signs the entry.
         keys: of others who may have signed earlier ones.
         anyway: enter it although the budget does not allow it, as it is out already.
+        head: that somebody remembers.
 
     Raises:
         ArtifactError: as for ``read_register``; or the certificate, or another of the same run, is entered already.
         ParameterError: the budget does not allow it.
     """
     trusted = [key_text(one) for one in (key.public_key(), *keys)]
-    with path.open("r+b") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        register = _parsed(stream.read(_LARGEST), str(path), trusted)
+    with path.open("r+b", buffering=0) as stream, held(stream.fileno(), path):
+        content = read_bytes(path, _LARGEST)
+        register = _parsed(content, str(path), trusted, head)
         if register.holds(certificate):
             raise ArtifactError(f"{path}: this certificate is entered already")
-        ledger = (certificate.ledger or {}).get("digest") or None
+        ran = inputs_of(certificate).ledger
+        ledger = None if ran is None else in_public(ran).digest
         for one in register.entries:
             if ledger is not None and one.released is not None and one.released.ledger == ledger:
                 raise ArtifactError(f"{path}, line {one.number + 1}: a certificate of the same run is entered already")
@@ -206,16 +224,30 @@ def enter(
             )
         released = Released(
             subject=certificate.declared.subject,
-            certificate=certificate.content_sha256,
+            certificate=public(certificate).content_sha256,
             mechanism=certificate.mechanism,
             ledger=ledger,
         )
         entry = Entry(number=len(register.entries) + 1, previous=register.head, time=time, released=released)
-        stream.seek(0, os.SEEK_END)
-        stream.write(_line(entry, key))
-        stream.flush()
-        os.fsync(stream.fileno())
+        end = content.rfind(b"\n") + 1 if register.torn else len(content)
+        line = _line(entry, key)
+        with writing(path):
+            _append(stream, end, line if content[:end].endswith(b"\n") else b"\n" + line)
     return Register(register.opened, (*register.entries, entry), _digest(entry.payload))
+
+
+def _append(stream: FileIO, end: int, line: bytes) -> None:
+    """Write a line at ``end``, over whatever was torn there; nothing is left of one that does not fit."""
+    try:
+        stream.truncate(end)
+        stream.seek(end)
+        rest = memoryview(line)
+        while rest:
+            rest = rest[stream.write(rest) :]
+        os.fsync(stream.fileno())
+    except BaseException:
+        stream.truncate(end)
+        raise
 
 
 def _line(entry: Entry, key: Ed25519PrivateKey) -> bytes:
@@ -223,9 +255,11 @@ def _line(entry: Entry, key: Ed25519PrivateKey) -> bytes:
     return strict.dumps(document, indent=False).encode()
 
 
-def _parsed(content: bytes, where: str, keys: Sequence[str]) -> Register:
+def _parsed(content: bytes, where: str, keys: Sequence[str], known: str | None) -> Register:
     entries, head = [], _FIRST
-    for number, line in enumerate(content.splitlines()):
+    *lines, last = content.split(b"\n")
+    torn = bool(last) and not _is_whole(last)
+    for number, line in enumerate([*lines, last] if last and not torn else lines):
         place = f"{where}, line {number + 1}"
         sealed = envelope.parse(strict.loads(line, place), REGISTER, place)
         if not sealed.signers(keys):
@@ -237,7 +271,19 @@ def _parsed(content: bytes, where: str, keys: Sequence[str]) -> Register:
         head = _digest(entry.payload)
     if not entries or entries[0].opened is None:
         raise ArtifactError(f"{where}: no register: its first line opens none")
-    return Register(entries[0].opened, tuple(entries[1:]), head)
+    register = Register(entries[0].opened, tuple(entries[1:]), head, torn)
+    if known is not None and not register.reaches(known):
+        raise ArtifactError(f"{where}: the head {known[:16]}... is not in it: lines were cut off, or it is an old copy")
+    return register
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line without its end is whole: the beginning of a JSON object is none."""
+    try:
+        strict.loads(line, "line")
+    except ArtifactError:
+        return False
+    return True
 
 
 def _digest(payload: bytes) -> str:

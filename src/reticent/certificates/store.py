@@ -1,4 +1,4 @@
-"""Write certificates in one rename each; a file that holds another certificate is left alone."""
+"""Write certificates, all files of one together; a folder that holds another certificate is left alone."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate
 from reticent.certificates.signature import envelope_of, signed
 from reticent.errors import ArtifactError, ParameterError
-from reticent.io.files import write_atomic
-from reticent.io.outputs import refuse_existing
+from reticent.io.outputs import refuse_existing, write_together
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,33 +68,31 @@ def write_certificate(
     ends = (".json", ".public.json", ".html", ".public.dsse.json", ".opening.json")
     files = CertificateFiles(*(folder / f"certificate{end}" for end in ends))
     keys = [] if key is None else [key] if isinstance(key, Ed25519PrivateKey) else list(key)
-    if files.complete.exists() and not overwrite:
-        _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=bool(keys))
-    elif not files.complete.exists():  # without a certificate, such files are somebody's own
-        for path in (*(getattr(files, field.name) for field in fields(files)), *translated.values()):
-            refuse_existing(path)
+
+    def check() -> None:
+        if files.complete.exists() and not overwrite:
+            _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=bool(keys))
+        elif not files.complete.exists():  # without a certificate, such files are somebody's own
+            for path in (*(getattr(files, field.name) for field in fields(files)), *translated.values()):
+                refuse_existing(path)
+
+    check()
     shown, opens = public(certificate), opening_of(certificate)
     certificate, shown = signed(certificate, *keys), signed(shown, *keys)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if overwrite and not keys:
-            files.signature.unlink(missing_ok=True)
-        write_atomic(files.public, shown.to_json().encode())
-        if keys:
-            write_atomic(files.signature, envelope_of(shown).to_json().encode())
-        if opens is not None:
-            write_atomic(files.opening, opens.to_json().encode(), private=True)
-        page = render_html(certificate if include_private else shown)
-        write_atomic(files.page, page.encode(), private=include_private)
-        for code, path in translated.items():
-            if code not in spoken:
-                path.unlink(missing_ok=True)
-                continue
-            page = render_html(certificate if include_private else shown, spoken[code])
-            write_atomic(path, page.encode(), private=include_private)
-        write_atomic(files.complete, certificate.to_json().encode(), private=True)
-    except OSError as error:
-        raise ArtifactError(f"cannot write {folder}: {error.strerror}") from None
+    contents = {files.complete: certificate.to_json(), files.public: shown.to_json()}
+    if keys:
+        contents[files.signature] = envelope_of(shown).to_json()
+    if opens is not None:
+        contents[files.opening] = opens.to_json()
+    pages = {files.page: ENGLISH} | {translated[code]: language for code, language in spoken.items()}
+    for path, language in pages.items():
+        contents[path] = render_html(certificate if include_private else shown, language)
+    write_together(
+        {path: text.encode() for path, text in contents.items()},
+        private=(files.complete, files.opening, *(pages if include_private else ())),
+        gone=[*translated.values(), *([files.signature] if overwrite else [])],
+        check=check,
+    )
     return files
 
 

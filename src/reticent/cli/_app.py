@@ -166,6 +166,8 @@ def _type(kind: Any) -> Any:
     return _Place(path_type=Path) if kind is Path else kind
 
 
+_CUT_OFF = 141
+"""The exit code where nobody reads on, as shells say it: 128 and SIGPIPE. Of click it is 1, which is a breach."""
 JSON = option("json", bool, "Print strict JSON and nothing else.")
 
 
@@ -218,10 +220,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(usage(error, app, words), 2)
     except ReticentError as error:
         _fail(one_line(error, app, words), 2)
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # by the second click says that a pipe broke, and no verb of ours says it
         # Who read our output has seen enough; nothing may be written to it at the end either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        sys.exit(_CUT_OFF)
     except OSError as error:
         _fail(f"{error.filename or 'output'}: {error.strerror or error}", 2)
     except (OverflowError, ZeroDivisionError, MemoryError, RecursionError) as error:

@@ -29,6 +29,8 @@ def print_audit(report: AuditReport, claimed: Mechanism | None) -> None:
         say("no claim was tested: describe the release, or give a curve with --against-mu")
     for name, verdict in report.verdicts.items():
         say(f"{name}: {verdict.finding.upper()}. {verdict.reason}")
+    for hint in report.hints:
+        say(f"! {hint}", indent=2)
     _print_bounds(report)
     _print_rates(report)
     for line in by_whom((bound.title, bound.notes) for bound in report.bounds):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from reticent.certificates.schema import Certificate
 
 
+_OF_REGISTER = (
+    option("register_key", Path, "With --register: public key that signed its lines."),
+    option("register_head", str, "With --register: the head that was printed last; it must still be there."),
+    option("register_name", str, "With --register: the name of the data set that it must be about."),
+    option("register_budget", str, "With --register: the budget that it must have, as epsilon=3@1e-5."),
+)
+
+
 @command(
     "gate",
     argument("certificate", Path, "CERTIFICATE", "A certificate, or its page."),
@@ -32,7 +40,7 @@ if TYPE_CHECKING:
     option("junit", Path, "Write the outcome as JUnit XML."),
     option("weights", Path, "The file of weights: it must be the one that the certificate names."),
     option("register", Path, "The register of the data set: the release must be in it, and its budget kept."),
-    option("register_key", Path, "With --register: public key that signed its lines."),
+    *_OF_REGISTER,
     option("tolerance", float, f"Accept numbers that differ by this factor, at most {ROUNDING:g}.", 0.0),
     TIMEOUT,
     JSON,
@@ -46,10 +54,10 @@ def gate(
     junit: Path | None,
     weights: Path | None,
     register: Path | None,
-    register_key: Path | None,
     tolerance: float,
     timeout: float,
     json: bool,
+    **of_register: Any,
 ) -> None:
     """Verify a certificate and check it against a policy; exit code 1 on a breach, 2 when it cannot be checked."""
     from reticent.certificates import gate_report
@@ -70,9 +78,11 @@ def gate(
         raise ArtifactError(f"{policy} requires the model: give --weights with its file")
     keys = [] if key is None else [key]
     refuse_without_key(signature, keys)
-    if (register is None) != (register_key is None):
-        missing, given = ("register", "--register-key") if register is None else ("register_key", "--register")
-        raise ParameterError(missing, None, f"given with {given}", shown=False)
+    for name, value in of_register.items():
+        if register is None and value is not None:
+            raise ParameterError("register", None, f"given with --{name.replace('_', '-')}", shown=False)
+    if register is not None and of_register["register_key"] is None:
+        raise ParameterError("register_key", None, "given with --register", shown=False)
     outputs = [(None if printed else markdown, gate_report.MARKDOWN_MARK), (junit, gate_report.JUNIT_MARK)]
     for path, mark in outputs:
         if path is not None:
@@ -86,8 +96,8 @@ def gate(
     )
     checks = check(document, outcome, wanted, shown, now=datetime.now(UTC))
     checks += [Check("the page shows its document", False, problem) for problem in problems]
-    if register is not None and register_key is not None:
-        checks += _registered(document, register, register_key)
+    if register is not None:
+        checks += _registered(document, register, **of_register)
     known = tuple(Checked(document, outcome, (), (), key is not None).reservations())
     report = gate_report.markdown(document, checks, known)
     for (path, mark), text in zip(outputs, (report, gate_report.junit(document, checks, known)), strict=True):
@@ -104,16 +114,36 @@ def gate(
         raise click.exceptions.Exit(1)
 
 
-def _registered(document: Certificate, register: Path, key: Path) -> list[Check]:
-    from reticent.certificates.register import read_register
+def _registered(
+    document: Certificate,
+    path: Path,
+    register_key: Path,
+    register_head: str | None,
+    register_name: str | None,
+    register_budget: str | None,
+) -> list[Check]:
+    from reticent.calibration.spelling import target_of
+    from reticent.certificates.register import TORN, read_register
     from reticent.certificates.requirements import Check
     from reticent.signing.keys import load_public_key
 
-    found = read_register(register, [load_public_key(key)])
+    budget = None if register_budget is None else target_of(register_budget)
+    found = read_register(path, [load_public_key(register_key)])
     entered, spent = found.holds(document), found.spent()
-    return [
-        Check(
-            "the release is in the register", entered, f"{found.opened.data}: {'entered' if entered else 'not entered'}"
-        ),
+    notes = [TORN] if found.torn else []
+    notes += ["whether it is an old one was not asked (--register-head)"] if register_head is None else []
+    how = "; ".join([f"{found.opened.data}: {'entered' if entered else 'not entered'}", *notes])
+    checks = [
+        Check("the release is in the register", entered, how),
         Check("all releases keep the budget", found.budget.met_by(spent), f"{found.left(spent)} (for a plan)"),
     ]
+    if register_head is not None:
+        there = found.reaches(register_head)
+        checks.append(
+            Check("the register is no old one", there, f"the head {'is' if there else 'is not'} in it: {register_head}")
+        )
+    if register_name is not None:
+        checks.append(Check("the register is of the data", found.opened.data == register_name, found.opened.data))
+    if budget is not None:
+        checks.append(Check("the register has the budget", found.budget == budget, found.opened.budget))
+    return checks

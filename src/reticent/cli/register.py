@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _FILE = argument("file", Path, "REGISTER", "The register, a file of signed lines.")
 _SIGN = option("sign", Path, "Private key of reticent keygen, which signs the line.", required=True)
+_HEAD = option("head", str, "The head that was printed last: so many lines must still be there.")
 _KEYS = option("key", Path, "Public key that may have signed lines; repeatable.", many=True)
 
 
@@ -50,9 +51,12 @@ def _open(file: Path, name: str, budget: str, neighbouring: str, sign: Path, jso
     _SIGN,
     _KEYS,
     option("anyway", bool, "Enter it although the budget does not allow it: it is out already."),
+    _HEAD,
     JSON,
 )
-def _add(file: Path, certificate: Path, sign: Path, key: tuple[Path, ...], anyway: bool, json: bool) -> None:
+def _add(
+    file: Path, certificate: Path, sign: Path, key: tuple[Path, ...], anyway: bool, head: str | None, json: bool
+) -> None:
     """Enter a release by its certificate."""
     from reticent.certificates.check import read_document
     from reticent.certificates.register import enter
@@ -63,14 +67,14 @@ def _add(file: Path, certificate: Path, sign: Path, key: tuple[Path, ...], anywa
     if problems or not verify(document).accepted:
         raise ArtifactError(f"{certificate}: does not agree with itself; reticent verify says where")
     keys = [load_public_key(path) for path in key]
-    _shown(enter(file, document, _now(), private_key(sign), keys, anyway=anyway), json)
+    _shown(enter(file, document, _now(), private_key(sign), keys, anyway=anyway, head=head), json)
 
 
 @command(
     "show",
     _FILE,
     option("key", Path, "Public key that may have signed lines; repeatable.", many=True, required=True),
-    option("head", str, "The head that was printed last: so many lines must still be there."),
+    _HEAD,
     JSON,
 )
 def _show(file: Path, key: tuple[Path, ...], head: str | None, json: bool) -> None:
@@ -78,11 +82,7 @@ def _show(file: Path, key: tuple[Path, ...], head: str | None, json: bool) -> No
     from reticent.certificates.register import read_register
     from reticent.signing.keys import load_public_key
 
-    register = read_register(file, [load_public_key(path) for path in key])
-    known = {one.previous for one in register.entries} | {register.head}
-    if head is not None and head not in known:
-        raise ArtifactError(f"{file}: the head {head[:16]}... is not in it: lines were cut off")
-    _shown(register, json)
+    _shown(read_register(file, [load_public_key(path) for path in key], head), json)
 
 
 _MADE = {str(one.name): one for one in (_open, _add, _show)}
@@ -99,11 +99,14 @@ def _now() -> str:
 
 
 def _shown(register: Register, json: bool) -> None:
+    from reticent.certificates.register import TORN
+
     spent = register.spent()
     subjects = [one.released.subject for one in register.entries if one.released is not None]
     if json:
         known = {"data": register.opened.data, "budget": register.opened.budget, "head": register.head}
-        print_json({**known, "spent": spent, "releases": subjects, "assumed": ["fixed-plan", "drawn-anew"]})
+        found = {"spent": spent, "torn": register.torn, "releases": subjects}
+        print_json({**known, **found, "assumed": ["fixed-plan", "drawn-anew"]})
         return
     many = "1 release" if len(subjects) == 1 else f"{len(subjects)} releases"
     say(f"{register.opened.data}: {many} ({register.opened.neighbouring})")
@@ -112,4 +115,6 @@ def _shown(register: Register, json: bool) -> None:
     say(f"all together under the worst case: {register.left(spent)}")
     say(f"assumed: {CONDITIONS['fixed-plan'].says} Who chooses a release by an earlier result can exceed the budget.")
     say(f"assumed: {CONDITIONS['drawn-anew'].says}")
+    if register.torn:
+        say(f"! {TORN}")
     say(f"head: {register.head}")

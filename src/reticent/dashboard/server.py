@@ -8,14 +8,15 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from typing import Any
 
 from dash import Dash
 from flask import Flask, Response, request
-from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
 from reticent.dashboard.callbacks import Callbacks
 from reticent.dashboard.exploring import explore
@@ -26,7 +27,9 @@ from reticent.errors import ParameterError, UnsupportedError
 
 _FURTHER = 50
 _IDLE = 30.0
-"""Seconds without a word after which a connection ends."""
+"""Seconds in which a request has to arrive, after which its connection ends."""
+_MOST = 128
+"""Connections at once: a page has six at most."""
 _SWITCH = 0.0005
 """Seconds after which a computation lets others of this process go on: who moves a slider must not wait for a proof."""
 _INDEX = """<!DOCTYPE html>
@@ -111,6 +114,7 @@ class Server:
         app = build_app(local=local)
         self._server = _listening(host, port, app.server)
         protect(app.server, csp_hashes=app.csp_hashes(), host=host, port=self._server.server_port, token=self.token)
+        app.server.before_request(self._arrived)  # who does not know the token has been answered by now
         shown = f"[{host}]" if ":" in host else host
         self.address = f"http://{shown}:{self._server.server_port}/?token={self.token}"
 
@@ -134,28 +138,82 @@ class Server:
         """End ``serve`` from another thread."""
         self._server.shutdown()
 
+    def _arrived(self) -> None:
+        request.get_data()
+        self._server.arrived(request.environ["werkzeug.socket"])
+
 
 class _Quiet(WSGIRequestHandler):
-    """Writes no line for each request: addresses hold settings. A connection that says nothing ends."""
+    """Writes no line for each request: addresses hold settings, and strangers could fill a log."""
 
     timeout = _IDLE
 
     def log(self, type: str, message: str, *args: Any) -> None:
-        if type == "error":
-            super().log(type, message, *args)
+        pass
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         pass
 
 
-def _listening(host: str, port: int, app: Flask) -> BaseWSGIServer:
+class _Bounded(ThreadedWSGIServer):
+    """A thread for each connection, which has one request, and for no more than ``_MOST``.
+
+    Those whose request is slow to arrive make room, the oldest first: whoever knows the token gets in however many
+    others only hold the door. Once it has arrived, a request takes as long as it takes.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._open: set[socket.socket] = set()
+        self._arriving: dict[socket.socket, float] = {}
+        self._lock = threading.RLock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            full = len(self._open) >= _MOST
+            if full and not self._arriving:
+                self.shutdown_request(request)
+                return
+            if full:
+                self._end(next(iter(self._arriving)))
+            self._open.add(request)
+            self._arriving[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def arrived(self, connection: socket.socket) -> None:
+        """The request of a connection was read."""
+        with self._lock:
+            self._arriving.pop(connection, None)
+
+    def service_actions(self) -> None:
+        """End what is late; called twice a second."""
+        super().service_actions()
+        with self._lock:
+            late = [one for one, since in self._arriving.items() if time.monotonic() - since > _IDLE]
+            for connection in late:
+                self._end(connection)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.discard(request)
+            self._arriving.pop(request, None)
+        super().shutdown_request(request)
+
+    def _end(self, connection: socket.socket) -> None:
+        del self._arriving[connection]
+        self._open.discard(connection)
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and closes it
+
+
+def _listening(host: str, port: int, app: Flask) -> _Bounded:
     if port and not _is_free(host, port):
         nearest = free_port(host, port)
         hint = f"; --port {nearest} is free" if nearest else ""
         raise ParameterError("port", port, f"a port that nobody uses{hint}")
-    server = make_server(host, port, app, threaded=True, request_handler=_Quiet)
-    server.daemon_threads = True  # type: ignore[attr-defined]
-    return server
+    return _Bounded(host, port, app, _Quiet)
 
 
 def _is_free(host: str, port: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from reticent.errors import ArtifactError, DataError
+from reticent.errors import ArtifactError, DataError, needing
 from reticent.io.npz import read_arrays
 from reticent.text import printable
 
@@ -115,6 +115,9 @@ def read_table(content: bytes, path: Path) -> dict[str, Cells]:
     kinds = dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), _csv) | {".parquet": _parquet, ".npz": _npz}
     if path.suffix.lower() not in kinds:
         raise DataError(f"{path}: a table must be a .csv, .tsv, .txt, .parquet or .npz file")
+    if path.suffix.lower() != ".npz":
+        with needing("reading such a table", "train"):
+            import pyarrow  # noqa: F401
     try:
         table = kinds[path.suffix.lower()](content)
     except DataError as error:

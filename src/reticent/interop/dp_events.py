@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from dp_accounting import NeighboringRelation, dp_event
 
 from reticent import _check
 from reticent.curves._binomial import log_masses
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ParameterError, UnsupportedError, needing
 from reticent.mechanisms import (
     DPSGD,
     Gaussian,
@@ -32,6 +31,9 @@ from reticent.mechanisms import (
 )
 from reticent.mechanisms.dpsgd import accountable, one_record
 from reticent.pairs import Fixed, Geometric, NegativeBinomial, Poisson, Runs
+
+with needing("reticent.interop.dp_events", "interop"):
+    from dp_accounting import NeighboringRelation, dp_event
 
 _REASONS: dict[type[dp_event.DpEvent], str] = {
     dp_event.UnsupportedDpEvent: "it says itself that it has no description",

@@ -13,20 +13,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import opacus
-from opacus.accountants import IAccountant, register_accountant
-
 from reticent import _check
 from reticent.accountants import compose
 from reticent.curves import TradeOff
 from reticent.curves.enclosure import Enclosure
-from reticent.errors import ArtifactError, ParameterError, ReticentError
+from reticent.errors import ArtifactError, ParameterError, ReticentError, needing
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.dpsgd import batches_per_epoch
 from reticent.mechanisms.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import Drawn, SamplerRecord
 from reticent.risk import epsilon_at_delta
+
+with needing("reticent.interop.opacus", "train"):
+    import opacus
+    from opacus.accountants import IAccountant, register_accountant
 
 NAME = "reticent"
 

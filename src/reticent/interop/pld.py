@@ -13,13 +13,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 from reticent import _check
 from reticent.curves import GaussianTradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.profile import ProfileTradeOff
-from reticent.errors import NumericalError, ParameterError
+from reticent.errors import NumericalError, ParameterError, needing
+
+with needing("reticent.interop.pld", "interop"):
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 _ROUNDING = 1e-15
 

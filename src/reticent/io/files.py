@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
+import re
 import secrets
+import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reticent.errors import ArtifactError
 
 _CHUNK = 1 << 20
+_TURNS, _TURN = 200, 0.05
+_STRAY = re.compile(r"\.(.+)\.partial-[0-9a-f]{16}", re.DOTALL)
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
@@ -93,35 +99,145 @@ def read_start(path: Path, count: int) -> bytes:
         raise ArtifactError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
+def write_atomic(path: Path, data: bytes, *, private: bool = False, new: bool = False) -> None:
     """Write ``data`` to a new file next to ``path`` and rename it: readers see all of it or none.
 
     Args:
-        path: of the file; one that is there is replaced.
+        path: of the file; one that is there is replaced. What a kill left of an earlier try is removed.
         private: only the owner may read it, from the first byte on.
+        new: nothing is replaced.
 
     Raises:
         ArtifactError: ``path`` is a folder, or empty, or its folder is missing or not writable.
+        FileExistsError: ``new``, and something lies there.
     """
     refuse_no_folder(path)
-    with _partial(path, data, private=private) as partial:
+
+    def made(partial: Path) -> int:
+        return os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666)
+
+    with _beside(path, made) as (partial, descriptor):
+        with os.fdopen(os.dup(descriptor), "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(descriptor)
+        if new:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         os.replace(partial, path)
     sync_folder(path.parent)
+    remove_strays(path.parent, path.name)
 
 
 @contextmanager
-def _partial(path: Path, data: bytes, *, private: bool) -> Iterator[Path]:
-    """A new file in the folder of ``path`` with ``data`` on the disk; it is removed after the block."""
-    partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(8)}")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
+def new_folder(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """A folder to write into, which becomes ``path`` in one rename once the block ends without error.
+
+    After an error nothing is left; after a kill a hidden ``.NAME.partial-*``, which the next success removes.
+
+    Args:
+        path: an empty folder that is there is replaced.
+        private: only the owner may look into it.
+
+    Raises:
+        OSError: something lies there, or it cannot be written.
+    """
+
+    def made(partial: Path) -> int:
+        partial.mkdir(0o700 if private else 0o777)
+        return os.open(partial, os.O_RDONLY | os.O_CLOEXEC)
+
+    with _beside(path, made) as (partial, _):
         yield partial
+        os.rename(partial, path)
+    sync_folder(path.parent)
+    remove_strays(path.parent, path.name)
+
+
+@contextmanager
+def _beside(path: Path, made: Callable[[Path], int]) -> Iterator[tuple[Path, int]]:
+    """What ``made`` opens next to ``path``; locked meanwhile, and removed after the block if it is still there."""
+    while True:
+        partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(8)}")
+        descriptor = made(partial)
+        with suppress(OSError):  # not every file system has locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if partial.exists():
+            break
+        os.close(descriptor)  # somebody took it for a stray before it was locked
+    try:
+        yield partial, descriptor
     finally:
-        partial.unlink(missing_ok=True)
+        _remove(partial)
+        os.close(descriptor)
+
+
+@contextmanager
+def held(descriptor: int, what: Path, *, needed: bool = True) -> Iterator[None]:
+    """A block in which nobody else holds ``what``; another process is waited for ten seconds.
+
+    Args:
+        descriptor: of ``what``; the lock ends when it is closed, at the latest.
+        needed: False goes on without a lock where the file system has none, as that of many clusters for folders.
+
+    Raises:
+        ArtifactError: it is still held then.
+        OSError: the file system has no locks.
+    """
+    for turn in range(_TURNS + 1):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if turn == _TURNS:
+                raise ArtifactError(f"{what}: another process holds it; try again when that has ended") from None
+            time.sleep(_TURN)
+        except OSError:
+            if needed:
+                raise
+            break
+    yield
+
+
+def strays(folder: Path, name: str | None = None) -> list[Path]:
+    """Files and folders that a kill left half-written; not those that somebody is writing now.
+
+    Args:
+        folder: where they lie.
+        name: of what they would have become; None finds all.
+    """
+    with suppress(OSError):
+        found = [(path, _STRAY.fullmatch(path.name)) for path in sorted(folder.iterdir())]
+        return [path for path, match in found if match and name in (None, match[1]) and _ended(path)]
+    return []
+
+
+def remove_strays(folder: Path, name: str | None = None) -> None:
+    """Remove what ``strays`` finds."""
+    for path in strays(folder, name):
+        _ended(path, _remove)
+
+
+def _ended(path: Path, then: Callable[[Path], None] = lambda _: None) -> bool:
+    """Whether nobody holds ``path``, and ``then`` to be done with it while nobody can."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        then(path)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def sync_folder(path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from reticent.errors import ArtifactError
-from reticent.io.files import read_start, refuse_folder, refuse_no_folder, write_atomic, writing
+from reticent.io.files import held, new_folder, read_start, refuse_folder, refuse_no_folder, write_atomic, writing
 
 _START = 4096
 
@@ -24,6 +26,62 @@ def write_output(path: Path, data: bytes, mark: str) -> None:
     refuse_foreign(path, mark)
     with writing(path):
         write_atomic(path, data)
+
+
+def write_together(
+    contents: Mapping[Path, bytes],
+    *,
+    private: Collection[Path] = (),
+    gone: Iterable[Path] = (),
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """Write files of one folder that belong together: whatever strikes, those that are there are of one writing.
+
+    A folder that is missing is made whole beside its place and renamed once. One that is there is locked; what differs
+    is removed before the first file is written.
+
+    Args:
+        contents: by path, the one first that says what the others belong to.
+        private: of these, who but the owner may not read.
+        gone: files of an earlier writing that do not belong to this one.
+        check: raises where what lies there must stay; called with the lock.
+
+    Raises:
+        ArtifactError: it cannot be written, or another process writes there for long.
+    """
+    try:
+        _write_together(contents, private, gone, check)
+    except OSError as error:
+        raise ArtifactError(f"cannot write {next(iter(contents)).parent}: {error.strerror}") from None
+
+
+def _write_together(
+    contents: Mapping[Path, bytes], private: Collection[Path], gone: Iterable[Path], check: Callable[[], None]
+) -> None:
+    first = next(iter(contents))
+    folder = first.parent
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with new_folder(folder) as made:
+                for path, data in contents.items():
+                    write_atomic(made / path.name, data, private=path in private)
+        except OSError:
+            if not folder.is_dir():
+                raise
+        else:  # no other process was faster
+            return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with held(descriptor, folder, needed=False):
+            check()
+            for path in {*contents, *gone} - {first}:
+                if path.exists() and path.read_bytes() != contents.get(path):
+                    path.unlink()
+            for path, data in contents.items():
+                write_atomic(path, data, private=path in private)
+    finally:
+        os.close(descriptor)
 
 
 def refuse_existing(path: Path) -> None:

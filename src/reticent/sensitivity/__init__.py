@@ -8,13 +8,16 @@ The meter measures by the fastest way that agrees with brute force on the model 
 ``trust`` compares them with ``brute`` before the first number is given.
 """
 
-from reticent.sensitivity.attribute import SensitiveAttribute as SensitiveAttribute
-from reticent.sensitivity.brute import Loss as Loss
-from reticent.sensitivity.diameter import Diameter as Diameter
-from reticent.sensitivity.diameter import diameters as diameters
-from reticent.sensitivity.meter import Distances as Distances
-from reticent.sensitivity.meter import GradientSensitivity as GradientSensitivity
-from reticent.sensitivity.meter import Precision as Precision
-from reticent.sensitivity.recorder import AttributeRecorder as AttributeRecorder
-from reticent.sensitivity.recorder import AuditSet as AuditSet
-from reticent.sensitivity.trust import Route as Route
+from reticent.errors import needing
+
+with needing("reticent.sensitivity", "train"):
+    from reticent.sensitivity.attribute import SensitiveAttribute as SensitiveAttribute
+    from reticent.sensitivity.brute import Loss as Loss
+    from reticent.sensitivity.diameter import Diameter as Diameter
+    from reticent.sensitivity.diameter import diameters as diameters
+    from reticent.sensitivity.meter import Distances as Distances
+    from reticent.sensitivity.meter import GradientSensitivity as GradientSensitivity
+    from reticent.sensitivity.meter import Precision as Precision
+    from reticent.sensitivity.recorder import AttributeRecorder as AttributeRecorder
+    from reticent.sensitivity.recorder import AuditSet as AuditSet
+    from reticent.sensitivity.trust import Route as Route

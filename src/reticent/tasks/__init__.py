@@ -13,5 +13,6 @@ from reticent.tasks.sessions import Dask as Dask
 from reticent.tasks.sessions import Engine as Engine
 from reticent.tasks.sessions import Local as Local
 from reticent.tasks.sessions import Ray as Ray
+from reticent.tasks.store import Kept as Kept
 from reticent.tasks.store import Store as Store
 from reticent.tasks.store import Task as Task

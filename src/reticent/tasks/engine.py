@@ -72,6 +72,7 @@ def execute(
     plan: Mapping[str, object] | None = None,
     prepare: Callable[[Sequence[Task], int], None] | None = None,
     timeout: float | None = None,
+    again: str = "go on with --resume, in Python resume=True",
 ) -> None:
     """Bring about the result of every task; what is already in the store is not done again.
 
@@ -86,6 +87,7 @@ def execute(
         plan: recorded in the store's manifest once it is held.
         prepare: called with what is to be done and the number of workers, once the store is held: writes what the
             tasks read.
+        again: how to go on with what was done, for the message of an error; "" where the folder goes at once.
         timeout: give up when no task was finished for this many seconds; by default never while workers are there.
 
     Raises:
@@ -103,8 +105,8 @@ def execute(
             _HandingOut(missing, len(wanted), work, store, session, progress, timeout).run()
     except _GivenUp as reason:
         done = sum(store.has(task) for task in wanted)
-        kept = f"{done} of {len(wanted)} tasks are kept in {store.root}: go on with --resume"
-        raise WorkerError(f"{reason}; {kept}") from None
+        kept = f"{done} of {len(wanted)} tasks are kept in {store.root}: {again}"
+        raise WorkerError(f"{reason}; {kept if again else 'nothing is kept: work=FOLDER keeps what is done'}") from None
 
 
 class _GivenUp(Exception):  # noqa: N818 (it never leaves this module)

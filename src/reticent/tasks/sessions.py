@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from reticent import _check
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ParameterError, UnsupportedError, needing
 from reticent.tasks.ray_session import ray_session
 
 _ONE_THREAD = dict.fromkeys(
@@ -147,7 +147,8 @@ class _Processes:
 @contextlib.contextmanager
 def local_processes(workers: int) -> Iterator[Session]:
     """Fresh processes of this machine with one thread each; killed where the block ends with an error."""
-    from joblib.externals.loky import ProcessPoolExecutor
+    with needing("work that is done by several processes", "distributed"):
+        from joblib.externals.loky import ProcessPoolExecutor
 
     executor = ProcessPoolExecutor(max_workers=workers, env=_ONE_THREAD)
     try:

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from reticent.errors import ArtifactError
-from reticent.io.files import read_bytes, sync_folder, write_atomic
+from reticent.errors import ArtifactError, needing
+from reticent.io.files import read_bytes, remove_strays, sync_folder, write_atomic
 from reticent.io.strict import canonical, portable
 from reticent.tasks.files import DATA_LIMIT, inside, read_json, read_tensors, tensors_bytes, write_json
 
@@ -71,9 +71,12 @@ class Store:
 
     Raises:
         ArtifactError: the folder holds something that is not of reticent's, or lies in a finished run.
+        MissingError: safetensors is not installed.
     """
 
     def __init__(self, root: Path | str) -> None:
+        with needing("work that is kept in a folder, or done by several processes,", "distributed"):
+            import safetensors  # noqa: F401
         self.root = Path(root)
         self._held = False
         self._ready = False
@@ -238,11 +241,28 @@ class Store:
         for entry in inside(self.root, "partial").glob("task-*"):
             if entry.is_dir() and not entry.is_symlink() and all(map(_of_a_task, entry.iterdir())):
                 shutil.rmtree(entry, ignore_errors=True)
-        for entry in [
-            *self.root.glob(".manifest.json.partial-*"),
-            *(self.root / "blobs").glob(".*.safetensors.partial-*"),
-        ]:
-            entry.unlink(missing_ok=True)
+        remove_strays(self.root)
+        remove_strays(self.root / "blobs")
+
+
+class Kept(Store):
+    """Results in the memory of this process, for work that nobody goes on with: nothing is written."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, dict[str, np.ndarray]] = {}
+
+    @contextlib.contextmanager
+    def exclusive(self, plan: Mapping[str, Any] | None = None) -> Iterator[None]:
+        yield
+
+    def has(self, task: Task) -> bool:
+        return task.key in self._found
+
+    def save(self, task: Task, arrays: Mapping[str, np.ndarray]) -> None:
+        self._found[task.key] = dict(arrays)
+
+    def load(self, task: Task) -> dict[str, np.ndarray]:
+        return self._found[task.key]
 
 
 def digest_of(arrays: Mapping[str, np.ndarray]) -> str:

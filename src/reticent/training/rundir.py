@@ -6,9 +6,7 @@ import hashlib
 import math
 import os
 import re
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ from reticent.data import Dataset
 from reticent.data.own import SCHEMA_FILE, Schema, find_table
 from reticent.errors import ArtifactError, DataError
 from reticent.io import strict
-from reticent.io.files import read_bytes, sha256_file, write_atomic, writing
+from reticent.io.files import new_folder, read_bytes, sha256_file, write_atomic, writing
 from reticent.io.models import Closed, Sha256, validated
 from reticent.io.outputs import refuse_overwriting
 from reticent.records.run_ledger import RunLedger
@@ -246,8 +244,8 @@ def check_files(path: Path) -> None:
 def new_run(path: Path, sign: Ed25519PrivateKey | None) -> Iterator[Path]:
     """A folder to write into, which becomes ``path`` in one rename once the block ends without error.
 
-    After an error nothing is left behind; after a crash only a hidden ``.NAME.partial-*`` folder, which
-    ``load_run`` refuses because it has no manifest.
+    After an error nothing is left behind; after a kill only a hidden ``.NAME.partial-*`` folder, which ``load_run``
+    refuses because it has no manifest, and which the next success removes.
 
     Args:
         sign: signs the manifest, and so every file, when the run ends.
@@ -259,19 +257,17 @@ def new_run(path: Path, sign: Ed25519PrivateKey | None) -> Iterator[Path]:
     refuse_overwriting(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
     except OSError as error:
         raise ArtifactError(f"{path}: cannot create run directory ({error.strerror})") from None
     try:
-        with writing(path):
+        with writing(path), new_folder(path, private=True) as partial:
             yield partial
             _write_manifest(partial)
             if sign is not None:
                 write_atomic(partial / SIGNATURE, sealed((partial / MANIFEST).read_bytes(), RUN, sign))
             refuse_overwriting(path)
-            os.rename(partial, path)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+    except OSError:
+        refuse_overwriting(path)
         raise
 
 

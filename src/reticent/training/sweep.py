@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ import numpy as np
 from reticent.adversaries import Interval, WorstCase
 from reticent.errors import ArtifactError, NumericalError, ParameterError, ReticentError
 from reticent.io import yaml
+from reticent.io.files import remove_strays
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.ledger import parts_of
 from reticent.records.run_warnings import Randomness
@@ -188,7 +188,7 @@ def sweep(
         engine,
         progress,
         plan=plan,
-        prepare=lambda tasks, workers: _remove_partial(store.root / _RUNS),
+        prepare=lambda tasks, workers: remove_strays(store.root / _RUNS),
         timeout=timeout,
     )
     return _assessed(cells, store)
@@ -219,12 +219,6 @@ def _check_folder(store: Store, resume: bool) -> None:
         raise ArtifactError(f"{store.root}: holds something other than a sweep: name another folder")
     if not resume:
         raise ArtifactError(f"{store.root}: holds an earlier sweep: --resume goes on with it, --out names another one")
-
-
-def _remove_partial(folder: Path) -> None:
-    """Half-written runs of a sweep that was killed."""
-    for entry in folder.glob(".*.partial-*"):
-        shutil.rmtree(entry, ignore_errors=True)
 
 
 def _assessed(cells: Sequence[Cell], store: Store) -> Sweep:

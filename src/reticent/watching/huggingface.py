@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformers import TrainerCallback
-
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, needing
 from reticent.records.watched_run import WatchedRun
-from reticent.watching.session import Watch
+
+with needing("reticent.watching.huggingface", "hf"):
+    from transformers import TrainerCallback
+
+    from reticent.watching.session import Watch
 
 
 class WatchCallback(TrainerCallback):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lightning.pytorch.callbacks import Callback
-
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, needing
 from reticent.records.watched_run import WatchedRun
-from reticent.watching.session import Watch
+
+with needing("reticent.watching.lightning", "lightning"):
+    from lightning.pytorch.callbacks import Callback
+
+    from reticent.watching.session import Watch
 
 
 class WatchCallback(Callback):

@@ -15,7 +15,8 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from reticent import _check
 from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.io import files
+from reticent.io.files import refuse_no_folder
+from reticent.io.outputs import write_together
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.units import Unit
 from reticent.records.watch_faults import Fault
@@ -367,10 +368,9 @@ class Watch(Brief):
         path, text = Path(path), self.ledger.to_json().encode()
         if path.exists() and not overwrite:
             raise ArtifactError(f"{path} already exists; choose another name, or say overwrite=True")
-        with files.writing(path):
-            files.write_atomic(path, text, private=True)
-            if self._signature is not None:
-                files.write_atomic(signature_of(path), self._signature)
+        refuse_no_folder(path)
+        contents = {path: text} | ({} if self._signature is None else {signature_of(path): self._signature})
+        write_together(contents, private=[path], gone=[signature_of(path)] if overwrite else [])
 
     def to_json(self) -> str:
         """The ledger as strict JSON text; see ``save``.
