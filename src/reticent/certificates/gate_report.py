@@ -86,9 +86,7 @@ def junit(certificate: Certificate | None, checks: Sequence[Check], reservations
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _about(
-    certificate: Certificate | None, safe: Callable[[str], str], foreign: Callable[[str], str]
-) -> Iterator[str]:
+def _about(certificate: Certificate | None, safe: Callable[[str], str], foreign: Callable[[str], str]) -> Iterator[str]:
     """What the certificate says first, and what it is of, in the issuer's words."""
     if certificate is not None:
         yield safe(certificate.headline)
