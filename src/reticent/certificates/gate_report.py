@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
 
@@ -14,6 +15,12 @@ from reticent.text import printable
 _SPECIAL = str.maketrans(
     {character: f"\\{character}" for character in "\\`*_{}[]()#!|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 )
+_LINKS = re.compile(
+    r"[@#]|:(?=//|\w+:)|www(?=\.)|\b[A-Z]\w*-(?=\d)|[!$&~%](?=\d)|\b[0-9a-f]{6}(?=[0-9a-f]{1,34}\b)", re.IGNORECASE
+)
+"""What a place that shows Markdown makes links of with what follows: addresses, people, issues and commits."""
+_APART = str.maketrans({"\x00": "&#8203;"})
+"""A blank without width keeps both apart."""
 
 MARKDOWN_MARK = "## Privacy gate:"
 _SUITE = "privacy gate: "
@@ -99,4 +106,4 @@ def _verdict(checks: Sequence[Check]) -> str:
 
 
 def _cell(text: str, longest: int = LONGEST) -> str:
-    return inert(text, longest).translate(_SPECIAL)
+    return _LINKS.sub("\\g<0>\x00", inert(text, longest)).translate(_SPECIAL | _APART)
