@@ -14,7 +14,7 @@ from reticent import __version__
 from reticent.certificates.answers import NO_LIMIT
 from reticent.certificates.catalogue import PLACEHOLDER, languages
 from reticent.certificates.language import ENGLISH, English, language_of
-from reticent.certificates.sentences import HIDDEN_DRAWS, Protected, about, asked_about
+from reticent.certificates.sentences import RESTING, Protected, about, asked_about
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
 
@@ -26,7 +26,7 @@ ANSWERS = (
     "beforehand. Without the model: {blind}.",
     "An attacker can become all but certain {question}. This release hides next to nothing.",
     "Nothing is proven that keeps an attacker from being all but certain {question}.",
-    HIDDEN_DRAWS,
+    *RESTING.values(),
 )
 """What stands at the top of a page."""
 STRENGTHS = ("at most {share}", "about {share}", "measured {share}")
