@@ -17,7 +17,7 @@ from reticent.adversaries.relaxed import fixed_length
 from reticent.certificates import answers, facts, numbers, verdicts, words
 from reticent.certificates.derive import NOT_ASKED, PRIVATE
 from reticent.certificates.language import DAY
-from reticent.certificates.sentences import Protected, about, known, wanted
+from reticent.certificates.sentences import STOP, Protected, about, known, wanted
 from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.mechanisms.gradients import Obstacle
 from reticent.mechanisms.sampling import ALLOCATED_NOTE, EVERY_STEP, FIXED_SIZE_NOTE, MU_NOTE, ONE_STEP, TRUNCATED_NOTE
@@ -33,6 +33,7 @@ NAMED = (
     *verdicts.SHORT.values(),
     *verdicts.TRUST.values(),
     answers.INSTEAD,
+    *STOP,
     answers.NO_LIMIT,
     f"{NOT_ASKED}.",
     f"{PRIVATE}.",

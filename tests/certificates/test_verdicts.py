@@ -47,7 +47,11 @@ RUN = DPSGD(2.0, 0.25, 10, batch_size=5, num_parameters=8, records_per_user=1)
 
 
 def of(*limits: dict[str, object], accepted: list[str] | None = None, **more: object) -> Policy:
-    document = {"schema": "reticent.policy/1", "accept_conditions": ACCEPTED if accepted is None else accepted}
+    document = {
+        "schema": "reticent.policy/1",
+        "per": "record",
+        "accept_conditions": ACCEPTED if accepted is None else accepted,
+    }
     return Policy.model_validate({**document, "limits": list(limits), **more})
 
 
@@ -160,13 +164,13 @@ def test_a_page_without_a_policy_has_no_verdicts() -> None:
 
 def test_the_foot_of_a_sheet_is_inert_whatever_the_subject() -> None:
     assert _css('a"} </style>\\') == r"a\000022\00007d\000020\00003c\00002fstyle\00003e\00005c"
-    declared = Declaration(subject='"; } </style><script>x</script>', created="2026-01-01", weights_sha256="ab" * 32)
+    declared = Declaration(subject="'; } </style><script>x</script>", created="2026-01-01", weights_sha256="ab" * 32)
     page = render_html(certify(Gaussian(2.0), declared, adversaries=(WorstCase(),)))
     style = page.partition("<style>")[2].partition("</style>")[0]
     (foot,) = re.findall(r'@bottom-left \{ content: "([^"]*)"; \}', style)
     assert re.fullmatch(r"([0-9A-Za-z]|\\[0-9a-f]{6})+", foot)
     shown = re.sub(r"\\([0-9a-f]{6})", lambda one: chr(int(one[1], 16)), foot)
-    assert shown == f'"; }} </style><script>x</script> · fingerprint of the model {"ab" * 8}…'
+    assert shown == f"'; }} </style><script>x</script> · fingerprint of the model {'ab' * 8}…"
     assert page.count("<script") == 0
 
 

@@ -105,6 +105,7 @@ def mutated(document: Document, choice: random.Random) -> Any:
 EASY = Policy.model_validate(
     {
         "schema": "reticent.policy/1",
+        "per": "record",
         "accept_conditions": list(CONDITIONS),
         "limits": [
             {"measure": "advantage", "at_most": 0.999},

@@ -23,6 +23,7 @@ HOSTILE = "<script>alert(1)</script> name"
 POLICY = """
 accept_conditions: [clipped]
 schema: reticent.policy/1
+per: record
 signature: true
 limits: [{measure: advantage, neighbouring: add-remove, at_most: %s}]
 """

@@ -145,6 +145,7 @@ def test_a_run_that_hides_its_steps_is_certified_so(hidden, unit, tmp_path, how)
             policy = Policy.model_validate(
                 {
                     "schema": "reticent.policy/1",
+                    "per": "record",
                     "limits": [{**limit, "parameters": parameters}],
                     "accept_conditions": ["kept-places"] if how is CYCLIC else [],  # a missing record's place is empty
                 }

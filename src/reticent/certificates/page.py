@@ -22,7 +22,7 @@ from reticent.certificates.catalogue import languages
 from reticent.certificates.language import ENGLISH, English, language_of
 from reticent.certificates.numbers import relation_suffix, secrets, tables
 from reticent.certificates.schema import Certificate, Edition
-from reticent.certificates.sentences import about, even_guess, known, limited, percent, persons, resting, wanted
+from reticent.certificates.sentences import STOP, about, even_guess, known, limited, percent, persons, resting, wanted
 from reticent.certificates.sentences import answers as answered
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError
@@ -80,6 +80,7 @@ def _content(certificate: Certificate) -> dict[str, Any]:
         "replaced": next((percent(even_guess(one), up=True) for one in worst if one.neighbouring == "replace"), None),
         "words": words,
         "persons": records,
+        "stop": STOP,
         "not_covered": words.not_covered(certificate),
         "people": words.people(certificate),
         "conditions": words.conditions(certificate),

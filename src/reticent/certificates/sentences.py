@@ -42,6 +42,13 @@ def persons(mechanism: Mapping[str, Any]) -> Protected:
     return only if isinstance(only, int) else None
 
 
+STOP = (
+    "Stop: can one person have several records?",
+    "Nobody stated it. Every number is about one record. Somebody with several is hidden less well.",
+)
+"""What stands beside numbers of which nobody stated whom they protect (``persons`` is None)."""
+
+
 def parts_in(mechanism: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The single mechanisms of one that a document states: of a ledger, of settings, of the run that is repeated."""
     if "base" in mechanism:

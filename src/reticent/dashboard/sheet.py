@@ -45,7 +45,7 @@ _MORE = (
 def sheet(settings: State, found: Answer) -> str:
     """The page: what was asked, the answer, the picture, every number, the reasons."""
     shown, policy = found.assessments, policy_of(settings["policy"])
-    judged = judge(policy, shown) if policy else None
+    judged = judge(policy, mechanism_of(settings), shown) if policy else None
     pieces = [
         parts.P("A plan: nobody saw a run. These numbers are of settings, not of a model.", className="message"),
         parts.H1(words.answer_line(shown), className="answer"),
