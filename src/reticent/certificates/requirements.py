@@ -92,12 +92,12 @@ def judged(certificate: Judgeable, policy: Policy) -> list[Check]:
 
 def _whom(protected: Protected, policy: Policy) -> Check:
     """Whom the numbers protect: who says nothing is not believed to have one record of each person."""
+    name = PERSON if policy.per else STATED
     if protected is None:
-        return Check(PERSON if policy.per else STATED, False, "nobody stated it: every number is about one record")
+        return Check(name, False, "nobody stated it: every number is about one record")
     if isinstance(protected, Unit):
-        detail = "every number is about one client, with all its records"
-        return Check(PERSON if policy.per else STATED, policy.per is None, detail)
-    return Check(PERSON if policy.per else STATED, True, f"at most {protected}, as the issuer declares")
+        return Check(name, policy.per is None, "every number is about one client, with all its records")
+    return Check(name, True, f"at most {protected}, as the issuer declares")
 
 
 def _limit(certificate: Judgeable, policy: Policy, limit: Limit) -> list[Check]:
@@ -142,6 +142,8 @@ def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: str,
     number = _read(record, limit)
     value = None if number is None else number.value
     opened, named = tuple(_open(record, limit)), policy.accept_conditions
+    if policy.per == "record":  # what hides several records hides one, however many a person has
+        opened = tuple(one for one in opened if one.key != "records-per-person")
     accepted = tuple(one for one in opened if one.key in named and not _kept_silent(one, ledger))
     unaccepted = tuple(one for one in opened if one not in accepted)
     passed, detail = _judged(record, limit, number, unaccepted)
