@@ -297,7 +297,8 @@ class TestOutputs:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "c.json").write_text(certificate.to_json())
         (tmp_path / "policy.yaml").write_text(
-            "schema: reticent.policy/1\nper: record\naccept_conditions: [clipped]\nlimits: [{measure: advantage, at_most: 0.999}]\n"
+            "schema: reticent.policy/1\nper: record\naccept_conditions: [clipped]\n"
+            "limits: [{measure: advantage, at_most: 0.999}]\n"
         )
         return tmp_path
 
