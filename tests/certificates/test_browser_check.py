@@ -250,7 +250,7 @@ def test_what_is_no_certificate_is_one_line(checked: Any, written: Path, tmp_pat
 
 
 EDITS = (
-    lambda page: page.replace("<main>", "<main> ", 1),
+    lambda page: page.replace("<main>", "", 1),
     lambda page: page.replace(' class="note"', ' class="note fold"', 1),
     lambda page: page + "<!-- -->",
     lambda page: page.replace("</style>", " </style>", 1),
