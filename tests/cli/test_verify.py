@@ -115,6 +115,7 @@ def test_a_key_given_twice_counts_once(made: Path, capsys) -> None:
 def test_a_changed_declaration_verifies_but_not_with_the_key(made: Path, tmp_path: Path, capsys) -> None:
     document = json.loads((made / "certificate.public.json").read_text())
     document["declared"]["subject"] = "another model"
+    document["pages"] = {}  # those of the other subject
     draft = Certificate.parse(document)
     changed = draft.model_copy(update={"content_sha256": content_hash(draft)})
     (tmp_path / "c.json").write_text(changed.to_json())

@@ -563,7 +563,7 @@ MUTANTS = (
     Mutant("gate: other parameters count", "reticent/certificates/requirements.py", "fits = [record for record in every if _is_meant(record, limit)]", "fits = every", CLOSED + "::TestParameters::test_other_parameters_do_not_count"),
     Mutant("gate: a number passes for a measurement", "reticent/certificates/requirements.py", "isinstance(record.parameters[name], dict) if value == MEASURED", "True if value == MEASURED", CLOSED + "::TestParameters::test_a_number_is_no_measurement"),
     Mutant("page: its digest leaves out more", "reticent/certificates/page.py", "(?<=<!--signed-->).*?(?=<!--/signed-->)", "<main>|(?<=<!--signed-->).*?(?=<!--/signed-->)", "tests/certificates/test_browser_check.py"),
-    Mutant("verify: pages are not looked at", "reticent/certificates/verify.py", "    if certificate.pages:", "    if False:", "tests/certificates/test_browser_check.py"),
+    Mutant("verify: pages are not looked at", "reticent/certificates/verify.py", "    if certificate.pages and", "    if not certificate.pages and", "tests/certificates/test_browser_check.py"),
     Mutant("gate: silence about persons", "reticent/certificates/requirements.py", 'if policy.per != "record":', 'if policy.per == "person":', "tests/certificates/test_silence.py"),
     Mutant("gate: clients are persons", "reticent/certificates/requirements.py", "policy.per is None, \"every", "True, \"every", "tests/certificates/test_silence.py"),
     Mutant("gate: silence about a plan", "reticent/certificates/requirements.py", "watched and condition.status is Status.ASSUMED and", "False and", "tests/certificates/test_silence.py"),
