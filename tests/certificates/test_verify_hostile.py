@@ -13,7 +13,7 @@ from reticent.certificates.build import public
 from reticent.certificates.check import Checked
 from reticent.certificates.gate import Shown, check
 from reticent.certificates.gate_report import junit
-from reticent.certificates.page import render_html
+from reticent.certificates.page import first_difference, render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.rounding import leaves
 from reticent.certificates.schema import Certificate
@@ -133,6 +133,7 @@ def check_random_mutations(count: int, seed: int) -> None:
             said = ""
             breaches = check(document, outcome, EASY, Shown(), now=datetime.now(UTC))
             assert outcome.accepted or not all(one.passed for one in breaches)
+            assert first_difference(render_html(small_certificate()), document) is not None
             assert junit(document, breaches, tuple(Checked(document, outcome, (), (), False).reservations()))
         assert "\n" not in said
         assert len(said) < 2000

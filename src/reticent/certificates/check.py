@@ -50,7 +50,7 @@ class Checked:
         created = self.document.declared.created
         if moment(created) > datetime.now(UTC) + timedelta(days=1):  # a day's grace: somewhere it is tomorrow
             yield f"It is dated {created}, which is in the future: its issuer declares what cannot be."
-        if persons(self.document.mechanism) is None:
+        if outcome.accepted and persons(self.document.mechanism) is None:
             yield " ".join(STOP)
         if self.document.ledger is None:
             yield unsupported(self.document)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template, TemplateError
 from markupsafe import Markup, escape
 
 from reticent.adversaries import WorstCase
@@ -241,7 +241,10 @@ def first_difference(page: str, certificate: Certificate) -> str | None:
     code = page_language(page)
     if code not in languages():
         return f"line 2: the page is in the language {code!r}, of which this version has no catalogue"
-    again = render_html(certificate, language_of(code))
+    try:
+        again = render_html(certificate, language_of(code))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, TemplateError) as error:
+        return f"the document has no page ({printable(error, 200)})"  # a forger wrote it: verify says what is wrong
     if page == again:
         return None
     at = next((i for i, (a, b) in enumerate(zip(page, again, strict=False)) if a != b), min(len(page), len(again)))

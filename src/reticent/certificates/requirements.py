@@ -134,8 +134,11 @@ def _kept_silent(condition: ConditionRecord, ledger: Any) -> bool:
 
     A plan of more steps, or weights that a loop over these records left, would make the numbers larger.
     """
-    watched = isinstance(ledger, Mapping) and ledger.get("schema") == WATCH_SCHEMA
-    return watched and condition.status is Status.ASSUMED and condition.key in ("planned-steps", "start-weights")
+    watched = ledger is not None and ledger["schema"] == WATCH_SCHEMA
+    if not watched or condition.status is not Status.ASSUMED:
+        return False
+    planned = [one.get("planned") for one in (*ledger.get("earlier", ()), ledger)]
+    return condition.key == "start-weights" or (condition.key == "planned-steps" and None in planned)
 
 
 def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: str, ledger: Any) -> Check:
