@@ -268,10 +268,10 @@ def _cell(text: str) -> str:
 
 def checker() -> str:
     """The checker in the browser, with what it compares in each language."""
-    from browser_page import filled, style_of_certificates  # it lies next to this script
+    from browser_page import filled  # it lies next to this script
 
     page = (HERE.parent / "src/reticent/certificates/templates/verify.html").read_text()
-    return filled(page, style_of_certificates())
+    return filled(page)
 
 
 PAGES = {

@@ -148,7 +148,7 @@ def test_lint_reads_events_and_mechanisms(tmp_path, capsys):
     path.write_text(json.dumps(event_to_json(dp_event.SelfComposedDpEvent(step, 100))))
     found = rt.lint(path)
     assert found.faults == (Fault.DECLARED,)
-    assert found.title() == "100 noisy steps, 1 warning"
+    assert found.title() == "100 noisy steps, 2 warnings"
     code, out, _ = run(capsys, "lint", path)
     assert code == 0
     assert "nobody saw" in out

@@ -11,13 +11,12 @@ from typing import Any
 from jinja2 import Environment
 from jinja2.ext import extract_from_ast
 
-from docs.browser_page import ANSWERS, PEOPLE, STRENGTHS, questions
 from reticent.adversaries import ADVERSARIES
 from reticent.adversaries.relaxed import fixed_length
 from reticent.certificates import answers, facts, numbers, verdicts, words
 from reticent.certificates.derive import NOT_ASKED, PRIVATE
 from reticent.certificates.language import DAY
-from reticent.certificates.sentences import Protected, about, known, wanted
+from reticent.certificates.sentences import RESTING, STOP, Protected, about, asked_about, known, wanted
 from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.mechanisms.gradients import Obstacle
 from reticent.mechanisms.sampling import ALLOCATED_NOTE, EVERY_STEP, FIXED_SIZE_NOTE, MU_NOTE, ONE_STEP, TRUNCATED_NOTE
@@ -27,12 +26,23 @@ from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_faults import Fault
 from reticent.registry import parameters_of
 
+PEOPLE: tuple[Protected, ...] = (None, 1, 2)
+"""Who may be protected: one record, or one or several records of a person."""
+ANSWERS = (
+    "Asked {question}, an attacker is right at most {share} of the time, if both answers are equally likely "
+    "beforehand. Without the model: {blind}.",
+    "Nothing is proven that keeps an attacker from being all but certain {question}.",
+    *RESTING.values(),
+)
+"""What stands at the top of a page."""
+STRENGTHS = ("at most {share}", "about {share}", "measured {share}")
 NAMED = (
     *ANSWERS,
     *STRENGTHS,
     *verdicts.SHORT.values(),
     *verdicts.TRUST.values(),
     answers.INSTEAD,
+    *STOP,
     answers.NO_LIMIT,
     f"{NOT_ASKED}.",
     f"{PRIVATE}.",
@@ -45,6 +55,11 @@ NAMED = (
 )
 
 
+def questions() -> list[str]:
+    """What the worst case is asked, in the words of a headline."""
+    return [asked_about(one, people) for one in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE) for people in PEOPLE]
+
+
 def listed() -> set[tuple[str, str]]:
     """Context and text of each."""
     texts = (*questions(), *_of_registries(), *NAMED)
@@ -52,7 +67,8 @@ def listed() -> set[tuple[str, str]]:
 
 
 def _of_the_page() -> Iterator[tuple[str, str]]:
-    source = (files("reticent.certificates") / "templates" / "certificate.html.j2").read_text(encoding="utf-8")
+    templates = files("reticent.certificates") / "templates"
+    source = "".join((templates / f"{one}.html.j2").read_text(encoding="utf-8") for one in ("certificate", "signed"))
     for _, function, found in extract_from_ast(Environment(autoescape=True).parse(source)):
         given = found if isinstance(found, tuple) else (found,)
         texts = [one for one in given if one is not None]

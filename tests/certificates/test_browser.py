@@ -128,7 +128,7 @@ def judged_and_signed(certificate: Certificate, relations: Sequence[str], folder
             {"measure": "tpr", "at": 0.01, "at_most": 0.05},
         )
     ]
-    policy = Policy.model_validate({"schema": "reticent.policy/1", "ledger": True, "limits": limits})
+    policy = Policy.model_validate({"schema": "reticent.policy/1", "per": "record", "ledger": True, "limits": limits})
     found = judged(certificate, policy)
     said = tuple(RequirementRecord(name=one.name, passed=one.passed, detail=one.detail) for one in found)
     write_key_pair(folder / "key", folder / "key.pub")

@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import Markup
 
-from docs.browser_page import filled, style_of_certificates
+from docs.browser_page import filled
 from reticent.certificates.browser_check import BROWSER_MARK, browser_checker
-from reticent.certificates.schema import Certificate
-from reticent.certificates.signature import write_key_pair
+from reticent.certificates.build import public
+from reticent.certificates.catalogue import languages
+from reticent.certificates.language import language_of
+from reticent.certificates.page import page_digest, render_html, said_of_signers
+from reticent.certificates.schema import Certificate, content_hash
+from reticent.certificates.signature import signed, write_key_pair
 from reticent.certificates.store import write_certificate
+from reticent.certificates.verify import verify
 from reticent.signing.curve25519 import why_not
 from reticent.signing.keys import load_private_key
 from tests.certificates.test_browser import CHROMIUM, browser
@@ -67,7 +73,7 @@ def in_browser(test: Any) -> Any:
 def test_the_page_is_shipped_and_lists_every_key_of_small_order() -> None:
     page = browser_checker().decode()
     assert BROWSER_MARK in page
-    assert page == filled(page, style_of_certificates()), "run docs/pages.py"
+    assert page == filled(page), "run docs/pages.py"
     assert TYPE in page
     lines = page.split("const WEAK = [")[1].split("];")[0]
     listed = re.findall(r'"([0-9a-f]{64})"', lines)
@@ -111,7 +117,7 @@ def test_another_key_and_a_missing_signature_are_said(checked: Any, written: Pat
         ("&quot;sampler&quot;:&quot;poisson&quot;", "&quot;sampler&quot;:&quot;shuffle&quot;"),
         ("<main>", "<main><script>1</script>"),
         ('id="size-treated-as-public"', ""),
-        ("If the count alone could", "Even the count could never"),
+        ("If the count could", "Even the count could never"),
     ],
 )
 def test_a_page_that_was_changed_is_found(checked: Any, written: Path, tmp_path: Path, old: str, new: str) -> None:
@@ -174,6 +180,30 @@ OTHER_TEXT = ".answer { font-size: 0; } .answer::after { content: 'Nothing can b
         "no first row": lambda page: ROW.sub("", page, count=1),
         "one row twice": lambda page: ROW.sub(lambda row: 2 * row[0], page, count=1),
         "more in a cell": lambda page: page.replace(">at most 55.8%", ">at most 55.8%, in truth 50.2%"),
+        "another class": lambda page: page.replace('<p class="answer">', '<p class="answer fold">', 1),
+        "a class of a warning": lambda page: page.replace('<p class="note"', '<p class="note fold"', 1),
+        "another headline, and a class that hides the first": lambda page: page.replace(
+            '<p class="answer">', '<h2>Nothing can be learnt.</h2><p class="answer fold">', 1
+        ),
+        "a fold that is open": lambda page: page.replace('<details class="fold">', '<details class="fold" open>', 1),
+        "the words of a drawing": lambda page: page.replace("false alarms</text>", "false friends</text>", 1),
+        "a drawn curve": lambda page: page.replace('points="', 'points="0,0 ', 1),
+        "a name for the blind": lambda page: page.replace('<p class="answer">', '<p class="answer" title="safe">', 1),
+        "what is read aloud": lambda page: page.replace('<p class="answer">', '<p aria-label="x" class="answer">', 1),
+        "a label of a telephone": lambda page: page.replace('data-label="How sure"', 'data-label="Proven"', 1),
+        "turned writing": lambda page: page.replace("an attacker", "an \u202eattacker", 1),
+        "a comment": lambda page: page.replace("<main>", "<main><!-- --!><p>Nothing can be learnt.</p>"),
+        "a comment around the first answer": lambda page: page.replace(
+            '<p class="answer">', '<!--<p class="answer">', 1
+        ).replace("</p>", "</p>-->", 1),
+        "another base": lambda page: page.replace("<title>", '<base href="https://example.org"><title>'),
+        "a number among those for specialists": lambda page: re.sub(r"0\.\d{3}(?=[\d ]*</td>)", "0.001", page, count=1),
+        "after the end": lambda page: page + "<p>Nothing can be learnt.</p>",
+        "a second document": lambda page: page.replace("</body>", '<template id="certificate">{}</template></body>'),
+        "no language": lambda page: page.replace(' lang="en"', "", 1),
+        "one blank more": lambda page: page.replace("<main>", "<main> ", 1),
+        "a mark twice": lambda page: page.replace("<!--signed-->", "<!--signed--><p>Safe.</p><!--signed-->", 1),
+        "nobody signed": lambda page: re.sub(r"(<dd><!--signed-->).*?(<!--/)", r"\1Anybody\2", page),
         "two headlines": lambda page: page.replace("</h1>", "</h1><main><p>Nothing can be learnt.</p></main>"),
     }.items(),
     ids=lambda change: change[0],
@@ -195,6 +225,7 @@ def test_a_page_that_shows_more_than_a_certificate_can(
         ("55,8\N{NO-BREAK SPACE}% der Fälle", "51,8\N{NO-BREAK SPACE}% der Fälle"),
         (">höchstens 55,8", ">höchstens 51,8"),
         ("hat ein Angreifer", "hat kaum ein Angreifer"),
+        ("Was nicht abgedeckt ist", "Was abgedeckt ist"),
         ('<html lang="de">', '<html lang="en">'),
         ('<html lang="de">', '<html lang="fr">'),
         ('<html lang="de">', '<html lang="toString">'),
@@ -216,3 +247,39 @@ def test_what_is_no_certificate_is_one_line(checked: Any, written: Path, tmp_pat
         verdict, lines = checked(tmp_path / "file.json")
         assert verdict == "Do not rely on it: 1 check failed."
         assert len(lines) == 1
+
+
+EDITS = (
+    lambda page: page.replace("<main>", "", 1),
+    lambda page: page.replace(' class="note"', ' class="note fold"', 1),
+    lambda page: page + "<!-- -->",
+    lambda page: page.replace("</style>", " </style>", 1),
+)
+
+
+@pytest.mark.parametrize("code", languages())
+def test_a_document_names_its_pages_whoever_signs_it(certificate: Certificate, tmp_path: Path, code: str) -> None:
+    """What the checker compares: everything but the data, and what a page says of its file and its signatures."""
+    shown = public(certificate)
+    write_key_pair(tmp_path / "key", tmp_path / "key.pub")
+    both = (shown, signed(shown, load_private_key(tmp_path / "key")))
+    for document in both:
+        page = render_html(document, language_of(code))
+        assert page_digest(page) == shown.pages[code]
+        for edit in EDITS:
+            assert edit(page) != page
+            assert page_digest(edit(page)) != shown.pages[code]
+    one, other = (render_html(document, language_of(code)) for document in both)
+    assert one != other
+    for words in said_of_signers(language_of(code), 0, Markup(""), Markup("")):
+        assert words in one
+        assert words not in other
+
+
+@pytest.mark.parametrize("pages", [{"en": "ab" * 32}, {"xx": "ab" * 32}])
+def test_pages_that_were_not_made_from_a_document_are_refused(certificate: Certificate, pages: dict[str, str]) -> None:
+    shown = public(certificate)
+    assert verify(shown).accepted
+    forged = shown.model_copy(update={"pages": shown.pages | pages})
+    forged = forged.model_copy(update={"content_sha256": content_hash(forged)})
+    assert [one.leaf for one in verify(forged).differences] == [f"pages.{code}" for code in pages]

@@ -44,6 +44,15 @@ def test_what_cannot_be_known_is_not_guessed(certificate: Certificate) -> None:
     assert not any("was 3" in one.found for one in two.differences)
 
 
+@pytest.mark.parametrize("junk", [{}, [], True, "nan", 0.5, None], ids=repr)
+def test_what_is_no_such_fact_is_not_tried(certificate: Certificate, junk: Any) -> None:
+    """A forger may write anything under the name of a fact, as an object for ``config.steps``."""
+    ledger = {**(public(certificate).ledger or {}), "device": "cuda"}
+    same_names = dict.fromkeys(("steps", "optimiser", "noise_multiplier", "records_per_user"), junk)
+    document = public(certificate).model_copy(update={"ledger": {**ledger, "config": ledger["config"] | same_names}})
+    assert "ledger.digest" in [one.leaf for one in verify(document).differences]
+
+
 def test_the_command_says_it_first(
     certificate: Certificate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -10,8 +11,9 @@ from pydantic import ValidationError
 from reticent.adversaries import WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.declared_text import declarable
-from reticent.certificates.gate_report import plain
+from reticent.certificates.gate_report import markdown, plain
 from reticent.certificates.page import render_html
+from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Declaration
 from reticent.mechanisms import Gaussian
 
@@ -27,6 +29,9 @@ HONEST = (
     "모델 3",
     "50% < 60% & <b>bold</b>",
     "naïve",
+    "l'hôpital d’Évreux, modèle de l'été",
+    "модель сахара и роста",
+    "Αγορά 3",
 )
 DISHONEST = {
     "two lines": "a run\nSigned by everybody",
@@ -55,6 +60,19 @@ DISHONEST = {
     "blank": " ",
     "blank at the end": "a run ",
     "too long": "x" * 301,
+    "closes its quotation mark": 'a run" is safe, and "so is all',
+    "curly": "a run” is safe. “So is all",
+    "low": "ein Lauf“ ist sicher. „Auch",
+    "French": "un modèle » est sûr. « Ainsi",
+    "double prime": "a run\u2033 is safe",
+    "doubled modifier": "a run\u02ee is safe",
+    "Hebrew": "a run\u05f4 is safe",
+    "two single ones": "a run'' is safe, and ''so is all",
+    "two curly single ones": "a run’’ is safe",
+    "whole word of Cyrillic that looks Latin": "\u0430\u0441\u0441\u0435\u0440\u0443",
+    "capitals": "\u0405\u0410\u0420 3: \u041e\u041a",
+    "whole word of Greek that looks Latin": "\u039d\u039f \u03a1\u0399\u039d",
+    "whole word of Armenian that looks Latin": "\u0570\u0578\u057d\u057d\u0585",
 }
 
 
@@ -89,3 +107,35 @@ def test_gate_says_its_verdict_and_headline_before_declared_words() -> None:
     said = Declaration(subject=IMITATION, created="2026-11-22")
     lines = plain(certify(Gaussian(2.0), said, adversaries=(WorstCase(),)), [])
     assert not [line for line in lines if line.startswith(IMITATION)]
+
+
+FOREIGN = (
+    "https://example.org/safe",
+    "@octocat",
+    "GH-1",
+    "see #1",
+    "www.example.org",
+    "a@example.org",
+    "PROJ-12",
+    "!3",
+)
+MORE = ("`@me` | x", ":tada:", "owner/name@0123abcdef", "[a](b) @c", "\\`@x`", "gh-7", "HTTP://x.org", "a#2")
+LINKED = re.compile(r"[@#!]\w|://|www\.|\w-\d|:\w+:|[0-9a-f]{7}", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("text", FOREIGN + MORE)
+def test_what_markdown_would_link_is_kept_apart(text: str) -> None:
+    """Places that show Markdown make links of addresses, people, issues and commits in plain text."""
+    reader = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table")
+    assert LINKED.search(text)
+    certificate = certify(Gaussian(2.0), Declaration(subject=text, created="2026-11-22"), adversaries=(WorstCase(),))
+    tokens = reader.parse(markdown(certificate, [Check(text, False, text)], [text]))
+    lines = [one for one in tokens if text in "".join(_shown(one)).replace("\u200b", "")]
+    assert len(lines) == 4
+    for line in lines:
+        assert not LINKED.search("".join(_shown(line)))
+        assert {inside.type for inside in line.children} == {"text"}
+
+
+def _shown(token: Any) -> list[str]:
+    return [inside.content for inside in token.children or ()]

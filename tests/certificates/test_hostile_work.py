@@ -127,7 +127,11 @@ def test_memory_is_limited(
     (tmp_path / "c.json").write_text(json.dumps(small))
     (tmp_path / "p.yaml").write_text("schema: reticent.policy/1\nlimits: [{measure: advantage, at_most: 0.999}]\n")
     more = ["--policy", str(tmp_path / "p.yaml")] if command == "gate" else []
-    code, _, err = run(capsys, command, tmp_path / "c.json", *more)
-    assert code == 2
-    assert err.startswith("reticent: the document cannot be derived")
+    code, out, err = run(capsys, command, tmp_path / "c.json", *more)
+    if command == "verify":
+        assert code == 2
+        assert err.startswith("reticent: the document cannot be derived")
+    else:
+        assert code == 1
+        assert "BREACH  the certificate verifies: the document cannot be derived" in out
     assert resource.getrlimit(resource.RLIMIT_AS) == before

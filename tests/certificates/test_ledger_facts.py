@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import reticent as rt
+from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, NoiseScale
+from reticent.calibration.solve import calibrate
 from reticent.certificates.build import certify_run, certify_watched, run_declaration
 from reticent.certificates.ledger_rules import STATED_RULES, contradictions
 from reticent.certificates.schema import Declaration, Edition
+from reticent.certificates.targets import misses_its_target
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError
+from reticent.mechanisms import DPSGD, Ledger
 from reticent.records.publication import published
 from reticent.records.run_ledger import PublicLedger, RunLedger
+from reticent.records.run_parts import StageRecord
 from reticent.records.run_rules import RUN_RULES, poisson_is_impossible
 from reticent.records.watch_rules import WATCH_RULES
 from tests.certificates.conftest import make_ledger
@@ -383,23 +389,34 @@ def test_a_loop_that_stopped_at_a_risk_keeps_to_it(stop: str) -> None:
     ]
 
 
-def with_target(noise: float) -> RunLedger:
-    ledger = make_ledger(steps=4, sample_rate=1.0)
+def with_target(noise: float, *stages: float) -> RunLedger:
+    """Four steps, or two in each of the stages, whose noise is that of the first times a factor."""
+    ledger = make_ledger(steps=2 + 2 * len(stages) if stages else 4, sample_rate=1.0)
     target = {"epsilon": 3.0, "delta": 1e-5, "adversary": "worst-case", "neighbouring": "add-remove"}
     config = {**ledger.config, "noise_multiplier": None, "target": target}
-    return ledger.model_copy(update={"config": config, "noise_multiplier": noise}).sealed()
+    config["schedule"] = [{"at": 2 + 2 * i, "noise_factor": factor} for i, factor in enumerate(stages)]
+    alike = {"max_grad_norm": 1.0, "sample_rate": 1.0, "divisor": 400.0, "steps": 2}
+    ran = tuple(StageRecord(noise_multiplier=noise * factor, **alike) for factor in (1.0, *stages)) if stages else ()
+    return ledger.model_copy(update={"config": config, "noise_multiplier": noise, "stages": ran}).sealed()
 
 
 def test_a_target_asks_for_the_least_noise_and_no_more() -> None:
-    from reticent.calibration import EpsilonAtDelta, NoiseMultiplier
-    from reticent.calibration.solve import calibrate
-    from reticent.mechanisms import DPSGD
-
     least = calibrate(DPSGD(1.0, 1.0, 4), NoiseMultiplier(), EpsilonAtDelta(3.0, 1e-5)).value
     said = Declaration(subject="a run", created="2026-11-22")
     assert not list(contradictions(with_target(least), said))
-    for factor in (1.1, 2.0, 0.8):
+    for factor in (2.0, 1.01, 1.00001, 0.8):
         assert "noise_multiplier" in dict(contradictions(with_target(least * factor), said))
+
+
+def test_a_target_of_stages_asks_for_the_least_noise_too() -> None:
+    """Full batches of Gaussian noise: two steps at s and two at s / 2 show what four at s sqrt(4 / 10) show."""
+    least = calibrate(DPSGD(1.0, 1.0, 4), NoiseMultiplier(), EpsilonAtDelta(3.0, 1e-5)).value * math.sqrt(10 / 4)
+    found = dict(contradictions(with_target(least * 1.01, 0.5), Declaration(subject="a run", created="2026-11-22")))
+    assert float(found["noise_multiplier"].rpartition(" ")[2]) == pytest.approx(least, rel=1e-4, abs=0)
+    release = Ledger((DPSGD(1.0, 1.0, 2), DPSGD(0.5, 1.0, 2)))
+    kept = calibrate(release, NoiseScale(), EpsilonAtDelta(3.0, 1e-5)).value
+    assert kept == pytest.approx(least, rel=1e-4, abs=0)
+    assert not list(misses_its_target(with_target(kept, 0.5)))
 
 
 def test_fair_batches_are_never_called_impossible() -> None:

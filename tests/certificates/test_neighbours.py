@@ -13,6 +13,7 @@ import pytest
 import reticent as rt
 from reticent.adversaries import Adversary, MembershipGame, WorstCase
 from reticent.certificates.build import certify, certify_run, public, run_declaration
+from reticent.certificates.catalogue import languages
 from reticent.certificates.opening import opening_of
 from reticent.certificates.page import render_html
 from reticent.certificates.rounding import leaves
@@ -96,6 +97,7 @@ MAY_DIFFER = {
     "ledger.config.data.table.schema_commitment": "salted",
     "ledger.digest": "follows from the commitments",
     "content_sha256": "follows from the commitments",
+    **dict.fromkeys((f"pages.{code}" for code in languages()), "follow from the commitments, which a page shows"),
 }
 """Every leaf of the public document that may depend on the records, and why that shows nothing."""
 

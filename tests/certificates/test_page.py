@@ -24,7 +24,7 @@ from reticent.mechanisms import Gaussian
 from reticent.risk.report import Questions
 from reticent.text import printable
 
-HOSTILE = "<script>alert(1)</script></title></template>\"'&{{ 7*7 }}"
+HOSTILE = "<script>alert(1)</script></title></template>'&{{ 7*7 }}"
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ DECLARED_OF_A_PLAN = ["public-divisor", "poisson-draws", "clipped", "planned-ste
 POLICY = Policy.model_validate(
     {
         "schema": "reticent.policy/1",
+        "per": "record",
         "accept_conditions": DECLARED_OF_A_PLAN,
         "limits": [{"measure": "advantage", "at_most": 0.3}, {"measure": "tpr", "at": 0.01, "at_most": 0.011}],
     }
@@ -128,7 +129,7 @@ def test_the_command_writes_the_verdict(tmp_path: Path, capsys: pytest.CaptureFi
     from reticent.cli import main
 
     accepted = f"accept_conditions: [{', '.join(DECLARED_OF_A_PLAN)}]\n"
-    limits = "schema: reticent.policy/1\nlimits: [{measure: advantage, at_most: 0.5}]\n"
+    limits = "schema: reticent.policy/1\nper: record\nlimits: [{measure: advantage, at_most: 0.5}]\n"
     (tmp_path / "policy.yaml").write_text(limits + accepted)
     given = ["dpsgd", "--noise-multiplier", "4", "--sample-rate", "0.1", "--steps", "5"]
     code, out, _ = run(capsys, "certify", *given, "--policy", tmp_path / "policy.yaml", "--out", tmp_path / "out")

@@ -200,7 +200,13 @@ def test_what_a_ledger_establishes_of_its_updates_comes_before_what_is_declared(
 
 def required(certificate: Certificate, **wanted: object) -> dict[str, bool]:
     limit = {"measure": "advantage", "at_most": 0.999}
-    document = {"schema": "reticent.policy/1", "accept_conditions": list(CONDITIONS), "limits": [limit], **wanted}
+    document = {
+        "schema": "reticent.policy/1",
+        "per": "record",
+        "accept_conditions": list(CONDITIONS),
+        "limits": [limit],
+        **wanted,
+    }
     policy = Policy.model_validate(document)
     return {one.name: one.passed for one in judged(certificate, policy)}
 
@@ -219,7 +225,9 @@ def test_a_number_that_is_not_finite_meets_no_limit() -> None:
 
 
 def test_the_policy_that_is_given_is_in_the_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "policy.yaml").write_text("schema: reticent.policy/1\nlimits: [{measure: advantage, at_most: 0.5}]\n")
+    (tmp_path / "policy.yaml").write_text(
+        "schema: reticent.policy/1\nper: record\nlimits: [{measure: advantage, at_most: 0.5}]\n"
+    )
     parameters = ("--noise-multiplier", 9, "--sample-rate", 1, "--steps", 1, "--out", tmp_path / "made")
     code, out, _ = run(capsys, "certify", "dpsgd", *parameters, "--policy", tmp_path / "policy.yaml", "--json")
     document = json.loads(out)

@@ -38,7 +38,13 @@ def outcome(certificate: Certificate) -> Verification:
 
 
 def policy(*limits: dict[str, object], **more: object) -> Policy:
-    fields = {"schema": "reticent.policy/1", "limits": list(limits), "accept_conditions": ["clipped"], **more}
+    fields = {
+        "schema": "reticent.policy/1",
+        "per": "record",
+        "limits": list(limits),
+        "accept_conditions": ["clipped"],
+        **more,
+    }
     return Policy.model_validate(fields)
 
 
@@ -155,14 +161,14 @@ def test_a_required_signature_must_have_been_checked(certificate, outcome, signe
     ("text", "complaint"),
     [
         ("", "mapping"),
-        ("schema: reticent.policy/1\nlimits: []", "limits"),
-        ("schema: reticent.policy/1\nlimits: [{measure: advantage}]", "at_most"),
-        ("schema: reticent.policy/1\nlimits: [{measure: advantage, at_most: .nan}]", "at_most"),
-        ("schema: reticent.policy/1\nlimits: [{measure: tpr, at_most: 0.1}]", "needs 'at'"),
-        ("schema: reticent.policy/1\nlimits: [{measure: mu, at: 1, at_most: 0.1}]", "takes no 'at'"),
-        ("schema: reticent.policy/1\nlimits: [{measure: bayes_security, at_most: 0.1}]", "at_least"),
-        ("schema: reticent.policy/1\nlimits: [{measure: luck, at_most: 0.1}]", "measure"),
-        ("schema: reticent.policy/1\nsignatur: true\nlimits: [{measure: mu, at_most: 1}]", "signatur"),
+        ("schema: reticent.policy/1\nper: record\nlimits: []", "limits"),
+        ("schema: reticent.policy/1\nper: record\nlimits: [{measure: advantage}]", "at_most"),
+        ("schema: reticent.policy/1\nper: record\nlimits: [{measure: advantage, at_most: .nan}]", "at_most"),
+        ("schema: reticent.policy/1\nper: record\nlimits: [{measure: tpr, at_most: 0.1}]", "needs 'at'"),
+        ("schema: reticent.policy/1\nper: record\nlimits: [{measure: mu, at: 1, at_most: 0.1}]", "takes no 'at'"),
+        ("schema: reticent.policy/1\nper: record\nlimits: [{measure: bayes_security, at_most: 0.1}]", "at_least"),
+        ("schema: reticent.policy/1\nper: record\nlimits: [{measure: luck, at_most: 0.1}]", "measure"),
+        ("schema: reticent.policy/1\nper: record\nsignatur: true\nlimits: [{measure: mu, at_most: 1}]", "signatur"),
         ("{{{", "YAML"),
         ("!!python/object/apply:os.system ['touch hacked']", "YAML"),
     ],

@@ -41,7 +41,7 @@ def outcome(certificate: Certificate) -> Verification:
 
 
 def policy(*limits: dict[str, Any], **more: Any) -> Policy:
-    return Policy.model_validate({"schema": "reticent.policy/1", "limits": list(limits), **more})
+    return Policy.model_validate({"schema": "reticent.policy/1", "per": "record", "limits": list(limits), **more})
 
 
 @pytest.fixture
@@ -241,7 +241,7 @@ def test_a_mistake_in_a_policy_is_one_line_and_exit_code_2(
 ) -> None:
     limit, more = (LIMITS[case][0], "") if case in LIMITS else (LIMIT, MISTAKES[case][0])
     path = tmp_path / "policy.yaml"
-    path.write_text(f"schema: reticent.policy/1\nlimits:\n  - {limit}\n{more}\n")
+    path.write_text(f"schema: reticent.policy/1\nper: record\nlimits:\n  - {limit}\n{more}\n")
     code, out, err = run(capsys, "gate", "no such certificate", "--policy", path)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert ({**MISTAKES, **LIMITS})[case][1] in err
@@ -255,7 +255,9 @@ class TestCommand:
         return tmp_path
 
     def gate(self, text: str, *more: str) -> int:
-        Path("policy.yaml").write_text(f"schema: reticent.policy/1\naccept_conditions: [clipped]\n{text}\n")
+        Path("policy.yaml").write_text(
+            f"schema: reticent.policy/1\nper: record\naccept_conditions: [clipped]\n{text}\n"
+        )
         with pytest.raises(SystemExit) as end:
             main(["gate", "c.json", "--policy", "policy.yaml", *more])
         return int(end.value.code or 0)
@@ -264,7 +266,8 @@ class TestCommand:
         assert self.gate(f"limits: [{LIMIT.replace('0.1', '0.9')}]", "--json") == 0
         said = json.loads(capsys.readouterr().out)["reservations"]
         assert said[0].startswith("No signature was checked")
-        assert said[1].startswith("The mechanism is declared")
+        assert said[1].startswith("Stop: can one person have several records? Nobody stated it.")
+        assert said[2].startswith("The mechanism is declared")
         assert self.gate(f"limits: [{LIMIT.replace('0.1', '0.9')}]", "--markdown", "a.md", "--junit", "a.xml") == 0
         assert "! No signature was checked" in capsys.readouterr().out
         assert "No signature was checked" in Path("a.md").read_text()
@@ -294,7 +297,8 @@ class TestOutputs:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "c.json").write_text(certificate.to_json())
         (tmp_path / "policy.yaml").write_text(
-            "schema: reticent.policy/1\naccept_conditions: [clipped]\nlimits: [{measure: advantage, at_most: 0.999}]\n"
+            "schema: reticent.policy/1\nper: record\naccept_conditions: [clipped]\n"
+            "limits: [{measure: advantage, at_most: 0.999}]\n"
         )
         return tmp_path
 

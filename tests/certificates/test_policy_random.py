@@ -35,7 +35,9 @@ def made() -> Certificate:
 
 
 def random_document(made: Certificate, rng: random.Random) -> Certificate:
-    return made.model_copy(update={"assessments": [random_record(made, rng) for _ in range(rng.randint(1, 5))]})
+    records = [random_record(made, rng) for _ in range(rng.randint(1, 5))]
+    stated: dict[str, Any] = rng.choice([{}, {"records_per_user": 1}, {"records_per_user": 5}, {"unit": "client"}])
+    return made.model_copy(update={"assessments": records, "mechanism": made.mechanism | stated})
 
 
 def random_record(made: Certificate, rng: random.Random) -> CertifiedAssessment:
@@ -55,6 +57,7 @@ def random_record(made: Certificate, rng: random.Random) -> CertifiedAssessment:
 def random_policy(rng: random.Random) -> dict[str, Any]:
     return {
         "schema": "reticent.policy/1",
+        "per": rng.choice([None, "person", "record", "record"]),
         "relations": rng.sample(RELATIONS, rng.choice([0, 0, 1, 2])),
         "accept_conditions": rng.sample(sorted(KEYS), rng.randint(0, 4)),
         "limits": [random_limit(rng) for _ in range(rng.randint(1, 3))],
@@ -79,6 +82,9 @@ def naive(document: Certificate, policy: dict[str, Any]) -> bool:
     limits, rows = policy["limits"], document.assessments
     demanded = set(policy["relations"]) or {one["neighbouring"] for one in limits if "neighbouring" in one}
     demanded = demanded or {"add-remove"}  # the own relation of both attackers
+    of_a_person, of_a_client = "records_per_user" in document.mechanism, "unit" in document.mechanism
+    if not {None: of_a_person or of_a_client, "person": of_a_person, "record": True}[policy["per"]]:
+        return False
     for relation in demanded:
         if not any(row.adversary == "worst-case" and row.neighbouring == relation for row in rows):
             return False
@@ -126,6 +132,7 @@ def test_the_gate_opens_exactly_where_it_may(made: Certificate, seed: int) -> No
 
 
 POLICY = """schema: reticent.policy/1
+per: record
 signature: true
 max_age_days: 90
 relations: [add-remove]
@@ -160,7 +167,7 @@ PIECES = [
 
 def test_a_policy_with_random_edits_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
     rng, path, read = random.Random(3), tmp_path / "p.yaml", 0  # noqa: S311
-    for _ in range(150):
+    for _ in range(200):
         text = POLICY
         for _ in range(rng.randint(1, 3)):
             at = rng.randrange(len(text))

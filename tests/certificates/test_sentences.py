@@ -8,10 +8,12 @@ import pytest
 
 from reticent.adversaries import Membership, MembershipGame, Relaxed, WorstCase
 from reticent.certificates.build import certify
+from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.mechanisms import DPSGD, Gaussian, Gradients
 from reticent.proofs import CONDITIONS
+from tests.certificates.conftest import make_ledger
 
 DECLARED = Declaration(subject="s", created="2026-01-01")
 DRAWS = "This holds as long as nobody learns which records each step drew."
@@ -39,6 +41,17 @@ def test_the_headline_answers_both_questions_and_says_what_must_stay_hidden(samp
 
 def test_nobody_has_to_hide_draws_that_are_not_there() -> None:
     assert DRAWS not in certify(Gaussian(4.0), DECLARED, adversaries=(WorstCase(),)).headline
+
+
+@pytest.mark.parametrize("budget", [None, 0.5])
+def test_the_headline_says_that_private_gradients_may_have_ended_the_training(budget: float | None) -> None:
+    """Of two data sets that differ by the record that spends the budget, the number of steps shows which it was."""
+    run = make_ledger(steps=2, sample_rate=1.0)
+    asked = {"group": "age", "scope": "whole-data", "budget": budget}
+    run = run.model_copy(update={"config": {**run.config, "sensitive": asked}}).sealed()
+    found = certify(run.mechanism(), Declaration(subject="a run", created="2026-11-22"), ledger=run)
+    assert ("only if no record decided when training ended" in found.headline) is (budget is not None)
+    assert ("wenn kein Datensatz bestimmt hat" in render_html(found, language_of("de"))) is (budget is not None)
 
 
 def test_a_sentence_says_what_the_attacker_does_not_know(sampled) -> None:

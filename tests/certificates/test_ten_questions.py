@@ -69,7 +69,9 @@ NEVER = {
 def policy(most: float) -> Policy:
     accepted = ["public-divisor", "poisson-draws", "clipped", "planned-steps", "start-weights", "records-per-person"]
     limits = [{"measure": "advantage", "at_most": most, "neighbouring": "add-remove"}]
-    return Policy.model_validate({"schema": "reticent.policy/1", "accept_conditions": accepted, "limits": limits})
+    return Policy.model_validate(
+        {"schema": "reticent.policy/1", "per": "record", "accept_conditions": accepted, "limits": limits}
+    )
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,10 @@ RUN = DPSGD(2.0, 0.25, 10, batch_size=5, num_parameters=8, records_per_user=1)
 
 
 def of(*limits: dict[str, object], accepted: list[str] | None = None, **more: object) -> Policy:
-    document = {"schema": "reticent.policy/1", "accept_conditions": ACCEPTED if accepted is None else accepted}
+    document = {
+        "schema": "reticent.policy/1",
+        "accept_conditions": ACCEPTED if accepted is None else accepted,
+    }
     return Policy.model_validate({**document, "limits": list(limits), **more})
 
 
@@ -61,15 +64,16 @@ def judged() -> Certificate:
 
 
 def test_a_number_that_is_low_enough_but_rests_on_what_nobody_checked_says_both(judged: Certificate) -> None:
-    said = [one.says for one in verdicts(judged)]
-    assert said[0] == ("The worst case was computed (question: used or not)",)
-    assert said[1][0] == "Right guess at most 65% (used or not)"
-    assert re.fullmatch(r"Reached: [\d.]+%, low enough", said[1][1])
-    assert said[2][0] == "Epsilon at most 0.01 at delta 0.00001 (used or not)"
-    assert said[2][1].endswith(", too high")
-    assert said[1][-1] == "But unchecked: see below"
-    assert len(said[2]) == 2  # too high, checked or not
-    assert [one.met for one in verdicts(judged)] == [True, False, False]
+    worst, stated, right, epsilon = (one.says for one in verdicts(judged))
+    assert worst == ("The worst case was computed (question: used or not)",)
+    assert stated == ("It is stated how many records a person has",)
+    assert right[0] == "Right guess at most 65% (used or not)"
+    assert re.fullmatch(r"Reached: [\d.]+%, low enough", right[1])
+    assert epsilon[0] == "Epsilon at most 0.01 at delta 0.00001 (used or not)"
+    assert epsilon[1].endswith(", too high")
+    assert right[-1] == "But unchecked: see below"
+    assert len(epsilon) == 2  # too high, checked or not
+    assert [one.met for one in verdicts(judged)] == [True, True, False, False]
     assert unchecked(judged) == [
         ("No person contributed more records than is stated.", "only the issuer or the settings say so")
     ]
@@ -162,13 +166,13 @@ def test_a_page_without_a_policy_has_no_verdicts() -> None:
 
 def test_the_foot_of_a_sheet_is_inert_whatever_the_subject() -> None:
     assert _css('a"} </style>\\') == r"a\000022\00007d\000020\00003c\00002fstyle\00003e\00005c"
-    declared = Declaration(subject='"; } </style><script>x</script>', created="2026-01-01", weights_sha256="ab" * 32)
+    declared = Declaration(subject="'; } </style><script>x</script>", created="2026-01-01", weights_sha256="ab" * 32)
     page = render_html(certify(Gaussian(2.0), declared, adversaries=(WorstCase(),)))
     style = page.partition("<style>")[2].partition("</style>")[0]
     (foot,) = re.findall(r'@bottom-left \{ content: "([^"]*)"; \}', style)
     assert re.fullmatch(r"([0-9A-Za-z]|\\[0-9a-f]{6})+", foot)
     shown = re.sub(r"\\([0-9a-f]{6})", lambda one: chr(int(one[1], 16)), foot)
-    assert shown == f'"; }} </style><script>x</script> · fingerprint of the model {"ab" * 8}…'
+    assert shown == f"'; }} </style><script>x</script> · fingerprint of the model {'ab' * 8}…"
     assert page.count("<script") == 0
 
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import copy
 import random
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from reticent.certificates.build import public
-from reticent.certificates.page import render_html
+from reticent.certificates.check import Checked
+from reticent.certificates.gate import Shown, check
+from reticent.certificates.gate_report import junit
+from reticent.certificates.page import first_difference, render_html
+from reticent.certificates.policy import Policy
 from reticent.certificates.rounding import leaves
+from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError, ReticentError
+from reticent.proofs import CONDITIONS
 from tests.certificates.forging import Document, document_of, resealed, set_at, small_certificate
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -95,6 +102,19 @@ def mutated(document: Document, choice: random.Random) -> Any:
     return document
 
 
+EASY = Policy.model_validate(
+    {
+        "schema": "reticent.policy/1",
+        "per": "record",
+        "accept_conditions": list(CONDITIONS),
+        "limits": [
+            {"measure": "advantage", "at_most": 0.999},
+            {"measure": "epsilon", "at": 1e-5, "at_most": 1e6, "adversary": "attribute", "claim": "any"},
+        ],
+    }
+)
+
+
 def check_random_mutations(count: int, seed: int) -> None:
     sources = [document_of(small_certificate()), document_of(public(small_certificate()))]
     for source in (0, 1):
@@ -105,11 +125,16 @@ def check_random_mutations(count: int, seed: int) -> None:
     for _ in range(count):
         changed = mutated(copy.deepcopy(choice.choice(sources)), choice)
         try:
-            verify(resealed(changed))
+            document = resealed(changed) if choice.random() < 0.5 else Certificate.parse(changed)
+            outcome = verify(document)
         except ReticentError as error:
             said = str(error)
-        else:
+        else:  # whatever is wrong is a breach that every report can show
             said = ""
+            breaches = check(document, outcome, EASY, Shown(), now=datetime.now(UTC))
+            assert outcome.accepted or not all(one.passed for one in breaches)
+            assert first_difference(render_html(small_certificate()), document) is not None
+            assert junit(document, breaches, tuple(Checked(document, outcome, (), (), False).reservations()))
         assert "\n" not in said
         assert len(said) < 2000
 

@@ -149,7 +149,9 @@ def test_the_certificate_has_it_verifies_and_a_gate_judges_it(name: str, capsys:
     for most, code in ((0.99, 0), (tight, 1)):
         limit = {**asked.measure, "at_most": most}
         accept = {"accept_conditions": list(CONDITIONS)}
-        Path("policy.yaml").write_text(json.dumps({"schema": "reticent.policy/1", "limits": [limit], **accept}))
+        Path("policy.yaml").write_text(
+            json.dumps({"schema": "reticent.policy/1", "per": "record", "limits": [limit], **accept})
+        )
         told(capsys, "gate", "c/certificate.json", "--policy", "policy.yaml", code=code)
 
 

@@ -16,7 +16,8 @@ def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
     for name, noise in (("a", 20.0), ("b", 30.0)):
         (tmp_path / f"{name}.json").write_text(json.dumps({"kind": "gaussian", "noise_multiplier": noise}))
     (tmp_path / "policy.yaml").write_text(
-        "schema: reticent.policy/1\nlimits:\n  - {measure: advantage, at_most: 0.9}\naccept_conditions: [clipped]\n"
+        "schema: reticent.policy/1\nper: record\nlimits:\n  - {measure: advantage, at_most: 0.9}\n"
+        "accept_conditions: [clipped]\n"
     )
     assert run(capsys, "keygen", "k")[0] == 0
     assert run(capsys, "register", "open", "r", "--name", "clinic", "--budget", "mu=0.055", "--sign", "k")[0] == 0

@@ -98,7 +98,7 @@ def test_certify_verify_and_gate(name: str, tmp_path: Path, capsys) -> None:
     assert worst is not None
     for most, expected in ((worst * 1.01, 0), (worst * 0.99, 1)):
         (tmp_path / "policy.yaml").write_text(
-            "schema: reticent.policy/1\n"
+            "schema: reticent.policy/1\nper: record\n"
             f"limits: [{{measure: advantage, at_most: {most}}}]\n"
             f"accept_conditions: [{accepted}]\n"
         )

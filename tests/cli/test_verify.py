@@ -23,6 +23,7 @@ HOSTILE = "<script>alert(1)</script> name"
 POLICY = """
 accept_conditions: [clipped]
 schema: reticent.policy/1
+per: record
 signature: true
 limits: [{measure: advantage, neighbouring: add-remove, at_most: %s}]
 """
@@ -114,6 +115,7 @@ def test_a_key_given_twice_counts_once(made: Path, capsys) -> None:
 def test_a_changed_declaration_verifies_but_not_with_the_key(made: Path, tmp_path: Path, capsys) -> None:
     document = json.loads((made / "certificate.public.json").read_text())
     document["declared"]["subject"] = "another model"
+    document["pages"] = {}  # those of the other subject
     draft = Certificate.parse(document)
     changed = draft.model_copy(update={"content_sha256": content_hash(draft)})
     (tmp_path / "c.json").write_text(changed.to_json())
@@ -220,6 +222,41 @@ def test_the_gate_refuses_a_page_with_one_changed_character(made: Path, tmp_path
     code, out, _ = run(capsys, "gate", tmp_path / "page.html", *options)
     assert code == 1
     assert "the page shows its document" in out
+
+
+def _as_json(path: Path, **changes: object) -> str:
+    document = json.loads(path.read_text())
+    first = {"claim": changes["claim"]} if "claim" in changes else {}
+    more = {name: value for name, value in changes.items() if name != "claim"}
+    return json.dumps(document | more | {"assessments": [document["assessments"][0] | first]})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda path: _as_json(path, claim="bond"),  # a word that no claim is
+        lambda path: _as_json(path, claim="\N{LATIN SMALL LETTER DOTLESS I}"),
+        lambda path: _as_json(path, mechanism={"kind": "gaussian", "noise_multiplier": {}}),
+        lambda path: _as_json(path, schema="reticent.certificate/2"),
+        lambda path: "{}",
+        lambda path: "not a certificate",
+        lambda path: "",
+    ],
+)
+def test_whatever_is_wrong_with_a_document_is_a_breach_in_every_report(
+    made: Path, tmp_path: Path, capsys, wrong
+) -> None:
+    """A build server that finds no JUnit file, or a traceback, does not know that a release was stopped."""
+    (tmp_path / "policy.yaml").write_text(POLICY.replace("signature: true", "") % "0.5")
+    (tmp_path / "c.json").write_text(wrong(made / "certificate.json"))
+    options = ("--policy", tmp_path / "policy.yaml", "--junit", tmp_path / "j.xml", "--markdown", tmp_path / "m.md")
+    code, out, err = run(capsys, "gate", tmp_path / "c.json", *options)
+    assert (code, err) == (1, "")
+    assert out.startswith("Privacy gate: 1 of ")
+    assert 'failures="1"' in (tmp_path / "j.xml").read_text()
+    assert "**BREACH**" in (tmp_path / "m.md").read_text()
+    code, _, err = run(capsys, "verify", tmp_path / "c.json")
+    assert (code, err.count("\n")) in ((1, 0), (2, 1))
 
 
 def test_json_says_what_the_text_says(made: Path, tmp_path: Path, capsys) -> None:

@@ -18,6 +18,7 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
 ]
 POLICY = """schema: reticent.policy/1
+per: record
 limits: [{measure: advantage, at_most: 0.1, neighbouring: add-remove}]
 accept_conditions: [clipped, public-divisor, planned-steps, start-weights]
 """

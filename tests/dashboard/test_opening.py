@@ -131,7 +131,12 @@ def test_a_certificate_is_derived_again() -> None:
 
 def test_a_certificate_shows_whole_sentences_and_what_its_policy_says() -> None:
     policy = Policy.model_validate(
-        {"schema": "reticent.policy/1", "limits": [{"measure": "advantage", "at_most": 0.1}], "ledger": True}
+        {
+            "schema": "reticent.policy/1",
+            "per": "record",
+            "limits": [{"measure": "advantage", "at_most": 0.1}],
+            "ledger": True,
+        }
     )
     who = (WorstCase(), Relaxed())
     made = certify(

@@ -35,6 +35,7 @@ from reticent.risk import advantage
 RUN = DPSGD(1.1, 0.01, 1000)
 POLICY = """
 schema: reticent.policy/1
+per: record
 limits:
   - {measure: advantage, at_most: 0.2, neighbouring: add-remove}
   - {measure: epsilon, at: 1e-6, at_most: 1, neighbouring: add-remove}

@@ -145,6 +145,7 @@ def test_a_run_that_hides_its_steps_is_certified_so(hidden, unit, tmp_path, how)
             policy = Policy.model_validate(
                 {
                     "schema": "reticent.policy/1",
+                    "per": "record",
                     "limits": [{**limit, "parameters": parameters}],
                     "accept_conditions": ["kept-places"] if how is CYCLIC else [],  # a missing record's place is empty
                 }
@@ -171,8 +172,9 @@ def test_a_target_for_who_sees_the_final_model_takes_less_noise(hidden, unit, tm
         assert found[who] == pytest.approx(2.0, rel=1e-3, abs=0)
         assert found["final-model"] <= 2.001
     assert noise["final-model"] < 0.8 * noise["worst-case"]
-    forged = run.ledger.model_copy(update={"noise_multiplier": 1.1 * noise["final-model"]}).sealed()
-    assert "least that meets the target" in " ".join(problem for _, problem in misses_its_target(forged))
+    for factor in (1.1, 1.00001, 0.9999):
+        forged = run.ledger.model_copy(update={"noise_multiplier": factor * noise["final-model"]}).sealed()
+        assert "least that meets the target" in " ".join(problem for _, problem in misses_its_target(forged))
 
 
 def test_a_target_for_the_final_model_needs_hidden_steps(hidden) -> None:

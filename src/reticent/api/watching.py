@@ -12,6 +12,8 @@ from reticent.io import strict
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Sampler
 from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms.units import Unit
+from reticent.proofs.remedies import REMEDIES
 from reticent.records.any_ledger import held
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watch_faults import Fault, Severity
@@ -130,6 +132,7 @@ class Linted(Table):
         self._steps, self.faults = _steps_of(ledger), _faults_of(ledger)
         warned = _warned(ledger) if isinstance(ledger, RunLedger) else [_told(fault) for fault in self.faults]
         wrong = [] if isinstance(ledger, Mechanism) else _wrong(ledger)
+        wrong += _about_whom(ledger)
         order = [severity.value for severity in Severity]
         self._rows = sorted([*wrong, *warned], key=lambda row: order.index(str(row[1])))
 
@@ -208,6 +211,16 @@ def _faults_of_parameters(mechanism: Mechanism) -> tuple[Fault, ...]:
 def _told(fault: Fault) -> tuple[Cell, ...]:
     said = fault.explanation
     return fault.value, said.severity.value, said.reason, said.remedy
+
+
+def _about_whom(ledger: PublicWatchedRun | RunLedger | Mechanism) -> list[tuple[Cell, ...]]:
+    """The stop sign of a page, where nobody stated whom the numbers protect."""
+    from reticent.certificates.sentences import STOP
+
+    parts = parts_of(ledger) if isinstance(ledger, Mechanism) else (ledger,)
+    alone = any(getattr(p, "unit", None) != Unit.CLIENT and getattr(p, "records_per_user", None) is None for p in parts)
+    key = "records-per-person"
+    return [(key, Severity.WARNING.value, " ".join(STOP), REMEDIES[key])] if alone else []
 
 
 def _wrong(ledger: PublicWatchedRun | RunLedger) -> list[tuple[Cell, ...]]:

@@ -12,6 +12,7 @@ from reticent.adversaries.base import standard_adversaries
 from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, curve_points, derive, in_public
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import refuse_contradictions
+from reticent.certificates.page import paged
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Declaration, Edition
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
@@ -199,4 +200,4 @@ def public(certificate: Certificate) -> Certificate:
             kept.append(record)
     skipped = {**inputs.skipped, **hidden}
     shown = replace(inputs, mechanism=mechanism, skipped=skipped, edition=Edition.PUBLIC, ledger=ledger)
-    return assemble(shown, kept)
+    return paged(assemble(shown, kept))

@@ -41,6 +41,7 @@ def _candidates(ledger: PublicLedger | PublicWatchedRun, stated: Mapping[Path, A
             yield from ((name, other) for other in type(now) if other is not now)
         elif isinstance(now, bool):
             yield name, not now
-        elif name != "digest" and isinstance(now, (str, int, float, type(None))):
-            alike = (value for path, value in stated.items() if path[-1] == name)
+        elif name != "digest" and isinstance(now, (str, int, float)):
+            kinds = (float, int) if isinstance(now, float) else (type(now),)
+            alike = (x for path, x in stated.items() if path[-1] == name and type(x) in kinds)
             yield from ((name, value) for value in dict.fromkeys(alike) if value != now)

@@ -10,6 +10,7 @@ from pathlib import Path
 from reticent.certificates.facts import unsupported
 from reticent.certificates.opening import check_opening
 from reticent.certificates.schema import LARGEST_FILE, Certificate
+from reticent.certificates.sentences import STOP, persons
 from reticent.certificates.verify import State, Verification, verify
 from reticent.errors import ArtifactError
 from reticent.io.files import read_text, sha256_file
@@ -49,6 +50,8 @@ class Checked:
         created = self.document.declared.created
         if moment(created) > datetime.now(UTC) + timedelta(days=1):  # a day's grace: somewhere it is tomorrow
             yield f"It is dated {created}, which is in the future: its issuer declares what cannot be."
+        if outcome.accepted and persons(self.document.mechanism) is None:
+            yield " ".join(STOP)
         if self.document.ledger is None:
             yield unsupported(self.document)
         elif self.document.declared.run_signed_by is None:

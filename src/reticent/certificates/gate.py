@@ -32,12 +32,12 @@ def check(
     """Every requirement of ``policy``, in order: the document itself first.
 
     Args:
-        outcome: what ``verify`` found; numbers of a document that is not accepted count for nothing.
+        outcome: what ``verify`` found; numbers of a document that is not accepted are not even read.
         shown: what else was compared.
         now: for age and expiry.
     """
     around = [_verified(outcome), *_shown(certificate, policy, shown), *_dates(certificate, policy, now)]
-    return [*around, *judged(certificate, policy)]
+    return [*around, *(judged(certificate, policy) if outcome.accepted else ())]
 
 
 def _verified(outcome: Verification) -> Check:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from reticent.certificates.declared_text import LONGEST, inert
 from reticent.certificates.requirements import Check
@@ -14,6 +15,12 @@ from reticent.text import printable
 _SPECIAL = str.maketrans(
     {character: f"\\{character}" for character in "\\`*_{}[]()#!|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 )
+_LINKS = re.compile(
+    r"[@#]|:(?=//|\w+:)|www(?=\.)|\b[A-Z]\w*-(?=\d)|[!$&~%](?=\d)|\b[0-9a-f]{6}(?=[0-9a-f]{1,34}\b)", re.IGNORECASE
+)
+"""What a place that shows Markdown makes links of with what follows: addresses, people, issues and commits."""
+_APART = str.maketrans({"\x00": "&#8203;"})
+"""A blank without width keeps both apart."""
 
 MARKDOWN_MARK = "## Privacy gate:"
 _SUITE = "privacy gate: "
@@ -21,26 +28,25 @@ JUNIT_MARK = f'<testsuite name="{_SUITE}'
 """How our own reports begin: only a file that does may be replaced by a new one."""
 
 
-def plain(certificate: Certificate, checks: Sequence[Check], reservations: Sequence[str] = ()) -> list[str]:
-    """The verdict, the headline, a line for each requirement and reservation; text of the issuer is inert."""
+def plain(certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str] = ()) -> list[str]:
+    """The verdict, the headline, a line for each requirement and reservation; text of the issuer is inert.
+
+    Here and below ``certificate`` is None where it cannot be read or derived.
+    """
     return [
         f"Privacy gate: {_verdict(checks)}",
-        printable(certificate.headline),
-        f'The issuer declares the subject "{inert(certificate.declared.subject)}".',
+        *_about(certificate, printable, inert),
         *(f"{'pass  ' if c.passed else 'BREACH'}  {inert(c.name)}: {inert(c.detail)}" for c in checks),
         *(f"! {inert(line)}" for line in reservations),
     ]
 
 
-def markdown(certificate: Certificate, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
+def markdown(certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
     """A heading, the headline, a table and reservations; foreign text cannot break out of its cell."""
     lines = [
         f"{MARKDOWN_MARK} {_verdict(checks)}",
         "",
-        _cell(certificate.headline, 2000),
-        "",
-        f'The issuer declares the subject "{_cell(certificate.declared.subject)}".',
-        "",
+        *(part for line in _about(certificate, lambda text: _cell(text, 2000), _cell) for part in (line, "")),
         "| | requirement | found |",
         "|---|---|---|",
         *(f"| {'pass' if c.passed else '**BREACH**'} | {_cell(c.name)} | {_cell(c.detail)} |" for c in checks),
@@ -50,25 +56,28 @@ def markdown(certificate: Certificate, checks: Sequence[Check], reservations: Se
     return "\n".join(lines) + "\n"
 
 
-def as_json(certificate: Certificate, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
+def as_json(certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
     """Strict JSON text: whether it passed, each requirement, and what a reader must know besides."""
     return dumps(
         {
             "passed": all(check.passed for check in checks),
-            "subject": certificate.declared.subject,
-            "headline": certificate.headline,
+            "subject": None if certificate is None else certificate.declared.subject,
+            "headline": None if certificate is None else certificate.headline,
             "requirements": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in checks],
             "reservations": list(reservations),
         }
     )
 
 
-def junit(certificate: Certificate, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
+def junit(certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
     """One test case for each requirement; a breach is a failure, and reservations are its output."""
     breaches = sum(not check.passed for check in checks)
+    about = "a document that cannot be checked"
+    if certificate is not None:
+        about = f'declared to be of "{inert(certificate.declared.subject)}"'
     suite = ElementTree.Element(
         "testsuite",
-        name=f'{_SUITE}declared to be of "{inert(certificate.declared.subject)}"',
+        name=f"{_SUITE}{about}",
         tests=str(len(checks)),
         failures=str(breaches),
         errors="0",
@@ -84,10 +93,17 @@ def junit(certificate: Certificate, checks: Sequence[Check], reservations: Seque
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
+def _about(certificate: Certificate | None, safe: Callable[[str], str], foreign: Callable[[str], str]) -> Iterator[str]:
+    """What the certificate says first, and what it is of, in the issuer's words."""
+    if certificate is not None:
+        yield safe(certificate.headline)
+        yield f'The issuer declares the subject "{foreign(certificate.declared.subject)}".'
+
+
 def _verdict(checks: Sequence[Check]) -> str:
     breaches = sum(not check.passed for check in checks)
     return "passed" if breaches == 0 else f"{breaches} of {len(checks)} requirements breached"
 
 
 def _cell(text: str, longest: int = LONGEST) -> str:
-    return inert(text, longest).translate(_SPECIAL)
+    return _LINKS.sub("\\g<0>\x00", inert(text, longest)).translate(_SPECIAL | _APART)

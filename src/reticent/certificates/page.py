@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template, TemplateError
 from markupsafe import Markup, escape
 
 from reticent.adversaries import WorstCase
@@ -22,7 +22,7 @@ from reticent.certificates.catalogue import languages
 from reticent.certificates.language import ENGLISH, English, language_of
 from reticent.certificates.numbers import relation_suffix, secrets, tables
 from reticent.certificates.schema import Certificate, Edition
-from reticent.certificates.sentences import about, even_guess, known, limited, percent, persons, resting, wanted
+from reticent.certificates.sentences import STOP, about, even_guess, known, limited, percent, persons, resting, wanted
 from reticent.certificates.sentences import answers as answered
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError
@@ -34,6 +34,12 @@ _OPEN, _CLOSE = '<template id="certificate">', "</template>"
 FILE_NAMES = {Edition.COMPLETE: "certificate.json", Edition.PUBLIC: "certificate.public.json"}
 
 
+_OWN = re.compile(
+    r"(?<=<!--signed-->).*?(?=<!--/signed-->)|(?<=<code>)[0-9a-f]{64}(?=</code></p></section>)"
+    r"|(?<=\(SHA-256 )[0-9a-f]{16}(?=…\))",
+    re.DOTALL,
+)
+"""What a page says of itself: who signed it, and the digest of its file, whole or the beginning."""
 _FOOT = 60
 """Characters of the subject at the foot of a sheet."""
 _LANGUAGE = re.compile(r'\s*<!doctype html>\s*<html lang="([a-z-]{2,12})">')
@@ -48,6 +54,31 @@ def render_html(certificate: Certificate, language: English = ENGLISH) -> str:
         language: of the page; what the issuer wrote is never translated.
     """
     return template("certificate.html.j2").render(**_content(certificate), **_spoken(certificate, language))
+
+
+def paged(certificate: Certificate) -> Certificate:
+    """The document with digests of its pages, sealed anew: a browser that cannot render a page can compare it so."""
+    pages = {code: page_digest(render_html(certificate, language_of(code))) for code in languages()}
+    fields = certificate.model_dump(mode="json", by_alias=True, exclude={"content_sha256", "signatures"})
+    return Certificate.sealed(**fields | {"pages": pages})
+
+
+def page_digest(page: str) -> str:
+    """SHA-256 of a page without what depends on its own digest: the data, the digests of its file, and who signed."""
+    before, _, rest = page.partition(_OPEN)
+    return hashlib.sha256(_OWN.sub("", before + rest.partition(_CLOSE)[2]).encode()).hexdigest()
+
+
+def said_of_signers(language: English, count: int, short: Markup, whole: Markup) -> list[Markup]:
+    """What a page says of its signatures, in three places.
+
+    Args:
+        count: of signatures.
+        short, whole: the ids of the keys, cut and in full.
+    """
+    keys = {"short_keys": short, "long_keys": whole}
+    said = template("signed.html.j2").render(count=count, **keys, _=language.text, code=_code)
+    return [Markup(line) for line in said.splitlines()]  # noqa: S704
 
 
 def _content(certificate: Certificate) -> dict[str, Any]:
@@ -81,6 +112,7 @@ def _content(certificate: Certificate) -> dict[str, Any]:
         "replaced": next((percent(even_guess(one), up=True) for one in worst if one.neighbouring == "replace"), None),
         "words": words,
         "persons": records,
+        "stop": STOP,
         "not_covered": words.not_covered(certificate),
         "people": words.people(certificate),
         "conditions": words.conditions(certificate),
@@ -95,7 +127,6 @@ def _content(certificate: Certificate) -> dict[str, Any]:
         "facts": facts.facts(certificate),
         "commitment": facts.commitment(certificate),
         "accuracy": facts.accuracy(certificate) is not None,
-        "signers": _signers(certificate),
         "theorems": [(key, certificate.theorems[key]) for key in sorted(certificate.theorems)],
         "file_name": FILE_NAMES[certificate.edition],
         "file_hash": hashlib.sha256(certificate.to_json().encode()).hexdigest(),
@@ -110,6 +141,8 @@ def _spoken(certificate: Certificate, language: English) -> dict[str, Any]:
     def say(sentence: str, context: str = "") -> Markup:
         return _markup(language.said(sentence, context))
 
+    short, whole = (Markup(", ").join(_code(one) for one in ids) for ids in ([f"{s[:16]}…" for s in signers], signers))
+    said = said_of_signers(language, len(signers), short, whole)
     moments = {"date": declared.created, "expires": declared.expires}
     dates = {name: escape(language.date(moment)) for name, moment in moments.items() if moment is not None}
     return {
@@ -128,8 +161,7 @@ def _spoken(certificate: Certificate, language: English) -> dict[str, Any]:
         ),
         "footer": _footer(certificate, language),
         "version": escape(printable(certificate.reticent_version)),
-        "short_keys": Markup(", ").join(_code(f"{one[:16]}…") for one in signers),
-        "long_keys": Markup(", ").join(_code(one) for one in signers),
+        "signed": [Markup(f"<!--signed-->{line}<!--/signed-->") for line in said],  # noqa: S704
     }
 
 
@@ -210,7 +242,10 @@ def first_difference(page: str, certificate: Certificate) -> str | None:
     code = page_language(page)
     if code not in languages():
         return f"line 2: the page is in the language {code!r}, of which this version has no catalogue"
-    again = render_html(certificate, language_of(code))
+    try:
+        again = render_html(certificate, language_of(code))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, TemplateError) as error:
+        return f"the document has no page ({printable(error, 200)})"  # a forger wrote it: verify says what is wrong
     if page == again:
         return None
     at = next((i for i, (a, b) in enumerate(zip(page, again, strict=False)) if a != b), min(len(page), len(again)))

@@ -134,6 +134,9 @@ class Policy(Record):
 
     Attributes:
         limits: at least one.
+        per: whom the numbers have to be about: a ``person``, with so many records as the document states, or a
+            ``record``, whoever has how many. By default the document must state a person's records, or protect
+            whole clients.
         signature: require a signature of the key that ``--key`` gives.
         max_age_days: oldest certificate to accept, counted from ``created``.
         relations: neighbouring relations that must be covered, each with its worst case; by default those of the
@@ -147,6 +150,7 @@ class Policy(Record):
 
     schema_: Literal["reticent.policy/1"] = Field(alias="schema")
     limits: Annotated[list[Limit], Field(min_length=1, max_length=256)]
+    per: Literal["person", "record"] | None = None
     signature: Flag = False
     max_age_days: Annotated[Real, Field(gt=0.0, le=36_500.0)] | None = None
     relations: tuple[Neighbouring, ...] = ()

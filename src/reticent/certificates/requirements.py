@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from reticent.certificates.policy import ANY, MEASURED, Limit, Policy, parameters_wanted
+from reticent.certificates.sentences import Protected, persons
 from reticent.mechanisms import Neighbouring
-from reticent.proofs import CONDITIONS, Claim
+from reticent.mechanisms.units import Unit
+from reticent.proofs import CONDITIONS, Claim, Status
+from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord, Number
 from reticent.text import digits
 
@@ -44,9 +47,17 @@ LEDGER = "the ledger of a run supports it"
 """Name of the requirement that a run was recorded."""
 
 
+STATED = "it is stated how many records a person has"
+"""Name of the requirement that the numbers say whom they protect."""
+PERSON = "the numbers are about a person"
+"""Name of the requirement that they protect a person."""
+
+
 class Judgeable(Protocol):
     """What requirements are asked of: a certificate, or the numbers of a plan."""
 
+    @property
+    def mechanism(self) -> Mapping[str, Any]: ...
     @property
     def assessments(self) -> Sequence[AssessmentRecord]: ...
     @property
@@ -66,6 +77,8 @@ def judged(certificate: Judgeable, policy: Policy) -> list[Check]:
     for relation in policy.demanded:
         detail = "there" if relation in worst else f"there for {', '.join(sorted(worst)) or 'no relation'}"
         found.append(Check(f"the worst case under {relation.value}", relation in worst, detail, relation))
+    if policy.per != "record":
+        found.append(_whom(persons(certificate.mechanism), policy))
     if policy.ledger:
         present = certificate.ledger is not None
         found.append(Check(LEDGER, present, "yes" if present else "no ledger"))
@@ -75,6 +88,16 @@ def judged(certificate: Judgeable, policy: Policy) -> list[Check]:
     for limit in policy.limits:
         found += _limit(certificate, policy, limit)
     return found
+
+
+def _whom(protected: Protected, policy: Policy) -> Check:
+    """Whom the numbers protect: who says nothing is not believed to have one record of each person."""
+    name = PERSON if policy.per else STATED
+    if protected is None:
+        return Check(name, False, "nobody stated it: every number is about one record")
+    if isinstance(protected, Unit):
+        return Check(name, policy.per is None, "every number is about one client, with all its records")
+    return Check(name, True, f"at most {protected}, as the issuer declares")
 
 
 def _limit(certificate: Judgeable, policy: Policy, limit: Limit) -> list[Check]:
@@ -93,7 +116,7 @@ def _limit(certificate: Judgeable, policy: Policy, limit: Limit) -> list[Check]:
             others = ", only with other parameters" if any(r.neighbouring == relation for r in every) else ""
             detail = f"the certificate has no such assessment of {limit.adversary}{others}"
             found.append(Check(f"{name} ({relation})", False, detail, limit=limit))
-        found += [_against(record, limit, policy, f"{name} ({relation})") for record in records]
+        found += [_against(record, limit, policy, f"{name} ({relation})", certificate.ledger) for record in records]
     return found
 
 
@@ -106,11 +129,26 @@ def _is_meant(record: AssessmentRecord, limit: Limit) -> bool:
     )
 
 
-def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: str) -> Check:
+def _kept_silent(condition: ConditionRecord, ledger: Any) -> bool:
+    """Whether a program that was watched could have stated it and did not: to say nothing is never worth more.
+
+    A plan of more steps, or weights that a loop over these records left, would make the numbers larger.
+    """
+    watched = ledger is not None and ledger["schema"] == WATCH_SCHEMA
+    if not watched or condition.status is not Status.ASSUMED:
+        return False
+    planned = [one.get("planned") for one in (*ledger.get("earlier", ()), ledger)]
+    return condition.key == "start-weights" or (condition.key == "planned-steps" and None in planned)
+
+
+def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: str, ledger: Any) -> Check:
     number = _read(record, limit)
     value = None if number is None else number.value
-    unaccepted = tuple(one for one in _open(record, limit) if one.key not in policy.accept_conditions)
-    accepted = tuple(one for one in _open(record, limit) if one.key in policy.accept_conditions)
+    opened, named = tuple(_open(record, limit)), policy.accept_conditions
+    if policy.per == "record":  # what hides several records hides one, however many a person has
+        opened = tuple(one for one in opened if one.key != "records-per-person")
+    accepted = tuple(one for one in opened if one.key in named and not _kept_silent(one, ledger))
+    unaccepted = tuple(one for one in opened if one not in accepted)
     passed, detail = _judged(record, limit, number, unaccepted)
     return Check(
         where, passed, detail, limit=limit, record=record, value=value, unchecked=unaccepted, accepted=accepted

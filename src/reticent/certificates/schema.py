@@ -182,6 +182,7 @@ class Certificate(Brief, Record):
         do_not_publish: paths inside this document that depend on private data; empty in the public edition.
         policy: what the issuer chose as acceptable, if anything.
         requirements: what became of each requirement of the policy that the document alone can answer.
+        pages: by language, SHA-256 of the page of this document but for who signed it; see ``page.paged``.
         content_sha256: SHA-256 of the canonical JSON of everything but this field and the signatures.
         signatures: embedded, one for each key.
     """
@@ -202,6 +203,7 @@ class Certificate(Brief, Record):
     do_not_publish: list[str]
     policy: Policy | None = None
     requirements: Annotated[tuple[RequirementRecord, ...], Field(max_length=_MOST_REQUIREMENTS)] = ()
+    pages: Annotated[dict[str, Sha256], Field(max_length=_MOST_SIGNATURES)] = Field(default_factory=dict)
     content_sha256: str
     signatures: Annotated[tuple[Signature, ...], Field(max_length=_MOST_SIGNATURES)] = ()
 

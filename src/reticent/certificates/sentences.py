@@ -42,6 +42,13 @@ def persons(mechanism: Mapping[str, Any]) -> Protected:
     return only if isinstance(only, int) else None
 
 
+STOP = (
+    "Stop: can one person have several records?",
+    "Nobody stated it. Every number is about one record. Somebody with several is hidden less well.",
+)
+"""What stands beside numbers of which nobody stated whom they protect (``persons`` is None)."""
+
+
 def parts_in(mechanism: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The single mechanisms of one that a document states: of a ledger, of settings, of the run that is repeated."""
     if "base" in mechanism:
@@ -136,13 +143,17 @@ def answers(worst: Sequence[AssessmentRecord], records: Protected = None) -> lis
 
 
 def resting(worst: Sequence[AssessmentRecord], records: Protected = None) -> list[str]:
-    """What the answers rest on: nothing to add where no draws are hidden, or where nothing is."""
-    drawn = any(one.key == "hidden-draws" for record in worst for one in record.conditions)
-    return [about(HIDDEN_DRAWS, records)] if drawn and limited(worst) else []
+    """What the answers rest on: that draws stay hidden, and that no private gradient ended the training."""
+    needed = {one.key for record in worst for one in record.conditions} if limited(worst) else set()
+    return [about(says, records) for key, says in RESTING.items() if key in needed]
 
 
 _EVEN = "if both answers are equally likely beforehand"
-HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew."
+RESTING = {
+    "hidden-draws": "This holds as long as nobody learns which records each step drew.",
+    "same-stop": "It holds only if no record decided when training ended, which the number of steps shows.",
+}
+"""What a headline says of a condition that the worst case has."""
 
 
 def _answer(worst: AssessmentRecord, records: Protected) -> str:

@@ -12,7 +12,7 @@ from reticent.certificates.build import public
 from reticent.certificates.catalogue import languages as known_languages
 from reticent.certificates.language import ENGLISH, language_of
 from reticent.certificates.opening import opening_of
-from reticent.certificates.page import render_html
+from reticent.certificates.page import paged, render_html
 from reticent.certificates.schema import Certificate
 from reticent.certificates.signature import envelope_of, signed
 from reticent.errors import ArtifactError, ParameterError
@@ -78,6 +78,8 @@ def write_certificate(
 
     check()
     shown, opens = public(certificate), opening_of(certificate)
+    if include_private and not certificate.signatures:
+        certificate = paged(certificate)
     certificate, shown = signed(certificate, *keys), signed(shown, *keys)
     contents = {files.complete: certificate.to_json(), files.public: shown.to_json()}
     if keys:
@@ -97,7 +99,8 @@ def write_certificate(
 
 
 def _refuse_to_lose(present: Certificate, new: Certificate, path: Path, *, signing: bool) -> None:
-    if present.model_copy(update={"signatures": ()}) != new.model_copy(update={"signatures": ()}):
+    apart = {"signatures": (), "pages": {}, "content_sha256": ""}  # whether its own page was written is no matter
+    if present.model_copy(update=apart) != new.model_copy(update=apart):
         raise ArtifactError(
             f"{path} holds a different certificate; choose another folder (--out), or in Python overwrite=True"
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reticent.adversaries import WorstCase
 from reticent.certificates.numbers import plain
 from reticent.certificates.policy import Limit
-from reticent.certificates.requirements import LEDGER, Check, judged, within
+from reticent.certificates.requirements import LEDGER, PERSON, STATED, Check, judged, within
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import asked_about, even_guess, percent, persons
 from reticent.certificates.words import of_clients
@@ -98,6 +98,10 @@ def _words(check: Check) -> tuple[str, ...]:
         return (f"The worst case {done} computed (question: {SHORT[check.relation]})",)
     if check.name == LEDGER:
         return ("The training was recorded" if check.passed else "No training was recorded",)
+    if check.name == STATED:
+        return (f"{'It is' if check.passed else 'Nobody'} stated how many records a person has",)
+    if check.name == PERSON:
+        return ("The numbers are about a person" if check.passed else "The numbers are not about a person",)
     if check.limit is None or check.record is None or check.value is None:
         return check.name, check.detail
     return tuple(_of_a_limit(check, check.limit, check.value, Neighbouring(check.record.neighbouring)))

@@ -15,6 +15,7 @@ from reticent.certificates.changed_numbers import VERSIONS, explanation
 from reticent.certificates.derive import derive
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import contradictions
+from reticent.certificates.page import paged
 from reticent.certificates.rounding import COMPUTED, Path, agrees, leaves, settled, shows_more_risk
 from reticent.certificates.schema import Certificate, content_hash
 from reticent.certificates.signature import false_signatures
@@ -25,7 +26,7 @@ ROUNDING = 1e-5
 """Relative difference that another processor can explain; more is never taken for rounding."""
 
 _ABSENT = object()
-_NOT_DERIVED = ("declared", "signatures", "content_sha256", "reticent_version")
+_NOT_DERIVED = ("declared", "signatures", "content_sha256", "reticent_version", "pages")
 
 
 class State(StrEnum):
@@ -131,6 +132,11 @@ def verify(
     comparison.compare(_leaves(found))
     if content_hash(certificate) != certificate.content_sha256:
         comparison.add(("content_sha256",), certificate.content_sha256, content_hash(certificate))
+    if certificate.pages and written_by == __version__:  # another version has other pages
+        pages = paged(found).pages
+        for code in dict.fromkeys([*pages, *certificate.pages]):
+            if certificate.pages.get(code) != pages.get(code):
+                comparison.add(("pages", code), certificate.pages.get(code, _ABSENT), pages.get(code, _ABSENT))
     for problem in false_signatures(certificate):
         comparison.add(("signatures",), "signatures", problem)
     if inputs.ledger is not None:

@@ -59,7 +59,7 @@ def gate(
     json: bool,
     **of_register: Any,
 ) -> None:
-    """Verify a certificate and check it against a policy; exit code 1 on a breach, 2 when it cannot be checked."""
+    """Verify a certificate and check it against a policy; exit code 1 on a breach, 2 when nothing can be checked."""
     from reticent.certificates import gate_report
     from reticent.certificates.check import Checked, read_document, refuse_without_key, signature_problems
     from reticent.certificates.check import weights_problems as other_weights
@@ -87,18 +87,26 @@ def gate(
     for path, mark in outputs:
         if path is not None:
             refuse_foreign(path, mark)
-    with limited(certificate, timeout), waiting("deriving") as progress:
-        document, problems = read_document(certificate)
-        outcome = verify(document, tolerance=tolerance, progress=progress)
-    shown = Shown(
-        signed=None if key is None else not signature_problems(document, keys, signature),
-        weights=None if weights is None else not other_weights(document, weights),
-    )
-    checks = check(document, outcome, wanted, shown, now=datetime.now(UTC))
-    checks += [Check("the page shows its document", False, problem) for problem in problems]
-    if register is not None:
-        checks += _registered(document, register, **of_register)
-    known = tuple(Checked(document, outcome, (), (), key is not None).reservations())
+    document: Certificate | None = None
+    known: tuple[str, ...] = ()
+    try:
+        with limited(certificate, timeout), waiting("deriving") as progress:
+            document, problems = read_document(certificate)
+            outcome = verify(document, tolerance=tolerance, progress=progress)
+    except ArtifactError as error:
+        if not certificate.is_file():
+            raise
+        document, checks = None, [Check("the certificate verifies", False, str(error))]
+    else:
+        shown = Shown(
+            signed=None if key is None else not signature_problems(document, keys, signature),
+            weights=None if weights is None else not other_weights(document, weights),
+        )
+        checks = check(document, outcome, wanted, shown, now=datetime.now(UTC))
+        checks += [Check("the page shows its document", False, problem) for problem in problems]
+        if register is not None:
+            checks += _registered(document, register, **of_register)
+        known = tuple(Checked(document, outcome, (), (), key is not None).reservations())
     report = gate_report.markdown(document, checks, known)
     for (path, mark), text in zip(outputs, (report, gate_report.junit(document, checks, known)), strict=True):
         if path is not None:

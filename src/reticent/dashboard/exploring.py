@@ -97,7 +97,7 @@ def _at_once(settings: State, who: Adversary) -> Assessment | None:
 def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage | None) -> dict[str, Any]:
     settings, view, whole = asked.settings, asked.settings["view"], after is None
     policy, records = policy_of(settings["policy"]), protected(mechanism_of(settings))
-    judged = judge(policy, found.assessments) if policy and whole else None
+    judged = judge(policy, mechanism_of(settings), found.assessments) if policy and whole else None
     parts: dict[str, Any] = {
         "headline": words.answer_line(found.assessments, records),
         "accuracy": words.accuracy(found.assessments, waiting),

@@ -18,6 +18,8 @@ from reticent.dashboard.readings import QUESTIONS
 from reticent.io import yaml
 from reticent.io.models import validated
 from reticent.io.strict import loads
+from reticent.mechanisms import Mechanism
+from reticent.mechanisms.codec import mechanism_record
 from reticent.risk.report import MEASURES, AssessmentRecord, Questions
 from reticent.text import digits
 
@@ -27,6 +29,7 @@ class Plan:
     """What a policy is asked of where nobody saw a run."""
 
     assessments: Sequence[AssessmentRecord]
+    mechanism: Mapping[str, Any]
     ledger: None = None
     warnings: tuple[()] = ()
 
@@ -79,9 +82,10 @@ class Judged:
         return [_list([_row(one, _about_no_number(one)) for one in found])] if found else []
 
 
-def judge(policy: Policy, assessments: Sequence[Assessment]) -> Judged:
+def judge(policy: Policy, mechanism: Mechanism, assessments: Sequence[Assessment]) -> Judged:
     """What became of each requirement, if these attackers were all."""
-    checks = judged(Plan([assessment_record(one, _asked(policy)) for one in assessments]), policy)
+    plan = Plan([assessment_record(one, _asked(policy)) for one in assessments], mechanism_record(mechanism))
+    checks = judged(plan, policy)
     found: dict[tuple[str, str], list[html.Li]] = {}
     marks: dict[tuple[str, str, str], html.Small] = {}
     for one in checks:

@@ -45,7 +45,7 @@ _MORE = (
 def sheet(settings: State, found: Answer) -> str:
     """The page: what was asked, the answer, the picture, every number, the reasons."""
     shown, policy, release = found.assessments, policy_of(settings["policy"]), mechanism_of(settings)
-    judged = judge(policy, shown) if policy else None
+    judged = judge(policy, release, shown) if policy else None
     pieces = [
         parts.P("A plan: nobody saw a run. These numbers are of settings, not of a model.", className="message"),
         parts.H1(words.answer_line(shown, protected(release)), className="answer"),

@@ -13,7 +13,7 @@ from enum import Enum
 from reticent.adversaries import Adversary, WorstCase
 from reticent.calibration import Calibration, Target, Unknown
 from reticent.certificates.build import certify
-from reticent.certificates.page import render_html
+from reticent.certificates.page import paged, render_html
 from reticent.certificates.schema import Declaration
 from reticent.dashboard.calibrating import search
 from reticent.dashboard.catalogue import OF_RUNS
@@ -113,7 +113,7 @@ def certificate_page(state: State, progress: Callable[[str], None]) -> str:
         neighbouring=relation_of(state),
         progress=progress,
     )
-    return render_html(made)
+    return render_html(paged(made))
 
 
 def _answer_for_anybody(state: State) -> Mechanism:

@@ -257,6 +257,16 @@ def _schedule(ledger: PublicLedger) -> Found:
                 return
 
 
+def planned_stages(ledger: PublicLedger) -> tuple[StageRecord, ...]:
+    """The stages of all planned steps, whether they ran or not.
+
+    Raises:
+        ValueError: the configuration has no schedule that can be read.
+    """
+    whole = ledger.model_copy(update={"steps": ledger.planned_steps})
+    return tuple(_joined(_planned(whole, _SCHEDULE.validate_python(ledger.config.get("schedule") or ()))))
+
+
 def _planned(ledger: PublicLedger, asked: tuple[_Asked, ...]) -> Iterator[StageRecord]:
     """The stages of a schedule, as far as the run came; what a stage leaves out stays as it was."""
     first = ledger.every_stage[0]

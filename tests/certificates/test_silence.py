@@ -1,0 +1,107 @@
+"""Who says nothing passes no gate that the truth would not pass: reading "Silence", fact by fact."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from typing import Any
+
+import pytest
+
+import reticent as rt
+from reticent.adversaries import WorstCase
+from reticent.certificates.build import certify
+from reticent.certificates.check import check
+from reticent.certificates.policy import Policy
+from reticent.certificates.requirements import judged
+from reticent.certificates.schema import Certificate, Declaration
+from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
+from reticent.mechanisms.units import Unit
+from reticent.records.watch_faults import Severity
+from reticent.records.watch_source import Source
+from reticent.records.watch_start import start_at
+from tests.certificates.conftest import make_ledger
+from tests.certificates.ledgers import poisson
+
+pytestmark = pytest.mark.usefixtures("quick")
+SAID = Declaration(subject="a run", created="2026-11-27")
+ADD_REMOVE = Neighbouring.ADD_REMOVE
+STOP = "Stop: can one person have several records?"
+VOUCHED = ["records-per-person", "planned-steps", "start-weights", "clipped", "poisson-draws", "public-divisor"]
+
+
+def passes(document: Certificate, **asked: Any) -> bool:
+    limit = {"measure": "success", "at": 0.5, "at_most": 0.7, "neighbouring": "add-remove"}
+    policy = {"schema": "reticent.policy/1", "limits": [limit], "accept_conditions": VOUCHED, **asked}
+    return all(one.passed for one in judged(document, Policy.model_validate(policy)))
+
+
+def of_persons(records: int | None) -> Certificate:
+    run = make_ledger(steps=12, sample_rate=0.25)
+    stated = {"config": {**run.config, "records_per_user": records}, "records_per_user": records}
+    run = run.model_copy(update=stated).sealed()
+    return worst(run)
+
+
+def worst(run: Any) -> Certificate:
+    return certify(run.mechanism(), SAID, adversaries=(WorstCase(),), neighbouring=ADD_REMOVE, ledger=run)
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[int | None, Certificate]:
+    return {records: of_persons(records) for records in (None, 1, 5)}
+
+
+def test_a_person_of_whom_nothing_is_said_is_not_believed_to_have_one_record(
+    runs: dict[int | None, Certificate],
+) -> None:
+    """One row of five: right at most 59%. All five of a person: more than the policy allows."""
+    found = {records: passes(document) for records, document in runs.items()}
+    assert found == {None: False, 1: True, 5: False}
+    assert {records: passes(one, per="person") for records, one in runs.items()} == found
+
+
+def test_a_policy_about_records_says_so_itself_and_does_not_punish_a_statement(
+    runs: dict[int | None, Certificate],
+) -> None:
+    for accepted in (VOUCHED[1:], VOUCHED):
+        found = {records: passes(one, per="record", accept_conditions=accepted) for records, one in runs.items()}
+        assert found == {None: True, 1: True, 5: False}
+    assert not passes(runs[1], accept_conditions=VOUCHED[1:]), "what the issuer says of persons is to be accepted"
+
+
+def test_a_client_is_stated_and_is_no_person() -> None:
+    plan = certify(DPSGD(4.0, 0.1, 10, unit=Unit.CLIENT), SAID, adversaries=(WorstCase(),))
+    assert passes(plan, per=None)
+    assert not passes(plan, per="person")
+    nothing = certify(Gaussian(4.0), SAID, adversaries=(WorstCase(),))
+    assert [passes(nothing, per=per) for per in (None, "person", "record")] == [False, False, True]
+
+
+def test_every_door_shows_the_stop_sign(runs: dict[int | None, Certificate]) -> None:
+    for records, document in runs.items():
+        silent = records is None
+        assert any(line.startswith(STOP) for line in check(document).reservations()) is silent
+    for ledger, silent in (
+        (make_ledger(), True),
+        (poisson(), True),
+        (DPSGD(1.0, 0.1, 10), True),
+        (DPSGD(1.0, 0.1, 10, unit=Unit.CLIENT), False),
+        (poisson(records_per_user=1), False),
+        (DPSGD(1.0, 0.1, 10, records_per_user=1), False),
+    ):
+        found = [row for row in rt.lint(ledger).rows() if STOP in str(row[2])]
+        assert [row[:2] for row in found] == [("records-per-person", Severity.WARNING)] * silent
+        assert (STOP in json.dumps(rt.lint(ledger).to_json())) is silent
+
+
+@pytest.mark.parametrize(("plan", "start"), list(product((None, 12, 60), (None, "declared", "seen"))))
+def test_a_loop_that_states_no_plan_or_start_passes_no_gate(plan: int | None, start: str | None) -> None:
+    """Twelve steps of sixty count as twelve where nobody stated the sixty: what was said counts sixty."""
+    facts: dict[str, Any] = {"records_per_user": 1}
+    facts |= {} if plan is None else {"planned": {"steps": plan, "stop_at": None}}
+    if start is not None:
+        record, _ = start_at("ab" * 32, "random" if start == "seen" else "unknown", Source(start))
+        facts["start"] = record.model_dump(mode="json")
+    document = worst(poisson(**facts))
+    assert passes(document) is (plan == 12 and start is not None)
