@@ -48,6 +48,10 @@ def by_length(records):
     return to(longest)(sorted(records, key=lambda record: -len(record[0])))
 
 
+def eighths(records):
+    return -(-longest(records) // 8) * 8
+
+
 def bucket(records):
     """Batches of one bucket each would come from the sampler; here all are padded to the bound of the widest."""
     return 8 * max(1, -(-max(16, longest(records)) // 8))
@@ -56,13 +60,16 @@ def bucket(records):
 class Reader(nn.Module):
     """A table, two layers, and how positions become one row."""
 
-    def __init__(self, pool, **options):
+    def __init__(self, pool, dropout=0.0):
         super().__init__()
-        self.table, self.first, self.last = nn.Embedding(30, 6, **options), nn.Linear(6, 5), nn.Linear(5, 2)
+        self.table, self.first, self.last = nn.Embedding(30, 6), nn.Linear(6, 5), nn.Linear(5, 2)
         self.score, self.pool = nn.Linear(5, 1).requires_grad_(False), pool
+        self.dropout = dropout
 
     def forward(self, tokens, lengths):
         hidden = torch.tanh(self.first(self.table(tokens)))
+        if self.dropout:
+            hidden = functional.dropout(hidden, self.dropout, self.training)
         if self.pool is None:
             return self.last(hidden)
         weights = self.score(hidden)[..., 0]
@@ -106,11 +113,6 @@ def masked_attention(hidden, real, lengths, weights):
 
 def over_the_longest(hidden, real, lengths, weights):
     return of_real(hidden, real, lengths, weights) * lengths[:, None]
-
-
-class Dropped(Reader):
-    def forward(self, tokens, lengths):
-        return functional.dropout(super().forward(tokens, lengths), 0.3, self.training)
 
 
 def label(out, tokens, lengths, labels):
@@ -178,12 +180,12 @@ def in_the_loop(batch):
 
 MIXING = {
     "mean": {"model": lambda: Reader(mean), "collate": to(longest)},
-    "mean, and dropout": {"model": lambda: Dropped(mean), "collate": to(longest)},
+    "mean, and dropout": {"model": lambda: Reader(mean, 0.3), "collate": to(longest)},
     "mean, padded at the left": {"model": lambda: Reader(mean), "collate": to(longest, left=True)},
     "mean, sorted": {"model": lambda: Reader(mean), "collate": by_length},
     "a multiple of eight": {
         "model": lambda: Reader(mean),
-        "collate": to(lambda records: -(-longest(records) // 8) * 8),
+        "collate": to(eighths),
     },
     "maximum": {"model": lambda: Reader(maximum), "collate": to(longest)},
     "attention": {"model": lambda: Reader(attention), "collate": to(longest)},
@@ -202,12 +204,12 @@ MIXING = {
 
 RIGHT = {
     "fixed": {"model": lambda: Reader(mean), "collate": to(16)},
-    "fixed, and dropout": {"model": lambda: Dropped(mean), "collate": to(16)},
+    "fixed, and dropout": {"model": lambda: Reader(mean, 0.3), "collate": to(16)},
     "fixed, all positions": {"model": lambda: Reader(None), "collate": to(16), "loss": of_all_positions},
     "a bucket": {"model": lambda: Reader(mean), "collate": to(bucket)},
     "real tokens": {"model": lambda: Reader(of_real), "collate": to(longest)},
-    "real tokens, and dropout": {"model": lambda: Dropped(of_real), "collate": to(longest)},
-    "real tokens at the right": {"model": lambda: Reader(of_real), "collate": to(longest, left=True)},
+    "real tokens, and dropout": {"model": lambda: Reader(of_real, 0.3), "collate": to(longest)},
+    "real tokens at the right": {"model": lambda: Reader(of_real, 0.3), "collate": to(longest, left=True)},
     "masked attention": {"model": lambda: Reader(masked_attention), "collate": to(longest)},
     "trimmed, real tokens": {"model": lambda: Reader(of_real), "collate": to(16), "change": trimmed},
     "in the loop, real tokens": {"model": lambda: Reader(of_real), "collate": as_they_are, "change": in_the_loop},

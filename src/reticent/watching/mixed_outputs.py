@@ -131,7 +131,7 @@ class Given:
         size: int,
         anew: bool = False,
         hooked: bool = False,
-        raised: float = 0.0,
+        varied: float = 0.0,
     ) -> None:
         """Prepare a copy of the model.
 
@@ -142,10 +142,10 @@ class Given:
             size: records.
             anew: each call is made by a copy of its own, as a model may remember its calls.
             hooked: hooks of the program are called too.
-            raised: added to the biases of layers with weights.
+            varied: other weights are tried, as large and of other signs, and larger biases; 0 leaves them as they are.
         """
         self._model, self._args, self._kwargs, self._size = model, args, kwargs, size
-        self._anew, self._hooked, self._raised = anew, hooked, raised
+        self._anew, self._hooked, self._varied = anew, hooked, varied
         self.rows, self.still = _Rows(model), False
         self.twin = self._copy()
         parameters = list(self.twin.parameters())
@@ -163,9 +163,8 @@ class Given:
                 for number in [n for n, hook in hooks.items() if not (self._hooked and _of_the_program(hook))]:
                     del hooks[number]
             layer._backward_hooks.clear()
-            bias = getattr(layer, "bias", None)
-            if self._raised and isinstance(bias, torch.Tensor) and getattr(layer, "weight", bias).dim() > 1:
-                bias.data.add_(self._raised)
+            if self._varied:
+                _vary(layer, self._varied)
         self.rows.follow(twin)
         return twin
 
@@ -197,6 +196,18 @@ class Given:
         states = [generators.read_state(one).numpy().tobytes() for one in used]
         of_numpy = np.random.get_state(legacy=False)["state"]
         return [*states, random.getstate(), of_numpy["key"].tobytes(), of_numpy["pos"]]
+
+
+def _vary(layer: nn.Module, by: float) -> None:
+    """Exchange signs of the weights that are trained, and raise the biases beside them."""
+    trained = [(name, p) for name, p in layer.named_parameters(recurse=False) if p.requires_grad]
+    matrices = [p for _, p in trained if p.dim() > 1]
+    for p in matrices:
+        places = torch.arange(1, p.numel() + 1, dtype=torch.float64, device=p.device)
+        p.data.mul_((by * places).sin().sign().view_as(p))
+    for name, p in trained:
+        if matrices and p.dim() == 1 and "bias" in name:
+            p.data.add_(2.0)
 
 
 def _expanded(model: nn.Module, recurse: bool = True) -> Iterator[Any]:
