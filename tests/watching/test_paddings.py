@@ -144,6 +144,10 @@ def padding_too(out, tokens, lengths, labels):
     return each(out, tokens).sum(1).mean()
 
 
+def of_the_real_maximum(out, tokens, lengths, labels):
+    return functional.cross_entropy(out.masked_fill((tokens == 0)[..., None], -1e9).max(1).values, labels)
+
+
 def of_each_record(out, tokens, lengths, labels):
     return ((each(out, tokens) * (tokens != 0)).sum(1) / lengths).mean()
 
@@ -217,6 +221,7 @@ RIGHT = {
     "packed in order": {"model": lambda: Recurrent("sorted", True), "collate": by_length},
     "the state of the last token": {"model": lambda: Recurrent(None, True), "collate": to(longest)},
     "a mean of each record": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_each_record},
+    "the maximum of tokens": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_the_real_maximum},
     "a sum": {"model": lambda: Reader(None), "collate": to(longest), "loss": summed},
 }
 

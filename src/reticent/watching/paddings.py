@@ -227,7 +227,7 @@ def _counts(given: Given, padding: Padding, at: int) -> bool:
 
 
 def counts_in_loss(loss: torch.Tensor, outputs: list[torch.Tensor], padding: Padding) -> bool:
-    """Whether a loss has a slope at the padding of the record with most of it, in outputs with a row for each position.
+    """Whether a loss has a slope at the padding of a record, in outputs with a row for each position.
 
     Outputs there that are 0, or masked by a large number, follow from no weight.
     """
@@ -245,6 +245,6 @@ def _slopes(slope: torch.Tensor, output: torch.Tensor, padding: Padding) -> bool
     axis = next((k for k in range(1, slope.dim()) if slope.shape[k] == length), None)
     if len(slope) != records or axis is None:
         return False
-    there, gave = (padding.only(padding.padded[0], t.movedim(axis, 1)) for t in (slope, output))
-    masked = (gave == 0.0) | (gave.abs() >= _MASKED)
-    return float((there * ~masked).abs().max()) > _RELATIVE * float(slope.abs().max())
+    counted = (slope * ((output != 0.0) & (output.abs() < _MASKED))).movedim(axis, 1)
+    most = max(float(padding.only(at, counted).abs().max()) for at in padding.padded)
+    return most > _RELATIVE * float(slope.abs().max())
