@@ -9,7 +9,9 @@ from torch.utils.data import DataLoader, TensorDataset, default_collate
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
+from reticent.watching.collating import _mixes
 from reticent.watching.mixed_inputs import _flat, _mixed
+from reticent.watching.paddings import places
 from tests.watching.loops import BATCH, RECORDS, faults, private, records, trained, void
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -82,6 +84,17 @@ class TestCollating:
             return [part[places] for part in batch]
 
         assert not void(trained(private(DataLoader(records(), batch_size=BATCH, collate_fn=collate))))
+
+    @pytest.mark.parametrize("alike", [True, False])
+    def test_rows_that_say_where_they_begin(self, alike):
+        """As for sums over bags of tokens: no such row is the same at another place."""
+        rows = [(torch.randn(3 if alike else 2 + place), place) for place in range(8)]
+
+        def bags(records):
+            begin = torch.tensor([0, *(len(x) for x, _ in records[:-1])]).cumsum(0)
+            return torch.cat([x for x, _ in records]), begin, torch.tensor([y for _, y in records])
+
+        assert not _mixes(bags, rows, places())
 
     def test_a_look_draws_nothing(self):
         model, drawn = nn.Linear(4, 1), []

@@ -88,15 +88,16 @@ def _mixes(own: Callable[[list[Any]], Any], records: list[Any], padded: torch.Te
     (together, drawn), size = _collated(own, records), len(records)
     count = _count(together, size)
     for other in range(1, 1 + min(_OTHERS, size - 1)):
-        first = records[0 if drawn else other - 1]  # each place has its own random numbers
+        placed = drawn or other % 2 == 1  # each place may have numbers of its own
+        first = records[0 if placed else other - 1]
         apart, _ = _collated(own, [first, *[records[-other]] * (size - 1)])
         if [t.shape for t in together] == [t.shape for t in apart]:
-            known, rows = _rows(together, count), _rows(apart, count)[[0, -other] if count == size else [0]]
+            known, rows = _rows(together, count), _rows(apart, count)[[0] * placed + [-other] * (count == size)]
             if not bool(_near(rows, known).any(-1).all()):  # they may lie in another order
                 return True
         elif _shorter(together, apart):
             same = _same_but_for_padding(together, apart, count, _count(apart, size), padded)
-            if not same and not drawn:
+            if placed and not drawn and not same:
                 return True
     return False
 

@@ -8,7 +8,7 @@ several records share a gradient, must be some of them, as they are or scaled.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -71,10 +71,11 @@ class Yielded:
 
 
 def _grouped(records: list[torch.Tensor], read: list[torch.Tensor]) -> bool:
-    counts, rows = {len(t) for t in records}, len(read[0])
-    count = max(counts, default=0)
-    if len(counts) != 1 or count <= max(rows, len(records)) or (rows > 1 and count in read[0].shape[1:2]):
+    counts, rows = Counter(map(len, records)), len(read[0])
+    count = max(counts, key=counts.__getitem__, default=0)
+    if count <= max(rows, len(records)) or (rows > 1 and count in read[0].shape[1:2]):
         return False
+    records = [t for t in records if len(t) == count]
     kept = torch.ones(rows, count, dtype=torch.bool)
     known = [own for t in read if len(t) == rows and bool((own := _places(records, t)).any(1).all())]
     for own in known:

@@ -131,7 +131,7 @@ class Paddings:
         for number, axis in self._table[:, 1:, 0].nonzero().tolist():
             axis += 1
             t = batch[number] if number < len(batch) else torch.empty(0)
-            if len(t) != size or not any(t.shape[axis] in one.shape[1:] for one in read):
+            if len(t) != size or t.dim() <= axis or not any(t.shape[axis] in one.shape[1:] for one in read):
                 continue
             side, filled = int(self._table[number, axis, 1]), self._table[number, axis, 2]
             added = _added(t, axis, side, filled)
