@@ -199,12 +199,16 @@ class Given:
 
 
 def _vary(layer: nn.Module, by: float) -> None:
-    """Exchange signs of the weights that are trained, and raise the biases beside them."""
+    """Exchange signs of the weights that are trained, move those that are 0, and raise the biases beside them.
+
+    Noise moves each of them, also the row of zeros that a table has for padding.
+    """
     trained = [(name, p) for name, p in layer.named_parameters(recurse=False) if p.requires_grad]
     matrices = [p for _, p in trained if p.dim() > 1]
     for p in matrices:
         places = torch.arange(1, p.numel() + 1, dtype=torch.float64, device=p.device)
-        p.data.mul_((by * places).sin().sign().view_as(p))
+        signs = (by * places).sin().sign().view_as(p)
+        p.data.mul_(signs).add_(0.1 * signs * (p == 0.0))
     for name, p in trained:
         if matrices and p.dim() == 1 and "bias" in name:
             p.data.add_(2.0)
