@@ -77,7 +77,7 @@ class Reader(nn.Module):
 
 
 class Zeros(nn.Module):
-    """Padding has a row of zeros, which moves in the first step: noise is added to it, too."""
+    """Padding has a row of zeros, to which Opacus gives a gradient, and noise: one long record moves the sum by 13."""
 
     def __init__(self):
         super().__init__()

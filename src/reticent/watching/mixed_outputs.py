@@ -201,7 +201,7 @@ class Given:
 def _vary(layer: nn.Module, by: float) -> None:
     """Exchange signs of the weights that are trained, move those that are 0, and raise the biases beside them.
 
-    Noise moves each of them, also the row of zeros that a table has for padding.
+    Opacus moves each of them, also the row of zeros that a table has for padding.
     """
     trained = [(name, p) for name, p in layer.named_parameters(recurse=False) if p.requires_grad]
     matrices = [p for _, p in trained if p.dim() > 1]
