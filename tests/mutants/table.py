@@ -87,6 +87,7 @@ USERS = "tests/watching/test_loops_of_users.py"
 FALSE_NOISE = "tests/watching/test_false_noise.py"
 FALSE_MEANS = "tests/watching/test_false_means.py"
 MIXED = "tests/watching/test_mixed_outputs.py"
+PADDINGS = "tests/watching/test_paddings.py"
 FALSE_UPDATES = "tests/watching/test_false_updates.py"
 FALSE_CLIPPING = "tests/watching/test_false_clipping.py"
 FALSE_GHOST = "tests/watching/test_false_ghost.py"
@@ -384,6 +385,17 @@ MUTANTS = (
     Mutant("watch: rows in another order are mixed", "reticent/watching/mixed_inputs.py", "    if _near(row, records).any():  # in another order\n        return False\n", "", "tests/watching/test_mixed_inputs.py::test_images"),
     Mutant("watch: batches without their mean", "reticent/watching/mixed_inputs.py", "if _near(rows, centred).all() or", "if", "tests/watching/test_mixed_inputs.py::test_images"),
     Mutant("watch: a collate function that mixes", "reticent/watching/collating.py", "                    self._seen.fill_(1)\n", "                    pass\n", "tests/watching/test_mixed_inputs.py::TestCollating"),
+    Mutant("watch: a batch that follows its longest record", "reticent/watching/collating.py", "            padded[axis] = torch.tensor([1.0, side, filled])\n", "            pass\n", PADDINGS + "::test_padding_that_counts"),
+    Mutant("watch: padding at the start", "reticent/watching/collating.py", "for side in (END, START, BOTH):", "for side in (END,):", PADDINGS + "::test_padding_that_does_not_count"),
+    Mutant("watch: padding in the outputs", "reticent/watching/paddings.py", "own = given.of([at], partial(padding.without, at))", "own = given.of([at])", PADDINGS + "::test_padding_that_counts"),
+    Mutant("watch: padding and dropout", "reticent/watching/paddings.py", "            given.still = True\n", "            pass\n", PADDINGS + "::test_padding_that_does_not_count"),
+    Mutant("watch: padding in the loss", "reticent/watching/alone.py", "if any(counts_in_loss(loss, self._outputs, one) for one in self._paddings.found):", "if False:", PADDINGS + "::test_padding_that_counts"),
+    Mutant("watch: a mean over the longest record", "reticent/watching/divisors.py", "longest if axis == 1 else ()", "()", PADDINGS + "::test_padding_that_counts"),
+    Mutant("watch: a division by all tokens", "reticent/watching/divisors.py", "for count in counts | whole):", "for count in whole):", PADDINGS + "::test_padding_that_counts"),
+    Mutant("watch: rows that the loop pads", "reticent/watching/paddings.py", "_cut(batch, t) + self._filled(batch, t)", "_cut(batch, t)", PADDINGS + "::test_padding_that_counts"),
+    Mutant("watch: rows that the loop cuts", "reticent/watching/paddings.py", "_cut(batch, t) + self._filled(batch, t)", "self._filled(batch, t)", PADDINGS + "::test_padding_that_counts"),
+    Mutant("watch: microbatches", "reticent/watching/alone.py", "self._try(lambda: self._yielded.grouped(tensors))", "pass", "tests/watching/test_mixed_inputs.py::TestSeveralRecordsForOneGradient"),
+    Mutant("watch: pairs of records", "reticent/watching/mixed_inputs.py", "        kept &= own\n", "        kept |= own\n", "tests/watching/test_mixed_inputs.py::TestSeveralRecordsForOneGradient"),
     Mutant("watch: a look at collating draws", "reticent/watching/collating.py", "            torch.default_generator.set_state(of_torch)\n", "            pass\n", "tests/watching/test_mixed_inputs.py::TestCollating::test_a_look_draws_nothing"),
     Mutant("watch: hooks of the program that mix", "reticent/watching/mixed_outputs.py", "if not (self._hooked and _of_the_program(hook))", "if True", "tests/watching/test_mixed_inputs.py::test_a_hook_of_a_layer"),
     Mutant("watch: hooks of the program are called for a look", "reticent/watching/alone.py", "return changed and mixes_in_forward(", "return mixes_in_forward(", "tests/watching/test_mixed_inputs.py::test_a_hook_that_writes_down_what_it_sees_is_not_called_for_a_look"),

@@ -117,12 +117,15 @@ _PLAIN_ORDER = "Call .contiguous() on the input of each nn.Conv2d, or use grad_s
 _EXPLANATIONS = {
     Fault.MIXES_RECORDS: Explanation(
         Severity.ERROR,
-        "The model, the loss or what makes the batches mixes records, as batch normalisation and mixup do, so clipping "
-        "does not bound what one record moves. No noise counts.",
+        "The model, the loss or what makes the batches mixes records: by batch normalisation, mixup, padding to the "
+        "longest record of a batch, or one gradient for several records. So clipping does not bound what one record "
+        "moves. No noise counts.",
         "Leave out mixup, and replace batch normalisation by group or layer normalisation, and a loss by a sum or mean "
-        "over records. A mean that divides by the weights of classes, or by the number of all tokens, is none. Give "
-        "each layer rows of its records: Opacus takes those of a table, as of positions or classes, for records where "
-        "they are as many.",
+        "over records. A mean that divides by the weights of classes, or by the number of all tokens, is none. Pad "
+        "to a fixed length, or to bounds that do not depend on the batch. Give each record a gradient of its own (no "
+        "microbatches); where a person's rows share one, make the person one item of the data set. Give each layer "
+        "rows of its records: Opacus takes those of a table, as of positions or classes, for records where they are as "
+        "many.",
     ),
     Fault.PERMUTED_INPUT: Explanation(
         Severity.ERROR,

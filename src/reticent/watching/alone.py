@@ -1,11 +1,12 @@
 """Whether the records of a batch are mixed by hand: in the first step, a record alone against the record in its batch.
 
-- The batch: what the model reads against what the loader gave (``mixed_inputs``).
+- The batch: what the model reads against what the loader gave (``mixed_inputs``), and a record with the padding that
+  the longest of its batch gives it against the record without (``paddings``).
 - The forward pass: a copy of the model reads the batch, and then other batches with one of its records
   (``mixed_outputs``).
 - The loss: what the output of one record adds to the gradient of another must be nothing (second derivatives of the
-  loss by the outputs of the model), a mean must not be divided by what other records weigh (``divisors``), and a record
-  must not be compared with the labels of others (``pairings``).
+  loss by the outputs of the model), a mean must not be divided by what other records weigh or by their lengths
+  (``divisors``), and a record must not be compared with the labels of others (``pairings``).
 
 Where either cannot be computed, nothing is said. It is looked at once, so a loop that begins to mix later is not seen.
 """
@@ -25,11 +26,12 @@ from reticent.errors import UnsupportedError
 from reticent.records.watch_faults import Fault
 from reticent.watching.call_counters import changed_buffers
 from reticent.watching.closer_looks import some_of
-from reticent.watching.divisors import divides_by_others, nodes
+from reticent.watching.divisors import counts_of, divides_by_counts, divides_by_others, nodes
 from reticent.watching.hooks import Hook, looks, owner_of
 from reticent.watching.mixed_inputs import Yielded
 from reticent.watching.mixed_outputs import Given, differ, has_hooks, mixes_in_forward, tensors_in
 from reticent.watching.models import bare, entrance, trains
+from reticent.watching.paddings import Paddings, counts_in_loss, counts_in_outputs
 from reticent.watching.pairings import Square, of_their_batches, pairs_records, squares
 
 _RELATIVE = 1e-3
@@ -46,6 +48,7 @@ class AloneInFirstStep:
         loader: Any,
         found: Callable[[Fault], None],
         buffers: Callable[[nn.Module, dict[str, bool]], None],
+        padded: torch.Tensor,
     ) -> None:
         """Prepare; nothing is looked at before ``attach``.
 
@@ -54,9 +57,10 @@ class AloneInFirstStep:
             loader: that the loop reads, or None.
             found: called with each fault.
             buffers: called with a module, and the buffers that its forward pass changes.
+            padded: what the loader's collate function pads, a table of ``paddings.places``.
         """
         self._model, self._found, self._buffers = bare(model), found, buffers
-        self._yielded = Yielded(loader)
+        self._yielded, self._records_first = Yielded(loader), getattr(model, "batch_first", True)
         whole = entrance(model)
         self._entrances = [whole] if whole is not self._model else list(self._model.modules())
         """What the loop may call. Compiled code is looked at from outside."""
@@ -72,6 +76,9 @@ class AloneInFirstStep:
         """Single numbers among the outputs that mix records: their places, and these numbers."""
         self._squares: list[Square] = []
         """Of the first batch, where a second one has to tell what they are."""
+        self._paddings = Paddings(padded)
+        self._size, self._counts = 0, set[int]()
+        """Records of the batch, and what follows from the lengths of all of them."""
         self._tries = _MOST_LOSSES
         self._handles: list[Any] = []
 
@@ -110,7 +117,7 @@ class AloneInFirstStep:
             return False
         self._tries -= 1
         looked = self._try(lambda: self._mixes_in_loss(loss)) is not None
-        if (looked and not self._squares) or not self._tries:
+        if (looked and not self._squares and not self._paddings.waits) or not self._tries:
             self.close()
         return looked
 
@@ -122,17 +129,23 @@ class AloneInFirstStep:
         if self._outermost is not None and self._outermost is not module:
             return
         self._outermost = module
-        if self._target is not None or not torch.is_grad_enabled() or not trains(module):
+        if not torch.is_grad_enabled() or not trains(module):
             return
         tensors = list(tensors_in([args, kwargs]))
+        if self._target is not None:
+            if self._target is module and self._paddings.waits:
+                self._look_at_padding(module, args, kwargs, tensors)
+            return
         if not self._before and any(t.requires_grad and t.grad_fn is not None for t in tensors):
             self._found(Fault.TRAINED_OUTSIDE)
         self._before = True
         size = next(map(len, tensors), 0)
+        if size and self._records_first:
+            self._try(lambda: self._yielded.grouped(tensors))
         if size > 1:
             self._target = module
             self._try(lambda: self._yielded.mixed([*args, kwargs]))
-            self._yielded.close()
+            self._look_at_padding(module, args, kwargs, tensors)
             self._try(lambda: self._mixes_in_forward(module, args, kwargs, size))
             if has_hooks(module):
                 self._try(lambda: self._without_hooks(module, args, kwargs, size))
@@ -180,12 +193,29 @@ class AloneInFirstStep:
 
         self._hooked = mixes
 
+    def _look_at_padding(self, module: nn.Module, args: Any, kwargs: dict[str, Any], read: list[torch.Tensor]) -> None:
+        self._size, batches = len(read[0]), self._yielded.batches
+        size = self._size
+
+        def look() -> None:
+            self._counts = counts_of([t for part in [read, *batches] for t in part], size)
+            self._paddings.look(batches, read, size)
+            self._counts |= {one.tokens - less for one in self._paddings.found for less in (0, size)}
+
+        self._try(look)
+        if not self._paddings.waits:
+            self._yielded.close()
+        for one in self._paddings.found:
+            self._try(lambda one=one: counts_in_outputs(bare(module), args, kwargs, size, one))  # type: ignore[misc]
+
     def _mixes_in_loss(self, loss: torch.Tensor) -> bool | None:
         """Whether the loss mixes records; None where it is not one of these outputs."""
         if self._losses and {t.grad_fn for t in self._losses} & {node for node, _ in nodes(loss)}:
             return True
         if not self._outputs:
             return None
+        if divides_by_counts(loss, self._outputs, self._size, self._counts, {t.length for t in self._paddings.found}):
+            return True
         found, before = squares(loss, self._outputs), self._squares
         if before:
             self._squares = []
@@ -200,6 +230,8 @@ class AloneInFirstStep:
 
     def _mixes_by_slopes(self, loss: torch.Tensor) -> bool | None:
         with _silent(self._model):
+            if any(counts_in_loss(loss, self._outputs, one) for one in self._paddings.found):
+                return True
             try:
                 return _mixes_in_loss(loss, self._outputs)
             except RuntimeError:  # between two of them lies what has no second derivative

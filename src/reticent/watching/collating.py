@@ -1,13 +1,14 @@
 """Whether the function that makes a batch of single records mixes them, as mixup does: looked at in its first calls.
 
 The first record is collated with the others, and with copies of one of them, from the same random numbers. The rows of
-both must be among those of the batch, in any order: batches are sorted by length. Where no copies give a batch of the
-same shape, nothing is said.
+both must be among those of the batch, in any order: batches are sorted by length. Among shorter records a batch may be
+shorter: then the first row must be the same but for padding, and which axes are padded to the longest is noted.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 import random
 import warnings
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from torch.utils.data import DataLoader, default_collate
 
 from reticent.watching.generators import read_state
 from reticent.watching.mixed_outputs import tensors_in
+from reticent.watching.paddings import BOTH, END, START, begin, narrowed
 
 _LOOKS = 4
 """Calls in each process: by chance a batch is mixed little, or its first record with itself."""
@@ -29,21 +31,24 @@ _OTHERS = 4
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
 
 
-def look_at_collating(loader: Any, mixes: Callable[[], None]) -> Callable[[], None]:
+def look_at_collating(loader: Any, mixes: Callable[[], None], padded: torch.Tensor) -> Callable[[], None]:
     """Look at the collate function of a loader from now on; what is returned ends it, and calls ``mixes`` if it does.
 
     Args:
         loader: of torch, or anything else.
         mixes: called at the end where records were mixed, in this process or in one that loads data.
+        padded: a table of ``paddings.places``, to be filled.
     """
     own: Any = getattr(loader, "collate_fn", None)
     inside = getattr(own, "wrapped_collator_fn", own)  # Opacus's own is around that of the program
     if not isinstance(loader, DataLoader) or inside is None or inside is default_collate:
         return lambda: None
     seen = torch.zeros(1, dtype=torch.uint8)
+    padded[0, 0, 0] = _LOOKS
     if loader.num_workers:
         seen.share_memory_()
-    look = _Collate(own, seen)
+        padded.share_memory_()
+    look = _Collate(own, seen, padded)
     loader.collate_fn = look
 
     def undo() -> None:
@@ -58,17 +63,19 @@ def look_at_collating(loader: Any, mixes: Callable[[], None]) -> Callable[[], No
 class _Collate:
     """In the place of a collate function; a class, so that workers can load it."""
 
-    def __init__(self, own: Callable[[list[Any]], Any], seen: torch.Tensor) -> None:
-        self._own, self._seen, self._left = own, seen, _LOOKS
+    def __init__(self, own: Callable[[list[Any]], Any], seen: torch.Tensor, padded: torch.Tensor) -> None:
+        self._own, self._seen, self._padded, self._left = own, seen, padded, _LOOKS
 
     def __call__(self, records: list[Any]) -> Any:
         if self._left and isinstance(records, list) and len(records) > 1:
             self._left -= 1
+            self._padded[0, 0, 0] = self._left
             try:
-                if _mixes(self._own, records):
+                if _mixes(self._own, records, self._padded):
                     self._seen.fill_(1)
             except Exception:  # it may raise anything; the loop must go on
                 self._left = 0
+                self._padded[0, 0, 0] = 0
         return self._own(records)
 
     def __getattr__(self, name: str) -> Any:
@@ -77,31 +84,91 @@ class _Collate:
         return getattr(self._own, name)
 
 
-def _mixes(own: Callable[[list[Any]], Any], records: list[Any]) -> bool:
-    together, size = _collated(own, records), len(records)
+def _mixes(own: Callable[[list[Any]], Any], records: list[Any], padded: torch.Tensor) -> bool:
+    (together, drawn), size = _collated(own, records), len(records)
+    count = _count(together, size)
     for other in range(1, 1 + min(_OTHERS, size - 1)):
-        apart = _collated(own, [records[0], *[records[-other]] * (size - 1)])
+        placed = drawn or other % 2 == 1  # each place may have numbers of its own
+        first = records[0 if placed else other - 1]
+        apart, _ = _collated(own, [first, *[records[-other]] * (size - 1)])
         if [t.shape for t in together] == [t.shape for t in apart]:
-            known, rows = _rows(together, size), _rows(apart, size)[[0, -other]]
-            gap = (rows[:, None] - known).abs() - _RELATIVE * known.abs()  # they may lie in another order
-            return not bool((gap <= _ABSOLUTE).all(-1).any(-1).all())
+            known, rows = _rows(together, count), _rows(apart, count)[[0] * placed + [-other] * (count == size)]
+            if not bool(_near(rows, known).any(-1).all()):  # they may lie in another order
+                return True
+        elif _shorter(together, apart):
+            same = _same_but_for_padding(together, apart, count, _count(apart, size), padded)
+            if placed and not drawn and not same:
+                return True
     return False
 
 
-def _rows(batch: list[torch.Tensor], size: int) -> torch.Tensor:
-    """All numbers of each record side by side; numbers that are none are 0."""
-    return torch.cat([t.reshape(size, -1) for t in batch if len(t) == size], dim=1).nan_to_num()
+def _count(batch: list[torch.Tensor], size: int) -> int:
+    """Rows of a batch: one for each record, or another number where all its tensors have as many."""
+    lengths = {len(t) for t in batch}
+    return lengths.pop() if len(lengths) == 1 and len(batch) < size else size
 
 
-def _collated(own: Callable[[list[Any]], Any], records: list[Any]) -> list[torch.Tensor]:
-    """What a copy of the function gives; no random number is drawn that somebody else would have drawn."""
+def _shorter(together: list[torch.Tensor], apart: list[torch.Tensor]) -> bool:
+    """Whether each tensor among shorter records is as long, or shorter along some axes."""
+    return len(together) == len(apart) and all(
+        t.dim() == a.dim() and all(length >= own for length, own in zip(t.shape[1:], a.shape[1:], strict=True))
+        for t, a in zip(together, apart, strict=True)
+    )
+
+
+def _same_but_for_padding(
+    together: list[torch.Tensor], apart: list[torch.Tensor], count: int, count_apart: int, padded: torch.Tensor
+) -> bool:
+    """Whether the first row is the same but for padding; notes which axes are padded to the longest record."""
+    if not count_apart or not count:
+        return True
+    first = _rows(apart, count_apart)[:1]
+    for side in (END, START, BOTH):
+        known = _rows([narrowed(t, a.shape, side) for t, a in zip(together, apart, strict=True)], count)
+        same = _near(first, known)[0]
+        if bool(same.any()):
+            row = int(same.nonzero()[0])
+            for number, (t, a) in enumerate(zip(together, apart, strict=True)):
+                if len(t) == count and number < len(padded):
+                    _note(padded[number], t[row], a.shape, side)
+            return True
+    return False
+
+
+def _note(padded: torch.Tensor, row: torch.Tensor, shape: torch.Size, side: int) -> None:
+    for axis in range(1, min(1 + row.dim(), len(padded))):
+        length, own = row.shape[axis - 1], shape[axis]
+        if own < length:
+            first, lines = begin(length, own, side), row.movedim(axis - 1, 0)
+            added = (lines[:first] if first else lines[own:]).flatten()
+            filled = float(added[0]) if bool((added == added[0]).all()) else math.nan
+            padded[axis] = torch.tensor([1.0, side, filled])
+
+
+def _near(rows: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
+    """Of each row which of the known ones it is, beyond rounding."""
+    gap = (rows[:, None] - known).abs() - _RELATIVE * known.abs()
+    return (gap <= _ABSOLUTE).all(-1)
+
+
+def _rows(batch: list[torch.Tensor], count: int) -> torch.Tensor:
+    """All numbers of each row side by side; numbers that are none are 0."""
+    return torch.cat([t.reshape(count, -1) for t in batch if len(t) == count], dim=1).nan_to_num()
+
+
+def _collated(own: Callable[[list[Any]], Any], records: list[Any]) -> tuple[list[torch.Tensor], bool]:
+    """What a copy of the function gives, and whether it draws; no random number is drawn that somebody else would."""
     of_python, of_numpy, of_torch = random.getstate(), np.random.get_state(), torch.default_generator.get_state()
+    drawn = True
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return [t.double() for t in tensors_in(copy.deepcopy(own)(copy.deepcopy(records)))]
+            found = [t.double() for t in tensors_in(copy.deepcopy(own)(copy.deepcopy(records)))]
+        same = torch.equal(read_state(torch.default_generator), of_torch) and random.getstate() == of_python
+        drawn = not same or str(np.random.get_state()) != str(of_numpy)  # its place in a block, too
     finally:
         random.setstate(of_python)
         np.random.set_state(of_numpy)
-        if not torch.equal(read_state(torch.default_generator), of_torch):
+        if drawn and not torch.equal(read_state(torch.default_generator), of_torch):
             torch.default_generator.set_state(of_torch)
+    return found, drawn

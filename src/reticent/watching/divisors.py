@@ -2,12 +2,14 @@
 
 ``cross_entropy`` divides by the weights of all labels in the batch, and leaves out those that are ``ignore_index``. So
 a record with many tokens, or with a heavy class, makes the gradients of all others smaller, before they are clipped.
-Labels have no gradient, so no derivative shows it; the graph of the loss keeps them.
+Labels have no gradient, so no derivative shows it; the graph of the loss keeps them. So it does a number that a sum is
+divided by, or that a mean is over: it may not be the count of all tokens of the batch, or the length of its longest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import torch
@@ -54,6 +56,70 @@ def _depends(node: Any, after: list[Any], records: int) -> bool:
 def _is_divided_by(node: Any, total: torch.Tensor) -> bool:
     other = getattr(node, "_saved_other", None) if node.name().startswith("DivBackward") else None
     return isinstance(other, torch.Tensor) and other.numel() == 1 and abs(float(other) / float(total) - 1.0) < 1e-6
+
+
+def counts_of(tensors: Iterable[torch.Tensor], records: int) -> set[int]:
+    """Counts over all records that each record has a different share in, as of its tokens; also but for one of each.
+
+    Args:
+        tensors: of a batch: masks, tokens, or lengths, with one row for each record.
+        records: in the batch.
+    """
+    rows = [t for t in tensors if len(t) == records]
+    each = [(t.flatten(1) != none).sum(1) for t in rows if t.dim() > 1 for none in (0, -100)]
+    each += [t for t in rows if t.dim() == 1 and not t.is_floating_point() and int(t.min()) > 0]
+    totals = [int(t.sum()) for t in each if bool((t != t[0]).any())]
+    return {total - less for total in totals for less in (0, records)} - {0, 1, records}
+
+
+def divides_by_counts(
+    loss: torch.Tensor, outputs: list[torch.Tensor], records: int, counts: set[int], lengths: set[int]
+) -> bool:
+    """Whether a mean in ``loss`` is over such a count, or over what is as long as the longest record; or a division.
+
+    Args:
+        loss: before its backward pass.
+        outputs: of the model.
+        records: in the batch.
+        counts: see ``counts_of``.
+        lengths: to which records are padded.
+    """
+    ends = {one.grad_fn for one in outputs}
+    longest = {length - less for length in lengths for less in (0, 1)}
+    whole = {records * length for length in longest}
+    for node, _ in nodes(loss, ends):
+        over = _averaged(node) if node not in ends else []
+        if math.prod(size for _, size in over) in counts or any(
+            size in (whole if axis == 0 else longest if axis == 1 else ()) for axis, size in over
+        ):
+            return True
+        by = _divisor(node) if node not in ends else None
+        if by is not None and any(math.isclose(by, count, rel_tol=1e-6) for count in counts | whole):
+            return True
+    return False
+
+
+def _averaged(node: Any) -> list[tuple[int, int]]:
+    """Axes, and how long they are, over which this is a mean."""
+    if node.name().startswith("MeanBackward"):
+        sizes = node._saved_self_sym_sizes
+        over = getattr(node, "_saved_dim", None) or range(len(sizes))
+        axes = {(axis - (1 << 64) if axis >= 1 << 63 else axis) % len(sizes) for axis in over}
+        return [(axis, size) for axis, size in enumerate(sizes) if axis in axes]
+    if getattr(node, "_saved_reduction", None) != _MEAN:
+        return []
+    terms = getattr(node, "_saved_target", None)
+    terms = getattr(node, "_saved_self", None) if terms is None else terms
+    return [] if terms is None else list(enumerate(size for size in terms.shape if size > 1))
+
+
+def _divisor(node: Any) -> float | None:
+    """The number by which something is divided."""
+    other = getattr(node, "_saved_other", None)
+    if not isinstance(other, torch.Tensor) or other.numel() != 1 or not float(other):
+        return None
+    name = node.name()
+    return float(other) if name.startswith("Div") else 1.0 / float(other) if name.startswith("Mul") else None
 
 
 def nodes(loss: torch.Tensor, ends: Collection[Any] = ()) -> list[tuple[Any, list[Any]]]:

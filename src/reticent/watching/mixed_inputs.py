@@ -2,16 +2,18 @@
 
 As mixup: a row lies on the line between its record and another one, also after a scale and a shift that are the same
 for all columns. As cutmix: each of its values is that of its record or of another one. And rows from which the mean of
-the batch was taken away. Other changes, as a record's own augmentation, say nothing.
+the batch was taken away. Other changes, as a record's own augmentation, say nothing. Fewer rows than records, as where
+several records share a gradient, must be some of them, as they are or scaled.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import nn
 from torch.utils.data import dataloader
 
 from reticent.watching.mixed_outputs import tensors_in
@@ -50,6 +52,16 @@ class Yielded:
         if dataset is self._dataset:
             self._last.append(batch)
 
+    @property
+    def batches(self) -> list[list[torch.Tensor]]:
+        """The tensors of each, those of the last one first."""
+        return [list(tensors_in(batch)) for batch in reversed(self._last)]
+
+    def grouped(self, read: list[torch.Tensor]) -> bool:
+        """Whether a model is given fewer rows than such a batch has records, and they are not some of its records."""
+        batches = self.batches
+        return bool(batches) and all(_grouped(batch, read) for batch in batches)
+
     def mixed(self, given: Any) -> bool:
         """Whether what a model is given is such a batch, with its records mixed."""
         read = next(_features(given), None)
@@ -58,13 +70,38 @@ class Yielded:
         return read is not None and any(_mixed(_flat(one), _flat(read)) for one in alike)
 
 
+def _grouped(records: list[torch.Tensor], read: list[torch.Tensor]) -> bool:
+    counts, rows = Counter(map(len, records)), len(read[0])
+    count = max(counts, key=counts.__getitem__, default=0)
+    if count <= max(rows, len(records)) or (rows > 1 and count in read[0].shape[1:2]):
+        return False
+    records = [t for t in records if len(t) == count]
+    kept = torch.ones(rows, count, dtype=torch.bool)
+    known = [own for t in read if len(t) == rows and bool((own := _places(records, t)).any(1).all())]
+    for own in known:
+        kept &= own
+    return not known or not bool(kept.any(1).all())
+
+
+def _places(records: list[torch.Tensor], read: torch.Tensor) -> torch.Tensor:
+    """Of each row which of the records it may be, as it is or scaled and shifted."""
+    own, found = _flat(read), torch.zeros(len(read), len(records[0]), dtype=torch.bool)
+    for one in map(_flat, records):
+        if one.shape[1] == own.shape[1]:
+            found |= torch.cdist(own, one) <= _NEAR * own.norm(dim=1, keepdim=True)
+            if own.shape[1] > _FEWEST[0]:
+                unit, known = (nn.functional.normalize(t - t.mean(1, keepdim=True)) for t in (own, one))
+                found |= (unit @ known.T).abs() > 1.0 - _NEAR**2
+    return found
+
+
 def _features(given: Any) -> Any:
     parts = given if isinstance(given, (list, tuple)) else [given]
     return (t.detach() for t in tensors_in(list(parts)) if t.is_floating_point() and t.dim() > 1 and len(t) > 1)
 
 
 def _flat(rows: torch.Tensor) -> torch.Tensor:
-    flat = rows.flatten(1)
+    flat = rows.reshape(len(rows), -1)
     return flat[:, :: max(1, flat.shape[1] // _COLUMNS)].cpu().double()
 
 

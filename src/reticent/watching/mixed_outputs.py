@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +27,8 @@ from reticent.watching.hooks import owner_of
 from reticent.watching.models import bare
 
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
+
+Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 def mixes_in_forward(
@@ -115,12 +117,21 @@ class Given:
 
     Attributes:
         alike: whether outputs are the same in batches of another size: nothing was drawn, and sums are exact enough.
+        coarse: whether sums are not exact enough for that.
         rows: of layers, in the calls so far.
         twin: the copy that read it last.
+        still: whether it reads as in evaluation, without dropout.
     """
 
     def __init__(
-        self, model: nn.Module, args: Any, kwargs: dict[str, Any], size: int, anew: bool = False, hooked: bool = False
+        self,
+        model: nn.Module,
+        args: Any,
+        kwargs: dict[str, Any],
+        size: int,
+        anew: bool = False,
+        hooked: bool = False,
+        varied: float = 0.0,
     ) -> None:
         """Prepare a copy of the model.
 
@@ -131,15 +142,16 @@ class Given:
             size: records.
             anew: each call is made by a copy of its own, as a model may remember its calls.
             hooked: hooks of the program are called too.
+            varied: other weights are tried, as large and of other signs, and larger biases; 0 leaves them as they are.
         """
         self._model, self._args, self._kwargs, self._size = model, args, kwargs, size
-        self._anew, self._hooked = anew, hooked
-        self.rows = _Rows(model)
+        self._anew, self._hooked, self._varied = anew, hooked, varied
+        self.rows, self.still = _Rows(model), False
         self.twin = self._copy()
         parameters = list(self.twin.parameters())
         self._devices = sorted({p.device.index or 0 for p in parameters if p.is_cuda})
-        coarse = torch.is_autocast_enabled("cpu") or any(p.is_cuda or p.element_size() < 4 for p in parameters)
-        self.alike = not coarse
+        self.coarse = torch.is_autocast_enabled("cpu") or any(p.is_cuda or p.element_size() < 4 for p in parameters)
+        self.alike = not self.coarse
 
     def _copy(self) -> nn.Module:
         model = self._model
@@ -151,14 +163,23 @@ class Given:
                 for number in [n for n, hook in hooks.items() if not (self._hooked and _of_the_program(hook))]:
                     del hooks[number]
             layer._backward_hooks.clear()
+            if self._varied:
+                _vary(layer, self._varied)
         self.rows.follow(twin)
         return twin
 
-    def of(self, records: Sequence[int]) -> list[torch.Tensor]:
-        """The outputs of these records, single numbers among them."""
+    def of(self, records: Sequence[int], change: Change = lambda rows: rows) -> list[torch.Tensor]:
+        """The outputs of these records, single numbers among them.
+
+        Args:
+            records: places of them.
+            change: made before to whatever has a row for each.
+        """
         if self._anew:
             self.twin = self._copy()
-        args, kwargs = (_cut(part, self._size, list(records)) for part in (self._args, self._kwargs))
+        if self.still:
+            self.twin.eval()
+        args, kwargs = (_cut(part, self._size, list(records), change) for part in (self._args, self._kwargs))
         of_python, of_numpy = random.getstate(), np.random.get_state()
         before = self._states()
         with torch.random.fork_rng(devices=self._devices):
@@ -175,6 +196,22 @@ class Given:
         states = [generators.read_state(one).numpy().tobytes() for one in used]
         of_numpy = np.random.get_state(legacy=False)["state"]
         return [*states, random.getstate(), of_numpy["key"].tobytes(), of_numpy["pos"]]
+
+
+def _vary(layer: nn.Module, by: float) -> None:
+    """Exchange signs of the weights that are trained, move those that are 0, and raise the biases beside them.
+
+    Opacus moves each of them, also the row of zeros that a table has for padding.
+    """
+    trained = [(name, p) for name, p in layer.named_parameters(recurse=False) if p.requires_grad]
+    matrices = [p for _, p in trained if p.dim() > 1]
+    for p in matrices:
+        places = torch.arange(1, p.numel() + 1, dtype=torch.float64, device=p.device)
+        signs = (by * places).sin().sign().view_as(p)
+        p.data.mul_(signs).add_(0.1 * signs * (p == 0.0))
+    for name, p in trained:
+        if matrices and p.dim() == 1 and "bias" in name:
+            p.data.add_(2.0)
 
 
 def _expanded(model: nn.Module, recurse: bool = True) -> Iterator[Any]:
@@ -243,25 +280,27 @@ def _named(given: Any) -> Mapping[str, Any]:
     return getattr(given, "__dict__", {}) if holds else {}
 
 
-def _cut(given: Any, size: int, records: list[int]) -> Any:
-    """These records of whatever has one row for each."""
+def _cut(given: Any, size: int, records: list[int], change: Change) -> Any:
+    """These records of whatever has one row for each, and a list of numbers of them."""
     if isinstance(given, torch.Tensor):
-        return given.detach()[records] if given.dim() > 0 and len(given) == size else given
+        return change(given.detach()[records]) if given.dim() > 0 and len(given) == size else given
     if isinstance(given, Mapping):
-        return {name: _cut(value, size, records) for name, value in given.items()}
+        return {name: _cut(value, size, records, change) for name, value in given.items()}
     if _named(given):
         chosen = copy.copy(given)
-        vars(chosen).update({name: _cut(value, size, records) for name, value in vars(given).items()})
+        vars(chosen).update({name: _cut(value, size, records, change) for name, value in vars(given).items()})
         return chosen
+    if isinstance(given, list) and len(given) == size and all(isinstance(value, (int, float)) for value in given):
+        return [given[record] for record in records]
     if isinstance(given, (list, tuple)):
-        parts = [_cut(value, size, records) for value in given]
+        parts = [_cut(value, size, records, change) for value in given]
         return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)
     return given
 
 
-def differ(one: torch.Tensor, other: torch.Tensor) -> bool:
+def differ(one: torch.Tensor, other: torch.Tensor, relative: float = _RELATIVE) -> bool:
     """Whether two tensors of one shape have other values, beyond rounding."""
     if one.shape != other.shape:
         return False
     gap = float((one - other).abs().max())
-    return gap > _RELATIVE * float(other.abs().max()) + _ABSOLUTE
+    return gap > relative * float(other.abs().max()) + _ABSOLUTE

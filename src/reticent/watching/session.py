@@ -32,6 +32,7 @@ from reticent.watching.hooks import looks, lost
 from reticent.watching.live import BudgetSpent, Live, LiveRisk, Log
 from reticent.watching.model_form import FormWatch
 from reticent.watching.moves import Moves
+from reticent.watching.paddings import places
 from reticent.watching.private_loop import PrivateLoop
 from reticent.watching.recorder import Recorder
 from reticent.watching.sensitive import SensitiveWatch
@@ -153,7 +154,8 @@ class Watch(Brief):
             self._begin_again()
         draws = self._recorder.follow(self._ahead)
         self._undo.append(draws.close)
-        self._undo.append(look_at_collating(self._loader, lambda: self._recorder.found(Fault.MIXES_RECORDS)))
+        padded, mixes = places(), lambda: self._recorder.found(Fault.MIXES_RECORDS)
+        self._undo.append(look_at_collating(self._loader, mixes, padded))
         if self._private is not None:
             if self._recorder.sensitive is not None:
                 self._private.sensitive = self._recorder.sensitive
@@ -164,7 +166,8 @@ class Watch(Brief):
         self._undo.append(generators.watch())
         self._noise_seeds.arrive()
         self._recorder.draw_seeds.arrive()
-        alone = AloneInFirstStep(self._model, self._loader, self._recorder.found, self._recorder.buffers.looked_at)
+        buffers = self._recorder.buffers.looked_at
+        alone = AloneInFirstStep(self._model, self._loader, self._recorder.found, buffers, padded)
         self._undo.append(alone.attach())
         if self._private is not None:
             self._undo += self._private.attach()

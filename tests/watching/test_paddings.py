@@ -1,0 +1,252 @@
+"""Records that are padded to the longest of their batch: whoever is long shows in the gradients of all others.
+
+Each loop that is void here was a bound for noise that one long record outweighs: the clipped sum of 64 texts moved by
+5.3 clip norms. Those that follow from each record alone keep their certificate.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from opacus.layers import DPLSTM
+from torch import nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
+from torch.utils.data import DataLoader
+
+import reticent as rt
+from reticent.records.watch_faults import Fault
+from tests.watching.loops import BATCH, RECORDS, faults, private
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def texts(low=3, high=13):
+    draw = torch.Generator().manual_seed(0)
+    lengths = torch.randint(low, high, (RECORDS,), generator=draw).tolist()
+    return [(torch.randint(1, 30, (length,), generator=draw), length % 2) for length in lengths]
+
+
+def longest(records):
+    return max(len(tokens) for tokens, _ in records)
+
+
+def to(width, left=False, normal=None):
+    """A collate function that pads to a width, or to one that follows from the records."""
+
+    def collate(records):
+        most = width(records) if callable(width) else width
+        rows = [functional.pad(t, (most - len(t), 0) if left else (0, most - len(t))) for t, _ in records]
+        lengths = torch.tensor([len(t) for t, _ in records])
+        labels = torch.tensor([label for _, label in records])
+        return torch.stack(rows), lengths if normal is None else lengths / normal(lengths), labels
+
+    return collate
+
+
+def by_length(records):
+    return to(longest)(sorted(records, key=lambda record: -len(record[0])))
+
+
+def eighths(records):
+    return -(-longest(records) // 8) * 8
+
+
+def bucket(records):
+    """Batches of one bucket each would come from the sampler; here all are padded to the bound of the widest."""
+    return 8 * max(1, -(-max(16, longest(records)) // 8))
+
+
+class Reader(nn.Module):
+    """A table, two layers, and how positions become one row."""
+
+    def __init__(self, pool, dropout=0.0):
+        super().__init__()
+        self.table, self.first, self.last = nn.Embedding(30, 6), nn.Linear(6, 5), nn.Linear(5, 2)
+        self.score, self.pool = nn.Linear(5, 1).requires_grad_(False), pool
+        self.dropout = dropout
+
+    def forward(self, tokens, lengths):
+        hidden = torch.tanh(self.first(self.table(tokens)))
+        if self.dropout:
+            hidden = functional.dropout(hidden, self.dropout, self.training)
+        if self.pool is None:
+            return self.last(hidden)
+        weights = self.score(hidden)[..., 0]
+        return self.last(self.pool(hidden, tokens != 0, lengths, weights))
+
+
+class Zeros(nn.Module):
+    """Padding has a row of zeros, to which Opacus gives a gradient, and noise: one long record moves the sum by 13."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.last = nn.Embedding(30, 6, padding_idx=0), nn.Linear(6, 2)
+
+    def forward(self, tokens, lengths):
+        return self.last(self.table(tokens).sum(1) / lengths[:, None])
+
+
+class Recurrent(nn.Module):
+    def __init__(self, packed, last):
+        super().__init__()
+        self.table, self.layer, self.out = nn.Embedding(30, 6), DPLSTM(6, 5, batch_first=True), nn.Linear(5, 2)
+        self.packed, self.last = packed, last
+
+    def forward(self, tokens, lengths):
+        rows = self.table(tokens)
+        if self.packed:
+            rows = pack_padded_sequence(rows, lengths, batch_first=True, enforce_sorted=self.packed == "sorted")
+            return self.out(self.layer(rows)[1][0][-1])
+        found, _ = self.layer(rows)
+        return self.out(found[torch.arange(len(tokens)), lengths - 1] if self.last else found[:, -1])
+
+
+def mean(hidden, real, lengths, weights):
+    return hidden.mean(1)
+
+
+def of_real(hidden, real, lengths, weights):
+    return (hidden * real[..., None]).sum(1) / lengths[:, None]
+
+
+def maximum(hidden, real, lengths, weights):
+    return hidden.max(1).values
+
+
+def attention(hidden, real, lengths, weights):
+    return (hidden * weights.softmax(1)[..., None]).sum(1)
+
+
+def masked_attention(hidden, real, lengths, weights):
+    return attention(hidden, real, lengths, weights.masked_fill(~real, -1e9))
+
+
+def over_the_longest(hidden, real, lengths, weights):
+    return of_real(hidden, real, lengths, weights) * lengths[:, None]
+
+
+def label(out, tokens, lengths, labels):
+    return functional.cross_entropy(out, labels)
+
+
+def each(out, tokens):
+    """A loss for each position, whose parity is told; padding has one too."""
+    return functional.cross_entropy(out.transpose(1, 2), tokens % 2, reduction="none")
+
+
+def of_all_positions(out, tokens, lengths, labels):
+    return each(out, tokens).mean()
+
+
+def of_all_tokens(out, tokens, lengths, labels):
+    return (each(out, tokens) * (tokens != 0)).sum() / (tokens != 0).sum()
+
+
+def of_the_longest(out, tokens, lengths, labels):
+    return (each(out, tokens) * (tokens != 0)).mean(1).mean()
+
+
+def flat_mean(out, tokens, lengths, labels):
+    return functional.cross_entropy(out.flatten(0, 1), tokens.flatten() % 2)
+
+
+def padding_too(out, tokens, lengths, labels):
+    return each(out, tokens).sum(1).mean()
+
+
+def of_the_real_maximum(out, tokens, lengths, labels):
+    return functional.cross_entropy(out.masked_fill((tokens == 0)[..., None], -1e9).max(1).values, labels)
+
+
+def of_each_record(out, tokens, lengths, labels):
+    return ((each(out, tokens) * (tokens != 0)).sum(1) / lengths).mean()
+
+
+def summed(out, tokens, lengths, labels):
+    return (each(out, tokens) * (tokens != 0)).sum() / BATCH
+
+
+def loop(model, collate, loss=label, workers=0, change=lambda batch: batch, data=None, **options):
+    loader = DataLoader(data or texts(), batch_size=BATCH, shuffle=True, collate_fn=collate, num_workers=workers)
+    model, optimizer, loader, _ = private(loader, model=model, **options)
+    with rt.watch(model, optimizer, loader) as seen:
+        for batch in loader:
+            tokens, lengths, labels = change(batch)
+            optimizer.zero_grad()
+            loss(model(tokens, lengths), tokens, lengths, labels).backward()
+            optimizer.step()
+    return faults(seen)
+
+
+def trimmed(batch):
+    tokens, lengths, labels = batch
+    return tokens[:, : lengths.max()], lengths, labels
+
+
+def as_they_are(records):
+    return [t for t, _ in records], torch.tensor([len(t) for t, _ in records]), torch.tensor([y for _, y in records])
+
+
+def in_the_loop(batch):
+    tokens, lengths, labels = batch
+    return pad_sequence(tokens, batch_first=True), lengths, labels
+
+
+MIXING = {
+    "mean": {"model": lambda: Reader(mean), "collate": to(longest)},
+    "mean, and dropout": {"model": lambda: Reader(mean, 0.3), "collate": to(longest)},
+    "mean, padded at the left": {"model": lambda: Reader(mean), "collate": to(longest, left=True)},
+    "mean, sorted": {"model": lambda: Reader(mean), "collate": by_length},
+    "a multiple of eight": {
+        "model": lambda: Reader(mean),
+        "collate": to(eighths),
+    },
+    "maximum": {"model": lambda: Reader(maximum), "collate": to(longest)},
+    "attention": {"model": lambda: Reader(attention), "collate": to(longest)},
+    "a row of zeros": {"model": Zeros, "collate": to(longest)},
+    "the last state": {"model": lambda: Recurrent(None, False), "collate": to(longest)},
+    "lengths over the longest": {"model": lambda: Reader(over_the_longest), "collate": to(16, normal=torch.max)},
+    "and padded": {"model": lambda: Reader(over_the_longest), "collate": to(longest, normal=torch.max)},
+    "trimmed in the loop": {"model": lambda: Reader(mean), "collate": to(16), "change": trimmed},
+    "padded in the loop": {"model": lambda: Reader(mean), "collate": as_they_are, "change": in_the_loop},
+    "a loss of all positions": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_all_positions},
+    "a loss of all tokens": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_all_tokens},
+    "a loss of all tokens, fixed": {"model": lambda: Reader(None), "collate": to(16), "loss": of_all_tokens},
+    "a loss over the longest": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_the_longest},
+    "a mean of torch": {"model": lambda: Reader(None), "collate": to(longest), "loss": flat_mean},
+    "a loss of the padding": {"model": lambda: Reader(None), "collate": to(longest), "loss": padding_too},
+}
+
+RIGHT = {
+    "fixed": {"model": lambda: Reader(mean), "collate": to(16)},
+    "fixed, and dropout": {"model": lambda: Reader(mean, 0.3), "collate": to(16)},
+    "fixed, all positions": {"model": lambda: Reader(None), "collate": to(16), "loss": of_all_positions},
+    "a bucket": {"model": lambda: Reader(mean), "collate": to(bucket)},
+    "real tokens": {"model": lambda: Reader(of_real), "collate": to(longest)},
+    "real tokens, and dropout": {"model": lambda: Reader(of_real, 0.3), "collate": to(longest)},
+    "real tokens at the right": {"model": lambda: Reader(of_real, 0.3), "collate": to(longest, left=True)},
+    "masked attention": {"model": lambda: Reader(masked_attention), "collate": to(longest)},
+    "trimmed, real tokens": {"model": lambda: Reader(of_real), "collate": to(16), "change": trimmed},
+    "in the loop, real tokens": {"model": lambda: Reader(of_real), "collate": as_they_are, "change": in_the_loop},
+    "packed": {"model": lambda: Recurrent("any", True), "collate": to(longest)},
+    "packed in order": {"model": lambda: Recurrent("sorted", True), "collate": by_length},
+    "the state of the last token": {"model": lambda: Recurrent(None, True), "collate": to(longest)},
+    "a mean of each record": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_each_record},
+    "the maximum of tokens": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_the_real_maximum},
+    "a sum": {"model": lambda: Reader(None), "collate": to(longest), "loss": summed},
+}
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_padding_that_counts(name):
+    made = MIXING[name]
+    for options in ({"poisson_sampling": False}, {}):
+        assert loop(**{**made, "model": made["model"]()}, **options) == {Fault.MIXES_RECORDS}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_padding_that_does_not_count(name):
+    made = RIGHT[name]
+    for _ in range(3):
+        assert not loop(**{**made, "model": made["model"]()}, poisson_sampling=False)
