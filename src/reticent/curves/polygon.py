@@ -22,7 +22,8 @@ from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
 _MAX_PASSES = 60  # of chords over threshold 0
-_SMOOTH = np.concatenate([side * np.geomspace(1e-9, 1e3, 2000) for side in (-1.0, 1.0)])  # tangents of a smooth curve
+_SIZES = np.concatenate([np.geomspace(1e-9, 1e3, 2000), np.geomspace(1e3, 1e12, 1500)[1:]])
+_SMOOTH = np.concatenate([-_SIZES, _SIZES])  # tangents of a smooth curve
 _FEW_BENDS = 40  # that are taken one by one
 _SLACK = 1e-13  # relative, of a chord
 _YES, _NO = np.array([0.0]), np.array([-np.inf])
