@@ -307,11 +307,12 @@ class _Search:
         return self.value(best), self.claim(self.value(best)), slack
 
     def _unhurried(self, edge: Edge, turn: int, u: float) -> float:
-        """Where secant steps have not settled: see the other end of the range, then halve every third time."""
+        """Where secant steps have not settled: further beyond them each time, then halve every third time."""
+        further = self.slack * 4.0 ** (turn - _HURRIED)
         if edge.unsafe is None:
-            return self.high
+            return u + further
         if edge.safe is None:
-            return self.low
+            return u - further
         return 0.5 * (edge.safe[0] + edge.unsafe[0]) if turn % 3 == 2 else u
 
     def whole(self) -> tuple[float, Interval, float]:
