@@ -31,6 +31,7 @@ _EXPONENTS = np.geomspace(1e-3, 1e9, 145)  # beyond 1, or below 0
 _SHARES = np.concatenate([np.geomspace(1e-4, 0.4, 20), [0.5], 1.0 - np.geomspace(0.4, 1e-4, 20)])  # between 0 and 1
 _LARGEST_EXPONENT = 709.78  # e to its power is a number
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's masses
+_FLAT = 1e-6  # of the log of what a grid leaves out: it falls no further
 _ULPS = 1e-12  # relative rounding of sums of terms of one sign, on grids of fewer than 9,000 cells
 _LOGS = 1e-9  # of sums over steps of logarithms that matter: below 1e3 in size, of up to 10,000 kinds
 _LEAST_LOG_FPR = -1e6  # of a test: that it never accuses is not claimed
@@ -150,8 +151,10 @@ class _Grid:
     @classmethod
     def of(cls, step: Step, left_out: float) -> _Grid:
         whole, few = step.losses(_LOSSES), left_out - math.log(step.count)
-        first = max(int(np.searchsorted(whole.rates.tnr, few)) - 1, 0)
-        last = min(int(np.searchsorted(-whole.rates.tpr, -few)), len(_LOSSES) - 1)
+        # What the last loss leaves out is lost anyway: longer grids would add only exponents that overflow.
+        few_p, few_q = (max(few, rest + _FLAT) for rest in (whole.rates.tnr[0], whole.rates.tpr[-1]))
+        first = max(int(np.searchsorted(whole.rates.tnr, few_p)) - 1, 0)
+        last = min(int(np.searchsorted(-whole.rates.tpr, -few_q)), len(_LOSSES) - 1)
         cells = whole.between(first, last)
         (p_below, q_below), (p_above, q_above), mass = cells.below, cells.above, cells.connected()
         mass[0] += min(p_below, math.exp(min(cells.rates.fnr[0] - cells.grid[0], 0.0)))

@@ -29,16 +29,16 @@ def allocated_parts(run: DPSGD, neighbouring: Neighbouring, batches: int, *, att
         keys = (*keys, "FELDMAN2025:Lemma 3.2")
     if run.sampler is Sampler.ALLOCATED_ONCE:
         keys, noise, epochs = (*keys, "RETICENT:kept-allocation"), noise / math.sqrt(epochs), 1
-    pair = _allocated(noise, batches // uses, run.records, replaced, attained)
+    pair = _allocated(noise, batches // uses, run.records, replaced)
     if isinstance(pair, pairs.AllocatedPersonPair):
         keys = (*keys, "RETICENT:allocation-chain")
     return (Part(pair, epochs * uses, keys),)
 
 
-def _allocated(noise: float, bins: int, records: int, replaced: bool, attained: bool) -> pairs.Pair:
+def _allocated(noise: float, bins: int, records: int, replaced: bool) -> pairs.Pair:
     if bins == 1:
         return pairs.GaussianPair(noise, 1.0, records * (2.0 if replaced else 1.0))
-    if attained or (records == 1 and not replaced):
+    if records == 1 and not replaced:
         return pairs.AllocatedGaussianPair(noise, bins)
     return pairs.AllocatedPersonPair(noise, bins, records, replaced)
 
