@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
-from reticent.curves._logs import EPS, TINY, log_of
+from reticent.curves._logs import EPS, TINY, log1mexp, log_of
 from reticent.curves.moves import chained
 from reticent.curves.polygon import Polygon, hull, polygon_above, polygon_through, strictest, symmetric_above
 from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, TAILS, Effort, Law, Window, sum_of
@@ -24,7 +24,7 @@ from reticent.pairs.curve import CurvePair
 from reticent.pairs.told_steps import told_steps
 
 _FEW = 1024  # bins whose sums take few doublings, so that each may err by more
-_LEAST_NOISE, _MOST = 0.05, 2**24  # below the first and above the second nothing is computed on grids
+_LEAST_NOISE, _MOST = 0.065, 2**24  # below the first and above the second nothing is computed on grids
 _FEW_PER_NAT = 60.0  # thresholds of a rough curve
 _LONGEST, _MOST_TOLD = 32, 128  # records of one person that are followed one by one; whose meetings are counted
 _DEVIATIONS = np.linspace(-20.0, 20.0, 1601)  # thresholds of a sum
@@ -66,6 +66,11 @@ class AllocatedGaussianPair(Pair):
     def unsampled_mu(self) -> float:
         """Of an attacker who sees the step."""
         return 1.0 / self.noise_multiplier
+
+    @property
+    def log_ways(self) -> float:
+        """Of its steps."""
+        return math.log(self.bins)
 
 
 @dataclass(frozen=True)
@@ -153,7 +158,7 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
     long = TAILS if known else FINE
     above, below = enclosed(noise_multiplier, bins, MEDIUM if bins <= _FEW else long, windows)
     most = strictest([*([known[0]] if known else []), above, _told(1.0 / noise_multiplier)])
-    return most, hull([known[1], below]) if known else below
+    return most, hull([*([known[1]] if known else []), below, _loudest(noise_multiplier, bins)])
 
 
 def _told(mu: float) -> Polygon:
@@ -198,8 +203,9 @@ def enclosed(
 def _loudest(noise: float, bins: int) -> Polygon:
     """ "Reject if any of the observations exceeds a threshold"; the false positives by a union bound."""
     places = np.linspace(-5.0, 40.0, 400) + np.linspace(0.0, min(1.0 / noise, 1e8), 400)
-    fpr = np.minimum(np.log(bins) + log_ndtr(-places), -EPS)
-    return polygon_through(LogErrors.of(fpr, np.minimum(log_ndtr(places - 1.0 / noise), -EPS)))
+    places = places[np.log(bins) + log_ndtr(-places) < -EPS]
+    fpr, beyond = np.log(bins) + log_ndtr(-places), places - 1.0 / noise
+    return polygon_through(LogErrors(fpr, log1mexp(fpr), log_ndtr(beyond), log_ndtr(-beyond)))
 
 
 def _curve_above(law: Law, bins: int) -> Polygon:
