@@ -137,7 +137,7 @@ def _chained(one: TradeOff, pair: AllocatedPersonPair) -> TradeOff:
 
 
 @lru_cache(maxsize=32)  # many numbers are read off one release
-def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, TradeOff]:
+def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Polygon]:
     """The curves of one epoch, H0 = absent: of a stronger attacker, and of a weaker one.
 
     With next to no noise these are an attacker who sees the step, and one who looks at the largest observation. More

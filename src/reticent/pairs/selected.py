@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import pdtrc
 
 from reticent import _check
 from reticent.errors import ParameterError
@@ -186,6 +185,8 @@ class Poisson(Runs):
 
     @property
     def most(self) -> tuple[int, float]:
+        from scipy.special import pdtrc  # lists of mechanisms are read without it
+
         count = math.ceil(self.mean + _ROOTS * math.sqrt(self.mean) + _ROOTS**2)
         return count, float(pdtrc(count, self.mean))
 
