@@ -6,6 +6,7 @@ Theorem: RETICENT:allocation-chain.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import product
 from types import SimpleNamespace
 
@@ -21,6 +22,7 @@ from reticent.curves.polygon import Polygon, polygon_above, polygon_through
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler
 from reticent.pairs import AllocatedGaussianPair, AllocatedPersonPair, GaussianPair
 from reticent.pairs.random_allocation import random_allocation
+from reticent.pairs.told_steps import squares, told_steps
 from reticent.risk import advantage, epsilon_at_delta
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
@@ -35,7 +37,8 @@ def test_mu_is_at_most_that_of_whoever_is_told_the_steps(relation: Neighbouring,
     """The chain's polygon ends in a floor, so it has no mu of its own: two epochs at noise 2."""
     found = WorstCase().assess(allocated(records_per_user=records), relation).mu()
     assert found.upper == pytest.approx(told * math.sqrt(2) / 2, rel=1e-12, abs=0)
-    assert found.lower == pytest.approx(math.sqrt(2) / 2, rel=1e-12, abs=0)
+    of_one, of_the_sum = math.sqrt(2) / 2, told * math.sqrt(2) / (2.0 * math.sqrt(10))
+    assert found.lower == pytest.approx(max(of_one, of_the_sum), rel=1e-4, abs=0)
 
 
 def gaussian(mu: float) -> Polygon:
@@ -67,7 +70,7 @@ class TestChain:
         for epsilon in (0.0, 0.5, 2.0, 5.0):
             truth = float(GaussianTradeOff(1.1).delta(epsilon))
             for curve in (found, found.reversed):
-                assert truth <= float(curve.delta(epsilon)) < truth * 1.01
+                assert truth <= float(curve.delta(epsilon)) < truth * 1.02
 
     def test_many_edges_are_thinned_to_the_safe_side(self, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = chained(gaussian(0.7), gaussian(0.4))
@@ -103,6 +106,7 @@ def games(rng: np.random.Generator, count: int, bins: int, noise: float, members
         (0.8, 3, [1.0], [-1.0], 1, REPLACE),
         (1.5, 6, [1.0, 1.0], [], 2, ADD),
         (1.5, 4, [1.0, 1.0], [-1.0, -1.0], 2, REPLACE),
+        (1.5, 4, [1.0] * 4, [], 4, ADD),
     ],
 )
 def test_the_game_itself(
@@ -145,16 +149,53 @@ class TestRuns:
         whole = DPSGD(2.0, 1.0, 3, sampler=Sampler.RANDOM_ALLOCATION, records_per_user=2)
         assert whole.parts_under(REPLACE)[0].pair == GaussianPair(2.0, 1.0, 4.0)
 
-    @pytest.mark.parametrize("pair", [AllocatedPersonPair(2.0, 10, 40, False), AllocatedPersonPair(0.02, 10, 2, True)])
+    @pytest.mark.parametrize("pair", [AllocatedPersonPair(2.0, 10, 40, False), AllocatedPersonPair(0.02, 10, 1, True)])
     def test_beyond_what_is_followed_the_steps_are_told(self, pair: AllocatedPersonPair) -> None:
         assert pair.curve == GaussianTradeOff(pair.unsampled_mu)
 
-    def test_lower_ends_are_those_of_one_record(self) -> None:
-        one = advantage(compose(allocated(), ADD).optimistic)
-        for run, relation in ((allocated(), REPLACE), (allocated(records_per_user=3), ADD)):
-            bracket = compose(run, relation)
-            assert advantage(bracket.optimistic) == pytest.approx(one, rel=1e-9, abs=0)
-            assert one < advantage(bracket.pessimistic)
+    @pytest.mark.parametrize(("noise", "bins", "records"), [(4.0, 100, 32), (2.0, 10, 3), (1.0, 100, 32)])
+    @pytest.mark.parametrize("relation", [ADD, REPLACE])
+    def test_lower_ends_are_at_least_those_of_a_sum(
+        self, noise: float, bins: int, records: int, relation: Neighbouring
+    ) -> None:
+        """Ten epochs; the closed form of all outputs added up. Of one record alone it was .032 for .79."""
+        run = DPSGD(noise, 1 / bins, 10 * bins, sampler=Sampler.RANDOM_ALLOCATION, records_per_user=records)
+        found = compose(run, relation)
+        summed = GaussianTradeOff(math.sqrt(10.0 / bins) * records * relation.sensitivity / noise)
+        least, most = (epsilon_at_delta(curve, 1e-5) for curve in (found.optimistic, found.pessimistic))
+        near = 1e-3 if float(summed.delta(0.0)) < 1.0 - 1e-9 else 0.15  # next to certainty only bounds are asked
+        assert epsilon_at_delta(summed, 1e-5) * (1.0 - near) <= least <= most < 5.0 * least
+        if noise == 4.0 and relation is ADD:
+            assert most < 1.03 * least
+
+    def test_a_record_alone_may_tell_more_than_the_sum(self) -> None:
+        run = allocated(noise=0.4, records_per_user=2)
+        one = advantage(compose(allocated(noise=0.4), ADD).optimistic)
+        assert one * (1.0 - 1e-6) <= advantage(compose(run, ADD).optimistic)
+
+    @pytest.mark.parametrize(("records", "bins"), [(2, 2), (3, 5), (5, 5), (4, 6)])
+    def test_how_often_records_meet(self, records: int, bins: int) -> None:
+        """Every assignment, counted."""
+        counted: Counter[int] = Counter()
+        for places in product(range(bins), repeat=records):
+            counted[int(np.square(np.bincount(places)).sum())] += 1
+        truth = [counted[v] / bins**records for v in range(records**2 + 1)]
+        assert squares(records, bins) == pytest.approx(truth, rel=1e-13, abs=0)
+
+    @pytest.mark.parametrize(("records", "bins"), [(32, 100), (32, 10**6), (128, 128)])
+    def test_the_probabilities_are_those_of_many_records_too(self, records: int, bins: int) -> None:
+        law, values = squares(records, bins), np.arange(records**2 + 1)
+        assert law.sum() == pytest.approx(1.0, rel=1e-12, abs=0)
+        assert law @ values == pytest.approx(records + records * (records - 1) / bins, rel=1e-12, abs=0)
+
+    def test_told_steps_are_a_mixture_of_gaussian_releases(self) -> None:
+        """Two records of mu 1 in four steps: in three of four cases apart, else together."""
+        found = told_steps(1.0, 2, 4)
+        for epsilon in (0.0, 0.5, 2.0, 6.0):
+            apart, together = (float(GaussianTradeOff(mu).delta(epsilon)) for mu in (math.sqrt(2.0), 2.0))
+            truth = 0.75 * apart + 0.25 * together
+            assert truth <= float(found.delta(epsilon)) < truth * 1.02
+            assert truth <= float(found.reversed.delta(epsilon)) < truth * 1.02
 
     @pytest.mark.parametrize(("records", "relation"), [(1, REPLACE), (2, ADD), (2, REPLACE), (5, ADD)])
     def test_never_worse_than_an_attacker_who_is_told_the_step(self, records: int, relation: Neighbouring) -> None:

@@ -10,14 +10,14 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from reticent.accountants import compose, mu_limits
 from reticent.accountants.selection import _gained, _losses
 from reticent.accountants.steps import Known
 from reticent.adversaries import WorstCase
 from reticent.certificates.sentences import persons
-from reticent.curves import PiecewiseLinearTradeOff
+from reticent.curves import GaussianTradeOff, PiecewiseLinearTradeOff
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Laplace, Ledger, RandomisedResponse, Selection
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
@@ -160,6 +160,39 @@ def test_a_fixed_number_of_sampled_runs_is_known_closely() -> None:
     found = compose(Selection(DPSGD(1.98, 0.01, 1000), Fixed(10)), ADD)
     lower, upper = (float(epsilon_at_delta(curve, 1e-5)) for curve in (found.optimistic, found.pessimistic))
     assert upper < 1.08 * lower
+
+
+def largest_of_many(epsilon: float, count: int) -> float:
+    """delta of the largest of ``count`` normal variables, mean 0 against mean 1, by quadrature."""
+    x = np.linspace(-8.0, 16.0, 240_001)
+    present, absent = (
+        math.log(count) - 0.5 * (x - mean) ** 2 - 0.5 * math.log(2.0 * math.pi) + (count - 1) * log_ndtr(x - mean)
+        for mean in (1.0, 0.0)
+    )
+    gained = np.exp(present) - np.exp(np.minimum(absent + epsilon, 700.0))
+    return float(np.maximum(gained, 0.0).sum() * (x[1] - x[0]))
+
+
+@pytest.mark.parametrize("runs", [Fixed(2), Fixed(3), pytest.param(Fixed(1000), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])
+def test_no_epsilon_of_a_known_number_of_runs_is_infinite(runs: Fixed, delta: float) -> None:
+    """At most that of all runs together; at least what the score "the largest" shows. They were infinite."""
+    found, count = compose(Selection(Gaussian(1.0), runs), ADD), int(runs.mean)
+    least, most = (float(epsilon_at_delta(curve, delta)) for curve in (found.optimistic, found.pessimistic))
+    assert largest_of_many(most, count) <= delta
+    assert 0.0 < least <= most <= float(epsilon_at_delta(GaussianTradeOff(math.sqrt(count)), delta)) * 1.01
+    assert most < 1.2 * least
+
+
+def test_all_runs_of_a_poisson_law_together() -> None:
+    """More than so many are next to impossible. Epsilon at 1e-5 was at least 62.1, and infinite at most."""
+    found = compose(Selection(Gaussian(1.0), Poisson(300)), ADD)
+    least, most = (float(epsilon_at_delta(curve, 1e-9)) for curve in (found.optimistic, found.pessimistic))
+    assert 0.75 * most < least <= most < 300.0
+    for count in (0.5, 7.0, 300.0, 1e6):
+        number, more = Poisson(count).most
+        assert number >= count
+        assert more < 1e-18
 
 
 def test_one_run_is_one_run() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import reticent as rt
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier
+from reticent.calibration.samplers import Plan
 from reticent.calibration.solve import calibrate
 from reticent.dashboard.state import State, sampling_of
 from reticent.errors import ParameterError
@@ -64,6 +65,32 @@ def test_stated_batches_of_a_pass_are_what_a_pass_takes() -> None:
     run = DPSGD(noise_multiplier=1.0, **DPSGD.resolved(given))
     assert run.steps == 80
     assert accountable(run).steps == 10
+
+
+@pytest.mark.parametrize("sampler", [one for one in Sampler if one.in_passes])
+@pytest.mark.parametrize(("records", "batch"), [(1000, 64), (455, 64), (1000, 600), (640, 64), (7, 7), (60001, 256)])
+@pytest.mark.parametrize("epochs", [1, 2, 7, 60, 2.5])
+def test_as_many_passes_are_counted_as_were_stated(sampler: Sampler, records: int, batch: int, epochs: float) -> None:
+    """15.6 batches are one pass, whether the loader drops the last or keeps it; a pass that was begun is one."""
+    stated = {"batch_size": batch, "dataset_size": records, "epochs": epochs, "sampler": sampler}
+    assert accountable(rt.dpsgd(noise_multiplier=1.0, **stated)).steps == math.ceil(epochs)
+    kept = DPSGD.resolved({**stated, "batches_per_epoch": -(-records // batch)})
+    assert accountable(DPSGD(noise_multiplier=1.0, **kept)).steps == math.ceil(epochs)
+    state = {"by": "data", "dataset_size": str(records), "batch_size": str(batch), "epochs": str(epochs)}
+    rate, steps, *_ = sampling_of(State.of({**state, "sampler": sampler.value}))
+    assert accountable(DPSGD(1.0, rate, steps, sampler=sampler)).steps == math.ceil(epochs)
+    assert accountable(Plan(records, epochs).run(sampler, batch)).steps == math.ceil(epochs)
+
+
+def test_one_shuffled_pass_is_one_gaussian_release() -> None:
+    """Its epsilon is that of the closed form, 1.993 for noise 2; two passes had 2.943."""
+    once = rt.dpsgd(noise_multiplier=2.0, batch_size=64, dataset_size=1000, epochs=1, sampler="shuffled")
+    closed = rt.epsilon_at_delta(rt.Gaussian(2.0), 1e-5)
+    assert rt.epsilon_at_delta(once, 1e-5) == pytest.approx(closed, rel=1e-9, abs=0)
+    bridge = get_noise_multiplier(
+        target_epsilon=closed, target_delta=1e-5, sample_rate=0.064, epochs=1, sampler=Sampler.SHUFFLED
+    )
+    assert bridge == pytest.approx(2.0, rel=1e-3, abs=0)
 
 
 @pytest.mark.parametrize("size", [10**6, 10**9 + 7, 10**10, 10**12 - 1])

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from reticent.accountants.affinity import advantage_above
 from reticent.accountants.grouped import fewer_below, stronger
@@ -31,18 +32,22 @@ _EXPONENTS = np.geomspace(1e-3, 1e9, 145)  # beyond 1, or below 0
 _SHARES = np.concatenate([np.geomspace(1e-4, 0.4, 20), [0.5], 1.0 - np.geomspace(0.4, 1e-4, 20)])  # between 0 and 1
 _LARGEST_EXPONENT = 709.78  # e to its power is a number
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's masses
+_FLAT = 1e-6  # of the log of what a grid leaves out: it falls no further
 _ULPS = 1e-12  # relative rounding of sums of terms of one sign, on grids of fewer than 9,000 cells
 _LOGS = 1e-9  # of sums over steps of logarithms that matter: below 1e3 in size, of up to 10,000 kinds
 _LEAST_LOG_FPR = -1e6  # of a test: that it never accuses is not claimed
 _LOUD_SIZES = np.geomspace(1e-6, 1e6, 400)  # thresholds of the test of the loudest step, to either side of 0
 _GAUSSIAN_PLACES = np.linspace(-8.0, 40.0, 481)  # thresholds, in standard deviations from the mean loss
+_GUESSES = np.linspace(-40.0, 40.0, 801)  # thresholds, in standard deviations from the mean under "present"
 _GAUSSIAN_ROUNDING = 1e-9  # of log delta of a Gaussian curve
 _QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a moment that overflows is not a bound
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds(Route):
-    """Moments, the loudest step, and the mask revealed: loose, for any steps, in milliseconds. Many kinds are grouped.
+    """Moments, the loudest step, the mask revealed or guessed: loose, for any steps, in milliseconds.
+
+    Many kinds are grouped.
 
     Attributes:
         left_out: log of the probability that the grids of all steps together may leave out.
@@ -58,7 +63,7 @@ class Bounds(Route):
         over, under = stronger(steps), weaker(fewer_below(steps))
         cheap = CheapBounds(over, self.left_out)
         least = CheapBounds(under) if enclosed(steps) or over is not steps else cheap
-        return Answer((*cheap.above(), *mask_revealed(steps)), (least.below(), loudest_step(under)))
+        return Answer((*cheap.above(), *mask_revealed(steps)), (least.below(), loudest_step(under), *guessed(steps)))
 
 
 class CheapBounds:
@@ -150,8 +155,10 @@ class _Grid:
     @classmethod
     def of(cls, step: Step, left_out: float) -> _Grid:
         whole, few = step.losses(_LOSSES), left_out - math.log(step.count)
-        first = max(int(np.searchsorted(whole.rates.tnr, few)) - 1, 0)
-        last = min(int(np.searchsorted(-whole.rates.tpr, -few)), len(_LOSSES) - 1)
+        # What the last loss leaves out is lost anyway: longer grids would add only exponents that overflow.
+        few_p, few_q = (max(few, rest + _FLAT) for rest in (whole.rates.tnr[0], whole.rates.tpr[-1]))
+        first = max(int(np.searchsorted(whole.rates.tnr, few_p)) - 1, 0)
+        last = min(int(np.searchsorted(-whole.rates.tpr, -few_q)), len(_LOSSES) - 1)
         cells = whole.between(first, last)
         (p_below, q_below), (p_above, q_above), mass = cells.below, cells.above, cells.connected()
         mass[0] += min(p_below, math.exp(min(cells.rates.fnr[0] - cells.grid[0], 0.0)))
@@ -204,6 +211,22 @@ def loudest_step(steps: Steps) -> Polygon:
         any_step = np.where(rates.fpr < -OVERFLOW, np.log(count) + rates.fpr, log1mexp(count * tnr))
         fpr, fnr = np.logaddexp(fpr, any_step), fnr + count * missed  # kinds of steps: union bound
     return polygon_through(LogErrors.of(np.minimum(fpr, 0.0), fnr))
+
+
+def guessed(steps: Steps) -> list[Polygon]:
+    """Bounds from an attacker who accuses if any of all ways of taking part is likely enough, by a union bound.
+
+    Returns:
+        One polygon on the other side, close where there is little noise; none where a step is no mixture of few laws.
+    """
+    log_ways = sum(step.count * step.pair.log_ways for step in steps)
+    mu = math.sqrt(sum(step.count * (step.pair.unsampled_mu or 0.0) ** 2 for step in steps))
+    if not log_ways < math.inf:
+        return []
+    places = mu + _GUESSES
+    places = places[log_ways + log_ndtr(-places) < -1.0]
+    fpr, beyond = log_ways + log_ndtr(-places), places - mu
+    return [polygon_through(LogErrors(fpr, log1mexp(fpr), log_ndtr(beyond), log_ndtr(-beyond)))]
 
 
 def mask_revealed(steps: Steps) -> list[Polygon]:

@@ -76,7 +76,8 @@ def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enc
         return Enclosure.exact(symmetrised(above))
     with np.errstate(all="ignore"):
         least = hull([below, below.reversed]) if isinstance(below, Polygon) else symmetrised(below)
-        return Enclosure.checked(safest([above, above.reversed]), least, found.notes, found.trace)
+        most = above if above.reversed is above else safest([above, above.reversed])
+        return Enclosure.checked(most, least, found.notes, found.trace)
 
 
 def _shows_the_displaced(release: Release) -> bool:

@@ -93,9 +93,10 @@ def _resolved(part: Part) -> Part:
             return part
 
 
-def _one_run(parts: tuple[Part, ...], weaker: bool) -> tuple[TradeOff, tuple[float, float]]:
-    """The curve of a run with these releases, H0 = absent, and its largest losses."""
-    noisy, unseen = kinds.steps_of(Known(tuple(_resolved(part) for part in parts)), Neighbouring.ADD_REMOVE)
+def _one_run(parts: tuple[Part, ...], weaker: bool, times: int = 1) -> tuple[TradeOff, tuple[float, float]]:
+    """The curve of a run with these releases, H0 = absent, and its largest losses; or of so many runs together."""
+    repeated = (replace(resolved := _resolved(part), count=times * resolved.count) for part in parts)
+    noisy, unseen = kinds.steps_of(Known(tuple(repeated)), Neighbouring.ADD_REMOVE)
     run = one_direction(noisy, unseen, either_shows=not weaker)
     checkpoint()
     if unseen < 0.0:
@@ -122,17 +123,26 @@ def _best_of(pair: SelectedPair) -> CurvePair:
     if any(isinstance(part.pair, SelectedPair) for part in pair.parts):
         raise UnsupportedError("a selection among selections has no known curve")
     run, (ahead, back) = _one_run(pair.parts, pair.weaker)
+    together = None if pair.runs.most is None else _one_run(pair.parts, weaker=False, times=pair.runs.most[0])[0]
     with np.errstate(all="ignore"):
         if pair.weaker:
-            return CurvePair(_below(run, pair.runs))
-        curve = _above(run, pair.runs, (ahead, back))
+            return CurvePair(_below(run, pair.runs, together))
+        curve = _above(run, pair.runs, (ahead, back), together)
     return CurvePair(curve, (ahead + pair.runs.most_loss(ahead, back), back + pair.runs.most_loss(back, ahead)))
 
 
-def _above(run: TradeOff, runs: Runs, ends: tuple[float, float]) -> Polygon:
-    """A curve of an attacker at least as strong as the one who sees the best run; ``ends``: its largest losses."""
-    ahead = _Ahead(run, runs, ends).points()
-    back = ahead if run.reversed is run else _Ahead(run.reversed, runs, ends[::-1]).points()
+def _above(run: TradeOff, runs: Runs, ends: tuple[float, float], together: TradeOff | None) -> Polygon:
+    """A curve of an attacker at least as strong as the one who sees the best run.
+
+    Args:
+        run: one of them.
+        runs: how many there are.
+        ends: the largest losses of one.
+        together: of whoever sees all of them, were there as many as there can be; None where any number may be.
+    """
+    ahead = _Ahead(run, runs, ends, together).points()
+    reverse = None if together is None else together.reversed
+    back = ahead if run.reversed is run else _Ahead(run.reversed, runs, ends[::-1], reverse).points()
     return polygon_above(mirrored(-back[0], ahead[0]), mirrored(back[1], ahead[1]))
 
 
@@ -154,7 +164,7 @@ def best_delta(release: Release, neighbouring: Neighbouring, epsilon: float) -> 
 class _Ahead:
     """Bounds on delta of the best run, one direction."""
 
-    def __init__(self, run: TradeOff, runs: Runs, ends: tuple[float, float]) -> None:
+    def __init__(self, run: TradeOff, runs: Runs, ends: tuple[float, float], together: TradeOff | None = None) -> None:
         ahead, back = min(_largest(run), ends[0]), min(_largest(run.reversed), ends[1])
         losses = _losses(back, ahead)
         forward, behind = losses[losses >= 0.0], -losses[losses < 0.0]
@@ -162,7 +172,8 @@ class _Ahead:
         rates = tangents.vertices
         self._run, self._runs, self._cells = run, runs, _Cells.of(rates, runs)
         self._cost = min(runs.most_log_ratio(np.exp(rates.tnr), np.exp(rates.fnr)), runs.most_loss(*ends))
-        self._planes, self._furthest = list(self._cells.planes(runs)), ahead + min(self._cost, _FURTHEST)
+        self._planes, self._together = list(self._cells.planes(runs)), together
+        self._furthest = ahead + min(self._cost, _FURTHEST) if together is None else _furthest(together)
 
     def points(self) -> tuple[np.ndarray, np.ndarray]:
         """Epsilons from 0 to the last that matters, and logs of the bounds there."""
@@ -171,11 +182,16 @@ class _Ahead:
         return epsilons, self.bounds(epsilons)
 
     def bounds(self, epsilons: np.ndarray) -> np.ndarray:
-        """The integral with its best places, and never more than E K times delta of one run at epsilon - c; its log."""
-        worst = np.minimum(self._cells.above(self._planes, np.exp(epsilons)) * (1.0 + _ACCURACY.rounding), 1.0)
-        if not math.isfinite(self._cost):
-            return np.log(worst)
-        return np.minimum(np.log(worst), math.log(self._runs.mean) + self._run.log_delta(epsilons - self._cost))
+        """The integral with its best places, and never more than E K times delta of one run at epsilon - c; its log.
+
+        The best tells no more than all of them together, were there as many as there can be.
+        """
+        found = np.log(np.minimum(self._cells.above(self._planes, np.exp(epsilons)) * (1.0 + _ACCURACY.rounding), 1.0))
+        if math.isfinite(self._cost):
+            found = np.minimum(found, math.log(self._runs.mean) + self._run.log_delta(epsilons - self._cost))
+        if self._together is None or self._runs.most is None:
+            return found
+        return np.minimum(found, np.log(np.exp(self._together.log_delta(epsilons)) + self._runs.most[1]))
 
 
 def _places(wide: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
@@ -199,19 +215,22 @@ def _places(wide: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate(found))
 
 
-def _below(run: TradeOff, runs: Runs) -> Polygon:
-    """What some scores attain, in either direction."""
-    ahead = _attained(run, runs)
-    back = ahead if run.reversed is run else _attained(run.reversed, runs)
+def _below(run: TradeOff, runs: Runs, together: TradeOff | None) -> Polygon:
+    """What some scores attain, in either direction; arguments as of ``_above``."""
+    ahead = _attained(run, runs, together)
+    back = ahead if run.reversed is run else _attained(run.reversed, runs, together)
     return polygon_through(LogErrors.joined(ahead, back.exchanged))
 
 
-def _attained(run: TradeOff, runs: Runs) -> LogErrors:
+def _attained(run: TradeOff, runs: Runs, together: TradeOff | None) -> LogErrors:
     ahead, back = _largest(run), _largest(run.reversed)
     losses = np.linspace(-back, ahead, _ACCURACY.thresholds)
     cells = _Cells.of(polygon_through(run.errors(losses)).vertices, runs, _ACCURACY.least)
-    furthest = min(ahead + runs.most_loss(ahead, back), _FURTHEST)
-    return cells.below(runs, np.exp(np.append(0.0, np.geomspace(1e-2 * furthest, furthest, _ACCURACY.paths))))
+    most = ahead + runs.most_loss(ahead, back)
+    near, far = min(most, _FURTHEST), min(most, _FURTHEST if together is None else _furthest(together))
+    epsilons = np.append(0.0, np.geomspace(1e-2 * near, near, _ACCURACY.paths))
+    further = np.geomspace(near, far, _ACCURACY.paths // 2)[1:] if far > near else epsilons[:0]
+    return cells.below(runs, np.exp(np.append(epsilons, further)))
 
 
 def _losses(back: float, ahead: float) -> np.ndarray:
@@ -225,6 +244,12 @@ def _largest(run: TradeOff) -> float:
     logs = run.log_delta(_SCALES)
     settled = logs <= max(_ACCURACY.deepest, logs[-1] + _FLAT)
     return float(_SCALES[int(np.argmax(settled))]) if np.any(settled) else float(_SCALES[-1])
+
+
+def _furthest(together: TradeOff) -> float:
+    """The threshold from which on delta is too small to matter, or the last that is looked at."""
+    settled = together.log_delta(_SCALES) <= _ACCURACY.deepest
+    return float(_SCALES[int(np.argmax(settled)) if np.any(settled) else -1])
 
 
 def _gained(planes: _Planes, slopes: np.ndarray) -> int:

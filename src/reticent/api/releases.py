@@ -33,7 +33,8 @@ def dpsgd(
         noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum, >= 0.
         batch_size: expected records per batch; with ``dataset_size`` it gives the rate.
         dataset_size: number of training records.
-        epochs: passes over the data, > 0: ``1 / sample_rate`` steps each, rounded up for the whole run.
+        epochs: passes over the data, > 0: ``1 / sample_rate`` steps each, rounded up for the whole run; or as many
+            whole batches as fit, where a record is in one step of each pass.
         sample_rate: probability of one record per step, instead of the sizes.
         steps: noisy updates, instead of ``epochs``.
         max_grad_norm: clip norm (L2).

@@ -13,7 +13,7 @@ from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
 
 from reticent.curves._logs import HALF_LOG_TWO_PI, OVERFLOW
 
-LEAST_MU, LARGEST_MU = 1e-12, 60.0  # that are searched
+LEAST_MU, LARGEST_MU = 1e-60, 1e60  # instead of 0 and infinity: further than any release is
 _ROOT_HALF = 0.7071067811865476
 _ROOT_EIGHT = 2.8284271247461903
 _ROOT_HALF_PI = 1.2533141373155001
@@ -26,7 +26,7 @@ _ASYMPTOTIC = 100.0  # argument from which on the slope of the Mills ratio is it
 
 
 def clipped(mu: float) -> float:
-    """``mu`` within what is searched; the largest for NaN."""
+    """``mu`` with a finite logarithm; the largest for NaN."""
     return max(mu, LEAST_MU) if mu < LARGEST_MU else LARGEST_MU
 
 
@@ -36,7 +36,7 @@ def log_delta_at(mu: float, epsilon: float) -> float:
 
 
 def mu_at(epsilon: float, log_delta: float) -> float:
-    """The mu in [1e-12, 60] whose Gaussian curve has ``log_delta`` at ``epsilon`` >= 0."""
+    """The mu in [1e-60, 1e60] whose Gaussian curve has ``log_delta`` at ``epsilon`` >= 0."""
     if epsilon == 0.0:
         return clipped(_ROOT_EIGHT * float(erfinv(math.exp(min(log_delta, 0.0)))))
     if not _DEEPEST < log_delta < 0.0:

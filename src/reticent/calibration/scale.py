@@ -30,8 +30,8 @@ class NoiseScale(Unknown):
         low, high: ends of the factor that is searched, inclusive, > 0.
     """
 
-    low: float = 1e-3
-    high: float = 1e4
+    low: float = 1e-6
+    high: float = 1e6
     name: ClassVar[str] = "noise_scale"
     risk_grows: ClassVar[bool] = False
 

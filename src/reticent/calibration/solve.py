@@ -26,9 +26,10 @@ _MAX_CLAIMS = 30
 _HURRIED = 4  # claims after which a search that did not settle halves
 _FURTHEST = 3.0  # step of the log of a whole number
 _UNMET = 1e-15  # least gap of a claim that misses the target
+_FAR = 4.0  # a gap that is as good as infinite
 _CERTAIN = 1.0 - 1e-15  # squared advantage that is inverted, at most
 _STEERED = 1e-3  # gap of an estimate at its root: a larger one is a step between two estimates
-_STEEPEST = 100.0  # slope of an estimate that is believed: a steeper one may be such a step
+_STEEPEST = 10.0  # slope of an estimate that is believed: a steeper one may be such a step
 _DIGITS = 6  # that are shown
 
 
@@ -133,9 +134,8 @@ def calibrate(
     unknown = of_release(unknown, mechanism)
     attack = Attack(adversary, neighbouring or adversary.relation, method)
     search = _Search(mechanism, unknown, target, attack, progress)
-    value, achieved, slack = search.whole() if unknown.whole else search.real()
-    achieved = search.enclosed(unknown.put(mechanism, value), achieved)
-    return Calibration(
+    value, achieved, slack = search.answer()
+    found = Calibration(
         unknown=unknown,
         target=target,
         adversary=adversary,
@@ -147,6 +147,21 @@ def calibrate(
         slack=slack,
         evaluations=search.evaluations,
     )
+    told = isinstance(adversary, WorstCase) or method is not Method.EXACT
+    return found if told else _no_more_than_told(found, search)
+
+
+def _no_more_than_told(found: Calibration, search: _Search) -> Calibration:
+    """``found``, or the answer of the worst case where that allows more: what keeps everybody below keeps this one."""
+    if not found.target.met_by(found.worst_case().value):
+        return found
+    told = calibrate(found.mechanism, found.unknown, found.target, WorstCase(), found.neighbouring)
+    better = told.value > found.value if found.unknown.risk_grows else told.value < found.value
+    achieved = search.assessed(told.mechanism) if better else found.achieved
+    if not (better and found.target.met_by(achieved.value)):
+        return found
+    evaluations = found.evaluations + told.evaluations
+    return replace(found, mechanism=told.mechanism, value=told.value, achieved=achieved, evaluations=evaluations)
 
 
 class _Search:
@@ -168,7 +183,7 @@ class _Search:
         self.slack, self.offset = unknown.slack, _OFFSET * unknown.slack
         self.evaluations = 0
         self.claims: dict[float, Interval] = {}
-        self.bounded: set[Mechanism] = set()  # releases of which only a bound on the curve was taken
+        self.bounded: set[Mechanism] | None = set()  # releases of which only a bound was taken; None: no more of these
         self.low, self.high = sorted(self.sign * math.log(x) for x in unknown.ends(mechanism))
 
     def value(self, u: float) -> float:
@@ -188,12 +203,12 @@ class _Search:
         return self.claims[value]
 
     def _measured(self, release: Mechanism) -> Interval:
-        """By formula or at a point where that says the same; else read off the curve of ``assess``."""
+        """By formula or at a point where that says the same; by a bound that keeps the target; else off the curve."""
         claimed = self.attack.claim(release, self.target)
         if claimed is not None:
             return claimed
-        bound = self.attack.at_most(release, self.target)
-        if bound is not None:
+        bound = None if self.bounded is None else self.attack.at_most(release, self.target)
+        if self.bounded is not None and bound is not None and self.target.met_by(bound):
             self.bounded.add(release)
             return Interval(bound, bound, bound)
         return self.assessed(release)
@@ -204,18 +219,33 @@ class _Search:
         self.evaluated = assessment.method
         return self.target.of(assessment)
 
-    def enclosed(self, release: Mechanism, claimed: Interval) -> Interval:
-        """What was claimed of the answer; where only a bound on the curve was, the curve itself, which says no more."""
-        if release not in self.bounded:
-            return claimed
+    def answer(self) -> tuple[float, Interval, float]:
+        """The parameter, its risk with both ends, and the slack.
+
+        Where only a bound on the curve was taken, the curve itself is asked at the answer. If it says less there by
+        more than the slack, the edge of the bound is not that of the curve, which is then searched itself.
+        """
+        value, claimed, slack = self.whole() if self.unknown.whole else self.real()
+        release = self.unknown.put(self.mechanism, value)
+        if self.bounded is None or release not in self.bounded:
+            return value, claimed, slack
         found = self.assessed(release)
-        return found if self.target.met_by(found.value) else replace(found, value=claimed.value)
+        if not self.target.met_by(found.value):
+            return value, replace(found, value=claimed.value), slack
+        of_bound, of_curve = (math.log(self.target.equivalent_mu(one.value)) for one in (claimed, found))
+        if of_bound - of_curve <= self.slack:
+            return value, found, slack
+        self.bounded, self.claims, self.slack = None, {value: found}, self.unknown.slack
+        return self.answer()
 
     def gap(self, u: float) -> float:
         """log(equivalent mu) of the claim over that of the target; its sign follows the claim itself."""
         achieved = self.claim(self.value(u)).value
-        gap = math.log(self.target.equivalent_mu(achieved)) - self.wanted
+        gap = self._gap(math.log(self.target.equivalent_mu(achieved)))
         return min(gap, 0.0) if self.target.met_by(achieved) else max(gap, _UNMET)
+
+    def _gap(self, log_mu: float) -> float:
+        return min(max(log_mu - self.wanted, -_FAR), _FAR)
 
     def steered(self) -> tuple[float, float]:
         """(u, slope of the gap) near the edge, from estimates where there are any."""
@@ -227,12 +257,13 @@ class _Search:
         u = min(max(u, self.low), self.high)
         if estimate is None:
             return u - self.offset, slope
-        edge = Edge(lambda v: estimate(math.exp(self.sign * v)) - self.wanted, self.low, self.high, _STEERING)
+        edge = Edge(lambda v: self._gap(estimate(math.exp(self.sign * v))), self.low, self.high, _STEERING)
         edge.find(u, slope)
         self.evaluations += edge.evaluations
         if edge.root is not None:
-            self.steered_well = True
-            return edge.root - self.offset, min(edge.last_slope(slope), _STEEPEST)
+            slope = edge.last_slope(slope)
+            self.steered_well = slope < _STEEPEST
+            return edge.root - self.offset, min(slope, _STEEPEST)
         root, gap = min((end for end in (edge.safe, edge.unsafe) if end is not None), key=lambda end: abs(end[1]))
         # A gap that is left is a step between two estimates: its slope says nothing.
         self.steered_well = abs(gap) < _STEERED
@@ -276,11 +307,12 @@ class _Search:
         return self.value(best), self.claim(self.value(best)), slack
 
     def _unhurried(self, edge: Edge, turn: int, u: float) -> float:
-        """Where secant steps have not settled: see the other end of the range, then halve every third time."""
+        """Where secant steps have not settled: further beyond them each time, then halve every third time."""
+        further = self.slack * 4.0 ** (turn - _HURRIED)
         if edge.unsafe is None:
-            return self.high
+            return u + further
         if edge.safe is None:
-            return self.low
+            return u - further
         return 0.5 * (edge.safe[0] + edge.unsafe[0]) if turn % 3 == 2 else u
 
     def whole(self) -> tuple[float, Interval, float]:

@@ -86,7 +86,7 @@ class Target(ABC):
 
     @abstractmethod
     def equivalent_mu(self, achieved: float) -> float:
-        """mu of the Gaussian curve with ``achieved``: inverse of ``of_mu``, clipped to [1e-12, 60]; grows with risk."""
+        """mu of the Gaussian curve with ``achieved``: inverse of ``of_mu``, in [1e-60, 1e60]; grows with risk."""
 
     def __str__(self) -> str:
         """As the command line takes it: ``NAME=VALUE``, ``NAME=VALUE@PLACE`` or ``NAME=VALUE@PLACE,PLACE``."""

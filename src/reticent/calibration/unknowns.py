@@ -67,7 +67,7 @@ class Unknown(ABC):
 class NoiseMultiplier(Unknown):
     """Noise over the largest contribution of one record; more noise is post-processing, so risk falls."""
 
-    low: float = 1e-2
+    low: float = 1e-6
     high: float = 1e5
     name: ClassVar[str] = "noise_multiplier"
     risk_grows: ClassVar[bool] = False

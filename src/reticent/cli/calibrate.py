@@ -251,10 +251,10 @@ def _print(document: CalibrationDocument, unknown: Unknown) -> None:
     if document.adversary != WorstCase.name:
         say(f"the worst case has {shown(document.worst_case.achieved, document.target)} at this value")
     many = "1 evaluation" if document.evaluations == 1 else f"{document.evaluations} evaluations"
-    if unknown.proven_edge:
-        say(f"within a relative {document.slack:.1g} of the edge; {many}")
-    elif document.value >= unknown.high:
+    if document.slack == 0.0:
         say(f"the end of what is searched; {many}")
+    elif unknown.proven_edge:
+        say(f"within a relative {document.slack:.1g} of the edge; {many}")
     else:
         say(f"a relative {document.slack:.1g} more would miss the target; a value beyond it is not ruled out; {many}")
     for note in document.worst_case.notes:

@@ -22,9 +22,11 @@ from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
 _MAX_PASSES = 60  # of chords over threshold 0
-_SMOOTH = np.concatenate([side * np.geomspace(1e-9, 1e3, 2000) for side in (-1.0, 1.0)])  # tangents of a smooth curve
+_SIZES = np.concatenate([np.geomspace(1e-9, 1e3, 2000), np.geomspace(1e3, 1e12, 1500)[1:]])
+_SMOOTH = np.concatenate([-_SIZES, _SIZES])  # tangents of a smooth curve
 _FEW_BENDS = 40  # that are taken one by one
 _SLACK = 1e-13  # relative, of a chord
+_CERTAIN = 1e-12  # of 1 - delta: what is less has lost its digits
 _YES, _NO = np.array([0.0]), np.array([-np.inf])
 _NEVER = LogErrors(fpr=_NO, tnr=_YES, fnr=_YES, tpr=_NO)  # the test that never accuses, and the one that always does
 _ALWAYS = LogErrors(fpr=_YES, tnr=_NO, fnr=_NO, tpr=_YES)
@@ -181,9 +183,11 @@ class _DeltaHull:
         ahead, behind = math.exp(self.log_delta[1]), low + (1.0 - low) * math.exp(other.log_delta[1])
         delta = (share * ahead + (1.0 - share) * behind) * (1.0 + _SLACK)
         rest = share * math.exp(self.log_rest[1]) + (1.0 - share) * (1.0 - low) * math.exp(other.log_rest[1])
-        if not 0.0 < delta < math.exp(self.log_delta[0]) or not rest > 0.0:
+        rest *= 1.0 - _SLACK
+        certain = delta >= 1.0 - _CERTAIN  # then only the rest tells
+        if not (rest > math.exp(self.log_rest[0]) if certain else 0.0 < delta < math.exp(self.log_delta[0])):
             return None
-        return math.log(delta), math.log(rest * (1.0 - _SLACK))
+        return (min(math.log(delta), 0.0), math.log(rest)) if rest > 0.0 else None
 
     def bounded_at_zero(self, log_delta: float, log_rest: float) -> _DeltaHull:
         """The same with another bound at threshold 0."""

@@ -19,8 +19,8 @@ from reticent.curves import TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ArtifactError, ParameterError, ReticentError, needing
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.mechanisms.dpsgd import batches_per_epoch
-from reticent.mechanisms.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
+from reticent.mechanisms.dpsgd import batches_per_epoch, steps_in
+from reticent.mechanisms.epochs import batches_of_a_pass, whole_batches_of_a_pass
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import Drawn, SamplerRecord
 from reticent.risk import epsilon_at_delta
@@ -284,7 +284,7 @@ def get_noise_multiplier(
     if (steps is None) == (epochs is None):
         raise ParameterError("steps", steps, "given, or epochs, and not both", shown=steps is not None)
     rate = _check.rate(sample_rate=sample_rate)
-    count = _check.count(steps=steps) if epochs is None else epochs_to_steps(epochs, rate)
+    count = _check.count(steps=steps) if epochs is None else steps_in(epochs, rate, sampler or Sampler.POISSON)
     run = DPSGD(1.0, 1.0, count) if sampler is None else DPSGD(1.0, rate, count, sampler=sampler)
     return calibrate(run, NoiseMultiplier(), EpsilonAtDelta(target_epsilon, target_delta)).value
 

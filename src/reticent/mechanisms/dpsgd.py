@@ -256,7 +256,9 @@ def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
 def steps_in(
     epochs: float, sample_rate: float, sampler: Sampler, batches: int | None = None, most: int = MOST_STEPS
 ) -> int:
-    """Noisy updates in ``epochs``: where bins are drawn they are whole, so an epoch has as many as fit.
+    """Noisy updates in ``epochs``: where a record is in one step of each, an epoch has as many whole batches as fit.
+
+    So as many epochs are counted as were stated, whether or not the loader keeps a smaller last batch.
 
     Args:
         epochs: passes over the data, > 0.
@@ -268,7 +270,7 @@ def steps_in(
     Raises:
         ParameterError: as for ``epochs_to_steps``.
     """
-    if batches is None and sampler.allocated:
+    if batches is None and sampler.in_passes:
         batches = whole_batches_of_a_pass(sample_rate)
     return epochs_to_steps(epochs, sample_rate if batches is None else 1.0 / batches, most)
 

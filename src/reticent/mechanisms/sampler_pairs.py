@@ -26,14 +26,12 @@ def allocated_parts(run: DPSGD, neighbouring: Neighbouring, batches: int, *, att
     if epochs == 0 or (attained and uses > 1):
         return ()
     if run.sampler is Sampler.ALLOCATED_ONCE:
-        return kept_parts([noise / math.sqrt(epochs)], batches, run.records, neighbouring, attained=attained)
-    pair = _allocated(noise, batches // uses, run.records, replaced, attained)
+        return kept_parts([noise / math.sqrt(epochs)], batches, run.records, neighbouring)
+    pair = _allocated(noise, batches // uses, run.records, replaced)
     return (_part(pair, epochs * uses, *(("FELDMAN2025:Lemma 3.2",) if uses > 1 else ())),)
 
 
-def kept_parts(
-    noises: Sequence[float], batches: int, records: int, neighbouring: Neighbouring, *, attained: bool = False
-) -> tuple[Part, ...]:
+def kept_parts(noises: Sequence[float], batches: int, records: int, neighbouring: Neighbouring) -> tuple[Part, ...]:
     """Runs whose hidden steps were drawn once, whatever the draw of one has to do with that of another.
 
     By RETICENT:kept-allocation the worst is one draw for all of them, in as few steps as the shortest epoch has.
@@ -42,10 +40,9 @@ def kept_parts(
         noises: of each run, as if it were one epoch.
         batches: of the shortest epoch.
         records: of one person.
-        attained: see ``allocated_parts``; of one run.
     """
     noise = 1.0 / math.hypot(*(1.0 / each for each in noises))
-    pair = _allocated(noise, batches, records, neighbouring is Neighbouring.REPLACE, attained)
+    pair = _allocated(noise, batches, records, neighbouring is Neighbouring.REPLACE)
     return (_part(pair, 1, "RETICENT:kept-allocation"),)
 
 
@@ -54,10 +51,10 @@ def _part(pair: pairs.Pair, count: int, *keys: str) -> Part:
     return Part(pair, count, ("FELDMAN2025:Theorem 3.1", "RETICENT:allocation-enclosure", *keys, *chain))
 
 
-def _allocated(noise: float, bins: int, records: int, replaced: bool, attained: bool) -> pairs.Pair:
+def _allocated(noise: float, bins: int, records: int, replaced: bool) -> pairs.Pair:
     if bins == 1:
         return pairs.GaussianPair(noise, 1.0, records * (2.0 if replaced else 1.0))
-    if attained or (records == 1 and not replaced):
+    if records == 1 and not replaced:
         return pairs.AllocatedGaussianPair(noise, bins)
     return pairs.AllocatedPersonPair(noise, bins, records, replaced)
 

@@ -73,6 +73,11 @@ class Pair(ABC):
         return None
 
     @property
+    def log_ways(self) -> float:
+        """log of how many Gaussian laws of ``unsampled_mu`` "present" is the even mixture of; infinite: it is none."""
+        return math.inf
+
+    @property
     def tail_mu(self) -> float:
         """What mu is at least at false positive rates near 0; 0 where losses are bounded. Such mu add in squares."""
         return self.unsampled_mu or 0.0

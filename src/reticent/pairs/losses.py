@@ -57,16 +57,19 @@ class LossMasses:
     def connected(self) -> np.ndarray:
         """P-masses on the points of the grid ("connect the dots"): those of a stronger attacker, who sees the cell.
 
-        The mass of each cell is moved to its two ends such that its P- and its Q-mass stay.
+        The mass of each cell is moved to its two ends such that its P- and its Q-mass stay. Where a curve knows less
+        P-mass than its Q-mass can have in this cell, as next to certainty, there is so much more of it.
 
         Returns:
             Shape (n,); what lies outside of the grid is left out.
         """
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            up = (np.exp(-self.grid[:-1]) * self.q - self.p) / np.expm1(np.diff(self.grid))
-        up = np.clip(np.where(np.isfinite(up), up, 0.0), 0.0, self.p)
+            least = np.exp(-self.grid[1:]) * self.q
+            p = np.maximum(self.p, np.where(np.isfinite(least), least, 0.0))
+            up = (np.exp(-self.grid[:-1]) * self.q - p) / np.expm1(np.diff(self.grid))
+        up = np.clip(np.where(np.isfinite(up), up, 0.0), 0.0, p)
         mass = np.zeros(len(self.grid))
-        mass[:-1] += self.p - up
+        mass[:-1] += p - up
         mass[1:] += up
         return mass
 

@@ -14,18 +14,21 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
-from reticent.curves._logs import EPS, TINY, log_of
+from reticent.curves._logs import EPS, TINY, log1mexp, log_of
 from reticent.curves.moves import chained
-from reticent.curves.polygon import Polygon, hull, polygon_above, polygon_through, strictest
+from reticent.curves.polygon import Polygon, hull, polygon_above, polygon_through, strictest, symmetric_above
 from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, TAILS, Effort, Law, Window, sum_of
 from reticent.pairs.allocated_transform import Deltas, resolved
 from reticent.pairs.base import Pair
 from reticent.pairs.curve import CurvePair
+from reticent.pairs.told_steps import told_steps
 
 _FEW = 1024  # bins whose sums take few doublings, so that each may err by more
-_LEAST_NOISE, _MOST = 0.05, 2**24  # below the first and above the second nothing is computed on grids
+_LEAST_NOISE, _MOST = 0.065, 2**24  # below the first and above the second nothing is computed on grids
 _FEW_PER_NAT = 60.0  # thresholds of a rough curve
-_LONGEST = 32  # records of one person that are followed one by one
+_LONGEST, _MOST_TOLD = 32, 128  # records of one person that are followed one by one; whose meetings are counted
+_DEVIATIONS = np.linspace(-20.0, 20.0, 1601)  # thresholds of a sum
+_PLACES, _LEFT = np.linspace(0.0, 40.0, 321), 1e-9  # thresholds in deviations from the mean loss; of the log of a delta
 _LEAST = 1e-60  # added to what is an error rate of a test, or a delta: products of masses may underflow
 
 
@@ -64,6 +67,11 @@ class AllocatedGaussianPair(Pair):
         """Of an attacker who sees the step."""
         return 1.0 / self.noise_multiplier
 
+    @property
+    def log_ways(self) -> float:
+        """Of its steps."""
+        return math.log(self.bins)
+
 
 @dataclass(frozen=True)
 class AllocatedPersonPair(Pair):
@@ -87,12 +95,18 @@ class AllocatedPersonPair(Pair):
     @cached_property
     def curve(self) -> TradeOff:
         """On the safe side."""
-        return _chain(self.noise_multiplier, self.bins, self.records, self.replaced)
+        return _chained(random_allocation(self.noise_multiplier, self.bins)[0], self)
+
+    @cached_property
+    def curve_below(self) -> TradeOff:
+        """Of whoever looks at one record alone, or adds up all steps: the sum of an epoch holds each record once."""
+        mu = self.unsampled_mu / math.sqrt(self.bins)
+        summed = GaussianTradeOff(mu).errors(mu * _DEVIATIONS * (1.0 + 0.5 * mu))
+        return hull([random_allocation(self.noise_multiplier, self.bins)[1], polygon_through(summed)])
 
     @property
     def rough(self) -> Pair:
-        one = _rough(self.noise_multiplier, self.bins)
-        return CurvePair(_chained(one, self.noise_multiplier, self.records, self.replaced))
+        return CurvePair(_chained(_rough(self.noise_multiplier, self.bins), self))
 
     @property
     def log_absent(self) -> float:
@@ -110,24 +124,20 @@ class AllocatedPersonPair(Pair):
         return 1.0 / self.noise_multiplier
 
 
-@lru_cache(maxsize=32)
-def _chain(noise_multiplier: float, bins: int, records: int, replaced: bool) -> TradeOff:
-    return _chained(random_allocation(noise_multiplier, bins)[0], noise_multiplier, records, replaced)
-
-
-def _chained(one: TradeOff, noise_multiplier: float, records: int, replaced: bool) -> TradeOff:
+def _chained(one: TradeOff, pair: AllocatedPersonPair) -> TradeOff:
     """By RETICENT:allocation-chain, from the curve of one record."""
-    told = GaussianTradeOff((2.0 if replaced else 1.0) * records / noise_multiplier)
+    records, bins, mu = pair.records, pair.bins, pair.unsampled_mu
+    told = told_steps(mu / records, records, bins) if 1 < records <= min(bins, _MOST_TOLD) else GaussianTradeOff(mu)
     if records > _LONGEST or not isinstance(one, Polygon):
         return told
     found = one
     for _ in range(records - 1):
         found = chained(found, one)
-    return strictest([chained(found.reversed, found) if replaced else found, told])
+    return strictest([chained(found.reversed, found) if pair.replaced else found, told])
 
 
 @lru_cache(maxsize=32)  # many numbers are read off one release
-def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, TradeOff]:
+def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Polygon]:
     """The curves of one epoch, H0 = absent: of a stronger attacker, and of a weaker one.
 
     With next to no noise these are an attacker who sees the step, and one who looks at the largest observation. More
@@ -147,7 +157,15 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
     known = resolved(1.0 / noise_multiplier, bins, _deltas(_coarse(noise_multiplier, bins, windows), bins))
     long = TAILS if known else FINE
     above, below = enclosed(noise_multiplier, bins, MEDIUM if bins <= _FEW else long, windows)
-    return (strictest([known[0], above]), hull([known[1], below])) if known else (above, below)
+    most = strictest([*([known[0]] if known else []), above, _told(1.0 / noise_multiplier)])
+    return most, hull([*([known[1]] if known else []), below, _loudest(noise_multiplier, bins)])
+
+
+def _told(mu: float) -> Polygon:
+    """Above the curve of whoever sees the step: far out, where grids and transforms leave something out."""
+    thresholds = mu * np.maximum(0.5 * mu + _PLACES, 0.0)
+    thresholds = np.unique(np.append(thresholds, 0.0))
+    return symmetric_above(thresholds, np.minimum(GaussianTradeOff(mu).log_delta(thresholds) + _LEFT, 0.0))
 
 
 def _rough(noise_multiplier: float, bins: int) -> TradeOff:
@@ -185,8 +203,9 @@ def enclosed(
 def _loudest(noise: float, bins: int) -> Polygon:
     """ "Reject if any of the observations exceeds a threshold"; the false positives by a union bound."""
     places = np.linspace(-5.0, 40.0, 400) + np.linspace(0.0, min(1.0 / noise, 1e8), 400)
-    fpr = np.minimum(np.log(bins) + log_ndtr(-places), -EPS)
-    return polygon_through(LogErrors.of(fpr, np.minimum(log_ndtr(places - 1.0 / noise), -EPS)))
+    places = places[np.log(bins) + log_ndtr(-places) < -EPS]
+    fpr, beyond = np.log(bins) + log_ndtr(-places), places - 1.0 / noise
+    return polygon_through(LogErrors(fpr, log1mexp(fpr), log_ndtr(beyond), log_ndtr(-beyond)))
 
 
 def _curve_above(law: Law, bins: int) -> Polygon:

@@ -19,6 +19,7 @@ from reticent.registry import described
 
 _MOST = 1e9  # runs on average
 _HALVINGS = 200
+_ROOTS = 9.0  # of the mean of a Poisson law, and their square: more are as rare as 1e-19
 _LEAST = -100.0  # log of gamma
 
 
@@ -49,6 +50,11 @@ class Runs(ABC):
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> int:
         """One number of runs."""
+
+    @property
+    def most(self) -> tuple[int, float] | None:
+        """(a number of runs, probability of more) where more are next to impossible; None where they are not."""
+        return None
 
     @abstractmethod
     def most_loss(self, ahead: float, back: float) -> float:
@@ -177,6 +183,13 @@ class Poisson(Runs):
     def second(self, outside: np.ndarray) -> np.ndarray:
         return self.mean * self.first(outside)
 
+    @property
+    def most(self) -> tuple[int, float]:
+        from scipy.special import pdtrc  # lists of mechanisms are read without it
+
+        count = math.ceil(self.mean + _ROOTS * math.sqrt(self.mean) + _ROOTS**2)
+        return count, float(pdtrc(count, self.mean))
+
     def most_loss(self, ahead: float, back: float) -> float:
         """A total variation is at most 1 - e^-back, and 1 - e^-ahead."""
         return -self.mean * math.expm1(-min(ahead, back))
@@ -213,6 +226,10 @@ class Fixed(Runs):
         if self.mean == 1.0:
             return np.zeros(np.shape(outside))
         return self.mean * (self.mean - 1.0) * np.maximum(1.0 - outside, 0.0) ** (self.mean - 2.0)
+
+    @property
+    def most(self) -> tuple[int, float]:
+        return int(self.mean), 0.0
 
     def most_loss(self, ahead: float, back: float) -> float:
         """The others all rank below, and what ranks below is at most e^ahead times as probable."""

@@ -11,7 +11,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from reticent.errors import ParameterError
 from reticent.io.models import Closed, first_problem
-from reticent.mechanisms.epochs import batches_of_a_pass, epochs_to_steps
+from reticent.mechanisms.dpsgd import steps_in
+from reticent.mechanisms.epochs import batches_of_a_pass
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.sampling import Sampler
 from reticent.records.hidden_steps import hidden_as_asked
@@ -125,14 +126,13 @@ def _steps_of_epochs(ledger: PublicLedger) -> Found:
     epochs = ledger.config.get("epochs")
     if epochs is None:
         return
-    passes, batch, records = _number(epochs), _number(ledger.config.get("batch_size")), ledger.data.dataset_size
+    passes, rate = _number(epochs), ledger.sample_rate
     if passes is None or passes <= 0.0:
         yield "config.epochs", "is not a number of epochs"
         return
-    kept = ledger.sampler.in_passes and batch is not None and records is not None  # the last batch of a pass
-    rate = 1.0 / math.ceil((records or 1) / (batch or 1)) if kept else ledger.sample_rate
+    batches = batches_of_a_pass(rate) if ledger.sampler.in_passes else None  # the last one is kept
     try:
-        planned = epochs_to_steps(passes, rate)
+        planned = steps_in(passes, rate, ledger.sampler, batches)
     except ParameterError as error:
         yield "config.epochs", f"must be {error.allowed}"
         return
@@ -364,7 +364,7 @@ RUN_RULES: tuple[Rule, ...] = (
         _divisor,
     ),
     Rule(
-        ("planned_steps", "config.epochs", "sample_rate", "data.dataset_size"),
+        ("planned_steps", "config.epochs", "sample_rate"),
         "The planned steps are those of the epochs.",
         _steps_of_epochs,
     ),

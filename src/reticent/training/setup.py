@@ -18,7 +18,8 @@ from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
 from reticent.mechanisms import Ledger, Mechanism
-from reticent.mechanisms.epochs import batches_of_a_pass, epochs_to_steps
+from reticent.mechanisms.dpsgd import steps_in
+from reticent.mechanisms.epochs import batches_of_a_pass
 from reticent.records.hidden_steps import TOO_LONG, contraction
 from reticent.records.run_parts import MOST_STEPS
 from reticent.training.augmentation import Augmentation
@@ -77,7 +78,7 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
         ParameterError: the batch is larger than the data.
     """
     rate = _sample_rate(config, dataset_size)
-    steps = _steps(config, rate, dataset_size)
+    steps = _steps(config, rate)
     views = config.augmentation
     planned = Settings(
         noise_multiplier=1.0 if config.noise_multiplier is None else config.noise_multiplier,
@@ -117,12 +118,14 @@ def planned_release(config: TrainConfig, dataset_size: int) -> Mechanism:
         UnreachableError, ParameterError: as ``make_settings``.
     """
     settings = make_settings(config, dataset_size)
-    return release_of(settings, _batches(config, settings), config.records_per_user)
+    return release_of(settings, _batches(config, settings.sample_rate), config.records_per_user)
 
 
 def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, dataset_size: int) -> float:
     """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
-    release = release_of(staged(config, planned, dataset_size), _batches(config, planned), config.records_per_user)
+    release = release_of(
+        staged(config, planned, dataset_size), _batches(config, planned.sample_rate), config.records_per_user
+    )
     contraction = factor_of(config, planned) if config.final_model else None
     who = FinalModel(contraction) if target.adversary == FinalModel.name else ADVERSARIES[target.adversary]()
     searched = NoiseScale() if isinstance(release, Ledger) else NoiseMultiplier()
@@ -141,8 +144,9 @@ def factor_of(config: TrainConfig, planned: Settings) -> float:
     return found
 
 
-def _batches(config: TrainConfig, settings: Settings) -> int | None:
-    return batches_of_a_pass(settings.sample_rate) if config.sampler.in_passes else None
+def _batches(config: TrainConfig, rate: float) -> int | None:
+    """Of a pass: the last one is kept."""
+    return batches_of_a_pass(rate) if config.sampler.in_passes else None
 
 
 def _sample_rate(config: TrainConfig, dataset_size: int) -> float:
@@ -153,11 +157,9 @@ def _sample_rate(config: TrainConfig, dataset_size: int) -> float:
     return config.batch_size / dataset_size
 
 
-def _steps(config: TrainConfig, rate: float, dataset_size: int) -> int:
+def _steps(config: TrainConfig, rate: float) -> int:
     if config.steps is not None:
         return config.steps
     if config.epochs is None:
         raise ParameterError("epochs", None, "given, or steps", shown=False)
-    if config.sampler.in_passes and config.batch_size is not None:
-        rate = 1.0 / -(-dataset_size // config.batch_size)  # the last batch of a pass is kept
-    return epochs_to_steps(config.epochs, rate, MOST_STEPS)
+    return steps_in(config.epochs, rate, config.sampler, _batches(config, rate), MOST_STEPS)
