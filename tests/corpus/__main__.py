@@ -90,7 +90,8 @@ def main() -> int:
     if asked.write:
         for section, cases in after.items():
             stored(section).parent.mkdir(exist_ok=True)
-            stored(section).write_text(json.dumps(dict(sorted(cases.items())), indent=0, ensure_ascii=False) + "\n")
+            lines = (f"{json.dumps(name)}: {json.dumps(cases[name], ensure_ascii=False)}" for name in sorted(cases))
+            stored(section).write_text("{\n" + ",\n".join(lines) + "\n}\n")
     found = named(before, after, every)
     new = [d for d in found if not any(fnmatch.fnmatchcase(d.where, pattern) for pattern in ACCEPTED)]
     for difference in new:
