@@ -21,7 +21,8 @@ _MASKED = (
         "DAY",
     ),
     (r"\b[0-9a-f]{16,128}\b", "DIGEST"),
-    (r"\b\d+(?:\.\d+)? (?:CPU )?s(?:econds?)?\b", "SECONDS"),
+    (r"(?:\b\d+(?:\.\d+)?|\ba)(?: CPU)?\s+s(?:ec(?:onds?)?)?\b", "SECONDS"),
+    (r" at 0x[0-9a-f]+", ""),
     (r"(?:/[\w.+-]+)*/tmp\w*(?:/[\w.+-]+)*/", "FOLDER/"),
 )
 

@@ -16,6 +16,8 @@ import pytest
 from reticent.mechanisms.codec import mechanism_record
 from tests.corpus.project import projected
 
+BY_CHANCE = ("test_two_batches_in_one_backward_pass", "test_several_views_of_a_record")
+"""Loops in which the sizes of random batches decide whether a fault is seen besides others that are."""
 _heard: dict[str, list[Any]] = defaultdict(list)
 
 
@@ -27,9 +29,12 @@ def _said(watch: Any) -> Any:
 
 
 def _ran(run: Any) -> Any:
-    """The mechanism with numbers of three digits: sizes of Poisson batches are random, rates and noise are not."""
+    """The mechanism."""
     try:
-        return projected(mechanism_record(run.mechanism()))
+        ran = projected(mechanism_record(run.mechanism()))
+        for part in ran.get("parts", [ran]):
+            part.pop("max_grad_norm", None)  # adaptive ones are random, and no number depends on it
+        return ran
     except Exception as error:  # what cannot be said is an answer too
         return f"{type(error).__name__}: {error}"
 
@@ -46,7 +51,8 @@ def pytest_runtest_call(item: pytest.Item) -> Any:
             return own(self, *raised)
         finally:
             try:
-                _heard[item.name].append(_said(self))
+                if not item.name.startswith(BY_CHANCE):
+                    _heard[item.name].append(_said(self))
             except Exception as error:  # a watch that cannot be read
                 _heard[item.name].append(type(error).__name__)
 
