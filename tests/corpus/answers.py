@@ -1,0 +1,48 @@
+"""What answers: each case of a section, and the watches of the tests."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from tests.corpus.project import projected
+
+
+def all_names(section: str) -> list[str]:
+    """The cases of a section, in order."""
+    return [case.name for case in importlib.import_module(f"tests.corpus.{section}").cases()]
+
+
+def answered(task: tuple[str, list[str]]) -> dict[str, Any]:
+    """The named cases of a section: what each answers, and its seconds."""
+    section, names = task
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    warnings.simplefilter("ignore")
+    told = {}
+    for case in importlib.import_module(f"tests.corpus.{section}").cases():
+        if case.name not in names:
+            continue
+        begun = time.process_time()
+        answer = json.loads(json.dumps(projected(case.answer())))
+        told[case.name] = {"seconds": round(time.process_time() - begun, 1), "answer": answer}
+    return told
+
+
+def heard(files: tuple[str, ...]) -> dict[str, Any]:
+    """What the watches of ``tests/watching`` found, by test."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "heard.json"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.corpus.listening"]
+        environment = {**os.environ, "RETICENT_HEARD": str(path), "OMP_NUM_THREADS": "1"}
+        where = [f"tests/watching/{name}" for name in files]
+        subprocess.run([*command, *where], env=environment, check=False, stdout=subprocess.DEVNULL)
+        told = json.loads(path.read_text())
+    return {name: {"seconds": 0.0, "answer": answer} for name, answer in told.items()}

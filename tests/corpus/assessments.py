@@ -1,0 +1,68 @@
+"""Each mechanism, sampler, relation, attacker with its parameters, and method, through ``rt.assess``."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import reticent as rt
+from tests.corpus.case import Case
+from tests.corpus.project import projected
+
+MECHANISMS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("mechanisms.json").read_text())
+
+PUT = {  # attackers whose parameters are stated
+    "relaxed, d = 1": lambda: rt.Relaxed(dimension=1),
+    "relaxed, d = 2": lambda: rt.Relaxed(dimension=2),
+    "relaxed, d = 1000": lambda: rt.Relaxed(dimension=1000),
+    "relaxed, fixed": lambda: rt.Relaxed(dimension=1000, gradients=rt.Gradients.FIXED),
+    "relaxed, one direction": lambda: rt.Relaxed(dimension=50, gradients=rt.Gradients.ONE_DIRECTION),
+    "relaxed, linear head": lambda: rt.Relaxed(dimension=50, gradients=rt.Gradients.LINEAR_HEAD),
+    "relaxed, a known share": lambda: rt.Relaxed(dimension=50, gradients=rt.Gradients.LINEAR_HEAD, known_share=0.1),
+    "mixed": lambda: rt.Mixed(0.3, dimension=50),
+    "mixed, fixed": lambda: rt.Mixed(0.7, dimension=50, gradients=rt.Gradients.FIXED),
+    "game": lambda: rt.MembershipGame(),
+    "game, K = 200": lambda: rt.MembershipGame(200.0),
+    "attribute, .3": lambda: rt.Attribute(0.3),
+    "attribute, 2": lambda: rt.Attribute(2.0),
+}
+SOME = ("gaussian", "gaussian in 30 dimensions", "poisson", "poisson with parameters", "poisson, little noise",
+        "poisson, every record", "shuffled", "random allocation", "ledger of two", "fixed size")  # fmt: skip
+METHODS = ("closed-form", "clt", "proven", "published")
+QUESTIONS = {
+    "fpr": (1e-6, 1e-3, 0.1),
+    "delta": (1e-12, 1e-5),
+    "prior": (0.01, 0.5),
+    "secret_bits": (13.29,),
+    "guesses": (1, 10),
+}
+
+
+def _asked(mechanism: dict[str, Any], who: Any, **options: Any) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "release.json"
+        path.write_text(json.dumps(mechanism))
+        try:
+            found = rt.assess(path, who, **QUESTIONS, **options)
+            return projected(json.loads(found.to_json()))
+        except rt.errors.ReticentError as error:
+            return {"refused": str(error).replace(folder, "FOLDER")}
+
+
+def cases() -> Iterator[Case]:
+    """Each mechanism under all attackers, then stated attackers, relations and methods on some."""
+    for name, mechanism in MECHANISMS.items():
+        yield Case(f"{name}; all", lambda m=mechanism: _asked(m, "all"))
+        for relation in ("replace", "zero-out"):
+            yield Case(
+                f"{name}; worst-case, {relation}",
+                lambda m=mechanism, r=relation: _asked(m, "worst-case", neighbouring=r),
+            )
+    for name in SOME:
+        for who, made in PUT.items():
+            yield Case(f"{name}; {who}", lambda m=MECHANISMS[name], w=made: _asked(m, w()))
+        for method in METHODS:
+            yield Case(f"{name}; all, {method}", lambda m=MECHANISMS[name], k=method: _asked(m, "all", method=k))

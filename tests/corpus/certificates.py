@@ -1,0 +1,212 @@
+"""Certificates of plans, events, runs, watched loops, several together; what each door says of them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import chdir
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.corpus.assessments import MECHANISMS
+from tests.corpus.case import Case
+from tests.corpus.project import called, of_json, words_of_page
+
+SIZES = ("--batch-size", "100", "--dataset-size", "10000", "--epochs", "2")
+PLANS: dict[str, tuple[str, ...]] = {
+    "poisson": (),
+    "parameters": ("--num-parameters", "1000"),
+    "persons": ("--records-per-user", "4"),
+    "clients": ("--unit", "client"),
+    "shuffled": ("--sampler", "shuffled"),
+    "cyclic": ("--sampler", "cyclic"),
+    "fixed size": ("--sampler", "fixed-size"),
+    "random allocation": ("--sampler", "random-allocation"),
+    "truncated": ("--sampler", "truncated-poisson", "--max-batch-size", "130"),
+    "selection": ("--selection", "geometric", "--mean-runs", "5"),
+    "secret": ("--secret-bits", "13.29", "--guesses", "10"),
+    "contraction": ("--contraction", "0.9"),
+    "words": (
+        "--subject",
+        "A model of letters",
+        "--issuer",
+        "The lab",
+        "--purpose",
+        "Sorting",
+        "--expires",
+        "2999-01-01",
+    ),
+}
+EVENTS = ("gaussian", "laplace", "randomised response", "matrix, banded", "guarantee", "filtered", "ledger of two",
+          "ledger of kinds", "selection, fixed", "one of two", "allocated once")  # fmt: skip
+HERE = Path(__file__).resolve().parent
+RUNS: dict[str, Any] = yaml.safe_load((HERE / "runs.yaml").read_text())
+POLICIES: dict[str, Any] = yaml.safe_load((HERE / "policies.yaml").read_text())
+LOOPS = ("opacus", "shuffled", "planned", "faulty", "persons")
+
+
+def _train(config: dict[str, Any]) -> None:
+    """Weights hardly move, so that no number of the run hangs on its noise."""
+    usual = {"noise_multiplier": 2.0, "learning_rate": 1e-9, "randomness": "fresh"}
+    Path("run.yaml").write_text(yaml.safe_dump(config | usual))
+    called("train", "run.yaml", "--out", "run")
+
+
+def _watch(kind: str) -> None:
+    import torch
+    from opacus import PrivacyEngine
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    import reticent as rt
+
+    draw = torch.Generator().manual_seed(0)
+    rows = TensorDataset(torch.randn(60, 4, generator=draw), torch.randint(0, 2, (60,), generator=draw))
+    model: Any = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model, optimizer, loader = PrivacyEngine().make_private(
+            module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), noise_multiplier=1.1,
+            max_grad_norm=1.0, data_loader=DataLoader(rows, batch_size=10, shuffle=True),
+            poisson_sampling=kind != "shuffled",
+        )  # fmt: skip
+        options: dict[str, Any] = {
+            "planned": {"planned_steps": 12, "start": "declared"},
+            "persons": {"records_per_user": 2},
+        }.get(kind, {})
+        with rt.watch(model, optimizer, loader, **options) as ledger:
+            for _ in range(2):
+                for features, labels in loader:
+                    if kind == "faulty":
+                        features = features - features.mean(0)
+                    optimizer.zero_grad()
+                    nn.functional.cross_entropy(model(features), labels).backward()
+                    optimizer.step()
+        ledger.save("ledger.json")
+
+
+def _documents(make: Callable[[], tuple[Any, ...]], *, languages: bool, gated: bool) -> Any:
+    """What everybody gets of one certificate."""
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        what = make()
+        told: dict[str, Any] = {
+            "certify": called("certify", *what, "--out", "made", "--language", "de", "--language", "fr")
+        }
+        if told["certify"]["exit"]:
+            return told
+        told["document"] = of_json(Path("made/certificate.public.json").read_text())
+        told["files"] = sorted(path.name for path in Path("made").iterdir())
+        pages = {"en": "certificate.html", "de": "certificate.de.html", "fr": "certificate.fr.html"}
+        told["pages"] = {
+            name: words_of_page(Path("made", page).read_text())
+            for name, page in pages.items()
+            if languages or name == "en"
+        }
+        told["verify"] = called("verify", "made/certificate.public.json")
+        told["lint"] = called("lint", what[0]) if Path(str(what[0])).exists() else None
+        if gated:
+            for name, policy in POLICIES.items():
+                Path("policy.yaml").write_text(yaml.safe_dump({"schema": "reticent.policy/1", **policy}))
+                told[f"gate, {name}"] = called("gate", "made/certificate.public.json", "--policy", "policy.yaml")
+            signed = ("--sign", "key")
+            told["register"] = [
+                called("keygen", "key")["exit"],
+                called("register", "open", "all.register", "--name", "letters", "--budget", "epsilon=3@1e-5", *signed),
+                called("register", "add", "all.register", "made/certificate.json", *signed),
+                called("register", "show", "all.register"),
+            ]
+        return told
+
+
+def _event(name: str) -> tuple[Any, ...]:
+    Path("event.json").write_text(json.dumps(MECHANISMS[name]))
+    return ("event.json",)
+
+
+def _run(config: dict[str, Any]) -> tuple[Any, ...]:
+    _train(config)
+    return ("run",)
+
+
+def _loop(kind: str) -> tuple[Any, ...]:
+    _watch(kind)
+    return ("ledger.json",)
+
+
+def _together() -> tuple[Any, ...]:
+    _train(RUNS["digits"])
+    _watch("opacus")
+    return ("run", "ledger.json")
+
+
+def cases() -> Iterator[Case]:
+    """Documents of each kind, then edits of two of them."""
+    for name, more in PLANS.items():
+        words = ("dpsgd", "--noise-multiplier", "1.1", *SIZES, *more)
+        whole = name in ("poisson", "persons", "clients", "shuffled", "selection", "secret")
+        yield Case(f"plan; {name}", lambda w=words, x=whole: _documents(lambda: w, languages=x, gated=x))
+    for name in EVENTS:
+        yield Case(
+            f"event; {name}", lambda n=name: _documents(lambda: _event(n), languages=n == "gaussian", gated=False)
+        )
+    for name, config in RUNS.items():
+        whole = name in ("digits", "sensitive", "persons")
+        yield Case(f"run; {name}", lambda t=config, x=whole: _documents(lambda: _run(t), languages=x, gated=x))
+    for kind in LOOPS:
+        whole = kind in ("opacus", "faulty")
+        yield Case(f"loop; {kind}", lambda k=kind, x=whole: _documents(lambda: _loop(k), languages=x, gated=x))
+    yield Case("together; a run and a loop", lambda: _documents(_together, languages=True, gated=True))
+    for index in range(PIECES):
+        yield Case(f"edits; {index}", lambda i=index: _edits(i))
+
+
+PIECES, EDITS = 15, 300
+
+
+@cache
+def _genuine() -> str:
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        Path("event.json").write_text(json.dumps({**MECHANISMS["poisson"], "steps": 5}))
+        called("certify", "event.json", "--out", "made")
+        return Path("made/certificate.json").read_text()
+
+
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, dict | list) and value:
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from _leaves(value[key], (*path, key))
+    else:
+        yield path
+
+
+def _other(value: Any, turn: int) -> Any:
+    """Another value: by turns of its kind, of another kind."""
+    if turn % 3 == 2:
+        return ({"a": 1}, [], None, "x", -1, 1e400)[turn % 6]
+    if isinstance(value, bool) or value is None:
+        return not value
+    if isinstance(value, int | float):
+        return value * (0.99 if turn % 2 else 1.01) + (turn % 2)
+    return f"{value}x" if isinstance(value, str) else 1
+
+
+def _edits(piece: int) -> Any:
+    """Exit codes of ``verify`` for edits of one leaf each; which leaves follows from their number alone."""
+    text, told = _genuine(), {}
+    paths = list(_leaves(json.loads(text)))
+    for number in range(piece, EDITS, PIECES):
+        document = json.loads(text)
+        path = paths[number * len(paths) // EDITS]
+        here: Any = document
+        for key in path[:-1]:
+            here = here[key]
+        here[path[-1]] = _other(here[path[-1]], number)
+        with tempfile.TemporaryDirectory() as folder, chdir(folder):
+            Path("edited.json").write_text(json.dumps(document))
+            told[f"{number}: {'/'.join(map(str, path))}"] = called("verify", "edited.json")["exit"]
+    return told
