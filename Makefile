@@ -8,13 +8,14 @@ READY := $(VENV)/.ready
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 WORKERS ?= 2
 
-.PHONY: help env certify test older threads elsewhere check lint types imports docs notebooks site slow browser bench mutants release clean
+.PHONY: help env certify test older threads elsewhere corpus corpus-all corpus-write check lint types imports docs notebooks site slow browser bench mutants release clean
 
 help:
 	@echo "make certify [CONFIG=configs/adult.yaml]  train with DP-SGD and certify it"
 	@echo "make test    the whole default suite"
 	@echo "make elsewhere  the same under two other instruction sets and with four threads"
-	@echo "make check   tests, lint, types, import rules, documentation: what CI runs"
+	@echo "make corpus  what the doors answer beside what they answered before: corpus-all, corpus-write"
+	@echo "make check   tests, lint, types, import rules, documentation, corpus: what CI runs"
 	@echo "make slow    the longer experiments' tests, by name"
 	@echo "make browser the pages in headless Chromium"
 	@echo "make notebooks  run the notebooks and keep their outputs"
@@ -52,7 +53,18 @@ threads: $(READY)
 
 elsewhere: older threads
 
-check: lint types imports test docs
+CORPUS := OMP_NUM_THREADS=1 $(BIN)/python -m tests.corpus
+
+corpus: $(READY)
+	$(CORPUS)
+
+corpus-all: $(READY)
+	$(CORPUS) --all
+
+corpus-write: $(READY)
+	$(CORPUS) --write
+
+check: lint types imports test docs corpus
 
 lint: $(READY)
 	$(BIN)/ruff check .
