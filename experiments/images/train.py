@@ -33,6 +33,7 @@ from torch import Tensor, nn
 from torch.func import grad, vmap
 from torch.nn import functional as F  # noqa: N812
 
+from experiments.gaussian_mip.last_layer import Recipe, Records, rows_of
 from experiments.images.network import Tape, accuracy, clipped_sum, initial
 
 PRIVATE, RATES, SEEDS, CLIP, WIDTH = 40_000, (1.0, 2.0, 4.0), 5, 1.0, 64
@@ -291,32 +292,10 @@ def features(s: Study, tiny: bool) -> tuple[dict[str, Tensor], dict[str, float]]
 
 
 def heads(s: Study, x: dict[str, Tensor], seeds: int, epochs: int) -> list[dict[str, Any]]:
-    """Part 2: all levels, rules and seeds at once; softmax regression, so a gradient is an outer product."""
-    rules = ("GDP", "GMIP", "true run")
-    kinds = [(rule, row["mu"], row[rule]) for rule in rules for row in NOISE["head"]]
-    records, size, clip = len(s.labels["private"]), min(400, len(s.labels["private"]) // 4), 500.0
-    generator = torch.Generator(s.device).manual_seed(0)
-    tau = torch.tensor([noise for _, _, noise in kinds], device=s.device)[:, None, None, None] * clip / size
-    ones = {k: torch.cat([v.float(), torch.ones(len(v), 1, device=s.device)], 1) for k, v in x.items()}
-    w = (torch.rand(len(kinds), seeds, 65, 10, generator=generator, device=s.device) * 2 - 1) / 8
-    first, second, t = torch.zeros_like(w), torch.zeros_like(w), 0
-    for _ in range(epochs):
-        orders = torch.rand(seeds, records, generator=generator, device=s.device).argsort(1)
-        for some in orders[:, : records // size * size].split(size, dim=1):
-            rows, t = ones["private"][some], t + 1
-            g = torch.einsum("snf,rsfc->rsnc", rows, w).softmax(-1) - F.one_hot(s.labels["private"][some], 10)
-            lengths = g.norm(dim=-1) * rows.norm(dim=-1)
-            g = g * (clip / lengths.clamp(min=clip))[..., None]
-            mean = torch.einsum("snf,rsnc->rsfc", rows, g) / size
-            mean += tau * torch.randn(w.shape, generator=generator, device=s.device)
-            first.lerp_(mean, 0.1)
-            second.lerp_(mean.square(), 0.001)
-            w -= 1e-3 * (first / (1 - 0.9**t)) / ((second / (1 - 0.999**t)).sqrt() + 1e-8)
-    found = []
-    for (rule, mu, noise), some in zip(kinds, w, strict=True):
-        right = torch.einsum("nf,sfc->snc", ones["test"], some).argmax(-1) == s.labels["test"]
-        found.append({"rule": rule, "mu": mu, "noise": noise, "test": right.float().mean(1).tolist()})
-    return found
+    """Part 2: all levels, rules and seeds at once."""
+    train, test = (Records.of(x[k], s.labels[k]) for k in ("private", "test"))
+    recipe = Recipe(min(400, len(train.labels) // 4), epochs, 500.0, 1e-3, 10, seeds)
+    return rows_of(NOISE["head"], train, test, recipe)
 
 
 def main() -> None:

@@ -36,7 +36,11 @@ class Route(StrEnum):
 class Engine(Protocol):
     """What a route gives."""
 
-    def bytes_per_record(self) -> int:
+    def on(self, chosen: torch.Tensor) -> Engine:
+        """The same engine for some of the values."""
+        ...
+
+    def bytes_per_record(self, *, pairs: bool = True) -> int:
         """Working memory of one record; 0 where it is not known yet."""
         ...
 
@@ -44,8 +48,8 @@ class Engine(Protocol):
         """Read the weights of this step."""
         ...
 
-    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> Measured:
-        """Distances in units of the clip norm."""
+    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float, *, pairs: bool = True) -> Measured:
+        """Distances in units of the clip norm: of all pairs, or to the mean."""
         ...
 
 
@@ -190,14 +194,14 @@ class Examiner:
             return True
         with borrowed(self._model, exam.dtype, exam.shake()), torch.no_grad():
             try:
-                engine.refresh()
-                squared, norms = engine.measure(exam.features, exam.labels, exam.truth.scale)
+                few = engine.on(exam.at)
+                few.refresh()
+                squared, norms = few.measure(exam.features, exam.labels, exam.truth.scale)
             except Exception:  # a route that does not fit is one that is not taken
                 return False
-            squared, norms = squared[:, exam.at][:, :, exam.at].double(), norms[:, exam.at].double()
         absolute, relative = self._tolerance(dtype or exam.dtype)
-        near = torch.allclose(squared.sqrt(), exam.truth.distances, rtol=relative, atol=absolute)
-        return near and torch.allclose(norms, exam.truth.norms, rtol=relative, atol=absolute)
+        near = torch.allclose(squared.double().sqrt(), exam.truth.distances, rtol=relative, atol=absolute)
+        return near and torch.allclose(norms.double(), exam.truth.norms, rtol=relative, atol=absolute)
 
     def _tolerance(self, dtype: torch.dtype) -> tuple[float, float]:
         if dtype is torch.float64:
@@ -216,7 +220,7 @@ class Examiner:
         if engine is not None:
             with torch.no_grad():
                 engine.refresh()
-                engine.measure(features[:1], labels[:1], 1.0)
+                engine.measure(features[:1], labels[:1], 1.0, pairs=False)
 
 
 def slack(model: nn.Module, dtype: torch.dtype) -> float:
