@@ -1,10 +1,10 @@
 """Gaussian MIP, Figure 6: the loss attack beside GLiR after five steps; from stored runs."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 
+from experiments.where import results
 from reticent.papers import Entry, Measured, Published, Relation
 
 RATES = (0.001, 0.01, 0.1)
@@ -12,7 +12,7 @@ RATES = (0.001, 0.01, 0.1)
 
 def run(figure):
     """One panel for each data set: both attacks and the analytical curve of one step at three rates."""
-    power, ours = json.loads((Path(__file__).parent / "results" / "power.json").read_text()), {}
+    power, ours = json.loads((results(__file__) / "power.json").read_text()), {}
     for axes, (name, result) in zip(figure.subplots(1, 3), power.items(), strict=True):
         means = {}
         for attack, label in (("glir_five_steps", "GLiR"), ("loss_five_steps", "loss")):
@@ -45,6 +45,7 @@ ENTRY = Entry(
     reason="Panel (a) comes out: after five steps the loss attack is at guessing on Adult and Location-30 and GLiR is "
     "four to seven times stronger; on CIFAR-10 it already finds a few members.",
     needs="shadow models trained as long as those of Figure 3 for panel (b), and LiRA on them",
+    stored=("experiments.gaussian_mip.power",),
     settings={"seeds": "0 to 4", "stored": "results/power.json"},
     inches=(9.0, 3.2),
 )

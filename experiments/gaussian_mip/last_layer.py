@@ -7,16 +7,13 @@ published, and noise that keeps epsilon of mu-GDP at 1e-5 in the true run (Poiss
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-RESULTS = Path(__file__).parent / "results"
 RULES = ("GDP", "GMIP", "true run")
 
 
@@ -83,13 +80,14 @@ def rows_of(levels: list[dict[str, float]], train: Records, test: Records, recip
 def main() -> None:
     """Adult: 512 random tanh features as in the paper's code, 43,000 records to learn from, the rest to judge."""
     from experiments.images.noise import published_levels
+    from experiments.where import results
     from reticent import data
     from reticent.mechanisms import DPSGD
     from reticent.tasks import write_json
 
     torch.manual_seed(0)
     adult = data.load("adult")
-    x, y = torch.from_numpy(adult.features).float(), torch.from_numpy(adult.labels)
+    x, y = torch.tensor(adult.features).float(), torch.tensor(adult.labels)
     order = torch.randperm(len(x))
     x, y = ((x - x.mean(0)) / (x.std(0) + 1e-5))[order], y[order]
     with torch.no_grad():
@@ -97,8 +95,7 @@ def main() -> None:
     train, test = Records.of(x[:43_000], y[:43_000]), Records.of(x[43_000:], y[43_000:])
     levels = published_levels(DPSGD(1.0, 1 / 43, 860, num_parameters=1026, batch_size=1000))
     rows = rows_of(levels, train, test, Recipe(size=1000, epochs=20, clip=800.0, learning_rate=2e-3, classes=2))
-    write_json(RESULTS / "utility-adult.json", {"rows": rows})
-    print(json.dumps(rows, indent=None))
+    write_json(results(__file__) / "utility-adult.json", {"rows": rows})
 
 
 if __name__ == "__main__":

@@ -36,8 +36,12 @@ from torch.nn import functional as F  # noqa: N812
 from experiments.gaussian_mip.last_layer import Recipe, Records, rows_of
 from experiments.images.network import Tape, accuracy, clipped_sum, initial
 
-PRIVATE, RATES, SEEDS, CLIP, WIDTH = 40_000, (1.0, 2.0, 4.0), 5, 1.0, 64
-"""Learning rates around that of De et al. 2022, "Unlocking high-accuracy ...", clip norm and averages as there."""
+PRIVATE, RATES, SEEDS, CLIP, WIDTH = 40_000, (0.25, 0.5, 0.125), 5, 1.0, 64
+"""Clip norm and averaged weights as De et al. 2022, "Unlocking high-accuracy ...". Their learning rate, 2, and 1 and 4
+were tried first: 1 was the best of these by public images, the end of the grid."""
+
+TUNED = "relaxed, d = 1"
+"""The rule between the two others, for which the learning rate of all is chosen."""
 
 NOISE = json.loads((Path(__file__).parent / "noise.json").read_text())
 ORDER = (0, 19, 9, 4, 14, 2, 7, 12, 17, 1, 3, 5, 6, 8, 10, 11, 13, 15, 16, 18)
@@ -54,6 +58,8 @@ class Study:
         out: folder of the results.
         until: moment at which everything ends.
         chunk: records that go through the network at once.
+        width: of the network.
+        spare: seconds that a cell leaves for what follows.
         found: the document; ``cells`` has one row a cell.
     """
 
@@ -63,6 +69,7 @@ class Study:
     until: float
     chunk: int
     width: int
+    spare: float = 0.0
     found: dict[str, Any] = field(default_factory=lambda: {"cells": []})
 
     @property
@@ -169,8 +176,7 @@ def trained(s: Study, noise: float, learning_rate: float, steps: int, seed: int)
 
 def cell(s: Study, part: str, rule: str, noise: float, rate: float, steps: int, seed: int, **more: float) -> bool:
     """Train and keep one cell, unless time is short."""
-    spare = HEAD_SECONDS if part == "relaxed" else 0.0
-    if time.monotonic() + spare + 1.05 * steps * s.found["step"] > s.until:
+    if time.monotonic() + s.spare + 1.05 * steps * s.found["step"] > s.until:
         print("no time for", part, rule, seed, more, flush=True)
         return False
     row = {"part": part, "rule": rule, "noise": noise, "learning_rate": rate, "steps": steps, "seed": seed} | more
@@ -180,10 +186,10 @@ def cell(s: Study, part: str, rule: str, noise: float, rate: float, steps: int, 
     return True
 
 
-def best(s: Study, rule: str) -> float:
+def best(s: Study) -> float:
     """Learning rate with the highest accuracy on public images."""
-    first = ((r["public"], r["learning_rate"]) for r in s.found["cells"] if r["rule"] == rule and r["seed"] == 0)
-    return max(first, default=(0.0, RATES[1]))[1]
+    first = ((r["public"], r["learning_rate"]) for r in s.found["cells"] if r["rule"] == TUNED and r["seed"] == 0)
+    return max(first, default=(0.0, RATES[0]))[1]
 
 
 def planned(s: Study, tiny: bool) -> int:
@@ -196,31 +202,30 @@ def planned(s: Study, tiny: bool) -> int:
             cut = step(s, p, 1.0, 1.0, generator)
         float(cut)  # waits for the device
         s.found["step"] = (time.monotonic() - began) / count
-    cells = len(NOISE["relaxed"]["200"]) * (len(RATES) + SEEDS - 1) + 1 + len(ORDER) / 2
-    afford = (s.until - time.monotonic() - HEAD_SECONDS) / (1.05 * cells * s.found["step"])
+    cells = len(RATES) + len(NOISE["relaxed"]["200"]) * SEEDS + len(ORDER) / 2
+    afford = (s.until - time.monotonic() - s.spare) / (1.05 * cells * s.found["step"])
     return max([int(n) for n in NOISE["relaxed"] if int(n) <= afford], default=200)
 
 
 def relaxed(s: Study, steps: int, used: int) -> None:
-    """Part 1: the learning rates with seed 0, then the other seeds, then no noise."""
+    """Part 1: the learning rates with seed 0, then all seeds at the best, and once no noise."""
     noises = NOISE["relaxed"][str(steps)]
-    for rate in sorted(RATES, key=lambda r: abs(r - 2)):
+    for rate in RATES:
+        cell(s, "relaxed", TUNED, noises[TUNED], rate, used, 0)
+    for seed in range(SEEDS):
         for rule, noise in noises.items():
-            cell(s, "relaxed", rule, noise, rate, used, 0)
-    for seed in range(1, SEEDS):
-        for rule, noise in noises.items():
-            cell(s, "relaxed", rule, noise, best(s, rule), used, seed)
-    cell(s, "relaxed", "none", 0.0, best(s, "relaxed, as published"), used, 0)
+            if rule != TUNED or seed:
+                cell(s, "relaxed", rule, noise, best(s), used, seed)
+        if seed == 0:
+            cell(s, "relaxed", "none", 0.0, best(s), used, seed)
 
 
 def levels(s: Study, steps: int, used: int) -> None:
-    """Part 3; the learning rate is that of the nearest noise of part 1."""
-    tuned = {noise: best(s, rule) for rule, noise in NOISE["relaxed"][str(steps)].items()}
+    """Part 3; the learning rate is that of part 1."""
     for which in ORDER:
         row = NOISE["levels"][str(steps)][which]
-        nearest = min(tuned, key=lambda n: abs(math.log(n / row["GDP"])))
-        same = row["GDP"] == row["GMIP"]
-        cell(s, "levels", "GDP and GMIP" if same else "GDP", row["GDP"], tuned[nearest], used // 2, 0, mu=row["mu"])
+        rule = "GDP and GMIP" if row["GDP"] == row["GMIP"] else "GDP"
+        cell(s, "levels", rule, row["GDP"], best(s), used // 2, 0, mu=row["mu"])
 
 
 class Residual(nn.Module):
@@ -305,6 +310,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=520.0)
+    parser.add_argument("--steps", type=int, choices=[int(n) for n in NOISE["relaxed"]], help="left out: what fits")
+    parser.add_argument("--only-relaxed", action="store_true", help="part 1 alone")
     parser.add_argument("--tiny", action="store_true", help="a dry run with few images, small networks and few steps")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -315,11 +322,16 @@ def main() -> None:
         "torch": torch.__version__,
     }
     s.found |= {"width": s.width, "clip": CLIP, "private": len(s.labels["private"]), "check": checked(s)}
+    s.spare = 0.0 if arguments.only_relaxed else HEAD_SECONDS
     steps = planned(s, arguments.tiny)
+    steps = arguments.steps or steps
     used = 4 if arguments.tiny else steps
     s.found |= {"steps": steps, "loaded": time.monotonic() - began}
     print(f"{s.found['step'] * 1000:.1f} ms a step; {steps} steps; checked {s.found['check']}", flush=True)
     relaxed(s, steps, used)
+    if arguments.only_relaxed:
+        return
+    s.spare = 0.0
     found, about = features(s, arguments.tiny)
     np.savez(arguments.out / "features.npz", **{k: v.half().cpu().numpy() for k, v in found.items()})
     s.keep("head", about | {"rows": heads(s, found, 2 if arguments.tiny else SEEDS, 1 if arguments.tiny else 10)})

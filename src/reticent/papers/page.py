@@ -87,7 +87,7 @@ def _of_paper(slug: str, results: Sequence[Result]) -> str:
 
 def sentence(result: Result) -> str:
     """The one sentence next to the verdict."""
-    return f"Needs {result.needs}." if result.needs else result.reason
+    return f"{result.reason} Not measured: needs {result.needs}." if result.needs else result.reason
 
 
 def compared(result: Result) -> list[str]:
@@ -99,10 +99,12 @@ def compared(result: Result) -> list[str]:
 def _section(result: Result) -> str:
     lines = [f"## {result.id}", "", f"**{result.title}.** *{result.verdict.value}.* {result.reason}"]
     if result.needs:
-        lines += ["", f"Needs {result.needs}."]
+        lines += ["", f"What is not measured needs {result.needs}."]
     lines += ["", f"![{result.title}](../{_picture(result)})", "", *_numbers(result)]
     if result.settings:
         lines += ["", "Settings: " + "; ".join(f"{k} {v}" for k, v in result.settings.items()) + "."]
+    if result.stored:
+        lines += ["", f"Drawn from stored results; `reticent reproduce {result.id} --again` computes them."]
     return "\n".join([*lines, ""])
 
 
