@@ -123,7 +123,7 @@ class Outcomes:
 def by_closed_form(rng: np.random.Generator, outcomes: Outcomes, count: int) -> None:
     """Random targets for the formulas; a bound on the advantage alone says little about other risks."""
     for index in range(count):
-        method = [*FORMS, Method.PROVEN][index % 4]
+        method = [*FORMS, Method.PUBLISHED, Method.PROVEN][index % 4]
         target = random_target(rng)
         while isinstance(target, Reconstruction) or (
             method is Method.PROVEN and not isinstance(target, Advantage | BayesSecurity)
