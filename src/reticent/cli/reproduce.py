@@ -71,7 +71,7 @@ def _results_anew(again: bool) -> Iterator[Path | None]:
 def _run(entry: str, quick: bool, keep: bool, json: bool, anew: Path | None) -> dict[str, tuple[str, ...]]:
     """Run one id, or every id that has a script; what drifted, by id."""
     ids = papers.scripted_ids() if entry == "all" else (entry,)
-    console, drifted, done = Console(stderr=True), {}, set[str]()
+    console, drifted, computed = Console(stderr=True), {}, set[str]()
     with progress_bar("figures and tables") as bar:
         for done, name in enumerate(ids):
             if bar is not None:
@@ -81,7 +81,7 @@ def _run(entry: str, quick: bool, keep: bool, json: bool, anew: Path | None) -> 
                 console.print(f"{name}: left out, it takes minutes", highlight=False)
                 continue
             if anew is not None:
-                papers.compute_again(chosen, anew, done)
+                papers.compute_again(chosen, anew, computed)
             result, picture = papers.run_entry(chosen)
             drifted[name] = result.drift(papers.stored(name)) if name in papers.stored_ids() else ("not stored yet",)
             if keep:

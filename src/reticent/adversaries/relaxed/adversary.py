@@ -158,7 +158,7 @@ class Relaxed(DirectionUnknown):
         return Assessment(self, neighbouring, Method.EXACT, tuple(proof.citing(*epochs) for proof in proofs))
 
     def _published(self, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
-        """N releases in d dimensions are mu-GDP with mu = N (sensitivity/noise)^2 / sqrt(2 d): KAISSIS2022:Theorem 3."""
+        """mu-GDP with mu = N (sensitivity/noise)^2 / sqrt(2 d) for N releases: KAISSIS2022:Theorem 3."""
         whole = isinstance(mechanism, DPSGD) and mechanism.sample_rate == 1.0
         plain = whole or isinstance(mechanism, Gaussian)
         if not plain or neighbouring is Neighbouring.REPLACE or self.directions is not None or self.reacts:
