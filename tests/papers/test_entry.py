@@ -54,7 +54,7 @@ def test_one_sided_statements_look_at_the_value_not_at_the_kinder_end() -> None:
 
 
 def test_what_was_measured_has_a_verdict_though_something_is_missing() -> None:
-    """"Cannot be run" is for entries of which no published number was measured."""
+    """An entry of which no published number was measured cannot be run here."""
     assert result(1.0, Published("n", 1.0, "caption"), needs="a GPU").verdict is Verdict.AGREES
     assert result(2.0, Published("n", 1.0, "caption"), needs="a GPU").verdict is Verdict.DIFFERS
     entry = Entry("glrt/figure-1", "t", lambda figure: {}, (Published("n", 1.0, "c"),), "because", needs="a GPU")
