@@ -126,7 +126,7 @@ def by_closed_form(rng: np.random.Generator, outcomes: Outcomes, count: int) -> 
         method = [*FORMS, Method.PUBLISHED, Method.PROVEN][index % 4]
         target = random_target(rng)
         while isinstance(target, Reconstruction) or (
-            method is Method.PROVEN and not isinstance(target, Advantage | BayesSecurity)
+            method in (Method.PROVEN, Method.PUBLISHED) and not isinstance(target, Advantage | BayesSecurity)
         ):
             target = random_target(rng)
         outcomes.ask(
