@@ -23,7 +23,6 @@ def run(figure):
     panels = figure.subplots(2, 3)
     for axes, name in zip(panels[0], NAMES, strict=True):
         draw(axes, power[name]["summary"]["glir_five_steps"], "GLiR, five steps")
-        draw(axes, power[name]["summary"]["loss_five_steps"], "loss alone")
         draw(axes, shadow[name]["short"]["summary"], "LiRA, five steps")
         lira, glir = ends(shadow[name]["short"]["summary"], 0.01), ends(power[name]["summary"]["glir_five_steps"], 0.01)
         ours[f"(a) {name}: TPR of LiRA at FPR 0.01"], ours[f"(a) {name}: TPR of GLiR at FPR 0.01"] = lira, glir
@@ -34,13 +33,18 @@ def run(figure):
             draw(axes, shadow[name]["long"]["summary"], "LiRA, passes of Figure 3")
             ours[f"(b) {name}: TPR of LiRA at FPR 0.01"] = ends(shadow[name]["long"]["summary"], 0.01)
             ours[f"(b) {name}: AUC of LiRA"] = Measured(*shadow[name]["long"]["summary"]["auc"], "five seeds")
-    for row in panels:
+    for number, row in enumerate(panels):
         for axes, name in zip(row, NAMES, strict=True):
+            if number and "long" not in shadow[name]:
+                axes.set_axis_off()
+                continue
             limit = [power[name]["theory"]["limit"][f"tpr_at_{r}"] for r in RATES]
             axes.plot(RATES, limit, "--", color="black", label="analytical, one step")
             axes.plot(RATES, RATES, ":", color="grey", label="guessing")
-            axes.set(title=name, xlabel="FPR", ylabel="TPR", xscale="log", yscale="log", ylim=(5e-5, 1))
-            axes.legend()
+            axes.set(title=name, xlabel="FPR", ylabel="TPR", xscale="log", yscale="log", ylim=(5e-4, 1))
+            axes.minorticks_off()
+    panels[0, 0].legend()
+    panels[1, 1].legend()
     return ours
 
 
@@ -61,7 +65,10 @@ ENTRY = Entry(
             for n in NAMES
         ),
     ),
-    reason="X.",
+    reason="On Adult it is as printed: after five steps LiRA is near guessing and GLiR is five times stronger, "
+    "and after the passes of Figure 3 LiRA still finds next to nobody. On Location-30 and CIFAR-10 LiRA "
+    "works after five noise-free steps on one batch, nearly as well as GLiR, when its shadow models start "
+    "where the target did; over half of the data and ten passes it fades to twice guessing.",
     stored=("experiments.gaussian_mip.power", "experiments.gaussian_mip.shadow"),
     settings={
         "seeds": "0 to 4",

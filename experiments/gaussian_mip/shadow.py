@@ -9,12 +9,13 @@ set are trained at once; ``lira_online`` of the library scores them.
 from __future__ import annotations
 
 import argparse
+import math
 
 import numpy as np
 import torch
 from torch.nn.functional import one_hot
 
-from experiments.gaussian_mip.power import LEARNING_RATE, SETUPS, STEPS, Setup, rates, summary
+from experiments.gaussian_mip.power import CLIP, LEARNING_RATE, SETUPS, STEPS, Setup, rates, summary
 from experiments.where import results
 from reticent.attacks.shadow_scores import lira_online
 from reticent.tasks import write_json
@@ -24,17 +25,18 @@ LONG = {"Adult": (1000, 20, 2e-3), "CIFAR-10": (400, 10, 1e-3)}
 """Batch, passes and learning rate, after Table 4 and the paper's code."""
 
 
-def gradient(weights: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Mean gradient of the loss of each model: weights (models, features, classes), x (models, records, features)."""
+def gradient(weights: torch.Tensor, x: torch.Tensor, y: torch.Tensor, clip: float = math.inf) -> torch.Tensor:
+    """Mean clipped gradient of each model: weights (models, features, classes), x (models, records, features)."""
     wrong = torch.bmm(x, weights).softmax(-1) - one_hot(y, weights.shape[2])
+    wrong *= (clip / (wrong.norm(dim=-1) * x.norm(dim=-1))).clamp(max=1.0)[..., None]
     return torch.bmm(x.transpose(1, 2), wrong) / x.shape[1]
 
 
 def short(x: torch.Tensor, y: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Five steps on the whole batch; nothing is clipped at the norm of ``power``."""
+    """Five steps on the whole batch, clipped as in ``power``."""
     for _ in range(STEPS):
         for some in torch.arange(len(chosen)).split(32):
-            weights[some] -= LEARNING_RATE * gradient(weights[some], x[chosen[some]], y[chosen[some]])
+            weights[some] -= LEARNING_RATE * gradient(weights[some], x[chosen[some]], y[chosen[some]], CLIP)
     return weights
 
 

@@ -159,19 +159,22 @@ class Relaxed(DirectionUnknown):
 
     def _published(self, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
         """mu-GDP with mu = N (sensitivity/noise)^2 / sqrt(2 d) for N releases: KAISSIS2022:Theorem 3."""
-        whole = isinstance(mechanism, DPSGD) and mechanism.sample_rate == 1.0
-        plain = whole or isinstance(mechanism, Gaussian)
-        if not plain or neighbouring is Neighbouring.REPLACE or self.directions is not None or self.reacts:
+        match mechanism:
+            case DPSGD(sample_rate=1.0, noise_multiplier=noise, steps=count, num_parameters=stated):
+                pass
+            case Gaussian(noise_multiplier=noise, releases=count, dimension=stated):
+                pass
+            case _:
+                count = 0
+        if not count or neighbouring is Neighbouring.REPLACE or self.directions is not None or self.reacts:
             raise UnsupportedError(
                 "Eq. (37) of KAISSIS2022 is published for Gaussian noise without sampling, records added or removed, "
                 "and a direction that stays; with sampling the published pipeline is norm-only"
             )
         one_record(mechanism, "Eq. (37)")
         _within(self.dimension, mechanism)
-        count = mechanism.steps if isinstance(mechanism, DPSGD) else mechanism.releases
-        stated = mechanism.dimension if isinstance(mechanism, Gaussian) else mechanism.num_parameters
         dimension = self.dimension or stated or 1
-        mu = count / _check.positive(noise_multiplier=mechanism.noise_multiplier) ** 2 / math.sqrt(2.0 * dimension)
+        mu = count / _check.positive(noise_multiplier=noise) ** 2 / math.sqrt(2.0 * dimension)
         formula = Formula(
             GaussianTradeOff(mu),
             theorems=("KAISSIS2022:Theorem 3",),
