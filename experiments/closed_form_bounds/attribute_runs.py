@@ -20,13 +20,14 @@ import torch
 from torch import nn
 
 from experiments.closed_form_bounds.settings import EPOCHS, SETTINGS, Setting
+from experiments.where import results
 from reticent.sensitivity import Diameter, GradientSensitivity, Precision, diameters
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.hooks import RunContext, Step, StepHook, Update
 from reticent.training.loop import FitRecord, Settings, fit
 from reticent.training.randomness import SeededSource, Stream, torch_seed
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = results(__file__)
 BATCH_METHODS = (Diameter.EXACT, Diameter.CENTROID)
 
 

@@ -5,7 +5,7 @@ from scipy.special import erf
 
 from reticent.accountants import compose
 from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.papers import Entry, Published
+from reticent.papers import Entry, Measured, Published
 from reticent.risk import advantage
 
 RATE, NOISE = 1e-4, 2.0
@@ -24,12 +24,13 @@ def run(figure):
     axes.set(xscale="log", yscale="log")
     axes.legend()
     grid = np.linspace(0.3, 0.7, 4001)
+    best = float(grid[np.argmax(curve.power(grid) - grid)])
     return {
         "TPR at FPR 0.1, Bayes security": 0.1 + printed,
         "TPR at FPR 0.01, Bayes security": 0.01 + printed,
         "TPR at FPR 0.1, f-DP": float(curve.power(0.1)),
         "TPR at FPR 0.01, f-DP": float(curve.power(0.01)),
-        "FPR at which Bayes security is optimal": grid[np.argmax(curve.power(grid) - grid)],
+        "FPR at which Bayes security is optimal": Measured(best, drift=2e-3),  # the maximum is flat
         "security, Corollary 7": 1 - printed,
         "security, exact": 1 - exact,
     }

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from math import erfc, expm1, sqrt
-from pathlib import Path
 
 import numpy as np
 
+from experiments.where import results
 from reticent.accountants import advantage
 from reticent.mechanisms import Neighbouring
 from reticent.papers import Measured
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = results(__file__)
+COMMANDS = tuple(
+    f"experiments.closed_form_bounds.attribute_runs {name} --seed {seed}"
+    for name, seeds in (("adult", 5), ("generated-purchase-shape", 2))
+    for seed in range(seeds)
+)
 
 
 def over_seeds(name: str) -> dict[str, np.ndarray]:

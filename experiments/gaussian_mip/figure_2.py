@@ -1,14 +1,14 @@
 """Gaussian MIP, Figure 2: GLiR on simulated and on real gradients, one and five steps; from stored runs."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 
+from experiments.where import results
 from reticent.curves import GaussianTradeOff
 from reticent.papers import Entry, Measured, Published, Relation
 
-STORED = Path(__file__).parent / "results"
+STORED = results(__file__)
 RATES = (0.001, 0.01, 0.1)
 
 
@@ -80,6 +80,7 @@ ENTRY = Entry(
     ),
     reason="The three panels come out (with the features at hand, no pretrained network), but the composed curve of "
     "(c) is no bound over data that are used again: eight noise-free steps can reveal every record.",
+    stored=("experiments.gaussian_mip.power", "experiments.gaussian_mip.one_step"),
     settings={
         "seeds": "0 to 4",
         "data": "CIFAR-10, Adult, Location-30 (in place of Purchase)",

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
 import numpy as np
 
+from experiments.where import results
 from reticent.adversaries.game import gmip
 from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
@@ -27,7 +27,7 @@ from reticent.curves import GaussianTradeOff, MembershipStepTradeOff
 SETTINGS = ((5, 2), (32, 20), (500, 650), (1970, 2580))
 LAWS = ("gaussian", "uniform", "skewed")
 FPR = np.concatenate([np.geomspace(1e-3, 0.1, 13), np.linspace(0.15, 0.95, 17)])
-RESULTS = Path(__file__).parent / "results" / "one_step.json"
+RESULTS = results(__file__) / "one_step.json"
 CHUNK_NUMBERS = 4_000_000
 
 

@@ -23,13 +23,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, relu
 
+from experiments.where import results
 from reticent.adversaries.game import gmip
 from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
 from reticent.attacks import glir_statistics as glir
@@ -38,7 +38,7 @@ from reticent.attacks.glir import Records, ReleasedStep, glir_attack
 from reticent.curves import GaussianTradeOff
 from reticent.data import Dataset, load
 
-RESULTS = Path(__file__).parent / "results" / "power.json"
+RESULTS = results(__file__) / "power.json"
 FPR = (0.001, 0.01, 0.1)
 STEPS, CLIP, LEARNING_RATE = 5, 10.0, 0.5
 

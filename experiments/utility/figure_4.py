@@ -47,6 +47,7 @@ ENTRY = Entry(
     reason="The gain is real for a field that moves gradients little: sex needs 0.46 of the noise at advantage 0.1. "
     "There is none for a field that moves them much: age at advantage 0.25. The change was measured on public "
     "records and must hold for private ones.",
+    stored=("experiments.utility.attributes",),
     settings={
         "steps": STUDIES["adult"].steps,
         "sample rate": STUDIES["adult"].sample_rate,

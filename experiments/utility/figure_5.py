@@ -44,6 +44,7 @@ ENTRY = Entry(
     reason="The gain is real on this task. The noise that one unknown sign allows buys 8.7 points, at a true "
     "worst-case epsilon of 2.35 instead of 1.04. A worst-case run at epsilon 2.35 has the same noise and the "
     "same accuracy.",
+    stored=("experiments.utility.text",),
     settings={
         "model": "DistilBERT's architecture, 2 layers of width 32, first trained on public sentences",
         "trained": "LoRA of rank 4 on all linear layers",

@@ -51,6 +51,7 @@ def accuracy_entry(number, name, title, published, reason, settings):
         run=partial(over_targets, name=name),
         published=(published,),
         reason=reason,
+        stored=(f"experiments.utility.noise {name}", f"experiments.utility.cells {name}"),
         settings=shared | {"private records": study.private} | settings,
         inches=(9.0, 3.6),
     )
@@ -94,6 +95,7 @@ def kinds_entry(number, name, title, published, reason, settings):
         run=partial(over_kinds, name=name),
         published=published,
         reason=reason,
+        stored=(f"experiments.utility.reacting {name}",),
         settings=shared | {"private records": study.private} | settings,
         inches=(9.0, 3.6),
     )

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments.where import results
 from reticent import data
 from reticent.data import Dataset
 from reticent.training import TrainConfig, parse_config
 from reticent.training.features import extracted
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = results(__file__)
 SEEDS = range(5)
 DELTA = 1e-5
 LEVELS = tuple(float(mu) for mu in np.geomspace(0.4, 50, 20))

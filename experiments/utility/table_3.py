@@ -51,6 +51,7 @@ ENTRY = Entry(
     "nothing. The published GDP noise is more than the run needs: 0.75 to 0.11 of it keeps epsilon of mu-GDP. "
     "Accuracy on Adult stays within 0.4 points at every noise that was tried, so less noise is worth nothing "
     "there.",
+    stored=tuple(f"experiments.utility.{what} {name}" for name in STUDY.values() for what in ("levels", "cells")),
     settings={
         "records": ", ".join(f"{title} {STUDIES[name].private}" for title, name in STUDY.items()),
         "steps": ", ".join(f"{title} {STUDIES[name].steps}" for title, name in STUDY.items()),

@@ -121,6 +121,9 @@ def test_equation_4_is_reproduced_and_is_unsafe() -> None:
     golden = {v["id"]: float(v["value"]) if not isinstance(v["value"], dict) else v for v in GOLDEN}
     slope = forms.mu_at(0.02) / forms.published_mu(1.0, 1.0, 5000, Neighbouring.REPLACE)  # mu grows as the rate
     assert slope == pytest.approx(golden["eq4_0.98_5000"], rel=1e-12, abs=0)
+    for noise, really in ((1.0, 0.97861), (0.5, 0.95451)):  # the printed rate itself, which is rounded down
+        security = 1 - exact_advantage(noise, 0.00035 * noise, 5000, Neighbouring.REPLACE)
+        assert security == pytest.approx(really, abs=1e-5)
     for noise, really in ((1.0, 0.97834), (0.7, 0.97301), (0.5, 0.95393), (2.0, 0.97990)):
         rate = float(slope) * noise
         assert 1 - exact_advantage(noise, rate, 5000, Neighbouring.REPLACE) == pytest.approx(really, abs=1e-5)

@@ -102,6 +102,22 @@ def test_magnitude_never_refutes_the_relaxed_curve():
         assert verdict.finding is not Finding.INCONSISTENT, name
 
 
+def test_who_knows_the_latent_layer_faces_the_dimensions_of_the_data():
+    """KAISSIS2023:R15: the 50 latent features are made of 10, so every gradient lies in a space of 10 dimensions."""
+    game, rng, runs = diabetes_game(0.5), np.random.default_rng(11), 40_000
+    features, _ = load_diabetes(return_X_y=True)
+    latent = np.random.default_rng(5).standard_normal((10, 50))  # drawn as in the game
+    span = np.linalg.qr(latent.T)[0]
+    assert np.linalg.norm(game.contribution @ span) == pytest.approx(np.linalg.norm(game.contribution), rel=1e-9, abs=0)
+    noise = 0.5 * rng.standard_normal((2, runs, 50))
+    absent, present = (np.linalg.norm(x @ span, axis=1) for x in (noise[0], noise[1] + game.contribution))
+    found = np.mean(present > np.quantile(absent, 0.99))
+    right, printed = (float(RelaxedGaussianTradeOff(4.0, d).power(0.01)) for d in (features.shape[1], 50))
+    assert right == pytest.approx(stats.ncx2.sf(stats.chi2.isf(0.01, 10), 10, 4.0), rel=1e-9, abs=0)
+    assert (round(right, 3), round(printed, 3)) == (0.077, 0.029)
+    assert found == pytest.approx(right, rel=0.1, abs=0)
+
+
 def test_optimal_weights_beat_the_unweighted_mean_of_lemma_8():
     """KAISSIS2023:R1: sensitivities 1, 1 and noise 1, 10; printed noncentrality .0396, right 1.0100."""
     rng = np.random.default_rng(0)

@@ -32,7 +32,6 @@ RELATIONS = [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE]
 FORMS = {
     Method.CLT: closed_forms.clt_mu,
     Method.CLOSED_FORM: closed_forms.rho_form_mu,
-    Method.PUBLISHED: closed_forms.published_mu,
 }
 
 
@@ -66,6 +65,8 @@ def risk_again(
     arguments = run.noise_multiplier, run.sample_rate, run.steps, relation
     if how in FORMS:
         return target.measure(GaussianTradeOff(float(FORMS[how](*arguments))))
+    if how is Method.PUBLISHED and not isinstance(target, Mu):
+        return target.measure(from_advantage(float(closed_forms.published(*arguments))))
     if how is Method.PROVEN and not isinstance(target, Mu):
         return target.measure(from_advantage(float(closed_forms.proven_bracket(*arguments).upper)))
     return target.of(who.assess(run, relation, how)).value
@@ -122,10 +123,10 @@ class Outcomes:
 def by_closed_form(rng: np.random.Generator, outcomes: Outcomes, count: int) -> None:
     """Random targets for the formulas; a bound on the advantage alone says little about other risks."""
     for index in range(count):
-        method = [*FORMS, Method.PROVEN][index % 4]
+        method = [*FORMS, Method.PUBLISHED, Method.PROVEN][index % 4]
         target = random_target(rng)
         while isinstance(target, Reconstruction) or (
-            method is Method.PROVEN and not isinstance(target, Advantage | BayesSecurity)
+            method in (Method.PROVEN, Method.PUBLISHED) and not isinstance(target, Advantage | BayesSecurity)
         ):
             target = random_target(rng)
         outcomes.ask(

@@ -71,8 +71,48 @@ def test_runs_one_again_and_tells_drift(monkeypatch: pytest.MonkeyPatch, capsys:
     assert "Adult: mu of one step: 1.2 is now 1.139" in capsys.readouterr().err
 
 
+def test_what_is_drawn_from_stored_results_says_so_and_again_computes_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Stored results cannot drift: only --again, which runs their commands into a folder of its own, can tell."""
+    assert call("gaussian-mip/figure-5") == 0
+    assert "differs; drawn from stored results" in capsys.readouterr().err
+    commands = []
+
+    class Done:
+        returncode = 0
+
+    def instead(command, env, **_):
+        folder = Path(env["RETICENT_RESULTS"]) / "gaussian_mip"
+        folder.mkdir(exist_ok=True)
+        name = command[-1].rpartition(".")[2] + ".json"
+        kept = json.loads((papers.checkout() / "experiments" / "gaussian_mip" / "results" / name).read_text())
+        if name == "power.json":
+            kept["Adult"]["summary"]["glir_one_step"]["tpr_at_0.001"] = [0.5, 0.5, 0.5]
+        (folder / name).write_text(json.dumps(kept))
+        commands.append(command[2])
+        return Done()
+
+    monkeypatch.setattr("reticent.papers.run.subprocess.run", instead)
+    assert call("gaussian-mip/figure-5", "--again") == 1
+    assert commands == ["experiments.gaussian_mip.power", "experiments.gaussian_mip.one_step"]
+    assert "Adult: TPR at FPR 0.001 over the limit" in capsys.readouterr().err
+    monkeypatch.setattr(Done, "returncode", 1)
+    assert call("gaussian-mip/figure-5", "--again") == 2
+    assert "cannot be computed again" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
-    "words", [("glrt/figure-11",), ("../secret",), ("all/figure-1",), ("glrt/figure-1", "--quick"), ("--keep",)]
+    "words",
+    [
+        ("glrt/figure-11",),
+        ("../secret",),
+        ("all/figure-1",),
+        ("glrt/figure-1", "--quick"),
+        ("--keep",),
+        ("--again",),
+        ("glrt/figure-1", "--keep", "--again"),
+    ],
 )
 def test_refuses_in_one_line(words: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert call(*words) == 2

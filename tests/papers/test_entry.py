@@ -53,8 +53,12 @@ def test_one_sided_statements_look_at_the_value_not_at_the_kinder_end() -> None:
     assert not Published("n", 1.0, "text", 0.0, Relation.AT_MOST).holds(Measured(1.2, 0.5, 1.4, "seeds"))
 
 
-def test_what_cannot_run_says_so_even_if_a_number_agrees() -> None:
-    assert result(1.0, Published("n", 1.0, "caption"), needs="a GPU").verdict is Verdict.CANNOT_RUN
+def test_what_was_measured_has_a_verdict_though_something_is_missing() -> None:
+    """An entry of which no published number was measured cannot be run here."""
+    assert result(1.0, Published("n", 1.0, "caption"), needs="a GPU").verdict is Verdict.AGREES
+    assert result(2.0, Published("n", 1.0, "caption"), needs="a GPU").verdict is Verdict.DIFFERS
+    entry = Entry("glrt/figure-1", "t", lambda figure: {}, (Published("n", 1.0, "c"),), "because", needs="a GPU")
+    assert result_of(entry, {"other": 1.0}).verdict is Verdict.CANNOT_RUN
 
 
 def test_a_published_number_must_be_measured_or_named_as_missing() -> None:

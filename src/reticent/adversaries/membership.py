@@ -19,12 +19,13 @@ from reticent.styles import Style
 _MEANING = "CHERUBIN2024:Section 2"
 _SHAPE = "Only the advantage is approximated; rates read off this curve at low FPR are not safe: use exact."
 _UNSAFE = "Corollary 7 without its error term can state less risk than there is: no bound (CHERUBIN2024:B1)."
+_LINE = "Every rate follows from the security alone: TPR is at most FPR + 1 - security, which says nothing of mu."
+_PUBLISHED = "CHERUBIN2024:Corollary 7", "CHERUBIN2024:Proposition 9"
 _LOOSE = "A bound on the advantage; other rates follow from it alone and are loose."
 
 MU_FORMS: dict[Method, tuple[closed_forms.MuForm, str]] = {
     Method.CLOSED_FORM: (closed_forms.rho_form_mu, "RETICENT:rho-form"),
     Method.CLT: (closed_forms.clt_mu, "RETICENT:clt"),
-    Method.PUBLISHED: (closed_forms.published_mu, "CHERUBIN2024:Corollary 7"),
 }
 """Closed forms that state a mu, with the key of each."""
 
@@ -83,16 +84,23 @@ def _closed_form(mechanism: Mechanism, neighbouring: Neighbouring, method: Metho
     runs = [(part.noise_multiplier, part.sample_rate, part.steps) for part in parts]
     if method is Method.PROVEN:
         upper = from_advantage(closed_forms.proven_upper(runs, neighbouring))
-        return _formula(mechanism, upper, "RETICENT:hellinger-bracket", _LOOSE, basis=Basis.PROOF)
-    if method is Method.PUBLISHED and len(parts) > 1:
-        raise UnsupportedError(f"method {method.value} is published for equal steps only; use method exact")
+        return _formula(mechanism, upper, "RETICENT:hellinger-bracket", notes=(_LOOSE,), basis=Basis.PROOF)
+    if method is Method.PUBLISHED:
+        if len(parts) > 1:
+            raise UnsupportedError(f"method {method.value} is published for equal steps only; use method exact")
+        line = from_advantage(float(closed_forms.published(*runs[0], neighbouring)))
+        return _formula(mechanism, line, *_PUBLISHED, notes=(_UNSAFE, _LINE))
     form, key = MU_FORMS[method]
-    notes = (_UNSAFE, _SHAPE) if method is Method.PUBLISHED else (_SHAPE,)
-    return _formula(mechanism, GaussianTradeOff(closed_forms.added_mu(form, runs, neighbouring)), key, *notes)
+    curve = GaussianTradeOff(closed_forms.added_mu(form, runs, neighbouring))
+    return _formula(mechanism, curve, key, notes=(_SHAPE,))
 
 
 def _formula(
-    mechanism: Mechanism, curve: TradeOff, key: str, *notes: str, basis: Basis = Basis.APPROXIMATION
+    mechanism: Mechanism,
+    curve: TradeOff,
+    *keys: str,
+    notes: tuple[str, ...],
+    basis: Basis = Basis.APPROXIMATION,
 ) -> Formula:
     shown = (*notes, *mechanism.notes)
-    return Formula(curve, theorems=(_MEANING, key), conditions=mechanism.conditions, notes=shown, basis=basis)
+    return Formula(curve, theorems=(_MEANING, *keys), conditions=mechanism.conditions, notes=shown, basis=basis)

@@ -71,6 +71,7 @@ class Attack:
         """A risk that the attacker's whole curve never exceeds, in less time; None where there is none."""
         who = self.adversary
         fixed = isinstance(who, Relaxed) and who.directions is None and not who.reacts and who.dimension in (None, 1)
+        fixed = fixed and self.method is not Method.PUBLISHED
         if not (fixed and isinstance(release, DPSGD)) or self.neighbouring is Neighbouring.REPLACE:
             return None
         curve = sign_at_most(release)
@@ -92,10 +93,14 @@ class Attack:
         form = self.formula(release)
         if form is not None:
             return target.of_mu(max(form(*run), _LEAST_MU))
-        if isinstance(self.adversary, Membership) and self.method is Method.PROVEN:
-            upper = closed_forms.proven_upper([run], self.neighbouring)
+        if isinstance(self.adversary, Membership) and self.method in (Method.PROVEN, Method.PUBLISHED):
+            proven = self.method is Method.PROVEN
+            upper = closed_forms.proven_upper([run], self.neighbouring) if proven else self._published(run)
             return upper if isinstance(target, Advantage) else target.measure(from_advantage(upper))
         return None
+
+    def _published(self, run: tuple[float, float, int]) -> float:
+        return float(closed_forms.published(*run, self.neighbouring))
 
     def _mu(self, release: Mechanism) -> Interval | None:
         """mu of all who know no less than the direction: the release alone says it, but for bounded losses."""
@@ -103,7 +108,8 @@ class Attack:
         if form is not None and isinstance(release, DPSGD):
             mu = max(form(release.noise_multiplier, release.sample_rate, release.steps), _LEAST_MU)
             return Interval(mu, mu, mu)
-        if not (self.exact or isinstance(self.adversary, Relaxed | Mixed)) or not isinstance(release, Gaussian | DPSGD):
+        relaxed = isinstance(self.adversary, Relaxed | Mixed) and self.method is not Method.PUBLISHED
+        if not (self.exact or relaxed) or not isinstance(release, Gaussian | DPSGD):
             return None
         lower, upper = mu_limits(release, self.neighbouring)
         return Interval(lower, upper, upper)

@@ -35,6 +35,10 @@ class NoiseScale(Unknown):
     name: ClassVar[str] = "noise_scale"
     risk_grows: ClassVar[bool] = False
 
+    @property
+    def may_be_none(self) -> bool:
+        return self.low == NoiseScale().low
+
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
         """``mechanism`` with the noise of every part times ``value``.
 

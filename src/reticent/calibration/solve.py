@@ -60,7 +60,8 @@ class Calibration(Brief):
         neighbouring: between which data sets.
         method: how the adversary's curve was evaluated; the worst case is exact whatever was asked for.
         mechanism: the release at the answer.
-        value: the answer: the least noise, or the largest rate, steps or batch size, up to ``slack``.
+        value: the answer: the least noise, or the largest rate, steps or batch size, up to ``slack``; 0 where no noise
+            is needed, and ``achieved`` is what the attacker reaches without.
         achieved: the claimed risk at ``value``, which meets the target, and around the truth ``lower`` and
             ``upper``; a closed form has no enclosure and is repeated.
         slack: relative distance of ``value`` from the edge, estimated from the slope there; 0 if the end of
@@ -81,7 +82,7 @@ class Calibration(Brief):
     evaluations: int
 
     def _lines(self) -> list[str]:
-        what = f"{self.unknown.name.replace('_', ' ')} {digits(self.value, _DIGITS, up=not self.unknown.risk_grows)}"
+        what = f"{self.unknown.name.replace('_', ' ')} {self.unknown.words(self.value, _DIGITS)}"
         who = f"{self.adversary.name} ({self.neighbouring}, {self.method})"
         achieved = digits(self.achieved.value, _DIGITS, up=self.target.grows_with_risk)
         return [f"{what} for {self.target} against {who}: {achieved} is achieved"]
@@ -135,6 +136,8 @@ def calibrate(
     attack = Attack(adversary, neighbouring or adversary.relation, method)
     search = _Search(mechanism, unknown, target, attack, progress)
     value, achieved, slack = search.answer()
+    if slack == 0.0 and unknown.may_be_none and search.met_without():
+        value, achieved = 0.0, search.claim(0.0)
     found = Calibration(
         unknown=unknown,
         target=target,
@@ -201,6 +204,13 @@ class _Search:
             if self.progress is not None:
                 self.progress(self.evaluations)
         return self.claims[value]
+
+    def met_without(self) -> bool:
+        """Whether the target is met without the parameter at all; not where nothing is known of that."""
+        try:
+            return self.target.met_by(self.claim(0.0).value)
+        except ReticentError:
+            return False
 
     def _measured(self, release: Mechanism) -> Interval:
         """By formula or at a point where that says the same; by a bound that keeps the target; else off the curve."""

@@ -11,6 +11,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Mechanism, Selection
 from reticent.pairs import Fixed
 from reticent.registry import parameters_of
+from reticent.text import digits
 
 
 class Unknown(ABC):
@@ -49,6 +50,15 @@ class Unknown(ABC):
         """(low, high) for ``mechanism``."""
         return self.low, self.high
 
+    @property
+    def may_be_none(self) -> bool:
+        """Whether it may be left out altogether: noise, unless somebody set a least value."""
+        return False
+
+    def words(self, value: float, places: int) -> str:
+        """A value that was found, rounded to the safe side; "none" where none is needed."""
+        return digits(value, places, up=not self.risk_grows) if value else "none"
+
     def __post_init__(self) -> None:
         _check.positive(low=self.low)
         if not self.high >= _check.positive(high=self.high) >= self.low:
@@ -71,6 +81,10 @@ class NoiseMultiplier(Unknown):
     high: float = 1e5
     name: ClassVar[str] = "noise_multiplier"
     risk_grows: ClassVar[bool] = False
+
+    @property
+    def may_be_none(self) -> bool:
+        return self.low == NoiseMultiplier().low
 
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
         return self._with(mechanism, float(value))

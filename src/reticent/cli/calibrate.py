@@ -46,7 +46,7 @@ from reticent.mechanisms import Mechanism, Sampler
 from reticent.mechanisms.codec import mechanism_record
 from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, condition_records, strict
-from reticent.text import digits, one_of
+from reticent.text import one_of
 
 SCHEMA = "reticent.calibration/1"
 
@@ -241,17 +241,19 @@ def document_of(answer: Calibration, unknown: str) -> CalibrationDocument:
 
 
 def _print(document: CalibrationDocument, unknown: Unknown) -> None:
-    """Where more of what was searched is more risk, its digits are rounded down."""
-    grows, measure = unknown.risk_grows, document.target.split("=")[0]
-    say(f"{document.unknown.replace('-', ' ')}: {digits(document.value, 6, up=not grows)}")
+    """The answer in sentences."""
+    measure, then = document.target.split("=")[0], "then" if document.value else "without it"
+    say(f"{document.unknown.replace('-', ' ')}: {unknown.words(document.value, 6)}")
     say(
-        f"{document.adversary} ({document.neighbouring}, {document.method}, {document.claim}) then has {measure} "
+        f"{document.adversary} ({document.neighbouring}, {document.method}, {document.claim}) {then} has {measure} "
         f"{shown(document.achieved, document.target)}, asked for {document.target}"
     )
     if document.adversary != WorstCase.name:
         say(f"the worst case has {shown(document.worst_case.achieved, document.target)} at this value")
     many = "1 evaluation" if document.evaluations == 1 else f"{document.evaluations} evaluations"
-    if document.slack == 0.0:
+    if not document.value:
+        say(f"no less is possible; {many}")
+    elif document.slack == 0.0:
         say(f"the end of what is searched; {many}")
     elif unknown.proven_edge:
         say(f"within a relative {document.slack:.1g} of the edge; {many}")

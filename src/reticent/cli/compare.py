@@ -11,6 +11,7 @@ import click
 from reticent.adversaries import Method
 from reticent.adversaries.base import ALL
 from reticent.api.noise import compare as compare_each
+from reticent.calibration import NoiseMultiplier
 from reticent.calibration.spelling import target_of
 from reticent.cli._app import JSON, argument, command
 from reticent.cli._calibration import TARGET, release_of, shown
@@ -29,7 +30,6 @@ from reticent.cli._options import (
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_conditions, print_json, print_table, say
 from reticent.mechanisms import Mechanism
-from reticent.text import digits
 
 _NOISE = "noise_multiplier"
 
@@ -97,7 +97,7 @@ def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
             ("claim", [row.claim for row in rows]),
         ],
         [
-            ("noise\nmultiplier", [digits(row.value, 6, up=True) for row in rows]),
+            ("noise\nmultiplier", [NoiseMultiplier().words(row.value, 6) for row in rows]),
             ("against\nworst case", ["" if row.noise_ratio is None else f"{row.noise_ratio:.3f}" for row in rows]),
             ("achieved", [shown(row.achieved, document.target) for row in rows]),
             ("worst case\nat this noise", [shown(row.worst_case_achieved, document.target) for row in rows]),

@@ -119,8 +119,8 @@ class PiecewiseLinearTradeOff(PolygonTradeOff):
 def from_advantage(advantage: float) -> PiecewiseLinearTradeOff:
     """The least safe curve of total variation ``advantage``: beta = max(0, 1 - advantage - alpha).
 
-    0 is perfect privacy, 1 is none. Every curve with that advantage lies on or above it (CHERUBIN2024,
-    Proposition 9, in the form that CHERUBIN2024:B11 corrects: TPR <= min(1, FPR + advantage)).
+    0 is perfect privacy, 1 is none. Every curve with that advantage lies on or above it: CHERUBIN2024:Proposition 9, in
+    the form that CHERUBIN2024:B11 corrects, TPR <= min(1, FPR + advantage).
 
     Raises:
         ParameterError: ``advantage`` is outside [0, 1].

@@ -230,7 +230,7 @@ def calibration_table(searched: Searched, target: Target, what: str, waiting: Se
                     html.Th(
                         [swatch(c.adversary.name), c.adversary.name, html.Small(c.neighbouring.value)], scope="row"
                     ),
-                    html.Td(html.Strong(digits(c.value, 5, up=not c.unknown.risk_grows)), className="n"),
+                    html.Td(html.Strong(c.unknown.words(c.value, 5)), className="n"),
                     html.Td(
                         [digits(worst, up=up), *([html.Small("beyond the target")] if unsafe else [])],
                         className="n beyond" if unsafe else "n",

@@ -16,7 +16,9 @@ from reticent.papers.entry import Verdict as Verdict
 from reticent.papers.page import compared as compared
 from reticent.papers.page import pages as pages
 from reticent.papers.page import sentence as sentence
+from reticent.papers.run import RESULTS_ANEW as RESULTS_ANEW
 from reticent.papers.run import checkout as checkout
+from reticent.papers.run import compute_again as compute_again
 from reticent.papers.run import keep as keep
 from reticent.papers.run import load_entry as load_entry
 from reticent.papers.run import picture_of as picture_of

@@ -118,7 +118,8 @@ class Entry:
         published: what to compare with; at least one.
         reason: one sentence: why it differs, or what agrees.
         settings: parameters, and whether the paper prints them.
-        needs: what is missing; not empty means that the verdict is "cannot be run here".
+        needs: what is missing for the published numbers that were not measured.
+        stored: commands, after ``python -m``, whose results are drawn; empty where ``run`` computes everything.
         slow: True for what takes more than a minute, which ``--quick`` leaves out.
         inches: width and height of the figure.
     """
@@ -130,6 +131,7 @@ class Entry:
     reason: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     needs: str = ""
+    stored: tuple[str, ...] = ()
     slow: bool = False
     inches: tuple[float, float] = (7.0, 3.4)
 
@@ -145,7 +147,7 @@ class Result:
     """An entry after it ran, as it is stored.
 
     Attributes:
-        id, title, settings, published, reason, needs: of the entry.
+        id, title, settings, published, reason, needs, stored: of the entry.
         ours: our numbers by name.
     """
 
@@ -156,6 +158,7 @@ class Result:
     ours: Mapping[str, Measured]
     reason: str
     needs: str = ""
+    stored: tuple[str, ...] = ()
 
     @property
     def paper(self) -> str:
@@ -169,8 +172,8 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """Follows from the numbers."""
-        if self.needs:
+        """Follows from the numbers; where none of the published ones was measured, the entry cannot be run here."""
+        if not any(p.name in self.ours for p in self.published):
             return Verdict.CANNOT_RUN
         return Verdict.DIFFERS if self.failing else Verdict.AGREES
 
@@ -196,4 +199,4 @@ def result_of(entry: Entry, numbers: Numbers) -> Result:
     missing = [p.name for p in entry.published if p.name not in ours]
     if missing and not entry.needs:
         raise ParameterError("numbers", sorted(ours), f"those of {entry.id}, {missing[0]!r} included")
-    return Result(entry.id, entry.title, entry.settings, entry.published, ours, entry.reason, entry.needs)
+    return Result(entry.id, entry.title, entry.settings, entry.published, ours, entry.reason, entry.needs, entry.stored)

@@ -23,7 +23,26 @@ number lies within the stated tolerance of ours. *Differs* means that at least o
 `reticent reproduce` lists the same verdicts. To run an entry again you need a checkout of the repository: the scripts
 are in `experiments/<paper>/`, and no wheel holds them. `reticent reproduce glrt/figure-8` says whether it drifted from
 the stored result; with `--keep` it stores the new result and picture. `reticent reproduce all --quick` runs everything
-that needs no long training.
+that takes no more than a minute. What takes longer is drawn from results that the checkout holds, which cannot drift;
+`--again` computes them anew, which may take hours. What was trained on a GPU is not computed again.
+"""
+
+_LATER = """## What the papers leave to others
+
+- *Influence functions, to save gradients of completions* (CHERUBIN2024, section 5.4): not done. They are a first-order
+  approximation without a bound on its error, so no security follows; one pass over a fully connected network serves all
+  completions of a record ([attribute](../theory/attribute.md)).
+- *Inference-time attackers* (CHERUBIN2024, appendix): done, where updates contract
+  ([final model](../theory/final-model.md)).
+- *Steps over data that are used again* (LEEMANN2023, section 7): done. Only noise counts there, and a single pass gains
+  ([membership game](../theory/membership-game.md)).
+- *Attackers who see predictions only* (LEEMANN2023, section 7): no theorem is known; audits say what shadow models do
+  ([audits](audits.md)).
+- *An unknown sensitivity, noise scale or kind of noise* (KAISSIS2023, section 6): not done. Releases show their own
+  noise: d coordinates tell its scale to one part in sqrt(2 d), and a certificate states it.
+- *Discrete outputs, private selection, adaptive composition* (KAISSIS2023, section 6): done for the worst case
+  (`RandomisedResponse`, `Selection`, every composition). Who does not know the direction gets its answer there, as
+  nothing less is proven.
 """
 
 _LONGEST = 30
@@ -51,7 +70,7 @@ def _gallery(mine: dict[str, list[Result]]) -> str:
     listed = "\n".join(f"gallery/{slug}" for slug in mine)
     parts = [_HEAD, _summary(entries), *_papers(mine), '<div class="gallery">', _FILTERS, ""]
     parts += [_thumbnail(r) for r in entries]
-    return "\n".join([*parts, "</div>", "", f"```{{toctree}}\n:hidden:\n\n{listed}\n```", ""])
+    return "\n".join([*parts, "</div>", "", _LATER, f"```{{toctree}}\n:hidden:\n\n{listed}\n```", ""])
 
 
 def _summary(results: Sequence[Result]) -> str:
@@ -87,7 +106,7 @@ def _of_paper(slug: str, results: Sequence[Result]) -> str:
 
 def sentence(result: Result) -> str:
     """The one sentence next to the verdict."""
-    return f"Needs {result.needs}." if result.needs else result.reason
+    return f"{result.reason} Not measured: needs {result.needs}." if result.needs else result.reason
 
 
 def compared(result: Result) -> list[str]:
@@ -99,10 +118,12 @@ def compared(result: Result) -> list[str]:
 def _section(result: Result) -> str:
     lines = [f"## {result.id}", "", f"**{result.title}.** *{result.verdict.value}.* {result.reason}"]
     if result.needs:
-        lines += ["", f"Needs {result.needs}."]
+        lines += ["", f"What is not measured needs {result.needs}."]
     lines += ["", f"![{result.title}](../{_picture(result)})", "", *_numbers(result)]
     if result.settings:
         lines += ["", "Settings: " + "; ".join(f"{k} {v}" for k, v in result.settings.items()) + "."]
+    if result.stored:
+        lines += ["", f"Drawn from stored results; `reticent reproduce {result.id} --again` computes them."]
     return "\n".join([*lines, ""])
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import io
 import math
+import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 PICTURES = Path("docs") / "figures" / "gallery"
 RESULTS = Path("src") / "reticent" / "papers" / "results"
+RESULTS_ANEW = "RETICENT_RESULTS"
+"""Environment variable: folder in which scripts look for results, and write them."""
+
 LARGEST_PICTURE = 150_000
 """Bytes; a picture above is refused, so that the documentation stays light."""
 
@@ -92,6 +97,24 @@ def load_entry(entry_id: str) -> Entry:
     if entry.id != entry_id:
         raise ParameterError("id", entry.id, f"{entry_id}, the place of its script")
     return entry
+
+
+def compute_again(entry: Entry, folder: Path, done: set[str]) -> None:
+    """Run the commands behind a stored entry; their results go below ``folder``, see ``experiments/where.py``.
+
+    Args:
+        entry: with the commands.
+        folder: of new results.
+        done: commands that ran already; they are left out, and those that ran are added.
+
+    Raises:
+        ArtifactError: a command failed.
+    """
+    for command in (c for c in entry.stored if c not in done):
+        call, env = [sys.executable, "-m", *command.split()], os.environ | {RESULTS_ANEW: str(folder)}
+        if subprocess.run(call, cwd=checkout(), env=env, stdout=subprocess.DEVNULL, check=False).returncode:
+            raise ArtifactError(f"`python -m {command}` failed: {entry.id} cannot be computed again")
+        done.add(command)
 
 
 def run_entry(entry: Entry) -> tuple[Result, bytes]:

@@ -62,6 +62,7 @@ def document(result: Result) -> dict[str, Any]:
         "ours": {name: _measured(m) for name, m in result.ours.items()},
         "reason": result.reason,
         "needs": result.needs,
+        "stored": list(result.stored),
         "settings": dict(result.settings),
     }
 
@@ -85,7 +86,8 @@ def _from_json(row: Mapping[str, Any]) -> Result:
     published = tuple(
         Published(p["name"], p["value"], p["where"], p["tolerance"], Relation(p["relation"])) for p in row["published"]
     )
-    return Result(row["id"], row["title"], row["settings"], published, ours, row["reason"], row["needs"])
+    words = row["reason"], row["needs"], tuple(row["stored"])
+    return Result(row["id"], row["title"], row["settings"], published, ours, *words)
 
 
 def file_name(entry_id: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -29,6 +30,7 @@ from reticent.sensitivity.gram import (
     pair_square,
     rank_one_moves,
     squared_distances,
+    squares_to_mean,
 )
 
 _FEW_COLUMNS = 4
@@ -92,8 +94,6 @@ class DenseEngine:
         self._moved = values - origin
         self._input_roots = torch.linalg.vector_norm(self._moved, dim=1)
         self._input_cross = self._moved @ origin
-        self._moved_gram = self._moved @ self._moved.T
-        self._input_sum = self._moved_gram + self._input_cross[:, None] + self._input_cross
         self._constants = values.new_tensor([[[float(x.linear.bias is not None)] * len(values)] for x in layers])
         self._constants[0] += (values * values).sum(1) - (origin * origin).sum()
         self._work = Workspace(values)
@@ -101,11 +101,23 @@ class DenseEngine:
         last = layers[-1]
         self._one_line = loss is None and last.linear.out_features == 2 and last.activation is None and len(layers) > 1
 
-    def bytes_per_record(self) -> int:
+    @cached_property
+    def _moved_gram(self) -> torch.Tensor:
+        return self._moved @ self._moved.T
+
+    @cached_property
+    def _input_sum(self) -> torch.Tensor:
+        return self._moved_gram + self._input_cross[:, None] + self._input_cross
+
+    def on(self, chosen: torch.Tensor) -> DenseEngine:
+        """The same for some of the values."""
+        return DenseEngine(self._layers, self._loss, self._columns, self._values[chosen])
+
+    def bytes_per_record(self, *, pairs: bool = True) -> int:
         """Working memory of one record, an estimate from above."""
         n = len(self._values)
         widths = sum(layer.linear.out_features for layer in self._layers)
-        return self._values.element_size() * n * (4 * widths + 3 * n)
+        return self._values.element_size() * n * (4 * widths + 3 * n if pairs else 20 * widths)
 
     def refresh(self) -> None:
         """Read the weights of this step; called once per step."""
@@ -118,16 +130,17 @@ class DenseEngine:
             bias = self._biases[-1]
             self._biases[-1] = None if bias is None else (bias[1:] - bias[:1]) * math.sqrt(0.5)
 
-    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> Measured:
+    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float, *, pairs: bool = True) -> Measured:
         """Distances in units of the clip norm.
 
         Args:
             features: (records, ...); the attribute's columns are overwritten in a copy.
             labels: (records,).
             clip: clip norm.
+            pairs: of all pairs; else to the mean.
         """
         block = self._prepare(features, labels, clip)
-        return Measured(self._squared(block), block.norms)
+        return Measured(self._squared(block) if pairs else self._to_mean(block), block.norms)
 
     def largest_square(
         self, features: torch.Tensor, labels: torch.Tensor, clip: float, least: float, *, prune: bool
@@ -210,6 +223,19 @@ class DenseEngine:
                 right.append(s)
         return squared_distances(total, left, right)
 
+    def _to_mean(self, block: _Block) -> torch.Tensor:
+        """Squared distances to the mean, (records, n); inputs and errors of ``block`` are overwritten."""
+        r, records = self._reference, len(block.norms)
+        moved, first = self._moved.expand(records, -1, -1), self._values[r].expand(records, -1)
+        total = torch.zeros_like(block.norms)
+        for k, e in enumerate(block.errors):
+            if k:
+                first = block.inputs[k - 1][:, r].clone()
+                moved = block.inputs[k - 1].sub_(first[:, None])
+            # The errors of one line may be one row for all.
+            total += squares_to_mean(moved, first, block.sizes[k, :, r, None], e * block.factors, r)
+        return total.clamp_(min=0.0)
+
     def _squared_pair(self, block: _Block) -> torch.Tensor:
         """The only distance of two completions, squared, (records,), without products; overwrites as ``_squared``."""
         r, o = self._reference, 1 - self._reference
@@ -229,9 +255,9 @@ class DenseEngine:
         """
         r, factors = self._reference, block.factors[:, :, 0]
         own = slice(r, r + 1)
-        product = dots_with(block.errors[0], r).mul_(self._input_cross + block.sizes[0, :, own])
+        product = dots_with(block.errors[0], block.errors[0][:, r]).mul_(self._input_cross + block.sizes[0, :, own])
         for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
-            product.addcmul_(dots_with(a, r).add_(float(self._biases[k] is not None)), dots_with(e, r))
+            product.addcmul_(dots_with(a, a[:, r]).add_(float(self._biases[k] is not None)), dots_with(e, e[:, r]))
         square = block.norms.square()
         total = square + square[:, own]
         radii = torch.addcmul(total, product.mul_(factors), factors[:, own], value=-2.0)

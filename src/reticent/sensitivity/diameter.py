@@ -28,7 +28,7 @@ def diameters(squared: torch.Tensor, method: Diameter) -> torch.Tensor:
     upper bound (CHERUBIN2024:B8), which makes the security that follows a lower bound.
 
     Args:
-        squared: squared distances, (records, n, n).
+        squared: squared distances, (records, n, n); of the centroid, those to the mean, (records, n), will do.
         method: which.
 
     Returns:
@@ -36,6 +36,8 @@ def diameters(squared: torch.Tensor, method: Diameter) -> torch.Tensor:
     """
     if method is Diameter.EXACT:
         return squared.amax((1, 2)).sqrt()
+    if squared.dim() == 2:
+        return 2.0 * _root_above(squared.amax(1))
     n = squared.shape[1]
     uniform = squared.new_full(squared.shape[:2], 1.0 / n)
     centroid = _radius(squared, uniform)

@@ -8,7 +8,14 @@ import torch
 from torch import nn
 from torch.nn.functional import group_norm, layer_norm, pad
 
-from reticent.sensitivity.gram import Workspace, explicit_gram, linear_gram, row_squares
+from reticent.sensitivity.gram import (
+    Workspace,
+    explicit_gram,
+    explicit_squares_to_mean,
+    linear_gram,
+    row_squares,
+    squares_to_mean,
+)
 
 
 class Factors(Protocol):
@@ -24,6 +31,10 @@ class Factors(Protocol):
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
         """Products of scaled, centred gradients, (records, n, n); ``scale`` is (records, n). Called once, last."""
+        ...
+
+    def squares_to_mean(self, scale: torch.Tensor) -> torch.Tensor:
+        """Squared distances of scaled gradients to their mean, (records, n). Called instead of ``centred_gram``."""
         ...
 
     def bytes(self) -> int:
@@ -88,6 +99,12 @@ class VectorLinear:
         """From the centred factors, so that nothing large cancels."""
         return linear_gram(self._a, self._e, scale[:, :, None], Workspace(self._a), bias=self._bias)
 
+    def squares_to_mean(self, scale: torch.Tensor) -> torch.Tensor:
+        """From the centred factors too."""
+        first = self._a[:, 0]
+        size = row_squares(first)[:, None] + float(self._bias)
+        return squares_to_mean(self._a - first[:, None], first, size, self._e * scale[:, :, None])
+
     def bytes(self) -> int:
         """Of both factors."""
         return self._a.nbytes + self._e.nbytes
@@ -110,6 +127,10 @@ class Explicit:
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
         """Overwrites the gradient: memory for one copy only."""
         return explicit_gram(self._g.view(self._records, scale.shape[1], -1), scale)
+
+    def squares_to_mean(self, scale: torch.Tensor) -> torch.Tensor:
+        """Overwrites the gradient too."""
+        return explicit_squares_to_mean(self._g.view(self._records, scale.shape[1], -1), scale)
 
     def bytes(self) -> int:
         """Of the gradient."""
@@ -135,12 +156,20 @@ class PairedSequence:
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
         """As a sequence twice as long of small terms, so that nothing large cancels."""
-        e = self._e * scale[:, :, None, None]
-        a = self._a
-        # u_i = sum_t e_it (a_it - a_0t)^T + (e_it - e_0t) a_0t^T: a sequence twice as long of small terms.
-        left = torch.cat([e, e - e[:, :1]], dim=2)
+        return _paired_gram(*self._moves(scale))
+
+    def squares_to_mean(self, scale: torch.Tensor) -> torch.Tensor:
+        """From the mean gradient itself, and products over pairs of positions of one completion."""
+        left, right = self._moves(scale)
+        mean = torch.bmm(left.flatten(1, 2).transpose(1, 2), right.flatten(1, 2)) / left.shape[1]
+        own = (left @ left.transpose(2, 3) * (right @ right.transpose(2, 3))).sum((2, 3))
+        return own - 2.0 * (left @ mean[:, None] * right).sum((2, 3)) + mean.square().sum((1, 2))[:, None]
+
+    def _moves(self, scale: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """u_i = sum_t e_it (a_it - a_0t)^T + (e_it - e_0t) a_0t^T: both factors, twice as many positions."""
+        e, a = self._e * scale[:, :, None, None], self._a
         right = torch.cat([a - a[:, :1], a[:, :1].expand_as(a)], dim=2)
-        return _paired_gram(left, right)
+        return torch.cat([e, e - e[:, :1]], dim=2), right
 
     def bytes(self) -> int:
         """Of both factors, and of the products over pairs of positions at their peak."""
@@ -172,6 +201,10 @@ class Together:
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
         """The parts' products added up."""
         return torch.stack([p.centred_gram(scale) for p in self._parts]).sum(0)
+
+    def squares_to_mean(self, scale: torch.Tensor) -> torch.Tensor:
+        """The parts' squares added up."""
+        return torch.stack([p.squares_to_mean(scale) for p in self._parts]).sum(0)
 
     def bytes(self) -> int:
         """Of all parts."""

@@ -51,7 +51,7 @@ class Measured(NamedTuple):
     """
 
     squared: torch.Tensor
-    """|u_i - u_j|^2 >= 0, shape (records, n, n), diagonal 0."""
+    """|u_i - u_j|^2 >= 0, shape (records, n, n), diagonal 0; or |u_i - mean u|^2, shape (records, n)."""
     norms: torch.Tensor
     """Norms of the clipped gradients, shape (records, n), at most 1."""
 
@@ -156,9 +156,9 @@ def rank_one_moves(
     return moves(a, e if factors is None else e * factors, out, reference)
 
 
-def dots_with(x: torch.Tensor, reference: int) -> torch.Tensor:
-    """<x_i, x_0>, (records, n): a row times a matrix takes an eighth of the time of a matrix times a column."""
-    return torch.bmm(x[:, reference : reference + 1], x.transpose(1, 2)).squeeze(1)
+def dots_with(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """<x_i, v>, (records, n): a row times a matrix takes an eighth of the time of a matrix times a column."""
+    return torch.bmm(v[:, None], x.transpose(1, 2)).squeeze(1)
 
 
 def explicit_gram(g: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
@@ -167,6 +167,41 @@ def explicit_gram(g: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
     g[:, 1:] -= g[:, :1]
     g[:, :1] = 0.0
     return torch.bmm(g, g.transpose(1, 2))
+
+
+def explicit_squares_to_mean(g: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
+    """|u_i - mean u|^2, (records, n), of gradients that are there; arguments as for ``explicit_gram``."""
+    g *= factors[:, :, None]
+    g -= g[:, :1].clone()
+    g -= g.mean(1, keepdim=True)
+    return row_squares(g)
+
+
+def squares_to_mean(
+    moved: torch.Tensor, origin: torch.Tensor, size: torch.Tensor, e: torch.Tensor, reference: int = 0
+) -> torch.Tensor:
+    """|u_i - mean u|^2 of a linear layer, (records, n), in the memory of one gradient a record and no pairs.
+
+    Args:
+        moved: a_i - a_0 of the inputs that differ, (records, n, k).
+        origin: a_0 there, (records, k).
+        size: |a_0|^2, all inputs and a bias, (records, 1).
+        e: clipped output errors, (records, n, width out).
+        reference: position of the reference completion.
+    """
+    d = e - e[:, reference : reference + 1]
+    shift = d.mean(1)
+    # mean u = mean of e_i da_i^T + shift a_0^T; the first is kept with the narrower side first.
+    wide = e.shape[2] > moved.shape[2]
+    few, many = (moved, e) if wide else (e, moved)
+    turn = torch.bmm(few.transpose(1, 2), many) / e.shape[1]
+    back = torch.bmm(origin[:, None], turn if wide else turn.transpose(1, 2)).squeeze(1)
+    along = dots_with(moved, origin)
+    cross = (torch.bmm(turn, many.transpose(1, 2)) * few.transpose(1, 2)).sum(1)
+    cross += dots_with(e, shift) * along + dots_with(d, back + shift * size)
+    own = row_squares(e) * row_squares(moved) + row_squares(d) * size + 2.0 * (e * d).sum(2) * along
+    mean = turn.square().sum((1, 2)) + row_squares(shift) * size[:, 0] + 2.0 * (shift * back).sum(1)
+    return own - 2.0 * cross + mean[:, None]
 
 
 def squared_distances(

@@ -16,8 +16,8 @@ from torch import nn
 
 from reticent.sensitivity.brute import Loss, complete, cross_entropy, without_hooks
 from reticent.sensitivity.checks import loss_of_each
-from reticent.sensitivity.factors import Factors, factors_of, is_factored
-from reticent.sensitivity.gram import Measured, Workspace, clip_factors, explicit_gram, row_squares, squared_distances
+from reticent.sensitivity.factors import Explicit, Factors, factors_of, is_factored
+from reticent.sensitivity.gram import Measured, Workspace, clip_factors, row_squares, squared_distances
 
 _NOTES = ("activations", "max_batch_len", "autograd_grad_sample_hooks", "ft_compute_sample_grad")
 """What Opacus leaves on modules."""
@@ -48,12 +48,18 @@ class LayeredEngine:
         # Maxima are taken six times faster on a CPU with the channels last.
         self._lay_out(torch.channels_last)
         self._trained = [name for name, p in model.named_parameters() if p.requires_grad]
-        self._calls: dict[str, list[_Call]] = {}
+        self._calls: dict[str, list[_Call]] = {}  # filled by hooks of the copy: the same object for ever
         self._layers = self._attach()
         self._bytes, self.scale = 0, 1.0
         self._work: dict[str, Workspace] = {}
 
-    def bytes_per_record(self) -> int:
+    def on(self, chosen: torch.Tensor) -> LayeredEngine:
+        """The same for some of the values, on the same copy of the model."""
+        few = copy.copy(self)
+        few._values, few._work = self._values[chosen], {}
+        return few
+
+    def bytes_per_record(self, *, pairs: bool = True) -> int:
         """Working memory of one record, measured on the last block; 0 before the first."""
         return self._bytes
 
@@ -67,13 +73,14 @@ class LayeredEngine:
             for name, b in self._source.named_buffers():
                 buffers[name].copy_(b)
 
-    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> Measured:
+    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float, *, pairs: bool = True) -> Measured:
         """Distances in units of the clip norm.
 
         Args:
             features: (records, ...); the attribute's columns are overwritten in a copy.
             labels: (records, ...).
             clip: clip norm.
+            pairs: of all pairs; else to the mean.
         """
         records, n = len(features), len(self._values)
         completions = complete(features, self._columns, self._values)
@@ -84,23 +91,28 @@ class LayeredEngine:
         square = square + sum((row_squares(g) for g in explicit), torch.zeros((), dtype=self._values.dtype))
         scale, norms = clip_factors(square.reshape(records, n), clip)
         self.scale = float(sum((f.scale(scale) for f in factors), norms.new_zeros(1)).amax())
-        total = sum((f.centred_gram(scale) for f in factors), torch.zeros((), dtype=self._values.dtype))
-        for g in explicit:
-            total = total + explicit_gram(g.view(records, n, -1), scale)
+        zero = torch.zeros((), dtype=self._values.dtype)
         used = sum(f.bytes() for f in factors) + sum(g.nbytes for g in explicit) + completions.nbytes
-        self._bytes = max(1, (3 * used + 6 * norms.element_size() * n * norms.numel()) // records)
-        return Measured(squared_distances(total), norms)
+        for g in explicit:
+            factors.append(Explicit(g, records))
+        if pairs:
+            squared = squared_distances(sum((f.centred_gram(scale) for f in factors), zero))
+        else:
+            squared = sum((f.squares_to_mean(scale) for f in factors), zero).clamp_(min=0.0)
+        width = n if pairs else 1
+        self._bytes = max(1, (3 * used + 6 * norms.element_size() * width * norms.numel()) // records)
+        return Measured(squared, norms)
 
     def _factored(self, x: torch.Tensor, y: torch.Tensor, records: int) -> tuple[list[Factors], list[str]]:
         """Factors of every layer that was called once, and the names of all other trained parameters."""
-        self._calls = {}
+        self._calls.clear()
         with torch.enable_grad():
             output = self._run(x)
             total = loss_of_each(self._loss(output, y), len(x)).sum()
             single = self._called_once(total)
             outputs = [call.output for call in single.values()]
             errors = torch.autograd.grad(total, outputs, allow_unused=True) if outputs else ()
-        self._calls = {}
+        self._calls.clear()
         found: list[Factors] = []
         covered: set[str] = set()
         for (name, call), error in zip(single.items(), errors, strict=True):
@@ -116,7 +128,7 @@ class LayeredEngine:
         try:
             output: torch.Tensor = self._copy(x)
         except RuntimeError:  # such a tensor cannot be viewed as rows
-            self._calls = {}
+            self._calls.clear()
             self._lay_out(torch.contiguous_format)
             output = self._copy(x)
         return output
@@ -152,7 +164,7 @@ class LayeredEngine:
 
         per_record = torch.func.vmap(torch.func.grad(one), in_dims=(None, 0, 0))
         grads = per_record({name: everything[name] for name in names}, x, y)
-        self._calls = {}
+        self._calls.clear()
         return torch.cat([g.reshape(len(x), -1) for g in grads.values()], dim=1).detach()
 
     def _attach(self) -> dict[str, list[str]]:

@@ -46,7 +46,8 @@ class Distances:
 
     Attributes:
         first: position of the block's first record.
-        squared: squared distances between completions, (records, n, n).
+        squared: squared distances between completions, (records, n, n); for ``Diameter.CENTROID`` to their mean,
+            (records, n).
         norms: norms, (records, n), at most 1.
         slack: how far rounding may have moved a squared distance or norm.
     """
@@ -115,12 +116,15 @@ class GradientSensitivity:
         """How distances are computed; None before the first batch."""
         return self._route if self._examined is not None else None
 
-    def blocks(self, features: torch.Tensor, labels: torch.Tensor) -> Iterator[Distances]:
+    def blocks(
+        self, features: torch.Tensor, labels: torch.Tensor, method: Diameter = Diameter.EXACT
+    ) -> Iterator[Distances]:
         """Distances of all records, block by block, at the weights of now.
 
         Args:
             features: (records, ...), on the device of the model; the attribute's own values are ignored.
             labels: (records, ...).
+            method: what the distances are for; the centroid needs no pairs, so time and memory grow with n alone.
 
         Raises:
             ParameterError: shapes or types that do not fit together, or a loss that is not one per record.
@@ -128,11 +132,11 @@ class GradientSensitivity:
             UnsupportedError: no way of measuring agrees with brute force, or no gradient per record exists.
         """
         self._prepare(features, labels)
-        first = 0
+        first, pairs = 0, method is not Diameter.CENTROID
         while first < len(features):
-            last = first + self._block_size(len(features) - first)
+            last = first + self._block_size(len(features) - first, pairs=pairs)
             # Not around the yield: the caller's own code between two blocks keeps its gradient mode.
-            part = self._measure(features[first:last], labels[first:last])
+            part = self._measure(features[first:last], labels[first:last], pairs=pairs)
             yield Distances(first, part.squared, part.norms, self._rounded())
             first = last
 
@@ -140,7 +144,7 @@ class GradientSensitivity:
         self, features: torch.Tensor, labels: torch.Tensor, method: Diameter = Diameter.EXACT
     ) -> torch.Tensor:
         """Largest distance of each record in units of the clip norm, (records,); see ``diameters``."""
-        parts = [diameters(block.squared, method) for block in self.blocks(features, labels)]
+        parts = [diameters(block.squared, method) for block in self.blocks(features, labels, method)]
         return torch.cat(parts) if parts else torch.zeros(0)
 
     def largest(self, features: torch.Tensor, labels: torch.Tensor, *, prune: bool = True) -> float:
@@ -209,10 +213,10 @@ class GradientSensitivity:
             raise AssertionError(f"route {self._route} was chosen for this model")
         return engine
 
-    def _measure(self, features: torch.Tensor, labels: torch.Tensor) -> Measured:
+    def _measure(self, features: torch.Tensor, labels: torch.Tensor, *, pairs: bool) -> Measured:
         drawn = torch.get_rng_state()
         with torch.no_grad():
-            part = self._engine.measure(features, labels, self._clip)
+            part = self._engine.measure(features, labels, self._clip, pairs=pairs)
         if not torch.equal(drawn, torch.get_rng_state()):
             torch.set_rng_state(drawn)
             raise UnsupportedError(f"{type(self._model).__name__} draws random numbers in forward")
@@ -224,9 +228,9 @@ class GradientSensitivity:
         self.slack = max(self.slack, found)
         return found
 
-    def _block_size(self, left: int) -> int:
+    def _block_size(self, left: int, *, pairs: bool = True) -> int:
         """Records of the next block, ``left`` > 0 of them in blocks of nearly the same size."""
-        per_record = self._engine.bytes_per_record()
+        per_record = self._engine.bytes_per_record(pairs=pairs)
         most = _CACHE if isinstance(self._engine, DenseEngine) else _CACHE_LAYERED
         limit = 1 if per_record == 0 else max(1, min(self._memory, most) // per_record)
         return math.ceil(left / math.ceil(left / limit)) if per_record else 1

@@ -221,17 +221,17 @@ class AttributeRecorder:
             return True
         if self._budget is not None:
             # The step may still be refused: measure twice rather than undo.
-            blocks = self._meter.blocks(audit.features, audit.labels)
+            blocks = self._meter.blocks(audit.features, audit.labels, self._method)
             if max(map(self._sums.after, blocks), default=0.0) > self._budget:
                 return False
-        for block in self._meter.blocks(audit.features, audit.labels):
+        for block in self._meter.blocks(audit.features, audit.labels, self._method):
             self._sums.add(block)
         return True
 
     def _observe_batch(self, features: torch.Tensor, labels: torch.Tensor, indices: np.ndarray | None) -> None:
         largest = 0.0
         whole_step = RecordSums(1, self._noise, self._method) if indices is None and self._audit is None else None
-        for block in self._meter.blocks(features, labels):
+        for block in self._meter.blocks(features, labels, self._method):
             if whole_step is not None:
                 change = whole_step.keep_largest(block)
             elif self._audit is None and indices is not None:

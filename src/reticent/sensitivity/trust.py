@@ -43,7 +43,11 @@ class Engine(Protocol):
 
     scale: float
 
-    def bytes_per_record(self) -> int:
+    def on(self, chosen: torch.Tensor) -> Engine:
+        """The same engine for some of the values."""
+        ...
+
+    def bytes_per_record(self, *, pairs: bool = True) -> int:
         """Working memory of one record; 0 where it is not known yet."""
         ...
 
@@ -51,8 +55,8 @@ class Engine(Protocol):
         """Read the weights of this step."""
         ...
 
-    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> Measured:
-        """Distances in units of the clip norm."""
+    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float, *, pairs: bool = True) -> Measured:
+        """Distances in units of the clip norm: of all pairs, or to the mean."""
         ...
 
 
@@ -197,16 +201,16 @@ class Examiner:
             return True
         with borrowed(self._model, exam.dtype, exam.shake()), torch.no_grad():
             try:
-                engine.refresh()
-                squared, norms = engine.measure(exam.features, exam.labels, exam.truth.scale)
+                few = engine.on(exam.at)
+                few.refresh()
+                squared, norms = few.measure(exam.features, exam.labels, exam.truth.scale)
             except Exception:  # a route that does not fit is one that is not taken
                 return False
-            squared, norms = squared[:, exam.at][:, :, exam.at].double(), norms[:, exam.at].double()
-        distances, own = exam.truth.distances, exam.truth.norms
+        squared, norms, distances, own = squared.double(), norms.double(), exam.truth.distances, exam.truth.norms
         if (dtype or exam.dtype) is torch.float64:
             pairs = (squared.sqrt(), distances), (norms, own)
             return all(torch.allclose(found, right, rtol=1e-6, atol=1e-7) for found, right in pairs)
-        room = slack(self._model, torch.float32, engine.scale)
+        room = slack(self._model, torch.float32, few.scale)
         pairs = (squared, distances.square()), (norms, own)
         return all(torch.allclose(found, right, rtol=0.0, atol=room) for found, right in pairs)
 
@@ -222,7 +226,7 @@ class Examiner:
         if engine is not None:
             with torch.no_grad():
                 engine.refresh()
-                engine.measure(features[:1], labels[:1], 1.0)
+                engine.measure(features[:1], labels[:1], 1.0, pairs=False)
 
 
 def slack(model: nn.Module, dtype: torch.dtype, scale: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -14,9 +15,10 @@ from reticent.adversaries.relaxed.fixed_length import as_one_run, fixed_length, 
 from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.reacting_gradients import FORMS, check_reaction, reacting
 from reticent.adversaries.worst_case import worst_case_proof
+from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import epoch_theorems
+from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms.dpsgd import epoch_theorems, one_record
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Formula, Proof, Status, best, without_repeats
@@ -36,6 +38,10 @@ _STATED = (
 _PARAMETERS = (
     "{} was given as the number of trained parameters, too. Gradients of records share directions, so the dimension "
     "that can be defended is mostly far smaller; docs/theory/relaxed/dimension.md says how to look at it."
+)
+_LIMIT = (
+    "As published: mu {:.6g} in {} dimensions, the limit of many dimensions and little effect. It is no bound: at low "
+    "false positive rates it states less risk than there is (KAISSIS2022:G8)."
 )
 _DRAWN = (
     "The direction of this record's gradient is taken as one more draw like those of {} other records; an attacker who "
@@ -96,6 +102,7 @@ class Relaxed(DirectionUnknown):
     style: ClassVar[Style] = Style("#c95f1c", (8, 3), "#b84700", "#ff9a5c")
     knows: ClassVar[str] = "all other records and how far this one can move the result"
     averaged: ClassVar[bool] = True
+    methods: ClassVar[tuple[Method, ...]] = (Method.EXACT, Method.PUBLISHED)
     infers: ClassVar[str] = "whether this record was used, on average over all directions,"
 
     @property
@@ -127,10 +134,18 @@ class Relaxed(DirectionUnknown):
     ) -> Assessment:
         """The maximin curve over a common unknown direction, or the worst case where none is proven.
 
+        Args:
+            mechanism: what was released.
+            neighbouring: between which data sets.
+            method: ``exact``, or ``published``: mu-GDP by Eq. (37) of KAISSIS2022, which understates low rates.
+
         Raises:
             ParameterError: ``dimension`` exceeds the number of released coordinates or trained parameters.
-            UnsupportedError: ``directions`` for anything but Poisson-sampled DP-SGD with noise, or for replacement.
+            UnsupportedError: ``directions`` for anything but Poisson-sampled DP-SGD with noise, or for replacement;
+                ``published`` for anything but Gaussian noise in every step without sampling.
         """
+        if method is Method.PUBLISHED:
+            return self._published(mechanism, neighbouring)
         if self.directions is not None:
             return self._under(self.directions, mechanism, neighbouring)
         _within(self.dimension, mechanism)
@@ -145,6 +160,32 @@ class Relaxed(DirectionUnknown):
             proofs = without_repeats(best([stated, worst.from_above()]))
         epochs = _of_epochs(mechanism)
         return Assessment(self, neighbouring, Method.EXACT, tuple(proof.citing(*epochs) for proof in proofs))
+
+    def _published(self, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
+        """mu-GDP with mu = N (sensitivity/noise)^2 / sqrt(2 d) for N releases: KAISSIS2022:Theorem 3."""
+        match mechanism:
+            case DPSGD(sample_rate=1.0, noise_multiplier=noise, steps=count, num_parameters=stated):
+                pass
+            case Gaussian(noise_multiplier=noise, releases=count, dimension=stated):
+                pass
+            case _:
+                count = 0
+        if not count or neighbouring is Neighbouring.REPLACE or self.directions is not None or self.reacts:
+            raise UnsupportedError(
+                "Eq. (37) of KAISSIS2022 is published for Gaussian noise without sampling, records added or removed, "
+                "and a direction that stays; with sampling the published pipeline is norm-only"
+            )
+        one_record(mechanism, "Eq. (37)")
+        _within(self.dimension, mechanism)
+        dimension = self.dimension or stated or 1
+        mu = count / _check.positive(noise_multiplier=noise) ** 2 / math.sqrt(2.0 * dimension)
+        formula = Formula(
+            GaussianTradeOff(mu),
+            theorems=("KAISSIS2022:Theorem 3",),
+            conditions=mechanism.conditions_under(neighbouring),
+            notes=(_LIMIT.format(mu, dimension), *mechanism.notes),
+        )
+        return Assessment(self, neighbouring, Method.PUBLISHED, (), formula)
 
     def _proof(self, asked: Question) -> Proof | None:
         """What is proven beyond the worst case; None where nothing is."""
