@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from reticent.papers import PAPERS, Verdict
+from experiments.gallery import PAPERS, Verdict
 
 MARK = '<div class="filters"></div>'
 """Where the gallery's page wants its filters. They are radio buttons that a style sheet reads: no script."""

@@ -1,4 +1,4 @@
-"""Where an experiment keeps what takes minutes: beside it, or where ``reticent reproduce --again`` computes it anew."""
+"""Where an experiment keeps what takes minutes: beside it, or where the gallery's ``--again`` computes it."""
 
 import os
 from pathlib import Path

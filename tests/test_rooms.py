@@ -21,7 +21,6 @@ ALLOWED = {
     "lazy.py": "names of a package, by its stub",
     "cli/_app.py": "files of verbs",
     "watching/loggers.py": "libraries of others",
-    "papers/run.py": "scripts of the gallery",
     "dashboard/explaining.py": "the code that a theorem names",
 }
 """Files that may, and what they import. What users name is found by ``pkgutil`` or by entry points."""

@@ -1,9 +1,9 @@
 """Closed-form bounds, Figure 1: Bayes security over accuracy, Adult and a stand-in for Purchase; from stored runs."""
 
 from experiments.closed_form_bounds.stored_runs import COMMANDS, over_seeds, spread
+from experiments.gallery import Entry, Measured, Published, Relation
 from reticent.accountants import compose
 from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.papers import Entry, Measured, Published, Relation
 from reticent.risk import epsilon_at_delta
 
 CURVES = {"membership, exact": "membership", "attribute, Corollary 10": "exact", "attribute, proven form": "proven"}

@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.stats import norm
 
+from experiments.gallery import Entry, Measured, Published, Relation
+from experiments.gallery.mixture_as_gaussian import mixture_error
 from reticent.accountants import advantage
 from reticent.mechanisms import Neighbouring
-from reticent.papers import Entry, Measured, Published, Relation
-from reticent.papers.mixture_as_gaussian import mixture_error
 
 NOISES, RATES = (0.5, 0.7, 1.0, 2.0, 4.0), np.logspace(-4, -0.3, 20)
 

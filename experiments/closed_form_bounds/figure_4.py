@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.special import erf
 
+from experiments.gallery import Entry, Published, Relation
 from reticent.accountants import advantage
 from reticent.mechanisms import Neighbouring
-from reticent.papers import Entry, Published, Relation
 
 RATE, NOISES, EPOCHS = 0.001, (0.5, 0.7, 1.0, 2.0, 3.0, 4.0, 5.0), (1, 10, 20, 30, 40, 50, 100)
 

@@ -7,9 +7,9 @@ from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDp
 from dp_accounting.pld import PLDAccountant
 from scipy.special import erf
 
+from experiments.gallery import Entry, Measured, Published, Relation
 from reticent.accountants import advantage, certified_advantage
 from reticent.mechanisms import Neighbouring
-from reticent.papers import Entry, Measured, Published, Relation
 
 RATE, NOISE, EPOCHS = 0.001, 1.0, (1, 10, 50)
 

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.special import erf
 
+from experiments.gallery import Entry, Published, Relation
 from reticent.accountants import compose
 from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.papers import Entry, Published, Relation
 from reticent.risk import advantage_bound
 
 RATE, NOISES, EPSILONS = 10 / 100_000, np.linspace(0.3, 3, 28), (2.0, 1.0, 0.5, 0.1, 0.0)

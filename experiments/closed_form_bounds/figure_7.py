@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.special import erf
 
+from experiments.gallery import Entry, Measured, Published
 from reticent.accountants import compose
 from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.papers import Entry, Measured, Published
 from reticent.risk import advantage
 
 RATE, NOISE = 1e-4, 2.0

@@ -3,7 +3,7 @@
 import json
 
 from experiments.closed_form_bounds.stored_runs import COMMANDS, RESULTS, over_seeds, spread
-from reticent.papers import Entry, Published, Relation
+from experiments.gallery import Entry, Published, Relation
 
 CURVES = {"full": "exact", "approximate (centroid)": "centroid", "proven form": "proven"}
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.closed_form_bounds.stored_runs import COMMANDS, over_seeds, spread
-from reticent.papers import Entry, Published
+from experiments.gallery import Entry, Published
 
 PRINTED = {
     "adult": {"AI": (0.93, 0.53, 0.16), "MIA": (0.88, 0.56, 0.20)},

@@ -7,10 +7,10 @@ from math import erfc, expm1, sqrt
 
 import numpy as np
 
+from experiments.gallery import Measured
 from experiments.where import results
 from reticent.accountants import advantage
 from reticent.mechanisms import Neighbouring
-from reticent.papers import Measured
 
 RESULTS = results(__file__)
 COMMANDS = tuple(

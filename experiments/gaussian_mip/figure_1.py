@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from experiments.gallery import Entry, Published, Relation
 from reticent.curves import GaussianTradeOff, MembershipStepTradeOff
-from reticent.papers import Entry, Published, Relation
 
 SIZES = ((5, 6), (20, 26), (100, 130), (500, 650))
 

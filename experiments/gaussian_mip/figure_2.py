@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 
+from experiments.gallery import Entry, Measured, Published, Relation
 from experiments.where import results
 from reticent.curves import GaussianTradeOff
-from reticent.papers import Entry, Measured, Published, Relation
 
 STORED = results(__file__)
 RATES = (0.001, 0.01, 0.1)

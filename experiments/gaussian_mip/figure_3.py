@@ -7,8 +7,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from experiments.gallery import Entry, Measured, Published, Relation
 from experiments.where import results
-from reticent.papers import Entry, Measured, Published, Relation
 
 SETTINGS = {
     "CIFAR-10": (48000, 650, 400, 10, 500.0),

@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 
+from experiments.gallery import Entry, Measured, Published, Relation
 from experiments.where import results
-from reticent.papers import Entry, Measured, Published, Relation
 
 RATES = (0.001, 0.01, 0.1)
 NAMES = ("Location-30", "Adult", "CIFAR-10")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from experiments.gallery import Entry, Published
 from reticent.curves import GaussianTradeOff
-from reticent.papers import Entry, Published
 
 SETTINGS = {"CIFAR-10": (650, 500), "Purchase": (2580, 1970), "Adult": (1026, 790)}
 

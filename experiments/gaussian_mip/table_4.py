@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import ndtr
 
-from reticent.papers import Entry, Published
+from experiments.gallery import Entry, Published
 
 SETTINGS = {
     "CIFAR-10": (48000, 650, 400, 10, 64, 10),

@@ -4,10 +4,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from experiments.gallery import Entry, Measured, Published
 from reticent.adversaries import MembershipGame, Method
 from reticent.calibration import Mu, NoiseMultiplier, calibrate
 from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.papers import Entry, Measured, Published
 
 SETTINGS = {
     "CIFAR-10": (48000, 650, 400, 10, 500.0),

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from experiments.gallery import Entry, Published
 from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
-from reticent.papers import Entry, Published
 from reticent.risk import epsilon_at_delta
 
 RATIO, PRINTED_FOR, DELTA = 0.5, 0.3, 1e-4

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from experiments.gallery import Entry, Measured, Published, Relation
 from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
-from reticent.papers import Entry, Measured, Published, Relation
 from reticent.risk import epsilon_at_delta
 
 VARIANCE, RELEASES, DIMENSION, EXPERIMENTS, SEEDS = 12.25, 50, 50, 1000, range(5)

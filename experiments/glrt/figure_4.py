@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from experiments.gallery import Entry, Published, Relation
 from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
-from reticent.papers import Entry, Published, Relation
 from reticent.risk import epsilon_at_delta
 
 DIMENSIONS = (1, 2, 5, 10, 20, 50, 100, 200, 300, 500)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from experiments.gallery import Entry, Published, Relation, formulas
 from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
-from reticent.papers import Entry, Published, Relation, formulas
 from reticent.risk import epsilon_at_delta
 
 SHIFT, VARIANCE, DIMENSION, RELEASES = 1.0, 100.0, 300, 1000

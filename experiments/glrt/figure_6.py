@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from experiments.gallery import Entry, Published, Relation
 from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
-from reticent.papers import Entry, Published, Relation
 
 
 def run(figure):

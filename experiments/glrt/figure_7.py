@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from experiments.gallery import Entry, Measured, Published, Relation
 from reticent.accountants import compose
 from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
 from reticent.adversaries.relaxed.sign import relaxed_dpsgd
 from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.papers import Entry, Measured, Published, Relation
 
 
 def run(figure):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from experiments.gallery import Entry, Measured, Published, Relation
 from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
-from reticent.papers import Entry, Measured, Published, Relation
 from reticent.risk import epsilon_at_delta
 
 VARIANCE, RELEASES, EXPERIMENTS, SEEDS = 36.0, 70, 1000, range(5)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from experiments.gallery import Entry, Published, Relation
 from reticent.curves import (
     GaussianTradeOff,
     LaplaceTradeOff,
@@ -10,7 +11,6 @@ from reticent.curves import (
     Subsampled,
     symmetrised,
 )
-from reticent.papers import Entry, Published, Relation
 
 PANELS = {
     "(a) Laplace, low privacy": (RelaxedLaplaceTradeOff(2.0), LaplaceTradeOff(2.0)),

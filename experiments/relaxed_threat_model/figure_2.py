@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from experiments.gallery import Entry, Published, Relation, formulas
 from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, Subsampled
-from reticent.papers import Entry, Published, Relation, formulas
 
 ALPHA, RATE, DIMENSION, LAM = 1e-3, 0.3, 300, 150 / 25
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import brentq
 
+from experiments.gallery import Entry, Measured, Published
 from reticent.adversaries import Relaxed, WorstCase, assess
 from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, calibrate
 from reticent.mechanisms import DPSGD, Gaussian
-from reticent.papers import Entry, Measured, Published
 from reticent.risk import epsilon_at_delta
 
 TASKS = {

@@ -1,7 +1,7 @@
 """Utility, Figure 1: accuracy on CIFAR-10 at the noise that each attacker allows; trained beforehand by ``cells``."""
 
+from experiments.gallery import Published
 from experiments.utility.report import accuracy_entry
-from reticent.papers import Published
 
 ENTRY = accuracy_entry(
     1,

@@ -1,7 +1,7 @@
 """Utility, Figure 2: accuracy on Adult at the noise that each attacker allows; trained beforehand by ``cells``."""
 
+from experiments.gallery import Published, Relation
 from experiments.utility.report import accuracy_entry
-from reticent.papers import Published, Relation
 
 ENTRY = accuracy_entry(
     2,

@@ -1,8 +1,8 @@
 """Utility, Figure 3: noise for GDP and for membership privacy, as published and as it is sound; no training."""
 
+from experiments.gallery import Entry, Published, Relation
 from experiments.utility.report import rows
 from experiments.utility.settings import STUDIES, TRAINED
-from reticent.papers import Entry, Published, Relation
 
 NAME, ONCE = "adult-random", "adult-once"
 LOOKS = {"GDP, published": ("black", "o-"), "GMIP, published": ("tab:red", "x--"), "sound": ("tab:blue", "s-")}

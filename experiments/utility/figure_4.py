@@ -1,9 +1,9 @@
 """Utility, Figure 4: noise for one field of a record beside noise for the whole record, at equal advantage; Adult."""
 
+from experiments.gallery import Entry, Published, Relation
 from experiments.utility.attributes import TARGETS
 from experiments.utility.report import rows
 from experiments.utility.settings import STUDIES
-from reticent.papers import Entry, Published, Relation
 
 COLOURS = {"the whole record": "black", "sex": "tab:olive", "age": "tab:brown"}
 

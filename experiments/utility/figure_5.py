@@ -2,9 +2,9 @@
 
 import json
 
+from experiments.gallery import Entry, Published, Relation
 from experiments.utility.report import gain, interval
 from experiments.utility.settings import RESULTS
-from reticent.papers import Entry, Published, Relation
 
 COLOURS = {"no noise": "grey", "worst case": "black", "one unknown sign": "tab:orange"}
 

@@ -1,7 +1,7 @@
 """Utility, Figure 6: logistic regression on Adult by kinds of gradients; trained beforehand by ``reacting``."""
 
+from experiments.gallery import Published, Relation
 from experiments.utility.report import kinds_entry
-from reticent.papers import Published, Relation
 
 ENTRY = kinds_entry(
     6,

@@ -1,7 +1,7 @@
 """Utility, Figure 7: a linear head on CIFAR-10 by kinds of gradients; trained beforehand by ``reacting``."""
 
+from experiments.gallery import Published, Relation
 from experiments.utility.report import kinds_entry
-from reticent.papers import Published, Relation
 
 ENTRY = kinds_entry(
     7,

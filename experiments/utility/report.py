@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 from scipy.stats import t
 
+from experiments.gallery import Entry, Measured
 from experiments.utility.cells import accuracies, rounded
 from experiments.utility.settings import RESULTS, STUDIES
-from reticent.papers import Entry, Measured
 
 LOOKS = {
     "worst case": ("black", "o"),

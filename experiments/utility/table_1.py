@@ -1,10 +1,10 @@
 """Utility, Table 1: the noise of the relaxed paper's Figure 4 in six settings, and what it is worth; no training."""
 
+from experiments.gallery import Entry, Measured, Published, Relation
 from experiments.relaxed_threat_model.figure_4 import TASKS, per_release
 from reticent.adversaries import Relaxed, WorstCase, assess
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, calibrate
 from reticent.mechanisms import DPSGD, Gaussian
-from reticent.papers import Entry, Measured, Published, Relation
 from reticent.risk import epsilon_at_delta
 
 SETTINGS = {

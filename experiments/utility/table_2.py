@@ -1,8 +1,8 @@
 """Utility, Table 2: what does each threat model buy, and at which true worst-case epsilon?"""
 
+from experiments.gallery import Entry, Published, Relation
 from experiments.utility.cells import accuracies, rounded
 from experiments.utility.report import gain, rows
-from reticent.papers import Entry, Published, Relation
 
 TARGET = 0.1
 SOURCES = (

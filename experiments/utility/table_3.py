@@ -1,9 +1,9 @@
 """Utility, Table 3: noise, true worst case and accuracy at 20 levels of mu, on Adult and CIFAR-10."""
 
+from experiments.gallery import Entry, Published, Relation
 from experiments.utility.cells import accuracies, rounded
 from experiments.utility.report import interval, rows
 from experiments.utility.settings import LEVELS, SEEDS, STUDIES
-from reticent.papers import Entry, Published, Relation
 
 STUDY = {"Adult": "adult-random", "CIFAR-10": "cifar-10"}
 RULES = {"GDP, published": "o-k", "GMIP, published": "x--r", "sound": "s-b"}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from experiments.gallery.mixture_as_gaussian import mixture_error, published_order
 from reticent.accountants import compose
 from reticent.adversaries import ADVERSARIES, Claim, NormOnly, Relaxed, WorstCase
 from reticent.adversaries.base import standard_adversaries
@@ -18,7 +19,6 @@ from reticent.certificates.verify import verify
 from reticent.curves import GaussianTradeOff, PiecewiseLinearTradeOff
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
-from reticent.papers.mixture_as_gaussian import mixture_error, published_order
 from reticent.risk import advantage, advantage_bound, least_epsilon
 from tests.cli.calling import run
 

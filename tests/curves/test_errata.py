@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import ncx2 as scipy_ncx2
 from scipy.stats import norm
 
+from experiments.gallery import formulas
 from reticent.curves import (
     GaussianTradeOff,
     LaplaceTradeOff,
@@ -20,7 +21,6 @@ from reticent.curves import (
     TradeOff,
     symmetrised,
 )
-from reticent.papers import formulas
 
 
 def _sup_error(approximation, noncentrality: float, dimension: int) -> float:

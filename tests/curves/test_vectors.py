@@ -16,6 +16,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from experiments.gallery import formulas
 from reticent.curves import (
     GaussianTradeOff,
     LaplaceTradeOff,
@@ -28,7 +29,6 @@ from reticent.curves import (
     ncx2,
     symmetrised,
 )
-from reticent.papers import formulas
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _LN10 = math.log(10.0)

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from experiments.gallery import Entry, Measured, Published, Relation, Result, Verdict, document
+from experiments.gallery.entry import result_of
+from experiments.gallery.store import _from_json
 from reticent.errors import ParameterError
-from reticent.papers import Entry, Measured, Published, Relation, Result, Verdict, document
-from reticent.papers.entry import result_of
-from reticent.papers.store import _from_json
 
 
 def result(value: float, published: Published, needs: str = "") -> Result:

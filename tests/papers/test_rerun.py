@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reticent import papers
+from experiments import gallery
 
 FAST = (
     "glrt/figure-1",
@@ -30,28 +30,28 @@ FAST = (
 @pytest.mark.docs
 @pytest.mark.parametrize("name", FAST)
 def test_runs_again_without_drift(name: str) -> None:
-    result, _ = papers.run_entry(papers.load_entry(name))
-    assert result.drift(papers.stored(name)) == ()
+    result, _ = gallery.run_entry(gallery.load_entry(name))
+    assert result.drift(gallery.stored(name)) == ()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(papers.stored_ids()) - set(FAST)))
+@pytest.mark.parametrize("name", sorted(set(gallery.stored_ids()) - set(FAST)))
 def test_the_rest_runs_again_without_drift(name: str) -> None:
     pytest.importorskip("dp_accounting")
-    result, _ = papers.run_entry(papers.load_entry(name))
-    assert result.drift(papers.stored(name)) == ()
+    result, _ = gallery.run_entry(gallery.load_entry(name))
+    assert result.drift(gallery.stored(name)) == ()
 
 
 def test_kept_results_and_pictures_are_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result, picture = papers.run_entry(papers.load_entry("gaussian-mip/table-3"))
-    (tmp_path / "src" / "reticent" / "papers" / "results").mkdir(parents=True)
-    monkeypatch.setattr("reticent.papers.run.checkout", lambda: tmp_path)
-    papers.keep(result, picture)
-    written = json.loads((tmp_path / "src/reticent/papers/results/gaussian-mip--table-3.json").read_text())
-    assert written == json.loads(json.dumps(papers.document(papers.stored("gaussian-mip/table-3"))))
-    assert (tmp_path / "docs/figures/gallery/gaussian-mip--table-3.svg").read_bytes() == picture
+    result, picture = gallery.run_entry(gallery.load_entry("gaussian-mip/table-3"))
+    monkeypatch.setattr("experiments.gallery.run.RESULTS", tmp_path)
+    monkeypatch.setattr("experiments.gallery.run.PICTURES", tmp_path)
+    gallery.keep(result, picture)
+    written = json.loads((tmp_path / "gaussian-mip--table-3.json").read_text())
+    assert written == json.loads(json.dumps(gallery.document(gallery.stored("gaussian-mip/table-3"))))
+    assert (tmp_path / "gaussian-mip--table-3.svg").read_bytes() == picture
 
 
 def test_the_same_run_gives_the_same_picture() -> None:
-    entry = papers.load_entry("gaussian-mip/table-3")
-    assert papers.run_entry(entry)[1] == papers.run_entry(entry)[1]
+    entry = gallery.load_entry("gaussian-mip/table-3")
+    assert gallery.run_entry(entry)[1] == gallery.run_entry(entry)[1]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reticent import papers
-from reticent.papers import Relation, Verdict
+from experiments import gallery
+from experiments.gallery import Relation, Verdict
 
 ROOT = Path(__file__).parents[2]
 NUMBERED = {
@@ -20,7 +20,7 @@ NUMBERED = {
     "gaussian-mip/table": range(3, 6),
 }
 """Tables 1 and 2 of the last paper, like Table 1 of the closed-form one, compare in words and print no number."""
-IDS = papers.stored_ids()
+IDS = gallery.stored_ids()
 
 
 def test_every_figure_and_every_table_with_numbers_is_there() -> None:
@@ -30,16 +30,16 @@ def test_every_figure_and_every_table_with_numbers_is_there() -> None:
         f"utility/table-{number}" for number in range(1, 4)
     }
     assert set(IDS) == wanted | ours | {"relaxed-threat-model/section-5", "closed-form-bounds/section-6-2"}
-    assert papers.scripted_ids() == IDS
+    assert gallery.scripted_ids() == IDS
 
 
 @pytest.mark.parametrize("name", IDS)
 def test_each_has_a_verdict_that_follows_from_its_numbers(name: str) -> None:
     """``agrees`` means that each published number lies within its stated tolerance, here written out once more."""
-    result = papers.stored(name)
-    file = ROOT / "src" / "reticent" / "papers" / "results" / (name.replace("/", "--") + ".json")
+    result = gallery.stored(name)
+    file = ROOT / "experiments" / "gallery" / "results" / (name.replace("/", "--") + ".json")
     row = json.loads(file.read_text(encoding="utf-8"))
-    assert row == json.loads(json.dumps(papers.document(result)))
+    assert row == json.loads(json.dumps(gallery.document(result)))
     for printed in row["published"]:
         ours = row["ours"].get(printed["name"])
         if ours is None:
@@ -66,7 +66,7 @@ def test_the_script_declares_what_is_stored(name: str) -> None:
     """Published numbers, reason and settings of the stored result are those of the script."""
     pytest.importorskip("sklearn")
     pytest.importorskip("dp_accounting")
-    entry, result = papers.load_entry(name), papers.stored(name)
+    entry, result = gallery.load_entry(name), gallery.stored(name)
     assert (entry.title, entry.published, entry.reason, entry.needs, entry.stored) == (
         result.title,
         result.published,
@@ -77,16 +77,16 @@ def test_the_script_declares_what_is_stored(name: str) -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    results = [papers.stored(name) for name in IDS]
-    for name, text in papers.pages(results).items():
+    results = [gallery.stored(name) for name in IDS]
+    for name, text in gallery.pages(results).items():
         written = (ROOT / "docs" / "evidence" / name).read_text(encoding="utf-8")
-        assert written == text, "run `reticent reproduce --page`"
+        assert written == text, "run `python -m experiments.gallery --page`"
 
 
 def test_each_entry_has_a_picture_that_leads_to_its_numbers() -> None:
     """The gallery is small pictures alone; a filter finds each by its paper and by its verdict."""
-    results = [papers.stored(name) for name in IDS if not name.startswith(papers.OWN)]
-    made = papers.pages(results)
+    results = [gallery.stored(name) for name in IDS if not name.startswith(gallery.OWN)]
+    made = gallery.pages(results)
     for result in results:
         slug, anchor = result.id.partition("/")[0], result.id.replace("/", "")
         assert f'<div class="entry {slug} {result.verdict.name.lower()}">' in made["gallery.md"]
@@ -105,5 +105,5 @@ def test_each_has_a_small_picture(name: str) -> None:
 
 
 def test_the_papers_are_told_apart() -> None:
-    counts = Counter(papers.stored(name).paper for name in IDS)
+    counts = Counter(gallery.stored(name).paper for name in IDS)
     assert counts == {"KAISSIS2022": 10, "KAISSIS2023": 5, "CHERUBIN2024": 11, "LEEMANN2023": 9, "RETICENT": 10}

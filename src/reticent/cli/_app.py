@@ -33,7 +33,7 @@ VERBS = {
     "audit": ("audit", "Attack a run, or judge scores, against the claims."),
     "plan-audit": ("audit", "How large an audit must be."),
     "audit-loop": ("audit_loop", "Audit a training loop of your own."),
-    "reproduce": ("reproduce", "Figures and tables of the papers, and whether we agree."),
+    "reproduce": ("reproduce", "Where the figures and tables of the papers are."),
     "dashboard": ("dashboard", "The risk page in a browser, on this machine."),
 }
 """The file of each verb, and one line about it. A file is read when its verb is called."""

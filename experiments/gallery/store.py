@@ -1,22 +1,22 @@
-"""Stored results: one JSON file for each figure or table, inside the package."""
+"""Stored results: one JSON file for each figure or table, beside this file."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
+from experiments.gallery.entry import GROUPS, Measured, Published, Relation, Result
 from reticent.errors import ArtifactError, ParameterError
-from reticent.papers.entry import GROUPS, Measured, Published, Relation, Result
 from reticent.text import did_you_mean
 
-_RESULTS = resources.files("reticent.papers") / "results"
+RESULTS = Path(__file__).parent / "results"
 
 
 def stored_ids() -> tuple[str, ...]:
     """Every id with a stored result; see ``in_order``."""
-    names = [p.name.removesuffix(".json") for p in _RESULTS.iterdir() if p.name.endswith(".json")]
+    names = [p.name.removesuffix(".json") for p in RESULTS.iterdir() if p.name.endswith(".json")]
     return in_order([name.replace("--", "/") for name in names])
 
 
@@ -34,16 +34,18 @@ def stored(entry_id: str) -> Result:
     """
     if entry_id not in stored_ids():
         raise ParameterError(
-            "id", entry_id, "an id that `reticent reproduce` lists, or all" + did_you_mean(entry_id, stored_ids())
+            "id",
+            entry_id,
+            "an id that `python -m experiments.gallery` lists, or all" + did_you_mean(entry_id, stored_ids()),
         )
     try:
-        return _from_json(json.loads((_RESULTS / file_name(entry_id)).read_text(encoding="utf-8")))
+        return _from_json(json.loads((RESULTS / file_name(entry_id)).read_text(encoding="utf-8")))
     except (ValueError, TypeError, KeyError) as error:
         raise ArtifactError(f"the stored result of {entry_id} is damaged: {type(error).__name__}: {error}") from None
 
 
 def document(result: Result) -> dict[str, Any]:
-    """A result as JSON: what ``reticent reproduce --json`` prints for it."""
+    """A result as JSON: what ``python -m experiments.gallery --json`` prints for it."""
     return {
         "id": result.id,
         "paper": result.paper,

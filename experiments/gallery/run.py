@@ -1,4 +1,4 @@
-"""Run the script of a figure or table again; needs a checkout, because ``experiments/`` is not in the package."""
+"""Run the script of a figure or table again."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.gallery.entry import GROUPS, Entry, Measured, Result, result_of
+from experiments.gallery.store import RESULTS, document, file_name, in_order, stored, stored_ids
 from reticent.errors import ArtifactError, ParameterError
-from reticent.papers.entry import GROUPS, Entry, Measured, Result, result_of
-from reticent.papers.store import document, file_name, in_order, stored, stored_ids
 from reticent.tasks import write_json
 from reticent.text import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PICTURES = Path("docs") / "figures" / "gallery"
-RESULTS = Path("src") / "reticent" / "papers" / "results"
+ROOT = Path(__file__).parents[2]
+"""Of the checkout."""
+PICTURES = ROOT / "docs" / "figures" / "gallery"
 RESULTS_ANEW = "RETICENT_RESULTS"
 """Environment variable: folder in which scripts look for results, and write them."""
 
@@ -45,29 +46,17 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def checkout() -> Path:
-    """Root of the checkout that holds the scripts: around the package, else the working folder.
-
-    Raises:
-        ArtifactError: there is none.
-    """
-    for root in (Path(__file__).parents[3], Path.cwd()):
-        if (root / "experiments" / "glrt").is_dir():
-            return root
-    raise ArtifactError("running again needs a checkout of the repository: experiments/ is not in the package")
-
-
 def script_of(entry_id: str) -> Path:
-    """The script of an id inside the checkout."""
+    """The script of an id ."""
     paper, _, item = entry_id.partition("/")
-    return checkout() / "experiments" / paper.replace("-", "_") / f"{item.replace('-', '_')}.py"
+    return ROOT / "experiments" / paper.replace("-", "_") / f"{item.replace('-', '_')}.py"
 
 
 def scripted_ids() -> tuple[str, ...]:
     """Every id with a script in the checkout, in the order of ``stored_ids``."""
     found = []
     for paper in GROUPS:
-        folder = checkout() / "experiments" / paper.replace("-", "_")
+        folder = ROOT / "experiments" / paper.replace("-", "_")
         names = [
             p.stem.replace("_", "-") for kind in ("figure", "table", "section") for p in folder.glob(f"{kind}_*.py")
         ]
@@ -83,15 +72,15 @@ def load_entry(entry_id: str) -> Entry:
     """
     if entry_id not in scripted_ids():
         raise ParameterError(
-            "id", entry_id, "an id that `reticent reproduce` lists, or all" + did_you_mean(entry_id, scripted_ids())
+            "id",
+            entry_id,
+            "an id that `python -m experiments.gallery` lists, or all" + did_you_mean(entry_id, scripted_ids()),
         )
     path = script_of(entry_id)
     spec = importlib.util.spec_from_file_location(f"reticent_gallery_{path.parent.name}_{path.stem}", path)
     if spec is None or spec.loader is None:  # for the type checker: a file that ends in .py has a loader
         raise ParameterError("id", entry_id, "the id of a Python script")
     module = importlib.util.module_from_spec(spec)
-    if str(checkout()) not in sys.path:  # for ``experiments.<paper>.<module>``
-        sys.path.append(str(checkout()))
     spec.loader.exec_module(module)
     entry = module.ENTRY
     if entry.id != entry_id:
@@ -112,7 +101,7 @@ def compute_again(entry: Entry, folder: Path, done: set[str]) -> None:
     """
     for command in (c for c in entry.stored if c not in done):
         call, env = [sys.executable, "-m", *command.split()], os.environ | {RESULTS_ANEW: str(folder)}
-        if subprocess.run(call, cwd=checkout(), env=env, stdout=subprocess.DEVNULL, check=False).returncode:
+        if subprocess.run(call, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, check=False).returncode:
             raise ArtifactError(f"`python -m {command}` failed: {entry.id} cannot be computed again")
         done.add(command)
 
@@ -136,16 +125,16 @@ def run_entry(entry: Entry) -> tuple[Result, bytes]:
 
 
 def keep(result: Result, picture: bytes) -> None:
-    """Store the result in the package and the picture in the documentation, both of the checkout."""
+    """Store the result, and the picture in the documentation."""
     target = picture_of(result.id)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(picture)
-    write_json(checkout() / RESULTS / file_name(result.id), document(_settled(result)))
+    write_json(RESULTS / file_name(result.id), document(_settled(result)))
 
 
 def picture_of(entry_id: str) -> Path:
     """Where the checkout has the picture of an id."""
-    return checkout() / PICTURES / (entry_id.replace("/", "--") + ".svg")
+    return PICTURES / (entry_id.replace("/", "--") + ".svg")
 
 
 def _settled(result: Result) -> Result:
