@@ -122,7 +122,7 @@ class Places:
     def __init__(self, package: Path) -> None:
         self._found: dict[str, list[tuple[str, Place]]] = {}
         for path in sorted(package.rglob("*.py")):
-            module = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+            module = ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
             named: dict[str, list[ast.AST]] = {}
             for name, node in _definitions(ast.parse(path.read_text())):
                 named.setdefault(name, []).append(node)

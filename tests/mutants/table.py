@@ -230,7 +230,7 @@ MUTANTS = (
     Mutant("whole users: several records in the sum of one step", "_least_squares", Put("each + 1", "each + 2"), PERSONS),
     Mutant("rare events: the revealed mask, two of its steps less", "revealed_mask.log_deltas", Put("law.high[some, None]", "np.maximum(law.high[some, None] - 1, 1)"), TAIL),
     Mutant("shuffled: an epoch that was begun", "accountable", Put("-(-run.steps // batches_per_epoch(run))", "max(1, run.steps // batches_per_epoch(run))"), SAMPLERS + "::TestShuffled::test_a_record_is_seen_at_most_once_per_counted_epoch"),
-    Mutant("kept steps: an epoch that was begun", "kept_together", Put("-(-run.steps // batches_per_epoch(run))", "max(1, run.steps // batches_per_epoch(run))"), SAMPLERS),
+    Mutant("kept steps: an epoch that was begun", "kept_together", Put("-(-run.steps // batches_per_epoch(run))", "max(1, run.steps // batches_per_epoch(run))"), ALLOCATION + "::TestSharedDraws"),
     Mutant("fixed size: the displaced record moves too", "dpsgd.largest_shift", Put("2.0 if run.sampler.displaces else neighbouring.sensitivity", "neighbouring.sensitivity"), COMPOSE + "::test_fixed_size_batches_use_what_is_proven"),
     Mutant("theorem cited under replacement", "_dominating", Put('"RETICENT:replace-dominance"', '"ZHU2022:Proposition 30"'), ADVERSARIES + "::test_each_relation_cites_its_own_theorem"),
     Mutant("a step forgotten", "DPSGD.parts_under", Put("run.steps", "max(run.steps - 1, 1)"), NEAR_ATOMIC + "::test_some_near_atomic_runs"),
