@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-import runpy
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +23,10 @@ from reticent.records.watch_rules import WATCH_RULES
 from reticent.registry import parameters_of
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from tests.mutants.table import MUTANTS  # noqa: E402
+
 _ROOMS = "<!-- the table is made by docs/pages.py from the docstrings of the packages; change those -->"
 _MADE = "<!-- made by docs/pages.py from the code; change that -->"
 _LISTED = "<!-- the contents below are made by docs/pages.py from docs/contents.toml -->"
@@ -171,15 +175,15 @@ def mutants() -> str:
 
 
 def _mutants() -> Iterator[str]:
-    listed = runpy.run_path(str(HERE.parent / "tests/mutants/table.py"), run_name="mutants_table")["MUTANTS"]
     yield (
         "\nA test that cannot fail shows nothing. `make mutants` plants these bugs one at a time in a copy of the "
         "source: an error term set to zero, a step forgotten, a wrong theorem. Each must make its test fail, "
         "in the suite that runs by default. It prints what survived."
     )
-    yield "\n| what is broken | where | the test that must fail |\n|---|---|---|"
-    for mutant in listed:
-        yield f"| {mutant.name} | `{mutant.file.removeprefix('reticent/')}` | `{mutant.test}` |"
+    yield "\n| what is broken | how | the test that must fail |\n|---|---|---|"
+    for mutant in MUTANTS:
+        how = f"{mutant.edit} in `{mutant.place}`".replace("|", "\\|")
+        yield f"| {mutant.name} | {how} | `{mutant.test}` |"
     yield "\nNone is listed as a survivor that is justified: where a term was seen by no test, a test was written."
 
 

@@ -11,7 +11,14 @@ import math
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.dimension import enclose, norms, overlaps, relaxed_advantage, second_moment
+from reticent.adversaries.relaxed.dimension import (
+    enclose,
+    norms,
+    overlaps,
+    relaxed_advantage,
+    relaxed_in,
+    second_moment,
+)
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, Subsampled
 from reticent.curves import ncx2 as ncx2
 from reticent.curves.polygon import polygon_through
@@ -19,6 +26,7 @@ from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD
 from reticent.risk import advantage
 from tests.adversaries.relaxed.two_steps import exact_deltas
+from tests.conftest import forget
 
 RARE = [
     (0.25, 0.02, 2, 3),
@@ -34,10 +42,8 @@ def test_cut_moments_bound_two_steps_by_quadrature(noise: float, rate: float, st
     kept = overlaps.over_absent(noise, rate, steps, dimension)
     for bound, exact in zip(kept.log_deltas(thresholds), deltas, strict=True):
         assert np.all(np.exp(bound) >= exact * (1.0 - 2e-3))
-    run, truth = DPSGD(noise, rate, steps), np.maximum(*deltas)
-    with np.errstate(all="ignore"):
-        whole = enclose._above(run, dimension), enclose._below(run, dimension)
-        above, below, _ = enclose._sharpened(run, dimension, *whole)
+    found, truth = relaxed_in(DPSGD(noise, rate, steps), dimension), np.maximum(*deltas)
+    above, below = found.pessimistic, found.optimistic
     assert np.all(above.delta(thresholds) >= truth * (1.0 - 2e-3))
     assert np.all(below.delta(thresholds) <= truth * (1.0 + 2e-3) + 1e-9)
     assert above.delta(0.0) <= 1.15 * below.delta(0.0)
@@ -219,10 +225,9 @@ def test_norms_that_cannot_be_composed_are_named(monkeypatch) -> None:
         raise NumericalError("planted")
 
     monkeypatch.setattr(enclose, "composed_norms", fails)
+    forget()
     run = DPSGD(0.3, 0.001, 1000)
-    with np.errstate(all="ignore"):
-        whole = enclose._above(run, 30), enclose._below(run, 30)
-        above, below, notes = enclose._sharpened(run, 30, *whole)
-    assert notes == ("The norms of single steps were left out of both ends: planted.",)
-    assert below is whole[1]
-    assert above.delta(0.0) <= whole[0].delta(0.0)
+    found, (low, high) = relaxed_in(run, 30), relaxed_advantage(run, 30)
+    forget()
+    assert found.notes == ("The norms of single steps were left out of both ends: planted.",)
+    assert low * (1.0 - 1e-9) <= advantage(found.optimistic) <= advantage(found.pessimistic) <= high * (1.0 + 1e-9)

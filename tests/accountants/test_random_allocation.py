@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -436,6 +437,11 @@ class TestSharedDraws:
             AllocatedGaussianPair(2.0, 4),
             GaussianPair(1.0, 1.0, 1.0),
         ]
+
+    def test_an_epoch_that_was_begun_counts_whole(self) -> None:
+        whole, other = once(2.0, 4, 2), once(3.0, 4, 1)
+        begun = replace(whole, steps=whole.steps - 3)
+        assert Ledger((begun, other)).parts_under(ADD) == Ledger((whole, other)).parts_under(ADD)
 
     def test_the_run_of_a_selection_may_be_such_a_ledger(self) -> None:
         kept = [Selection(Ledger(parts), Geometric(5)) for parts in ((once(4.0, 4, 1),) * 4, (once(4.0, 4, 4),))]

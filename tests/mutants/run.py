@@ -1,8 +1,8 @@
 """Plant one bug at a time where a claim stands, and see whether the test that is named for it fails.
 
-``python tests/mutants/run.py [NAME ...]``: each mutant of ``table.py`` is an edit of one line in a temporary copy of
-``src``. It is killed if its test fails. Survivors, and mutants whose text has gone, are printed and make the exit
-code 1. The end is a line of processor time.
+``python tests/mutants/run.py [NAME ...]``: each mutant of ``table.py`` is an edit of one function in a temporary copy
+of ``src``. It is killed if its test fails. Survivors, and mutants whose edit does not fit once, are printed and make
+the exit code 1. The end is a line of processor time.
 """
 
 from __future__ import annotations
@@ -10,25 +10,29 @@ from __future__ import annotations
 import compileall
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.mutants.edits import Places  # noqa: E402
+from tests.mutants.table import MUTANTS, Mutant  # noqa: E402
+
 OPTIONS = ["-x", "-q", "-rf", "--tb=no", "-n", "0", "-p", "no:cacheprovider"]
 
 
-def killer(mutant: Any, source: Path) -> str | None:
-    """The first test that fails on ``source`` with the edit, "" if the edit is not possible; the copy is as before."""
-    path = source / mutant.file
-    text = path.read_text()
-    if mutant.before not in text:
+def killer(mutant: Mutant, source: Path, places: Places) -> str | None:
+    """The first test that fails on ``source`` with the edit, "" if the edit does not fit; the copy is as before."""
+    fits = [(place.file, edit) for place in places.find(mutant.place) for edit in place.edits(mutant.edit)]
+    if len(fits) != 1:
         return ""
-    path.write_text(text.replace(mutant.before, mutant.after))
+    ((path, edit),) = fits
+    text = path.read_text()
+    path.write_text(edit.applied(text))
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(
@@ -45,15 +49,15 @@ def killer(mutant: Any, source: Path) -> str | None:
 
 def main(names: list[str]) -> int:
     """Run the mutants whose name contains one of ``names``, or all; how many were not killed."""
-    mutants = runpy.run_path(str(Path(__file__).with_name("table.py")), run_name="mutants_table")["MUTANTS"]
-    chosen = [m for m in mutants if not names or any(name in m.name for name in names)]
+    chosen = [m for m in MUTANTS if not names or any(name in m.name for name in names)]
     alive = 0
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
         shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
         compileall.compile_dir(source, quiet=2)  # once: afterwards only the file with the edit is compiled
+        places = Places(source / "reticent")
         for mutant in chosen:
-            by = killer(mutant, source)
+            by = killer(mutant, source, places)
             alive += not by
             said = f"killed    {mutant.name}: {by}" if by else f"{'SURVIVED' if by is None else 'GONE'}  {mutant.name}"
             print(said, flush=True)
