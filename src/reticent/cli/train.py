@@ -241,7 +241,7 @@ def _own(
 def require_torch() -> None:
     """Raises UnsupportedError, with the remedy, where the training extra is not installed."""
     with needing("training", "train"):
-        import reticent.training  # noqa: F401
+        import reticent.training.run  # noqa: F401
 
 
 def _summary(ledger: RunLedger, path: Path) -> list[str]:
