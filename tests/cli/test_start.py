@@ -15,7 +15,7 @@ from reticent.training.rundir import LEDGER, WEIGHTS, new_run
 from tests.certificates.conftest import make_ledger
 from tests.cli.calling import run
 
-HEAVY = {"numpy", "scipy", "pydantic", "rich.table", "matplotlib", "jinja2", "cryptography", "yaml", "torch", "dash"}
+HEAVY = {"numpy", "scipy", "pydantic", "matplotlib", "jinja2", "cryptography", "yaml", "torch", "dash"}
 MAY = {
     "--help": set(),
     "risk --help": {"numpy", "scipy", "pydantic"},  # mechanisms know pairs

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 
 import click
-from rich.console import Console
 
 from reticent import papers
 from reticent.cli._app import JSON, argument, command, option
-from reticent.cli._progress import progress_bar
+from reticent.cli._progress import note, progress_bar
 from reticent.cli._tables import print_json, say
 from reticent.errors import ParameterError
 
@@ -46,14 +45,14 @@ def reproduce(entry: str | None, quick: bool, keep: bool, page: bool, json: bool
 def _run(entry: str, quick: bool, keep: bool, json: bool) -> dict[str, tuple[str, ...]]:
     """Run one id, or every id that has a script; what drifted, by id."""
     ids = papers.scripted_ids() if entry == "all" else (entry,)
-    console, drifted = Console(stderr=True), {}
+    drifted = {}
     with progress_bar("figures and tables") as bar:
         for done, name in enumerate(ids):
             if bar is not None:
                 bar(done, len(ids))
             chosen, start = papers.load_entry(name), time.process_time()
             if quick and chosen.slow:
-                console.print(f"{name}: left out, it takes minutes", highlight=False)
+                note(f"{name}: left out, it takes minutes")
                 continue
             result, picture = papers.run_entry(chosen)
             drifted[name] = result.drift(papers.stored(name)) if name in papers.stored_ids() else ("not stored yet",)
@@ -61,7 +60,7 @@ def _run(entry: str, quick: bool, keep: bool, json: bool) -> dict[str, tuple[str
                 papers.keep(result, picture)
             says = "; ".join(drifted[name]) or "as stored"
             seconds = time.process_time() - start
-            console.print(f"{name}: {result.verdict.value}; {says} ({seconds:.1f} s)", highlight=False, markup=False)
+            note(f"{name}: {result.verdict.value}; {says} ({seconds:.1f} s)")
             if entry != "all" and not json:
                 _print_result(result)
     return {} if keep else drifted
