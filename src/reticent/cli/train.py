@@ -85,6 +85,8 @@ def train(
     json: bool,
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
+    from reticent.training import load_config
+
     _look_first(config, data, schema)
     _check.count(checkpoint_every=checkpoint_every)
     traced = (trace_every, trace_masks) if trace or trace_masks or trace_every != 1 else None
@@ -121,11 +123,12 @@ def train(
     elif config is None:
         raise ArtifactError("give a configuration, or a table of your own: --data people.csv --label COLUMN")
     else:
-        settings = load_settings(config)
+        settings = load_config(config)
     if traced is not None:
         settings = _with_trace(settings, *traced)
     key = None if sign is None else private_key(sign)
     if dry_run:
+        require_torch()
         print_plan(config, settings, table, json=json)
         return
     if out is None:
@@ -187,19 +190,6 @@ def _select(
     run_selection(config, plan, out, None if sign is None else private_key(sign), json=json)
 
 
-def load_settings(config: Path) -> TrainConfig:
-    """The configuration in a file.
-
-    Raises:
-        ArtifactError: it is missing, no YAML, or has a key or value that is not allowed.
-        UnsupportedError: torch or Opacus is not installed.
-    """
-    require_torch()
-    from reticent.training import load_config
-
-    return load_config(config)
-
-
 def train_with_bar(
     config: Path,
     settings: TrainConfig,
@@ -210,6 +200,7 @@ def train_with_bar(
     sign: Ed25519PrivateKey | None = None,
 ) -> Run:
     """Train with a progress bar; what does not fit is reported as a key of the configuration."""
+    require_torch()
     from reticent.training import train
     from reticent.training.own import SchemaHook
     from reticent.training.setup import divided
