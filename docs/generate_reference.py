@@ -1,4 +1,4 @@
-"""Write the pages of the reference that follow from the code: API and schemas. Commands are read by sphinx-click."""
+"""Write the pages of the reference that follow from the code: commands, API, configuration, schemas."""
 
 from __future__ import annotations
 
@@ -63,13 +63,25 @@ PACKAGES = (
 )
 """Packages whose public names the reference lists, in the order in which a reader meets them."""
 
-_SINGLE = ("reference/schemas.md", "development/changelog.md")
+_SINGLE = ("reference/cli.md", "reference/schemas.md", "development/changelog.md")
 _HEAD = "<!-- Generated from the code by docs/generate_reference.py: do not edit. -->\n\n"
+_COMMANDS = """# Command line
+
+Every verb takes `--help` for what is written here, and every verb that answers with numbers takes `--json` for strict
+JSON. Bad input ends in one line on standard error and exit code 2.
+
+```{eval-rst}
+.. click:: reticent.cli:app
+   :prog: reticent
+   :nested: full
+```
+"""
 
 
 def write(folder: Path) -> None:
     """Write every generated page below ``folder``; pages whose text is the same are left alone, old ones go."""
     pages = {
+        "reference/cli.md": _HEAD + _COMMANDS,
         "reference/schemas.md": _schemas(),
         "reference/api/index.md": _api(),
         "development/changelog.md": _changelog(),
