@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "mathml",
+    "sphinx_click",
     "inline_formulas",
     "site_pages",
 ]

@@ -62,12 +62,23 @@ PACKAGES = (
 
 _SINGLE = ("reference/cli.md", "reference/schemas.md", "development/changelog.md")
 _HEAD = "<!-- Generated from the code by docs/generate_reference.py: do not edit. -->\n\n"
+_COMMANDS = """# Command line
+
+Every verb takes `--help` for what is written here, and every verb that answers with numbers takes `--json` for strict
+JSON. Bad input ends in one line on standard error and exit code 2.
+
+```{eval-rst}
+.. click:: reticent.cli:app
+   :prog: reticent
+   :nested: full
+```
+"""
 
 
 def write(folder: Path) -> None:
     """Write every generated page below ``folder``; pages whose text is the same are left alone, old ones go."""
     pages = {
-        "reference/cli.md": _commands(),
+        "reference/cli.md": _HEAD + _COMMANDS,
         "reference/schemas.md": _schemas(),
         "reference/api/index.md": _api(),
         "development/changelog.md": _changelog(),
@@ -140,18 +151,6 @@ def _first_line(module: Any) -> str:
     return (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
 
 
-def _commands() -> str:
-    from reticent.cli import app
-
-    commands = list(walk("reticent", app))
-    blocks = "\n".join(_help(words, command) for words, command in commands)
-    intro = (
-        "Every verb takes `--help` for what is written here, and every verb that answers with numbers takes `--json` "
-        "for strict JSON. Bad input ends in one line on standard error and exit code 2.\n\n"
-    )
-    return f"{_HEAD}# Command line\n\n{intro}{blocks}"
-
-
 def walk(words: str, command: Any) -> Iterator[tuple[str, Any]]:
     """Every command with the words that call it; verbs are read from their files only when they are asked for."""
     yield words, command
@@ -159,25 +158,6 @@ def walk(words: str, command: Any) -> Iterator[tuple[str, Any]]:
         context = command.context_class(command, info_name=words)
         for name in command.list_commands(context):
             yield from walk(f"{words} {name}", command.get_command(context, name))
-
-
-def _help(words: str, command: Any) -> str:
-    level = "#" * min(4, 1 + len(words.split()))
-    rows = "".join(_option(parameter) for parameter in command.params if not getattr(parameter, "hidden", False))
-    text = inspect.cleandoc(command.help or "").replace("\b", "").strip()
-    table = f"| option | default | meaning |\n|---|---|---|\n{rows}\n" if rows else ""
-    return f"{level} {words}\n\n{text}\n\n{table}"
-
-
-def _option(parameter: Any) -> str:
-    named = parameter.param_type_name == "option"
-    name = ", ".join(f"`{each}`" for each in parameter.opts) if named else f"`{parameter.name.upper()}`"
-    default = parameter.default
-    shown = "" if callable(default) or default in (None, False, (), []) else f"`{getattr(default, 'value', default)}`"
-    if getattr(parameter, "required", False):
-        shown = "required"
-    meaning = " ".join((getattr(parameter, "help", None) or "").split()).replace("|", "\\|")
-    return f"| {name} | {shown.replace('|', chr(92) + '|')} | {meaning} |\n"
 
 
 def _schemas() -> str:

@@ -76,7 +76,7 @@ def test_every_verb_of_the_front_door_is_there():
         _ = api.asess
 
 
-@pytest.mark.parametrize("package", ["reticent", "reticent.api", "reticent.attacks"])
+@pytest.mark.parametrize("package", ["reticent", "reticent.api", "reticent.attacks", "reticent.training"])
 def test_the_stub_is_the_one_list_of_names(package: str) -> None:
     """What type checkers read is what is loaded, and nothing is loaded that is not listed."""
     module = importlib.import_module(package)

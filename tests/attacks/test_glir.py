@@ -13,7 +13,6 @@ from torch import nn  # noqa: E402
 from torch.nn.functional import cross_entropy  # noqa: E402
 
 from reticent.attacks import glir_statistics as statistics  # noqa: E402
-from reticent.attacks._covariance import Estimator  # noqa: E402
 from reticent.attacks._gradients import GradientMap, Sketch  # noqa: E402
 from reticent.attacks.base import AttackSettings, find_attack  # noqa: E402
 from reticent.attacks.glir import Records, ReleasedStep, glir_attack, glir_audit  # noqa: E402
@@ -164,7 +163,7 @@ def config(**changes):
 def test_audit_of_a_recorded_run(tmp_path):
     train(config(), tmp_path / "run")
     seen = []
-    audit = glir_audit(tmp_path / "run", max_steps=4, estimator=Estimator.SHRINKAGE, progress=seen.append)
+    audit = glir_audit(tmp_path / "run", max_steps=4, progress=seen.append)
     assert seen == [1, 2, 3, 4]
     assert audit.extras["steps"] == 4
     assert audit.extras["recorded_steps"] == 6
@@ -175,7 +174,7 @@ def test_audit_of_a_recorded_run(tmp_path):
     assert audit.scores().meta["smallest_p_value"] == 1 / (1 + audit.extras["held_out"])
     with pytest.raises(ParameterError, match="records must be at least 10"):
         glir_audit(tmp_path / "run", records=9)
-    again = glir_audit(tmp_path / "run", max_steps=4, estimator=Estimator.SHRINKAGE)
+    again = glir_audit(tmp_path / "run", max_steps=4)
     assert np.array_equal(again.member_scores, audit.member_scores)
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from sklearn.datasets import load_diabetes
 
-from reticent.attacks.magnitude import ReleaseGame, magnitude_scores, one_sided_scores, play_tasks
+from reticent.attacks.magnitude import ReleaseGame, magnitude_scores, one_sided_scores
 from reticent.auditing import Scores, audit_claim, empirical_trade_off
 from reticent.auditing.verdict import Finding
 from reticent.curves import (
@@ -19,7 +19,6 @@ from reticent.curves import (
 )
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Gaussian, Laplace
-from reticent.tasks import Dask, Progress, Store
 
 RUNS = 1024
 CONFIDENCE = 0.99
@@ -153,47 +152,3 @@ def test_refusals():
         scalar_game(Laplace(1.0, releases=2)).magnitude(10, np.random.default_rng(0))
     with pytest.raises(ParameterError, match="direction"):
         scalar_game(Gaussian(1.0)).one_sided(10, np.random.default_rng(0), [0.0])
-
-
-def test_a_thousand_runs_are_resumable_tasks_that_extend(tmp_path):
-    """1,024 runs in 64 tasks: stopped half way, resumed with the same bits, extended without playing again."""
-    game, direction = diabetes_game(0.5), np.ones(50)
-    whole = play_tasks(game, RUNS, Store(tmp_path / "whole"), seed=3)
-    store, told = Store(tmp_path / "stopped"), []
-
-    def stop(seen: Progress) -> None:
-        told.append(seen.done)
-        if seen.done == 20:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        play_tasks(game, RUNS, store, seed=3, progress=stop)
-    again = play_tasks(game, RUNS, store, seed=3, progress=lambda seen: told.append(-seen.done))
-    assert (told[20], told[21], told[-1]) == (20, -20, -64)
-    for name in ("member", "non_member"):
-        assert np.array_equal(getattr(again, name), getattr(whole, name))
-    part = play_tasks(game, 100, Store(tmp_path / "part"), seed=3)
-    assert np.array_equal(part.member, whole.member[:100])
-    assert not np.array_equal(play_tasks(game, 100, store, seed=4).member, part.member)
-    curve = RelaxedGaussianTradeOff(4.0, 50)
-    assert empirical_trade_off(whole, CONFIDENCE).contains(curve)
-    sided = play_tasks(game, RUNS, store, seed=3, direction=direction)
-    assert sided.meta["attack"] == "one-sided"
-    first = np.random.default_rng(np.random.SeedSequence(3, spawn_key=(0,)))
-    absent, present = game.play(16, first)
-    assert np.array_equal(sided.member[:16], one_sided_scores(present, game.centre, direction))
-    assert np.array_equal(whole.non_member[:16], magnitude_scores(absent, game.centre))
-
-
-@pytest.mark.slow
-def test_a_thousand_runs_on_a_dask_cluster_are_those_of_one_process(tmp_path):
-    from distributed import LocalCluster
-
-    reference = play_tasks(diabetes_game(0.5), RUNS, Store(tmp_path / "one"), seed=3)
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
-    ) as cluster:
-        store = Store(tmp_path / "two")
-        found = play_tasks(diabetes_game(0.5), RUNS, store, seed=3, engine=Dask(cluster.scheduler_address))
-    assert np.array_equal(found.member, reference.member)
-    assert np.array_equal(found.non_member, reference.non_member)

@@ -226,7 +226,7 @@ def _full(*arguments: object, **named: object) -> None:
 @pytest.mark.parametrize(
     "where",
     [
-        "reticent.training.rundir.save_tensors",
+        "safetensors.torch.save",
         "reticent.training.trace.save_tensors",
         "reticent.training.rundir.write_atomic",
         "pathlib.Path.write_text",

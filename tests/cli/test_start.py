@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from reticent.cli import main
 from reticent.cli._app import VERBS
 from reticent.mechanisms import MECHANISMS
+from reticent.training.rundir import LEDGER, WEIGHTS, new_run
+from tests.certificates.conftest import make_ledger
 from tests.cli.calling import run
 
-HEAVY = {"numpy", "scipy", "pydantic", "rich.table", "matplotlib", "jinja2", "cryptography", "yaml", "torch", "dash"}
+HEAVY = {"numpy", "scipy", "pydantic", "matplotlib", "jinja2", "cryptography", "yaml", "torch", "dash"}
 MAY = {
     "--help": set(),
     "risk --help": {"numpy", "scipy", "pydantic"},  # mechanisms know pairs
@@ -26,9 +29,8 @@ def _run(code: str, *words: str) -> str:
     return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True).stdout
 
 
-@pytest.fixture(scope="module")
-def loaded() -> dict[str, set[str]]:
-    """Names of all modules after each call, in a process of its own: ``import reticent`` is in test_front_door.py."""
+def _after(*calls: str) -> dict[str, set[str]]:
+    """Names of all modules after each call, in a process of its own."""
     code = (
         "import sys\n"
         "from reticent.cli import main\n"
@@ -37,8 +39,14 @@ def loaded() -> dict[str, set[str]]:
         "    except SystemExit as ended:\n        assert not ended.code\n"
         "    print('LOADED', *sys.modules)\n"
     )
-    lines = [line for line in _run(code, *MAY).splitlines() if line.startswith("LOADED")]
-    return {call: set(line.split()[1:]) for call, line in zip(MAY, lines, strict=True)}
+    lines = [line for line in _run(code, *calls).splitlines() if line.startswith("LOADED")]
+    return {call: set(line.split()[1:]) for call, line in zip(calls, lines, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, set[str]]:
+    """``import reticent`` is in test_front_door.py."""
+    return _after(*MAY)
 
 
 @pytest.mark.parametrize("call", MAY)
@@ -46,6 +54,18 @@ def test_a_call_loads_no_more_than_it_needs(loaded: dict[str, set[str]], call: s
     assert "reticent" in loaded[call]
     assert loaded[call] & HEAVY <= MAY[call]
     assert not loaded[call] & {f"scipy.{part}" for part in NEVER}
+
+
+def test_a_run_is_certified_and_verified_by_the_wheel_alone(tmp_path: Path) -> None:
+    """Torch is needed where something trains or weights are read, matplotlib where somebody asks for a picture."""
+    with new_run(tmp_path / "run", None) as folder:
+        (folder / LEDGER).write_text(make_ledger().to_json())
+        (folder / WEIGHTS).write_bytes(b"nobody reads these")
+    calls = (f"certify {tmp_path}/run --out {tmp_path}/shown", f"verify {tmp_path}/shown/certificate.json")
+    extras = {"torch", "opacus", "sklearn", "safetensors", "pyarrow", "PIL", "joblib", "matplotlib", "rich", "dash"}
+    for call, names in _after(*calls).items():
+        assert "reticent.certificates.page" in names, call
+        assert names & {*extras, *(f"scipy.{part}" for part in NEVER)} <= {"scipy.fft"}, call
 
 
 def test_risk_loads_what_its_libraries_load_and_nothing_else(loaded: dict[str, set[str]]) -> None:

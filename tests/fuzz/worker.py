@@ -145,7 +145,7 @@ def serve() -> None:
     """Answer until the input ends."""
     import reticent.attacks.base
     import reticent.certificates.store
-    import reticent.training  # noqa: F401
+    import reticent.training.run  # noqa: F401
 
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

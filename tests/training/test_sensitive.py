@@ -14,7 +14,8 @@ from reticent.certificates.build import certify_run, public
 from reticent.errors import ArtifactError, ParameterError
 from reticent.sensitivity import SensitiveAttribute
 from reticent.training import parse_config, train
-from reticent.training.sensitive import SENSITIVITY, AttributeHook, parse_sensitivity
+from reticent.training.rundir import SENSITIVITY, parse_sensitivity
+from reticent.training.sensitive import AttributeHook
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 

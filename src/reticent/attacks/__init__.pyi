@@ -10,7 +10,6 @@ from reticent.attacks.loop import audit_loop as audit_loop
 from reticent.attacks.magnitude import ReleaseGame as ReleaseGame
 from reticent.attacks.magnitude import magnitude_scores as magnitude_scores
 from reticent.attacks.magnitude import one_sided_scores as one_sided_scores
-from reticent.attacks.magnitude import play_tasks as play_tasks
 from reticent.attacks.mechanics import MechanicsReport as MechanicsReport
 from reticent.attacks.mechanics import audit_mechanics as audit_mechanics
 from reticent.attacks.own_trainer import OwnTrainer as OwnTrainer

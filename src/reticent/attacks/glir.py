@@ -18,7 +18,7 @@ import torch
 from reticent import _check
 from reticent.adversaries.game import gmip
 from reticent.attacks import glir_statistics as statistics
-from reticent.attacks._covariance import Background, Estimator
+from reticent.attacks._covariance import Background
 from reticent.attacks._gradients import GradientMap, Sketch
 from reticent.auditing.scores import Design, Scores
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
@@ -98,7 +98,6 @@ def glir_attack(
     background: Records,
     design: statistics.BatchDesign,
     held_out: Records | None = None,
-    estimator: Estimator = Estimator.AUTOMATIC,
     progress: Callable[[int], None] | None = None,
 ) -> GlirResult:
     """Score ``queries`` on every released step.
@@ -110,7 +109,6 @@ def glir_attack(
         background: records drawn like the data, not members, for mean and covariance of the gradients.
         design: batch size, sampling and noise of every step; noise in the gradients' units.
         held_out: further non-members, drawn like the queries, that calibrate p-values.
-        estimator: of the covariance.
         progress: called with the number of steps done.
 
     Not claimed: that scores are likelihood ratios where the central limit theorem fails, or where steps use the
@@ -119,7 +117,7 @@ def glir_attack(
     Raises:
         ParameterError: no step, or shapes disagree.
     """
-    scorer = _Scorer(gradients, queries, background, design, held_out, estimator)
+    scorer = _Scorer(gradients, queries, background, design, held_out)
     for done, step in enumerate(steps, start=1):
         scorer.add(step)
         if progress is not None:
@@ -137,10 +135,9 @@ class _Scorer:
         background: Records,
         design: statistics.BatchDesign,
         held_out: Records | None,
-        estimator: Estimator,
     ) -> None:
         self._gradients, self._background, self._design = gradients, background, design
-        self._estimator, self._split = estimator, len(queries)
+        self._split = len(queries)
         self._all = queries if held_out is None else _joined(queries, held_out)
         self._steps: list[statistics.StepScores] = []
         self._log_p: list[np.ndarray] | None = []
@@ -152,15 +149,12 @@ class _Scorer:
         known = self._gradients(step.weights, self._background.features, self._background.labels)
         sketch = self._gradients.sketch
         total = step.total if sketch is None else sketch.apply(step.total)
-        background = Background.estimated(known, self._estimator)
+        background = Background.estimated(known)
         keep = self._coordinates(background)
         if keep is not None:
             rows, total = rows[:, keep], total[keep]
             # A sample covariance of some coordinates is a part of the whole one; shrinkage depends on all.
-            if background.shrunk:
-                background = Background.estimated(known[:, keep], self._estimator)
-            else:
-                background = background.restricted(keep)
+            background = Background.estimated(known[:, keep]) if background.shrunk else background.restricted(keep)
         self._steps.append(statistics.score_step(total, rows, background, self._design))
         self._shrunk |= background.shrunk
         if self._normality is None:
@@ -241,7 +235,6 @@ def glir_audit(
     records: int = 1000,
     background: int = 5000,
     max_steps: int = MOST_STEPS,
-    estimator: Estimator = Estimator.AUTOMATIC,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> GlirAudit:
@@ -255,7 +248,6 @@ def glir_audit(
         records: members, and non-members, at most.
         background: background records at most.
         max_steps: recorded steps that are used, evenly spaced.
-        estimator: of the covariance.
         seed: of the draw of records and of the sketch.
         progress: called with the number of steps done.
 
@@ -292,7 +284,7 @@ def glir_audit(
         sampler=mechanism.sampler,
     )
     queries = _joined(parts["member"], parts["non_member"])
-    result = glir_attack(steps, gradients, queries, parts["background"], design, parts["held_out"], estimator, progress)
+    result = glir_attack(steps, gradients, queries, parts["background"], design, parts["held_out"], progress)
     split = len(parts["member"])
     p_values = result.p_values()
     extras: dict[str, Any] = {

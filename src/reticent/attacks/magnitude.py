@@ -9,23 +9,16 @@ is not known (KAISSIS2023:R3): counts, non-negative features and known average g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
 from reticent.auditing.scores import Design, MetaValue, Scores
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Gaussian, Laplace
-from reticent.tasks import Engine, Progress, Store, Task, execute
-from reticent.tasks.store import digest_of
 
-BLOCK = 16
-"""Runs per task."""
-_SCHEME = 1
-"""Changes whenever the same task would give another result."""
 _ROUNDING = 1e-9  # by which a norm of 1 may exceed 1
 
 
@@ -84,103 +77,21 @@ class ReleaseGame:
         return self._played(runs, rng, direction)
 
     def _played(self, runs: int, rng: np.random.Generator, direction: ArrayLike | None) -> Scores:
-        self._one_optimal_statistic()
-        absent, present = (_scored(seen, self.centre, direction) for seen in self.play(runs, rng))
-        return self._scores(direction, present, absent)
-
-    def _scores(self, direction: ArrayLike | None, member: np.ndarray, non_member: np.ndarray) -> Scores:
-        attack = "magnitude" if direction is None else "one-sided"
-        meta: dict[str, MetaValue] = {"attack": attack, "releases": self.mechanism.releases, "runs": len(member)}
-        return Scores(member, non_member, meta, Design.INDEPENDENT)
-
-    def _one_optimal_statistic(self) -> None:
         several = self.mechanism.releases > 1
         if several and (isinstance(self.mechanism, Laplace) or self.sample_rate < 1.0):
             raise UnsupportedError("adding up several releases is optimal only for Gaussian noise without subsampling")
+        absent, present = (
+            magnitude_scores(seen, self.centre) if direction is None else one_sided_scores(seen, self.centre, direction)
+            for seen in self.play(runs, rng)
+        )
+        attack = "magnitude" if direction is None else "one-sided"
+        meta: dict[str, MetaValue] = {"attack": attack, "releases": self.mechanism.releases, "runs": runs}
+        return Scores(present, absent, meta, Design.INDEPENDENT)
 
     def _noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         if isinstance(self.mechanism, Laplace):
             return rng.laplace(scale=self.mechanism.noise_multiplier, size=shape)
         return self.mechanism.noise_multiplier * rng.standard_normal(shape)
-
-
-def play_tasks(
-    game: ReleaseGame,
-    runs: int,
-    store: Store,
-    *,
-    seed: int = 0,
-    direction: ArrayLike | None = None,
-    engine: Engine | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    timeout: float | None = None,
-) -> Scores:
-    """Play ``runs`` times on each side in resumable tasks, on any engine.
-
-    Run k depends on the seed and on k alone: 512 runs extend to 1,024 without playing the 512 again, and the bits do
-    not depend on the engine, on the number of workers, or on interruptions.
-
-    Args:
-        game: what is played.
-        runs: on each side.
-        store: where results are and go.
-        seed: of all noise.
-        direction: score along this guess, as ``one_sided``; by default by distance, as ``magnitude``.
-        engine, progress, timeout: as for ``reticent.tasks.execute``.
-
-    Raises:
-        ArtifactError: the store is corrupt or somebody else's, or another process works in it.
-        WorkerError: the workers died or are stuck.
-    """
-    game._one_optimal_statistic()
-    _check.count(runs=runs)
-    arrays = {
-        "centre": np.asarray(game.centre, dtype=float),
-        "contribution": np.asarray(game.contribution, dtype=float),
-    }
-    if direction is not None:
-        arrays["direction"] = _check.reals(direction=direction)
-    common = {
-        "scheme": _SCHEME,
-        "numpy": np.__version__,
-        "law": type(game.mechanism).__name__,
-        "mechanism": asdict(game.mechanism),
-        "sample_rate": game.sample_rate,
-        "vectors": digest_of(arrays),
-        "seed": seed,
-    }
-    tasks = [Task("magnitude-block", {**common, "number": i}) for i in range(-(-runs // BLOCK))]
-    plan = {"attack": "magnitude", "runs": runs, "seed": seed}
-
-    def prepare(missing: Sequence[Task], workers: int) -> None:
-        store.put(arrays)
-
-    execute(tasks, play_block, store, engine, progress, plan=plan, prepare=prepare, timeout=timeout)
-    blocks = [store.load(task) for task in tasks]
-    member, non_member = (np.concatenate([block[name] for block in blocks])[:runs] for name in ("present", "absent"))
-    return game._scores(direction, member, non_member)
-
-
-def play_block(store: Store, task: Task) -> dict[str, np.ndarray]:
-    """The work of one task of :func:`play_tasks`: scores with and without the target.
-
-    Raises:
-        ArtifactError: the task is of another kind.
-    """
-    if task.kind != "magnitude-block" or task.inputs["law"] not in ("Gaussian", "Laplace"):
-        raise ArtifactError(f"unknown kind of task {task.kind!r}")
-    given, arrays = task.inputs, store.get(task.inputs["vectors"])
-    law = Gaussian if given["law"] == "Gaussian" else Laplace
-    game = ReleaseGame(law(**given["mechanism"]), arrays["centre"], arrays["contribution"], given["sample_rate"])
-    rng = np.random.default_rng(np.random.SeedSequence(given["seed"], spawn_key=(given["number"],)))
-    absent, present = (_scored(seen, game.centre, arrays.get("direction")) for seen in game.play(BLOCK, rng))
-    return {"absent": absent, "present": present}
-
-
-def _scored(observed: np.ndarray, centre: np.ndarray, direction: ArrayLike | None) -> np.ndarray:
-    if direction is None:
-        return magnitude_scores(observed, centre)
-    return one_sided_scores(observed, centre, direction)
 
 
 def magnitude_scores(observed: ArrayLike, centre: ArrayLike, weights: ArrayLike | None = None) -> np.ndarray:

@@ -27,7 +27,6 @@ from reticent.auditing import (
     load_scores,
 )
 from reticent.auditing.files import check_score_path
-from reticent.certificates.audit_page import audit_files
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import adversaries_of, method_of, told_apart
 from reticent.curves import GaussianTradeOff, TradeOff
@@ -116,6 +115,8 @@ def check_before_work(
     if save is not None:
         refuse_existing(check_score_path(save))
     if page is not None:
+        from reticent.certificates.audit_page import audit_files  # matplotlib takes a while to import
+
         audit_files(page)
 
 
@@ -221,7 +222,9 @@ def engine_of(name: str, address: str | None, workers: int) -> Engine:
 def ledger_mechanism(source: Path) -> Mechanism:
     """What a finished run says it ran."""
     with needing("auditing a run", "train"):
-        from reticent.training import load_run
+        import reticent.training.run  # noqa: F401
+    from reticent.training import load_run
+
     return load_run(source).ledger.mechanism()
 
 

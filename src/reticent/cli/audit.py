@@ -27,7 +27,7 @@ from reticent.cli._audit_input import (
 )
 from reticent.cli._audit_output import print_audit, print_plan, write_page
 from reticent.cli._options import adversary_option, adversary_options, curve_options
-from reticent.cli._progress import progress_bar, reporting
+from reticent.cli._progress import note, progress_bar, reporting
 from reticent.cli._tables import print_json
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
@@ -184,6 +184,6 @@ def _attack(source: Path, name: str, seed: int, work: dict[str, Any], *, quiet: 
 
     found, engine = find_attack(name), engine_of(work.pop("engine"), work.pop("address"), work.pop("workers"))
     with progress_bar(f"attack {name}") as bar:
-        announce = None if quiet else lambda line: click.echo(line, err=True)
+        announce = None if quiet else note
         settings = AttackSettings(**work, seed=seed, engine=engine, announce=announce, progress=reporting(bar))
         return found.scores(source, settings)

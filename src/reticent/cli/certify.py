@@ -23,7 +23,7 @@ from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import SECRETS, mechanism_options, secrets_of, selected
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json, say
-from reticent.cli.train import load_settings, require_torch, train_with_bar
+from reticent.cli.train import train_with_bar
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.io.times import moment
@@ -210,7 +210,6 @@ def _check_declaration(given: dict[str, str | None]) -> None:
 
 
 def _load(source: Path, out: Path | None) -> tuple[Run, Path]:
-    require_torch()
     from reticent.training import load_run
 
     return load_run(source), out or _beside(source.resolve())
@@ -222,7 +221,9 @@ def _beside(source: Path) -> Path:
 
 def _train(source: Path, out: Path | None, keys: list[Ed25519PrivateKey]) -> tuple[Run, Path]:
     """Train into ``out``/run and sign it there, or take the finished run of the same configuration that lies there."""
-    settings = load_settings(source)
+    from reticent.training import load_config
+
+    settings = load_config(source)
     folder = out or Path("runs") / source.stem
     target = folder / "run"
     if not target.exists():

@@ -55,7 +55,7 @@ _RUN = "A finished run: its sampling and steps, with other noise."
 def _of_run() -> click.Command:
     @command("run", argument("folder", Path, "RUN", "A finished run directory."), TARGET, *_who(), JSON, help=_RUN)
     def of_run(folder: Path, json: bool, **given: Any) -> None:
-        from reticent.training import load_run  # torch is needed for a run only
+        from reticent.training import load_run
 
         _answer(load_run(folder).ledger.equal_steps(), json, given)
 

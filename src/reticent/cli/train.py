@@ -92,6 +92,8 @@ def train(
             raise ParameterError("write_schema", str(write_schema), "given alone: with the table, and --out")
         _write_schema(write_schema, out or write_schema.with_suffix(".schema.yaml"))
         return
+    from reticent.training import load_config
+
     _look_first(config, data, schema)
     _check.count(checkpoint_every=checkpoint_every)
     traced = (trace_every, trace_masks) if trace or trace_masks or trace_every != 1 else None
@@ -130,11 +132,12 @@ def train(
     elif config is None:
         raise ArtifactError("give a configuration, or a table of your own: --data people.csv --label COLUMN")
     else:
-        settings = load_settings(config)
+        settings = load_config(config)
     if traced is not None:
         settings = _with_trace(settings, *traced)
     key = None if sign is None else private_key(sign)
     if dry_run:
+        require_torch()
         print_plan(config, settings, table, json=json)
         return
     if out is None:
@@ -207,19 +210,6 @@ def _select(
     run_selection(config, plan, out, None if sign is None else private_key(sign), json=json)
 
 
-def load_settings(config: Path) -> TrainConfig:
-    """The configuration in a file.
-
-    Raises:
-        ArtifactError: it is missing, no YAML, or has a key or value that is not allowed.
-        UnsupportedError: torch or Opacus is not installed.
-    """
-    require_torch()
-    from reticent.training import load_config
-
-    return load_config(config)
-
-
 def train_with_bar(
     config: Path,
     settings: TrainConfig,
@@ -230,6 +220,7 @@ def train_with_bar(
     sign: Ed25519PrivateKey | None = None,
 ) -> Run:
     """Train with a progress bar; what does not fit is reported as a key of the configuration."""
+    require_torch()
     from reticent.training import train
     from reticent.training.own import SchemaHook
     from reticent.training.setup import divided
@@ -261,7 +252,7 @@ def _own(
 def require_torch() -> None:
     """Raises UnsupportedError, with the remedy, where the training extra is not installed."""
     with needing("training", "train"):
-        import reticent.training  # noqa: F401
+        import reticent.training.run  # noqa: F401
 
 
 def _summary(ledger: RunLedger, path: Path) -> list[str]:

@@ -28,7 +28,7 @@ from reticent.dashboard.naming import Line, names_of
 from reticent.dashboard.readings import Points, answer, protected, told
 from reticent.dashboard.released import release_in
 from reticent.dashboard.state import State
-from reticent.errors import ArtifactError, UnsupportedError
+from reticent.errors import ArtifactError
 from reticent.io.files import read_bytes
 from reticent.io.strict import loads
 from reticent.mechanisms import DPSGD, Mechanism
@@ -138,10 +138,8 @@ def _document(document: Any, text: str, name: str, settings: State, theme: str) 
 
 
 def _run(folder: Path) -> RunLedger:
-    try:
-        from reticent.training import load_run
-    except ImportError:
-        raise UnsupportedError("a run folder needs reticent[train]: open its ledger.json instead") from None
+    from reticent.training import load_run
+
     return load_run(folder).ledger
 
 

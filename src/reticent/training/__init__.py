@@ -1,25 +1,11 @@
 """DP-SGD runs and the ledger of what really ran.
 
 A file here trains. How loops of others are seen is in ``reticent.watching``; how far a record can move a gradient is in
-``reticent.sensitivity``.
+``reticent.sensitivity``. No torch is needed to read what a
+run says of itself: a name is loaded when it is first used.
 """
 
 from reticent.errors import needing
+from reticent.lazy import attached
 
-with needing("whatever trains a model or reads a run", "train"):
-    from reticent.training.config import TrainConfig as TrainConfig
-    from reticent.training.config import load_config as load_config
-    from reticent.training.config import parse_config as parse_config
-    from reticent.training.hooks import RunContext as RunContext
-    from reticent.training.hooks import Step as Step
-    from reticent.training.hooks import StepHook as StepHook
-    from reticent.training.hooks import StopTraining as StopTraining
-    from reticent.training.hooks import Update as Update
-    from reticent.training.loop import FitRecord as FitRecord
-    from reticent.training.loop import Settings as Settings
-    from reticent.training.loop import fit as fit
-    from reticent.training.run import train as train
-    from reticent.training.rundir import Run as Run
-    from reticent.training.rundir import load_run as load_run
-    from reticent.training.trace import Trace as Trace
-    from reticent.training.trace import TraceShard as TraceShard
+__getattr__, __dir__, __all__ = attached(__name__, around=lambda name: needing(f"reticent.training.{name}", "train"))

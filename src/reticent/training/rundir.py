@@ -1,4 +1,4 @@
-"""The run directory: written whole or not at all, read with suspicion."""
+"""The run directory: written whole or not at all, read with suspicion. Torch is loaded for weights only."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import torch
 from pydantic import ConfigDict, Field
-from safetensors.torch import save as save_tensors
-from torch import nn
 
-from reticent.adversaries.attribute.record import SensitivityRecord
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.data import Dataset
 from reticent.data.own import SCHEMA_FILE, Schema, find_table
-from reticent.errors import ArtifactError, DataError
+from reticent.errors import ArtifactError, DataError, ParameterError
 from reticent.io import strict
 from reticent.io.files import new_folder, read_bytes, sha256_file, write_atomic, writing
 from reticent.io.models import Closed, Sha256, validated
@@ -32,17 +29,18 @@ from reticent.signing.provenance import SIGNATURE, sealed
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.config_data import OWN
 from reticent.training.config_models import CustomConfig
-from reticent.training.models import build_model
-from reticent.training.sensitive import SENSITIVITY, parse_sensitivity
-from reticent.training.setup import divided, find_dataset
-from reticent.training.trace import INDEX, Trace, TraceIndex, check_tensors, parse_tensors
 
 if TYPE_CHECKING:
+    import torch
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from torch import nn
+
+    from reticent.training.trace import Trace
 
 MANIFEST = "manifest.json"
 LEDGER = "ledger.json"
 WEIGHTS = "weights.safetensors"
+SENSITIVITY = "sensitivity.json"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}){0,3}")
 _LARGEST_MANIFEST = 8 << 20
 _LARGEST_LEDGER = 64 << 20
@@ -92,6 +90,10 @@ class Run:
         Raises:
             ArtifactError: the file is corrupt or disagrees with the ledger.
         """
+        import torch
+
+        from reticent.training.trace import check_tensors, parse_tensors
+
         shapes = {p.name: (p.shape, torch.float32) for p in self.ledger.parameters}
         content = self.file(WEIGHTS, 4 * sum(math.prod(p.shape) for p in self.ledger.parameters) + _HEADER_BYTES)
         tensors = parse_tensors(content, WEIGHTS)
@@ -108,6 +110,10 @@ class Run:
         Raises:
             ArtifactError: configuration and weights do not fit each other, or the model is somebody's own.
         """
+        import torch
+
+        from reticent.training.models import build_model
+
         weights, data, config = self.weights(), self.ledger.data, self.config.model
         if isinstance(config, CustomConfig):
             if build is None:
@@ -141,6 +147,8 @@ class Run:
         Raises:
             DataError: it is not the one that the run used, or is not found; the text says what to do.
         """
+        from reticent.training.setup import find_dataset
+
         wanted, config = self.ledger.data.content_hash, self.config.data
         found = mine if mine is not None else self._own() if config.name == OWN else find_dataset(config, wanted)
         if found is None or found.content_hash != wanted:
@@ -149,6 +157,8 @@ class Run:
         return found
 
     def _own(self) -> Dataset:
+        from reticent.training.setup import divided
+
         table = self.config.data.table
         if table is None:
             raise DataError(
@@ -169,6 +179,8 @@ class Run:
         Raises:
             ArtifactError: the trace does not belong to the ledger of this run.
         """
+        from reticent.training.trace import INDEX, Trace, TraceIndex
+
         if INDEX not in self.manifest.files:
             return None
         index = validated(TraceIndex, strict.loads(self.file(INDEX, _LARGEST_INDEX), INDEX), INDEX)
@@ -224,6 +236,22 @@ def load_run(path: Path | str) -> Run:
     return Run(path, ledger, manifest)
 
 
+def parse_sensitivity(text: str, where: str) -> SensitivityRecord:
+    """Read a record back.
+
+    Raises:
+        ArtifactError: the text is not strict JSON or not such a record.
+    """
+    document = strict.loads(text, where)
+    try:
+        fields = dict(document)
+        if fields.pop("schema") != "reticent.sensitivity/1":
+            raise ValueError("unknown schema")
+        return SensitivityRecord(**{**fields, "scope": Scope(fields["scope"])})
+    except (KeyError, TypeError, ValueError, ParameterError) as error:
+        raise ArtifactError(f"{where}: not a sensitivity record ({error})") from None
+
+
 def check_files(path: Path) -> None:
     """Compare every file of a run with its record, and find those that it does not name.
 
@@ -273,6 +301,8 @@ def new_run(path: Path, sign: Ed25519PrivateKey | None) -> Iterator[Path]:
 
 def write_run(directory: Path, ledger: RunLedger, model: nn.Module) -> None:
     """Write ledger and weights into the folder of ``new_run``."""
+    from safetensors.torch import save as save_tensors
+
     tensors = {name: p.detach().cpu().contiguous() for name, p in model.named_parameters()}
     (directory / WEIGHTS).write_bytes(save_tensors(tensors))
     (directory / LEDGER).write_text(ledger.to_json(), encoding="utf-8")

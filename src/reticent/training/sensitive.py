@@ -8,15 +8,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.adversaries.attribute.record import Scope
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.io import strict
 from reticent.sensitivity import Diameter, Precision, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.config import SensitiveConfig
 from reticent.training.hooks import RunContext, Step, StepHook, StopTraining
-
-SENSITIVITY = "sensitivity.json"
+from reticent.training.rundir import SENSITIVITY
 
 
 class AttributeHook(StepHook):
@@ -121,19 +120,3 @@ class SensitivityFileHook(AttributeHook):
         if self.recorder is not None and self._directory is not None:
             document = {"schema": "reticent.sensitivity/1", **asdict(self.recorder.record())}
             (self._directory / SENSITIVITY).write_text(strict.dumps(document), encoding="utf-8")
-
-
-def parse_sensitivity(text: str, where: str) -> SensitivityRecord:
-    """Read a record back.
-
-    Raises:
-        ArtifactError: the text is not strict JSON or not such a record.
-    """
-    document = strict.loads(text, where)
-    try:
-        fields = dict(document)
-        if fields.pop("schema") != "reticent.sensitivity/1":
-            raise ValueError("unknown schema")
-        return SensitivityRecord(**{**fields, "scope": Scope(fields["scope"])})
-    except (KeyError, TypeError, ValueError, ParameterError) as error:
-        raise ArtifactError(f"{where}: not a sensitivity record ({error})") from None
