@@ -37,6 +37,7 @@ asked = {
     "two workers": lambda: rt.assess_each(two, engine=Local(2)),
     "a folder": lambda: rt.assess_each(two, work=folder / "work"),
     "a name": lambda: importlib.import_module("reticent.attacks").audit_loop,
+    "to train": lambda: importlib.import_module("reticent.training").fit,
     "names": lambda: dir(importlib.import_module("reticent.attacks")),
     "pydoc attacks": lambda: pydoc.render_doc("reticent.attacks"),
     "pydoc training": lambda: pydoc.render_doc("reticent.training"),
@@ -54,7 +55,6 @@ print(json.dumps(said))
 """
 EXTRAS = "torch,opacus,sklearn,safetensors,pyarrow,joblib,dash,flask,dp_accounting,transformers,lightning,distributed"
 MODULES = {
-    "training": "train",
     "sensitivity": "train",
     "interop.opacus": "train",
     "interop.pld": "interop",
@@ -82,17 +82,22 @@ def test_what_needs_nothing_needs_nothing(bare) -> None:
     assert said["names"][0] is None
     assert "ATTACKS" in said["names"][1]
     assert "audit_loop" not in said["names"][1]
-    assert said["pydoc attacks"][0] is None
+    assert said["pydoc attacks"][0] is said["pydoc training"][0] is None
 
 
 def test_what_needs_an_extra_names_it(bare) -> None:
     """``train --data people.csv`` blamed the file: "not a table (No module named 'pyarrow')"."""
     said, err, folder = bare
-    wanted = {**MODULES, "two workers": "distributed", "a folder": "distributed", "a name": "train"}
+    wanted = {
+        **MODULES,
+        "two workers": "distributed",
+        "a folder": "distributed",
+        "a name": "train",
+        "to train": "train",
+    }
     for name, extra in wanted.items():
         assert said[name][0] == "MissingError"
         assert f"pip install 'reticent[{extra}]'" in said[name][1]
-    assert "reticent[train]" in said["pydoc training"][1]
     assert (said["csv"], said["scores"]) == (["SystemExit", "2"], ["SystemExit", "2"])
     assert err.count("\n") == err.count("pip install 'reticent[train]'") == 2
     assert "not a table" not in err
