@@ -6,6 +6,7 @@ wrong ends in one ``ArtifactError`` that names the file. A reader sees an old fi
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -65,16 +66,21 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def read_tensors(path: Path) -> dict[str, np.ndarray]:
+def read_tensors(path: Path, digest: str | None = None) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file; copies, writable.
 
+    Args:
+        digest: SHA-256 of the file's bytes, checked before anything is made of them; None: not known.
+
     Raises:
-        ArtifactError: the file is truncated or malformed, or a number is not finite.
+        ArtifactError: the file has another digest, is truncated or malformed, or a number is not finite.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     data = read_bytes(path, DATA_LIMIT, follow=False)
+    if digest is not None and (found := hashlib.sha256(data).hexdigest()) != digest:
+        raise ArtifactError(f"{path}: its SHA-256 is {found[:12]}..., not the recorded one; delete it and resume")
     if not 2 <= int.from_bytes(data[:8], "little") <= min(HEADER_LIMIT, len(data) - 8):
         raise ArtifactError(f"{path}: is truncated, or not a safetensors file")
     try:
