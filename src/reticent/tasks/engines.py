@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import logging
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,11 +145,12 @@ class Ray:
             some = any(node["Alive"] and node["Resources"].get("CPU") for node in ray.nodes())
             return None if some else "the Ray cluster has no worker left"
 
-        try:
-            yield Pool(_RayExecutor(ray), max(1, int(ray.cluster_resources().get("CPU", 1))), trouble, borrowed)
-        finally:
-            if not borrowed:
-                ray.shutdown()
+        with redirect_stdout(sys.stderr):  # where Ray would say what happens to its workers
+            try:
+                yield Pool(_RayExecutor(ray), max(1, int(ray.cluster_resources().get("CPU", 1))), trouble, borrowed)
+            finally:
+                if not borrowed:
+                    ray.shutdown()
 
 
 class _RayExecutor(Executor):
