@@ -29,26 +29,17 @@ _MOST = 1_000_000  # keys and objects
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
-def plain_name(name: object) -> str:
-    """A file name without any path in it.
-
-    Raises:
-        ArtifactError: the name is no string, has a separator, starts with a dot or is too long.
-    """
-    if not isinstance(name, str) or _PLAIN_NAME.fullmatch(name) is None:
-        raise ArtifactError(f"{name!r} is not a plain file name")
-    return name
-
-
 def inside(root: Path, *names: str) -> Path:
     """``root/names[0]/names[1]/...`` where every name is plain and no component is a link.
 
     Raises:
-        ArtifactError: a name leaves the folder or a component is a symbolic link.
+        ArtifactError: a name has a separator, starts with a dot or is too long, or a component is a symbolic link.
     """
     path = root
     for name in names:
-        path = path / plain_name(name)
+        if not isinstance(name, str) or _PLAIN_NAME.fullmatch(name) is None:
+            raise ArtifactError(f"{name!r} is not a plain file name")
+        path = path / name
         if path.is_symlink():
             raise ArtifactError(f"{path}: is a symbolic link")
     return path

@@ -79,7 +79,6 @@ class Store:
         with needing("work that is kept in a folder, or done by several processes,", "distributed"):
             import safetensors  # noqa: F401
         self.root = Path(root)
-        self._held = False
         self._ready = False
         self._refuse_foreign()
 
@@ -107,10 +106,6 @@ class Store:
         Raises:
             ArtifactError: another process holds it, it is not ours, or it cannot be written.
         """
-        if self._held:
-            self._begin(plan)
-            yield
-            return
         self._refuse_foreign()
         with _one_line(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
@@ -120,12 +115,10 @@ class Store:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ArtifactError(f"{self.root}: another process is working in this directory") from None
-            self._held = True
             self._begin(plan)
             self._remove_partial()
             yield
         finally:
-            self._held = False
             os.close(descriptor)
 
     def _begin(self, plan: Mapping[str, Any] | None) -> None:
@@ -225,13 +218,6 @@ class Store:
         if record.get("schema") != _TASK_SCHEMA or record.get("task") != task.document():
             raise ArtifactError(f"{path}: does not describe the task that its folder is named after")
         return read_tensors(inside(self.root, "tasks", task.key, "result.safetensors"), str(record.get("result")))
-
-    def digest(self, tasks: list[Task]) -> str:
-        """One digest of the results of ``tasks``, in their order: equal runs have equal digests."""
-        total = hashlib.sha256()
-        for task in tasks:
-            total.update(tensors_bytes(self.load(task)))
-        return total.hexdigest()
 
     def _remove_partial(self) -> None:
         """Leftovers of a kill, recognised by their names; nothing else is touched."""
