@@ -73,7 +73,8 @@ def execute(
         tasks: what is wanted; doubles are done once.
         work: computes one result.
         store: where results go. Every worker must see it under the same path.
-        engine: where to compute; by default in this process.
+        engine: where to compute, any ``concurrent.futures.Executor`` among them, which is left running; by default in
+            this process.
         progress: called at the start, after each task, and while nothing moves.
         plan: recorded in the store's manifest once it is held.
         prepare: called with what is to be done and the number of workers, once the store is held: writes what the
