@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import re
 import socket
 import subprocess
@@ -21,6 +20,7 @@ import pytest
 
 from reticent.errors import WorkerError
 from reticent.tasks import Dask, Local, Ray, Store, Task, execute
+from reticent.tasks.engines import processes
 
 WORK = """
 import os
@@ -49,6 +49,11 @@ def fail_at_three(store, task):
         raise RuntimeError("no luck")
     time.sleep(3600.0 if task.inputs["i"] > 3 else 0.0)
     return {"x": np.full(1, float(os.getpid()))}
+
+
+def linger(folder):
+    (folder / str(os.getpid())).touch()
+    time.sleep(3600.0)
 
 
 def count_threads(store, task):
@@ -137,9 +142,25 @@ def test_any_executor_will_do_and_lives_on(tmp_path, work, kind):
     assert [report.done for report in seen[1:] if report.waiting is None][-1] == 5
 
 
+def test_a_worker_with_many_threads_does_one_task_at_a_time(tmp_path):
+    """Tasks set the number of threads of their process, on which the bits depend."""
+    inside, most = [], []
+
+    def count(store, task):
+        inside.append(task)
+        most.append(len(inside))
+        time.sleep(0.02)
+        inside.remove(task)
+        return {"x": np.zeros(1)}
+
+    with ThreadPoolExecutor(4) as executor:
+        execute(tasks(8), count, Store(tmp_path / "work"), executor)
+    assert most == [1] * 8
+
+
 def test_what_was_given_to_an_executor_that_lives_on_is_taken_back(tmp_path, work):
     """A cluster of one's own would go on for hours with what nobody waits for."""
-    store, wanted = Store(tmp_path / "work"), [*tasks(1, seconds=3.0), *tasks(9, seconds=0.0, after=True)]
+    store, wanted = Store(tmp_path / "work"), [*tasks(1, seconds=2.0), *tasks(9, seconds=0.0, after=True)]
     with ThreadPoolExecutor(1) as executor:
         lost(wanted, work.sleep, store, executor, timeout=0.5)
     assert not any(store.has(task) for task in wanted[1:])
@@ -286,13 +307,33 @@ def test_two_workers_are_nearly_twice_as_fast_as_one(tmp_path, work):
     assert taken[0] / taken[1] >= 1.8
 
 
+def ended(owners) -> bool:
+    """Whether none of the processes is there any more."""
+    return bool(owners) and not any(Path(f"/proc/{owner}").exists() for owner in owners)
+
+
 def test_processes_that_are_given_up_end_and_say_nothing(tmp_path, work, capfd):
-    """Its thread tripped over work that was taken away: a traceback, and processes that lived on."""
+    """Their thread tripped over work that was taken away: a traceback, and processes that lived on."""
     store, wanted = Store(tmp_path / "work"), tasks(12)
     assert "no luck" in lost(wanted, work.fail_at_three, store, Local(2))
-    owners = {int(store.load(task)["x"][0]) for task in wanted if store.has(task)}
-    assert owners
-    for owner in owners:
-        with pytest.raises(ProcessLookupError):
-            os.kill(owner, 0)
+    assert ended({int(store.load(task)["x"][0]) for task in wanted if store.has(task)})
+    assert capfd.readouterr() == ("", "")
+
+
+def interrupted(linger, folder: Path) -> None:
+    with processes(2) as executor:
+        for _ in range(9):
+            executor.submit(linger, folder)
+        while len(list(folder.iterdir())) < 2:
+            time.sleep(0.05)
+        raise KeyboardInterrupt
+
+
+def test_processes_that_are_interrupted_end_and_say_nothing(tmp_path, work, capfd):
+    """More waits than the pool has handed on, which is where its thread tripped."""
+    folder = tmp_path / "owners"
+    folder.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(work.linger, folder)
+    assert ended([path.name for path in folder.iterdir()])
     assert capfd.readouterr() == ("", "")

@@ -196,6 +196,8 @@ def processes(workers: int) -> Iterator[Executor]:
     try:
         yield executor
     except BaseException:
+        with executor._work_ids.mutex:  # what waits there makes loky's thread end with a traceback (joblib 1.6)
+            executor._work_ids.queue.clear()
         executor.shutdown(kill_workers=True)
         raise
     executor.shutdown()
