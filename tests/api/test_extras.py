@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from concurrent.futures import BrokenExecutor, Future
-from contextlib import nullcontext
+from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 
 import pytest
 
 import reticent as rt
 from reticent.errors import MissingError, UnsupportedError, WorkerError, needing
-from reticent.tasks import Local
 
 BARE = """
 import importlib, json, pydoc, sys
@@ -112,24 +110,18 @@ def test_the_error_is_one_of_ours_and_one_of_imports() -> None:
     assert isinstance(stop.value, ImportError)
 
 
-class Dead:
+class Dead(Executor):
     """Workers that are killed."""
-
-    workers, remote, lost = 2, True, (BrokenExecutor,)
 
     def submit(self, *_: object) -> Future[None]:
         future: Future[None] = Future()
         future.set_exception(BrokenExecutor())
         return future
 
-    def trouble(self) -> None:
-        return None
 
-
-def test_after_a_killed_worker_nothing_is_promised_that_is_gone(tmp_path, monkeypatch) -> None:
+def test_after_a_killed_worker_nothing_is_promised_that_is_gone(tmp_path) -> None:
     """The line named a temporary folder, which was deleted by then, and ``--resume``, which Python has not."""
-    monkeypatch.setattr("reticent.tasks.engine.connect", lambda engine: nullcontext(Dead()))
     with pytest.raises(WorkerError, match=r"a worker died.*; nothing is kept: work=FOLDER keeps what is done$"):
-        rt.assess_each([rt.Gaussian(2.0)], engine=Local(2))
+        rt.assess_each([rt.Gaussian(2.0)], engine=Dead())
     with pytest.raises(WorkerError, match=r"0 of 1 tasks are kept in .*/work: the same call goes on with them$"):
-        rt.assess_each([rt.Gaussian(2.0)], engine=Local(2), work=tmp_path / "work")
+        rt.assess_each([rt.Gaussian(2.0)], engine=Dead(), work=tmp_path / "work")

@@ -59,6 +59,11 @@ def broken(model, data, claim):
 
 def dies(model, data, claim):
     os.kill(os.getpid(), 9)
+
+
+def hangs(model, data, claim):
+    import time
+    time.sleep(3600)
 """
 
 
@@ -110,6 +115,11 @@ def test_a_loop_that_fails_in_its_process_is_one_line(loops, name, words):
         audit_loop(getattr(loops, name), CLAIM, workers=1)
     assert words in str(stop.value)
     assert "\n" not in str(stop.value)
+
+
+def test_a_loop_that_hangs_is_given_up_in_one_line(loops):
+    with pytest.raises(WorkerError, match=r"^no run of the loop has ended for 0\.5 s$"):
+        audit_loop(loops.hangs, CLAIM, workers=1, timeout=0.5)
 
 
 @pytest.mark.slow  # by default: the loop of Opacus below

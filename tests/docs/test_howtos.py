@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -50,7 +52,9 @@ def pages() -> list:
 
 
 @pytest.mark.parametrize(("page", "files"), pages())
-def test_a_page_can_be_followed_literally(page: str, files: list[str], tmp_path: Path) -> None:
+def test_a_page_can_be_followed_literally(page: str, files: list[str], tmp_path: Path, monkeypatch) -> None:
+    if page == "howto/cluster.md":
+        monkeypatch.setitem(sys.modules, "dask_jobqueue", SimpleNamespace(SLURMCluster=slurm_here()))
     needed = {"huggingface": ["peft"], "lightning": ["lightning"], "flower-and-pfl": ["flwr", "pfl"]}
     for module in needed.get(Path(page).stem, []):
         pytest.importorskip(module)
@@ -61,6 +65,20 @@ def test_a_page_can_be_followed_literally(page: str, files: list[str], tmp_path:
         stated = json.loads((tmp_path / "certificate" / "certificate.json").read_text())["mechanism"]
         assert stated["noise_multiplier"] == 1.1
         assert stated["sample_rate"] < 1.0
+
+
+def slurm_here() -> type:
+    """Slurm's jobs as two processes of this machine, with the options of dask-jobqueue 0.9."""
+    from distributed import LocalCluster
+
+    class Here(LocalCluster):
+        def __init__(self, *, cores: int, memory: str, walltime: str, job_script_prologue: list[str]) -> None:
+            super().__init__(n_workers=0, threads_per_worker=cores, host="127.0.0.1", dashboard_address=":0")
+
+        def scale(self, jobs: int) -> None:
+            super().scale(min(jobs, 2))
+
+    return Here
 
 
 @pytest.mark.docs

@@ -11,6 +11,7 @@ import pytest
 
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.tasks import Dask, Store, Task, execute
+from tests.tasks.results import digest
 
 TASK = Task("t", {"i": 1})
 
@@ -120,9 +121,9 @@ def test_an_address_where_nobody_answers_leaves_nothing_behind(tmp_path):
 
 def test_what_is_there_needs_no_workers(tmp_path):
     execute([TASK], zeros, Store(tmp_path))
-    kept = Store(tmp_path).digest([TASK])
+    kept = digest(Store(tmp_path), [TASK])
     execute([TASK], zeros, Store(tmp_path), Dask("tcp://127.0.0.1:1", timeout=0.5))
-    assert Store(tmp_path).digest([TASK]) == kept
+    assert digest(Store(tmp_path), [TASK]) == kept
 
 
 def test_a_full_disk_is_one_line_and_keeps_what_was_done(tmp_path, monkeypatch):

@@ -93,8 +93,8 @@ def assess_each(
         mechanisms: the releases; what is said twice is computed once. No ledger of a run: ``assess`` answers it, with
             what was seen of the run.
         adversary, neighbouring, method, fpr, delta: as for ``assess``.
-        engine: who computes: ``reticent.tasks.Local(workers)``, ``Dask(address)`` or ``Ray(address)``; None: this
-            process.
+        engine: who computes: ``reticent.tasks.Local(workers)``, ``Dask(address)``, ``Ray(address)`` or any
+            ``concurrent.futures.Executor``; None: this process.
         work: a folder that keeps what was computed and that all workers see under this path; what is there is not
             computed again. None: nothing is kept.
         progress: called after each release.

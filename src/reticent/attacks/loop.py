@@ -15,7 +15,7 @@ from __future__ import annotations
 import pkgutil
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from reticent.attacks.mechanics import SIGNIFICANCE, MechanicsReport, judge
 from reticent.attacks.white_box import Released, Trace, Trainer
 from reticent.errors import ParameterError, ReticentError, WorkerError
 from reticent.mechanisms import DPSGD
-from reticent.tasks.sessions import local_processes
+from reticent.tasks.engines import processes
 
 TrainFunction = Callable[[nn.Module, TensorDataset, DPSGD], torch.Tensor | None]
 """Trains the model in place; returns nothing, or what each step released, shape (steps, parameters)."""
@@ -71,8 +71,8 @@ def audit_loop(
     _check.open_fraction(significance=significance)
     setup = experiments(claim, seed)
     sums: list[Any] = [None] * len(setup)
-    with local_processes(workers) as session:
-        pending = {session.submit(_perform, train_fn, experiment): n for n, experiment in enumerate(setup)}
+    with processes(workers) as executor:
+        pending = {executor.submit(_perform, train_fn, experiment): n for n, experiment in enumerate(setup)}
         while pending:
             done, _ = wait(pending, timeout=timeout, return_when=FIRST_COMPLETED)
             if not done:
@@ -81,7 +81,7 @@ def audit_loop(
                 number = pending.pop(future)
                 try:
                     sums[number] = _answer(future.result())
-                except session.lost:
+                except BrokenExecutor:
                     line = f"the process of run {number + 1} of {len(setup)} died: it was killed, or ran out of memory"
                     raise WorkerError(line) from None
             if progress is not None:

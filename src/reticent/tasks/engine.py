@@ -6,18 +6,20 @@ is done is done wherever a kill strikes.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
+from pickle import PicklingError
+from queue import Empty, SimpleQueue
 
 import numpy as np
 
 from reticent.errors import ReticentError, WorkerError
 from reticent.lazy import installed
-from reticent.tasks.sessions import Engine, Local, Session, connect
+from reticent.tasks.engines import Engine, Local, Pool, connect
 from reticent.tasks.store import Store, Task
 
 Work = Callable[[Store, Task], Mapping[str, np.ndarray]]
@@ -30,8 +32,6 @@ _LIBRARIES = ("reticent", "numpy", "torch")
 _ONE_AT_A_TIME = threading.Lock()
 """Tasks set the number of threads of their process, on which the bits depend: a worker with many does one at a time."""
 _TICK_SECONDS = 1.0
-_BATCH_SECONDS = 0.5
-_LARGEST_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,6 @@ class Progress:
     elapsed: float
     remaining: float | None
     waiting: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What a worker says about a batch: how many tasks in how many seconds, and the error that ended it."""
-
-    done: int
-    seconds: float
-    error: str | None = None
 
 
 def execute(
@@ -82,7 +73,8 @@ def execute(
         tasks: what is wanted; doubles are done once.
         work: computes one result.
         store: where results go. Every worker must see it under the same path.
-        engine: where to compute; by default in this process.
+        engine: where to compute, any ``concurrent.futures.Executor`` among them, which is left running; by default in
+            this process.
         progress: called at the start, after each task, and while nothing moves.
         plan: recorded in the store's manifest once it is held.
         prepare: called with what is to be done and the number of workers, once the store is held: writes what the
@@ -98,132 +90,89 @@ def execute(
     wanted = list({task.key: task for task in tasks}.values())
     missing = [task for task in wanted if not store.has(task)]
     try:
-        with connect((engine or Local()) if missing else Local()) as session, store.exclusive(plan):
+        with connect((engine or Local()) if missing else Local()) as pool, store.exclusive(plan):
             missing = [task for task in missing if not store.has(task)]
             if missing and prepare is not None:
-                prepare(missing, session.workers)
-            _HandingOut(missing, len(wanted), work, store, session, progress, timeout).run()
-    except _GivenUp as reason:
+                prepare(missing, pool.workers)
+            start, finished, total = time.monotonic(), 0, len(wanted)
+            for more, waiting in _moves(missing, work, store, pool, timeout):
+                finished += more
+                elapsed, left = time.monotonic() - start, len(missing) - finished
+                if progress is not None:
+                    remaining = elapsed / finished * left if finished else None
+                    progress(Progress(total - left, total, elapsed, remaining, waiting))
+    except WorkerError as reason:
         done = sum(store.has(task) for task in wanted)
         kept = f"{done} of {len(wanted)} tasks are kept in {store.root}: {again}"
         raise WorkerError(f"{reason}; {kept if again else 'nothing is kept: work=FOLDER keeps what is done'}") from None
 
 
-class _GivenUp(Exception):  # noqa: N818 (it never leaves this module)
-    """Why nobody will finish the work."""
+_Move = tuple[int, str | None]
+"""How many tasks have just ended, and why none does, if that is known."""
 
 
-class _HandingOut:
-    """One call of ``execute`` at work."""
-
-    def __init__(
-        self,
-        missing: Sequence[Task],
-        total: int,
-        work: Work,
-        store: Store,
-        session: Session,
-        progress: Callable[[Progress], None] | None,
-        timeout: float | None,
-    ) -> None:
-        self.queue, self.total, self.work, self.store = deque(missing), total, work, store
-        self.session, self.progress, self.timeout = session, progress, timeout
-        self.found, self.finished, self.size = total - len(missing), 0, 1
-        self.start = self.moved = self.answered = time.monotonic()
-        self.pending: set[Future[_Answer]] = set()
-
-    def run(self) -> None:
-        self.report()
-        try:
-            while self.queue or self.pending:
-                self.submit()
-                done, self.pending = wait(self.pending, timeout=_TICK_SECONDS, return_when=FIRST_COMPLETED)
-                for future in done:
-                    self.take(future)
-                self.watch()
-        except self.session.lost as error:
-            reason = self.session.trouble() or "a worker died: it was killed, or ran out of memory"
-            raise _GivenUp(f"{reason} ({type(error).__name__})") from None
-        finally:
-            for future in self.pending:
+def _moves(tasks: Sequence[Task], work: Work, store: Store, pool: Pool, timeout: float | None) -> Iterator[_Move]:
+    """Do the work; a move at the start, after each task, and each second in which none ends."""
+    yield 0, None
+    if pool.executor is None:
+        for task in tasks:
+            store.save(task, work(store, task))
+            yield 1, None
+        return
+    answers: SimpleQueue[Future[str | None]] = SimpleQueue()
+    futures: set[Future[str | None]] = set()
+    try:
+        for task in tasks:
+            future = pool.executor.submit(_remote, work, str(store.root.resolve()), task, _versions())
+            futures.add(future)
+            future.add_done_callback(answers.put)
+        moved = alive = time.monotonic()
+        while futures:
+            try:
+                future = answers.get(timeout=_TICK_SECONDS)
+            except Empty:
+                now, trouble = time.monotonic(), pool.trouble()
+                alive = alive if trouble else now
+                if now - max(alive, moved) > LOST_SECONDS:
+                    raise WorkerError(str(trouble)) from None
+                if timeout is not None and now - moved > timeout:
+                    raise WorkerError(f"no task was finished for {timeout:g} s") from None
+                yield 0, trouble
+                continue
+            futures.remove(future)
+            if (error := future.result()) is not None:
+                raise WorkerError(error)
+            moved = time.monotonic()
+            yield 1, None
+    except (ReticentError, PicklingError, TypeError):  # the last two: the work cannot travel
+        raise
+    except Exception as error:
+        reason = pool.trouble() or "a worker died: it was killed, or ran out of memory"
+        raise WorkerError(f"{reason} ({type(error).__name__})") from None
+    finally:
+        if pool.borrowed:
+            for future in futures:
                 future.cancel()
 
-    def submit(self) -> None:
-        """Keep every worker busy and one batch ahead; short tasks travel together."""
-        ahead = 2 * self.session.workers if self.session.remote else 1
-        while self.queue and len(self.pending) < ahead:
-            share = max(1, len(self.queue) // (2 * self.session.workers))
-            batch = [self.queue.popleft() for _ in range(min(self.size, share, len(self.queue)))]
-            if self.session.remote:
-                arguments = (self.work, str(self.store.root.resolve()), batch, _versions())
-                self.pending.add(self.session.submit(_remote, *arguments))
-            else:
-                self.pending.add(self.session.submit(_work_on, self.work, self.store, batch))
 
-    def take(self, future: Future[_Answer]) -> None:
-        answer = future.result()
-        self.finished += answer.done
-        if answer.error is not None:
-            raise _GivenUp(answer.error)
-        self.moved = self.answered = time.monotonic()
-        if self.session.remote:
-            fits = int(_BATCH_SECONDS * answer.done / max(answer.seconds, 1e-6))
-            self.size = max(1, min(fits, 2 * self.size, _LARGEST_BATCH))
-        self.report()
-
-    def watch(self) -> None:
-        """Does anybody still work, and does anything come of it?"""
-        now = time.monotonic()
-        if not self.pending or now - max(self.moved, self.answered) < _TICK_SECONDS:
-            return
-        trouble = self.session.trouble()
-        if trouble is None:
-            self.answered = now
-        elif now - self.answered > LOST_SECONDS:
-            raise _GivenUp(trouble)
-        if self.timeout is not None and now - self.moved > self.timeout:
-            raise _GivenUp(f"no task was finished for {self.timeout:g} s")
-        self.report(trouble)
-
-    def report(self, waiting: str | None = None) -> None:
-        if self.progress is None:
-            return
-        elapsed, left = time.monotonic() - self.start, self.total - self.found - self.finished
-        remaining = elapsed / self.finished * left if self.finished else None
-        self.progress(Progress(self.found + self.finished, self.total, elapsed, remaining, waiting))
-
-
-def _work_on(work: Work, store: Store, batch: Sequence[Task]) -> _Answer:
-    """The work itself: each result is in the store as soon as it is there."""
-    start = time.monotonic()
-    for task in batch:
-        if not store.has(task):
-            store.save(task, work(store, task))
-    return _Answer(len(batch), time.monotonic() - start)
-
-
-def _remote(work: Work, root: str, batch: Sequence[Task], versions: Mapping[str, str]) -> _Answer:
+def _remote(work: Work, root: str, task: Task, versions: Mapping[str, str]) -> str | None:
     """What a worker runs. Errors come back as one line: exceptions of other processes carry their own tracebacks."""
     mine = _versions()
     for name, wanted in versions.items():
         if mine.get(name) != wanted:
-            return _Answer(
-                0, 0.0, f"a worker has {name} {mine.get(name, '(none)')}, this process {wanted}: all need the same"
-            )
-    start, done = time.monotonic(), 0
+            return f"a worker has {name} {mine.get(name, '(none)')}, this process {wanted}: all need the same"
     try:
-        store = Store(root)
-        for task in batch:
-            with _ONE_AT_A_TIME:
-                _work_on(work, store, [task])
-            done += 1
+        with _ONE_AT_A_TIME:
+            if not (store := Store(root)).has(task):  # a cluster does again what a dead worker did
+                store.save(task, work(store, task))
     except ReticentError as error:
-        return _Answer(done, time.monotonic() - start, " ".join(str(error).split()))
+        return " ".join(str(error).split())
     except Exception as error:
         line = " ".join(f"{type(error).__name__}: {error}".split())[:400]
-        return _Answer(done, time.monotonic() - start, f"a task failed with {line}")
-    return _Answer(done, time.monotonic() - start)
+        return f"a task failed with {line}"
+    return None
 
 
+@functools.cache
 def _versions() -> dict[str, str]:
     return {name: found for name in _LIBRARIES if (found := installed(name)) is not None}

@@ -6,6 +6,7 @@ wrong ends in one ``ArtifactError`` that names the file. A reader sees an old fi
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,26 +29,17 @@ _MOST = 1_000_000  # keys and objects
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
-def plain_name(name: object) -> str:
-    """A file name without any path in it.
-
-    Raises:
-        ArtifactError: the name is no string, has a separator, starts with a dot or is too long.
-    """
-    if not isinstance(name, str) or _PLAIN_NAME.fullmatch(name) is None:
-        raise ArtifactError(f"{name!r} is not a plain file name")
-    return name
-
-
 def inside(root: Path, *names: str) -> Path:
     """``root/names[0]/names[1]/...`` where every name is plain and no component is a link.
 
     Raises:
-        ArtifactError: a name leaves the folder or a component is a symbolic link.
+        ArtifactError: a name has a separator, starts with a dot or is too long, or a component is a symbolic link.
     """
     path = root
     for name in names:
-        path = path / plain_name(name)
+        if not isinstance(name, str) or _PLAIN_NAME.fullmatch(name) is None:
+            raise ArtifactError(f"{name!r} is not a plain file name")
+        path = path / name
         if path.is_symlink():
             raise ArtifactError(f"{path}: is a symbolic link")
     return path
@@ -65,16 +57,21 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def read_tensors(path: Path) -> dict[str, np.ndarray]:
+def read_tensors(path: Path, digest: str | None = None) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file; copies, writable.
 
+    Args:
+        digest: SHA-256 of the file's bytes, checked before anything is made of them; None: not known.
+
     Raises:
-        ArtifactError: the file is truncated or malformed, or a number is not finite.
+        ArtifactError: the file has another digest, is truncated or malformed, or a number is not finite.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     data = read_bytes(path, DATA_LIMIT, follow=False)
+    if digest is not None and (found := hashlib.sha256(data).hexdigest()) != digest:
+        raise ArtifactError(f"{path}: its SHA-256 is {found[:12]}..., not the recorded one; delete it and resume")
     if not 2 <= int.from_bytes(data[:8], "little") <= min(HEADER_LIMIT, len(data) - 8):
         raise ArtifactError(f"{path}: is truncated, or not a safetensors file")
     try:

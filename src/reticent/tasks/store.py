@@ -29,13 +29,14 @@ from typing import Any
 import numpy as np
 
 from reticent.errors import ArtifactError, needing
-from reticent.io.files import read_bytes, remove_strays, sync_folder, write_atomic
+from reticent.io.files import remove_strays, sync_folder, write_atomic
 from reticent.io.strict import canonical, portable
-from reticent.tasks.files import DATA_LIMIT, inside, read_json, read_tensors, tensors_bytes, write_json
+from reticent.tasks.files import inside, read_json, read_tensors, tensors_bytes, write_json
 
 _MANIFEST_SCHEMA = "reticent.run-manifest/1"
 _TASK_SCHEMA = "reticent.task/1"
 _FOLDERS = ("blobs", "tasks", "partial")
+_OF_A_TASK = re.compile(r"result\.safetensors|task\.json|\.(result\.safetensors|task\.json)\.partial-\w{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,6 @@ class Store:
         with needing("work that is kept in a folder, or done by several processes,", "distributed"):
             import safetensors  # noqa: F401
         self.root = Path(root)
-        self._held = False
         self._ready = False
         self._refuse_foreign()
 
@@ -106,10 +106,6 @@ class Store:
         Raises:
             ArtifactError: another process holds it, it is not ours, or it cannot be written.
         """
-        if self._held:
-            self._begin(plan)
-            yield
-            return
         self._refuse_foreign()
         with _one_line(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
@@ -119,12 +115,10 @@ class Store:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ArtifactError(f"{self.root}: another process is working in this directory") from None
-            self._held = True
             self._begin(plan)
             self._remove_partial()
             yield
         finally:
-            self._held = False
             os.close(descriptor)
 
     def _begin(self, plan: Mapping[str, Any] | None) -> None:
@@ -175,9 +169,7 @@ class Store:
         Raises:
             ArtifactError: it is absent or its bytes do not have this digest.
         """
-        path = inside(self.root, "blobs", f"{digest}.safetensors")
-        _verify(path, digest)
-        return read_tensors(path)
+        return read_tensors(inside(self.root, "blobs", f"{digest}.safetensors"), digest)
 
     def has(self, task: Task) -> bool:
         """Whether the task's result is there."""
@@ -225,21 +217,16 @@ class Store:
         record = read_json(path)
         if record.get("schema") != _TASK_SCHEMA or record.get("task") != task.document():
             raise ArtifactError(f"{path}: does not describe the task that its folder is named after")
-        result = inside(self.root, "tasks", task.key, "result.safetensors")
-        _verify(result, record.get("result"))
-        return read_tensors(result)
-
-    def digest(self, tasks: list[Task]) -> str:
-        """One digest of the results of ``tasks``, in their order: equal runs have equal digests."""
-        total = hashlib.sha256()
-        for task in tasks:
-            total.update(tensors_bytes(self.load(task)))
-        return total.hexdigest()
+        return read_tensors(inside(self.root, "tasks", task.key, "result.safetensors"), str(record.get("result")))
 
     def _remove_partial(self) -> None:
         """Leftovers of a kill, recognised by their names; nothing else is touched."""
         for entry in inside(self.root, "partial").glob("task-*"):
-            if entry.is_dir() and not entry.is_symlink() and all(map(_of_a_task, entry.iterdir())):
+            if (
+                entry.is_dir()
+                and not entry.is_symlink()
+                and all(_OF_A_TASK.fullmatch(file.name) for file in entry.iterdir())
+            ):
                 shutil.rmtree(entry, ignore_errors=True)
         remove_strays(self.root)
         remove_strays(self.root / "blobs")
@@ -277,13 +264,6 @@ def _just_begun(path: Path) -> bool:
     return re.fullmatch(r"\.manifest\.json\.partial-\w{16}", path.name) is not None
 
 
-def _of_a_task(path: Path) -> bool:
-    return (
-        re.fullmatch(r"result\.safetensors|task\.json|\.(result\.safetensors|task\.json)\.partial-\w{16}", path.name)
-        is not None
-    )
-
-
 def _is_finished_run(folder: Path) -> bool:
     manifest = folder / "manifest.json"
     if not manifest.is_file() or manifest.is_symlink():
@@ -301,9 +281,3 @@ def _one_line(root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ArtifactError(f"{root}: cannot be written: {error.strerror or error}") from None
-
-
-def _verify(path: Path, digest: object) -> None:
-    found = hashlib.sha256(read_bytes(path, DATA_LIMIT, follow=False)).hexdigest()
-    if found != digest:
-        raise ArtifactError(f"{path}: its SHA-256 is {found[:12]}..., not the recorded one; delete it and resume")
