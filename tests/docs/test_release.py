@@ -85,7 +85,7 @@ def test_start_and_two_how_tos_in_an_empty_environment(tmp_path: Path) -> None:
     venv.create(tmp_path / "env", with_pip=True)
     binary = tmp_path / "env" / "bin"
     programs = {name: [str(binary / name)] for name in ("reticent", "python")}
-    (installs,) = (body for _, language, body in steps(ROOT / "docs/start/install.md") if language == "sh")
+    installs = next(body for _, language, body in steps(ROOT / "docs/start/install.md") if language == "sh")
     for line in installs.splitlines()[:2]:  # the core, and the extra `train`
         target = re.search(r"pip install '?(\.[^'\s]*)'?", line)
         assert target is not None, line
