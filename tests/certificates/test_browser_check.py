@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import html
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from markupsafe import Markup
 
 from docs.browser_page import filled
@@ -20,6 +24,8 @@ from reticent.certificates.schema import Certificate, content_hash
 from reticent.certificates.signature import signed, write_key_pair
 from reticent.certificates.store import write_certificate
 from reticent.certificates.verify import verify
+from reticent.errors import ArtifactError
+from reticent.io.strict import loads
 from reticent.signing.curve25519 import why_not
 from reticent.signing.keys import load_private_key
 from tests.certificates.test_browser import CHROMIUM, browser
@@ -43,8 +49,9 @@ def checked(browser: Any, written: Path) -> Iterator[Callable[..., tuple[str, li
     context = browser.new_context()
     asked: list[str] = []
 
-    def check(path: Path, key: Path | None = None) -> tuple[str, list[str]]:
+    def check(path: Path, key: Path | None = None, script: str = "") -> tuple[str, list[str]]:
         page = context.new_page()
+        page.add_init_script(script)
         page.on("request", lambda request: asked.append(request.url))
         page.goto((written / "verify.html").as_uri())
         if key is not None:
@@ -114,7 +121,7 @@ def test_another_key_and_a_missing_signature_are_said(checked: Any, written: Pat
     [
         ("at most 55.8% of the time", "at most 51.8% of the time"),
         (">at most 55.8%", ">at most 51.8%"),
-        ("&quot;sampler&quot;:&quot;poisson&quot;", "&quot;sampler&quot;:&quot;shuffle&quot;"),
+        ("&quot;sampler&quot;: &quot;poisson&quot;", "&quot;sampler&quot;: &quot;shuffle&quot;"),
         ("<main>", "<main><script>1</script>"),
         ('id="size-treated-as-public"', ""),
         ("If the count could", "Even the count could never"),
@@ -204,6 +211,12 @@ OTHER_TEXT = ".answer { font-size: 0; } .answer::after { content: 'Nothing can b
         "one blank more": lambda page: page.replace("<main>", "<main> ", 1),
         "a mark twice": lambda page: page.replace("<!--signed-->", "<!--signed--><p>Safe.</p><!--signed-->", 1),
         "nobody signed": lambda page: re.sub(r"(<dd><!--signed-->).*?(<!--/)", r"\1Anybody\2", page),
+        "another digest of its file": lambda page: re.sub(
+            r"(?<=\(SHA-256 )[0-9a-f]{16}(?=…)|(?<=<code>)[0-9a-f]{64}(?=</code></p></section>)",
+            lambda found: "ab" * (len(found[0]) // 2),
+            page,
+        ),
+        "another writing of the document": lambda page: page.replace("{\n &quot;", "{&quot;", 1),
         "two headlines": lambda page: page.replace("</h1>", "</h1><main><p>Nothing can be learnt.</p></main>"),
     }.items(),
     ids=lambda change: change[0],
@@ -247,6 +260,100 @@ def test_what_is_no_certificate_is_one_line(checked: Any, written: Path, tmp_pat
         verdict, lines = checked(tmp_path / "file.json")
         assert verdict == "Do not rely on it: 1 check failed."
         assert len(lines) == 1
+
+
+def _first(text: str, **fields: Any) -> str:
+    """The document with fields of its first signature changed."""
+    document = json.loads(text)
+    document["signatures"][0] |= fields
+    return json.dumps(document)
+
+
+FORGED = {
+    "a key twice": lambda text, _: text.replace("{", '{"schema": "<h1>at most 50.1%</h1>",', 1),
+    "a key twice, spelt otherwise": lambda text, _: text.replace("{", '{"\\u0073chema" : "<h1>50.1%</h1>",', 1),
+    "a key twice further in": lambda text, _: text.replace('"value": ', '"value": "<h1>at most 50.1%</h1>", "value": '),
+    "a number that is none": lambda text, _: text.replace(": null", ": 1e999", 1),
+    "more in a signature": lambda text, _: _first(text, note="<h1>at most 50.1%</h1>"),
+    "no algorithm": lambda text, _: _first(text, algorithm="none"),
+    "a key in capitals": lambda text, key: _first(text, public_key=key.upper()),
+    "a key in a list": lambda text, key: _first(text, public_key=[key]),
+    "a name that is no digest": lambda text, _: _first(text, keyid="x</code><h1>at most 50.1%</h1><code>"),
+    "one key twice": lambda text, _: json.dumps(
+        (document := json.loads(text)) | {"signatures": document["signatures"] * 2}
+    ),
+}
+
+
+@in_browser
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
+def test_a_document_holds_nothing_beside_what_is_signed(
+    checked: Any, written: Path, tmp_path: Path, change: Any
+) -> None:
+    """What no digest covers can be chosen by anybody, and a browser shows it; ``verify`` refuses the same."""
+    text = (written / "certificate.public.json").read_text()
+    changed = change(text, json.loads(text)["signatures"][0]["public_key"])
+    assert changed != text
+    with pytest.raises((ArtifactError, AssertionError)):
+        assert verify(Certificate.parse(loads(changed, "it"), "it")).accepted
+    for name in ("forged.json", "forged.html"):
+        (tmp_path / name).write_text(changed)
+        assert checked(tmp_path / name, written / "key.pub")[0].startswith("Do not rely on it")
+        assert checked(tmp_path / name)[0].startswith("Do not rely on it")
+
+
+@in_browser
+def test_only_a_page_is_called_like_one(checked: Any, written: Path, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_bytes((written / "certificate.public.json").read_bytes())
+    assert checked(tmp_path / "page.html", written / "key.pub")[0].startswith("Do not rely on it")
+
+
+@in_browser
+def test_seventeen_keys_are_more_than_a_certificate_can_have(checked: Any, written: Path, tmp_path: Path) -> None:
+    shown = Certificate.load(written / "certificate.public.json")
+    for keys in (16, 17):
+        made = signed(shown.model_copy(update={"signatures": ()}), *(Ed25519PrivateKey.generate() for _ in range(keys)))
+        (tmp_path / "many.json").write_text(made.to_json())
+        assert checked(tmp_path / "many.json")[0].startswith("It agrees" if keys == 16 else "Do not rely on it")
+
+
+@in_browser
+def test_a_signature_that_cannot_be_checked_vouches_for_no_page(checked: Any, written: Path, tmp_path: Path) -> None:
+    unable = "crypto.subtle.importKey = () => Promise.reject(new DOMException('Ed25519', 'NotSupportedError'))"
+    verdict, lines = checked(written / "certificate.html", script=unable)
+    assert verdict.startswith("It agrees with itself.")
+    assert any(line.startswith("Note") and "cannot check Ed25519" in line for line in lines)
+    assert not [line for line in lines if line.startswith("Passed") and "page" in line]
+    assert checked(written / "certificate.html", written / "key.pub", unable)[0].startswith("Do not rely on it")
+    page, evil = (written / "unsigned/certificate.html").read_text(), "x</code><h1>at most 50.1%</h1><code>"
+    garbage = html.escape(json.dumps({"algorithm": "Ed25519", "keyid": evil, "public_key": "", "value": "00"}))
+    page = page.replace("&quot;signatures&quot;: []", f"&quot;signatures&quot;: [{garbage}]")
+    keys = Markup(f"<code>{evil[:16]}…</code>"), Markup(f"<code>{evil}</code>")  # noqa: S704
+    unsigned, claimed = (said_of_signers(language_of("en"), count, *keys) for count in (0, 1))
+    for old, new in zip(unsigned, claimed, strict=True):
+        assert old in page
+        page = page.replace(old, new)
+    (tmp_path / "page.html").write_text(page)
+    for script in ("", unable):
+        assert checked(tmp_path / "page.html", script=script)[0].startswith("Do not rely on it")
+
+
+@in_browser
+@pytest.mark.parametrize("mark", ["<!--signed-->", '<template id="certificate">', "<!--signed--><!--/signed-->"])
+def test_a_page_is_read_in_time_that_grows_with_its_length(
+    checked: Any, written: Path, tmp_path: Path, mark: str
+) -> None:
+    page = (written / "certificate.html").read_text()
+    (tmp_path / "page.html").write_text(page.replace("</main>", mark * 100_000 + "</main>"))
+    assert checked(tmp_path / "page.html")[0].startswith("Do not rely on it")  # within 30 s; once it took minutes
+
+
+def test_a_page_holds_the_file_of_its_document(written: Path) -> None:
+    """So whoever has the page can compute the digest of the file that it shows."""
+    page, name = (written / "certificate.html").read_text(), "certificate.public.json"
+    held = html.unescape(page.partition('<template id="certificate">')[2].partition("</template>")[0]).encode()
+    assert held == (written / name).read_bytes()
+    assert f"{name}</code>: <code>{hashlib.sha256(held).hexdigest()}" in page
 
 
 EDITS = (

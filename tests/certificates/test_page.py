@@ -76,7 +76,7 @@ def test_a_page_with_one_changed_character_is_refused(page: str) -> None:
 
 
 def test_a_page_whose_document_was_changed_is_refused(page: str) -> None:
-    forged = page.replace("&quot;claim&quot;:&quot;bound&quot;", "&quot;claim&quot;:&quot;estimate&quot;", 1)
+    forged = page.replace("&quot;claim&quot;: &quot;bound&quot;", "&quot;claim&quot;: &quot;estimate&quot;", 1)
     assert forged != page
     assert first_difference(forged, embedded(forged, "page")) is not None
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from reticent.data.own import load_table
 from reticent.errors import DataError, ParameterError
@@ -146,3 +148,73 @@ def test_what_a_category_is_follows_from_its_own_cell(tmp_path):
     for last in ("008", "none"):
         path.write_text(f"agent,income\n007,low\n{last},high\n007,low\n")
         assert load_table(path, "income", {"agent": ["007", last]}).dataset.features[:, 0].tolist() == [1.0, 0.0, 1.0]
+
+
+WHOLE = pa.int64()
+LARGE = 10**17  # the next number with a point is 16 further on
+VISITS = [(LARGE + 8 * (i // 2), i * i % 10, i % 3 % 2) for i in range(80)]
+
+
+def _written(path, rows, kind=WHOLE):
+    who, ages, labels = (list(column) for column in zip(*rows, strict=True))
+    if path.suffix == ".npz":
+        np.savez(path, features=np.array([who, ages], dtype=kind.to_pandas_dtype()).T, labels=np.array(labels))
+    elif path.suffix == ".parquet":
+        parquet.write_table(pa.table({"x0": pa.array(who, kind), "x1": ages, "label": labels}), path)
+    else:
+        path.write_text("x0,x1,label\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("said", [{"person": "x0", "records_per_user": 2}, {"x0": "drop"}], ids=["persons", "records"])
+def test_whole_numbers_of_a_file_are_exact(tmp_path, said):
+    """Persons 8 apart are two, in each kind of file, and are dealt alike in each."""
+    found = {}
+    for end in ("csv", "parquet", "npz"):
+
+        def records(rows, end=end):
+            bounds = {"x1": {"low": 0, "high": 9}, "label": ["0", "1"]}
+            dataset = load_table(_written(tmp_path / f"t.{end}", rows), "label", bounds | said).dataset
+            return [(*dataset.features[i].tolist(), int(dataset.labels[i])) for i in dataset.train]
+
+        whole = found[end] = records(VISITS)
+        for person in range(12):
+            gone = with_some_left_out(whole, records([row for row in VISITS if row[0] != LARGE + 8 * person]))
+            assert gone is not None
+            assert len(gone) in ((0, 2) if "person" in said else (0, 1, 2))
+    assert found["csv"] == found["parquet"] == found["npz"]
+
+
+@pytest.mark.parametrize(("end", "kind"), [("parquet", pa.float64()), ("npz", pa.float64()), ("parquet", pa.float32())])
+def test_numbers_of_persons_that_are_not_exact_are_refused(tmp_path, end, kind):
+    said = {"person": "x0", "records_per_user": 2, "x1": {"low": 0, "high": 9}, "label": ["0", "1"]}
+    edge = 2.0 ** (24 if kind == pa.float32() else 53)
+    for first, fits in ((1 - edge, True), (-edge, False), (edge, False)):
+        path = _written(
+            tmp_path / f"t.{end}", [(first, 3, 0), *((float(i // 2), i % 10, i % 2) for i in range(40))], kind
+        )
+        if fits:
+            load_table(path, "label", said)
+        else:
+            with pytest.raises(
+                DataError, match=r"'x0' holds float.. numbers of .*: write it as whole numbers or as text"
+            ):
+                load_table(path, "label", said)
+
+
+def test_codes_beyond_what_a_number_with_a_point_holds_are_several(tmp_path):
+    path = _written(tmp_path / "t.parquet", [(LARGE, 1, 0), (LARGE + 1, 2, 1), (LARGE, 3, 1)])
+    table = load_table(path, "label", {"x0": [LARGE, LARGE + 1], "x1": {"low": 0, "high": 9}, "label": ["0", "1"]})
+    assert table.dataset.features[:, 0].tolist() == [1.0, 0.0, 1.0]
+    derived = load_table(path, "x0", {"x1": {"low": 0, "high": 9}, "label": "drop"})
+    assert derived.schema.columns["x0"].values == (str(LARGE), str(LARGE + 1))
+
+
+def test_texts_with_zero_bytes_are_refused(tmp_path):
+    """Joined by such bytes, ("a", "b c") and ("a b", "c") would be one record."""
+    columns = {"a": ["p\0clerk", "p"] * 4, "b": ["cook", "clerk\0cook"] * 4, "label": [0, 1] * 4}
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    np.savez(tmp_path / "t.npz", features=np.zeros((2, 1)), labels=np.array(["a\0b", "c"]))
+    for name, what in (("t.parquet", "'a'"), ("t.npz", "'label'")):
+        with pytest.raises(DataError, match=rf"{name}: column {what} holds zero bytes, which no text has"):
+            load_table(tmp_path / name, "label", {"a": "drop"} if "parquet" in name else None)

@@ -55,6 +55,30 @@ def test_a_cell_of_other_bytes_changes_no_other_cell(read):
     assert read(mixed).dataset.content_hash == read(PLAIN).dataset.content_hash
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("cell", ['"said yes', '"said ""yes""', '"', '"""', '"two\nlines"', '"two\r\nlines"', '"a\rb"'])
+def test_a_record_is_one_line_whatever_its_quotes(read, cell, end):
+    """A quote that its line does not close swallowed the records of the lines below, up to another's quote."""
+    rows = [f"{18 + i % 9},note,{'ja' if i % 3 else 'nein'}" for i in range(60)]
+    for place, sign in ((20, ","), (59, ";")):
+        odd = [*rows[:place], f"20,{cell},ja", *rows[place:-1], '21,5",nein']
+        text = end.join(["age,notes,ja", *odd, ""]).replace(",", sign)
+        told = refused(read, text, {"notes": "drop"})
+        assert f"line {place + 2} opens a quote that it does not close: a record is one line." in told
+        assert "\n" not in told
+
+
+@pytest.mark.parametrize("cell", ['"said ""yes"""', '5"', '"a, b"', 'a "b" c', '""', '"x"y"z', '"a;b"', 'x"', ' "x'])
+def test_quotes_within_a_line_are_read_as_before(read, cell):
+    rows = [f"{18 + i % 9},note,{'ja' if i % 3 else 'nein'}" for i in range(60)]
+    dealt = [
+        read("\n".join(["age,notes,ja", *rows, f"20,{it},ja", ""]), {"notes": "drop"}).dataset for it in ("x", cell)
+    ]
+    assert [len(one.labels) for one in dealt] == [61, 61]
+    sides = [[i for i in one.train.tolist() if i != 60] for one in dealt]
+    assert sides[0] == sides[1]
+
+
 def test_text_of_zero_bytes_is_no_table(read):
     assert "zero bytes" in refused(read, PLAIN.encode("utf-16-le"))
 

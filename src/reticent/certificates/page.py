@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import html
-import json
 import re
 from collections.abc import Callable
 from functools import cache
@@ -83,7 +82,7 @@ def said_of_signers(language: English, count: int, short: Markup, whole: Markup)
 
 def _content(certificate: Certificate) -> dict[str, Any]:
     """What the page shows, in the English of the document."""
-    records = persons(certificate.mechanism)
+    records, text = persons(certificate.mechanism), certificate.to_json()
     worst = [record for record in certificate.assessments if record.adversary == WorstCase.name]
     usual = certificate.assessments[0].neighbouring
     names = [record.label + relation_suffix(record, usual) for record in certificate.assessments]
@@ -129,8 +128,8 @@ def _content(certificate: Certificate) -> dict[str, Any]:
         "accuracy": facts.accuracy(certificate) is not None,
         "theorems": [(key, certificate.theorems[key]) for key in sorted(certificate.theorems)],
         "file_name": FILE_NAMES[certificate.edition],
-        "file_hash": hashlib.sha256(certificate.to_json().encode()).hexdigest(),
-        "data": Markup(_OPEN + html.escape(_compact(certificate)) + _CLOSE),  # noqa: S704
+        "file_hash": hashlib.sha256(text.encode()).hexdigest(),
+        "data": Markup(_OPEN + html.escape(text) + _CLOSE),  # noqa: S704
     }
 
 
@@ -251,11 +250,6 @@ def first_difference(page: str, certificate: Certificate) -> str | None:
     at = next((i for i, (a, b) in enumerate(zip(page, again, strict=False)) if a != b), min(len(page), len(again)))
     shown = [printable(text[max(0, at - 20) : at + 30]) for text in (page, again)]
     return f"line {page.count(chr(10), 0, at) + 1}: the page shows {shown[0]!r}, the document renders to {shown[1]!r}"
-
-
-def _compact(certificate: Certificate) -> str:
-    document = certificate.model_dump(mode="json", by_alias=True)
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _inert(value: Any) -> Any:

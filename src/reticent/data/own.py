@@ -286,13 +286,21 @@ def _kept(table: Mapping[str, Cells], person: str, most: object, file: str) -> i
         raise ParameterError("schema", person, f"a column that says whose a record is{did_you_mean(person, table)}")
     if most is not None and (type(most) is not int or most < 1):
         raise ParameterError("schema", most, "a whole number of at least 1 under records_per_user")
-    found = Counter(table[person].categories())
+    cells = table[person]
+    found = Counter(cells.categories())
     if "" in found:
         raise DataError(f"{file}: column {printable(person, 60)!r} says of {found['']} records not whose they are")
+    if cells.given is not None and cells.given.dtype.kind == "f":
+        whole = 2 ** (np.finfo(cells.given.dtype).nmant + 1)
+        if np.max(np.abs(cells.numbers)) >= whole:
+            raise DataError(
+                f"{file}: column {printable(person, 60)!r} holds {cells.given.dtype} numbers of {whole} or more, "
+                "of which one may stand for several persons: write it as whole numbers or as text"
+            )
     largest = max(found.values())
     if most is None and largest > 1:
         raise DataError(
-            f"{file}: {len(found)} persons by {printable(person, 60)!r} in {len(table[person])} records, up to "
+            f"{file}: {len(found)} persons by {printable(person, 60)!r} in {len(cells)} records, up to "
             f"{largest} of one: say under records_per_user how many of each count, best a number that is known without "
             "these records; what is beyond is left out"
         )
@@ -301,11 +309,9 @@ def _kept(table: Mapping[str, Cells], person: str, most: object, file: str) -> i
 
 def _keys(table: Mapping[str, Cells], person: str | None) -> np.ndarray:
     """Hashes of each record's person, or of itself, and of itself; equal records are told apart by counting them."""
-    columns, seen, found = list(table.values()), Counter[int](), []
-    texts = [("",) * len(columns[0]), *(cells.texts for cells in columns if cells.texts is not None)]
-    numbers = np.column_stack([np.empty((len(columns[0]), 0)), *(c.numbers for c in columns if c.texts is None)])
-    for said, row in zip(zip(*texts, strict=True), numbers, strict=True):
-        record = hashed("\0".join(said).encode() + row.tobytes())
+    seen, found = Counter[int](), list[int]()
+    for said in zip(*(cells.categories() for cells in table.values()), strict=True):  # no text holds a zero byte
+        record = hashed("\0".join(("", *said)).encode())
         seen[record] += 1
         found.append(hashed(f"{record} {seen[record]}".encode()))
     whole = found if person is None else [hashed(text.encode()) for text in table[person].categories()]

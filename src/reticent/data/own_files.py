@@ -5,7 +5,9 @@ from __future__ import annotations
 import codecs
 import io
 import math
+import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import ne
@@ -34,7 +36,7 @@ class Cells:
 
     Attributes:
         texts: the cells as the file has them, without spaces around them; None where the file itself holds numbers.
-        given: the numbers that the file itself holds; NaN where a cell is empty.
+        given: the numbers that the file itself holds, whole ones as such; any number where a cell is empty.
         absent: cells that the file itself says are not there.
         counted: how the file counts its records, for messages: ``line`` or ``record``.
         comma: whether a comma, too, may stand before the decimals of a number.
@@ -53,7 +55,7 @@ class Cells:
     def numbers(self) -> np.ndarray:
         """Each cell as a number; NaN where it is empty or none."""
         if self.texts is None:
-            return np.asarray(self.given, dtype=float)
+            return np.where(self.absent, math.nan, np.asarray(self.given, dtype=float))
         return np.array([_number(t.replace(",", ".") if self.comma else t) for t in self.texts], dtype=float)
 
     @cached_property
@@ -75,15 +77,15 @@ class Cells:
         return found > len(self.strays)
 
     def categories(self) -> list[str]:
-        """Each cell as a category, by itself: a text as it stands, a number of the file without a needless point."""
-        if self.texts is not None:
-            return list(self.texts)
-        return ["" if gone else _plain(x) for x, gone in zip(self.numbers.tolist(), self.blank.tolist(), strict=True)]
+        """Each cell as a category, by itself: a text as it stands, a number exactly, without a needless point."""
+        if self.given is None:
+            return list(self.texts or ())
+        return ["" if gone else _plain(x) for x, gone in zip(self.given.tolist(), self.blank.tolist(), strict=True)]
 
     def tally(self) -> Counter[str]:
         """How often each category occurs that is not an empty cell."""
-        if self.texts is None:
-            values, often = np.unique(self.numbers[~self.blank], return_counts=True)
+        if self.given is not None:
+            values, often = np.unique(self.given[~self.blank], return_counts=True)
             return Counter(dict(zip(map(_plain, values.tolist()), often.tolist(), strict=True)))
         empty = NOTHING if self.of_numbers else {""}
         return Counter({text: often for text, often in Counter(self.texts).items() if text.lower() not in empty})
@@ -91,7 +93,7 @@ class Cells:
     @property
     def changes(self) -> int:
         """How often a cell differs from the one before."""
-        cells = self.numbers.tolist() if self.texts is None else self.texts
+        cells = self.categories()
         return sum(map(ne, cells, cells[1:]))
 
     def place(self, index: int) -> str:
@@ -138,11 +140,12 @@ def _csv(content: bytes) -> dict[str, Cells]:
     text = content.decode("utf-16") if wide else content.decode("utf-8-sig", _WESTERN)
     if "\0" in text:
         raise DataError("holds zero bytes, which no text has: save it as UTF-8")
-    head, content = text.split("\n", 1)[0].encode() + b"\n", text.encode()
-    parsed = {sign: csv.ParseOptions(delimiter=sign, newlines_in_values=True) for sign in _SEPARATORS}
+    head, content = re.split(r"[\r\n]", text, maxsplit=1)[0].encode() + b"\n", text.encode()
+    parsed = {sign: csv.ParseOptions(delimiter=sign) for sign in _SEPARATORS}
     heads = {sign: csv.open_csv(io.BytesIO(head), parse_options=how).schema.names for sign, how in parsed.items()}
     sign = max(heads, key=lambda sign: len(heads[sign]))
     _check_size(0, len(heads[sign]))
+    _check_quotes(text, sign)
     as_text = csv.ConvertOptions(column_types=dict.fromkeys(heads[sign], pa.string()), strings_can_be_null=False)
     read = csv.read_csv(io.BytesIO(content), parse_options=parsed[sign], convert_options=as_text)
     found = {name: replace(cells, comma=sign != ",") for name, cells in _columns(read, "line").items()}
@@ -159,6 +162,17 @@ def _western(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(_WESTERN, _western)
+
+
+def _check_quotes(text: str, sign: str) -> None:
+    """Refuse a quote that its line does not close: it would make one record of several."""
+    whole = re.compile(rf'(?:(?:"(?:[^"]|"")*+"|(?!"))[^{re.escape(sign)}]*+(?:{re.escape(sign)}|\Z))+\Z')
+    for number, line in enumerate(re.split(r"\r\n?|\n", text), start=1):
+        if '"' in line and not whole.match(line):
+            raise DataError(
+                f"line {number} opens a quote that it does not close: a record is one line. Write a blank for a line "
+                'break in a cell; a cell that begins with a quote stands in quotes, with two for each of its own (""")'
+            )
 
 
 def _check_signs(table: dict[str, Cells]) -> None:
@@ -203,9 +217,11 @@ def _npz(content: bytes) -> dict[str, Cells]:
     if features.ndim != 2 or labels.shape != features.shape[:1]:
         raise DataError("an npz file needs features of shape (records, columns) and one label for each record")
     _check_size(*features.shape)
-    there = np.zeros(len(labels), dtype=bool)
-    table = {f"x{i}": Cells(None, features[:, i].astype(float), there, "record") for i in range(features.shape[1])}
-    return {**table, "label": Cells(tuple(str(x) for x in labels.tolist()), None, there, "record")}
+    numbers = features if features.dtype.kind in "iu" else features.astype(float)
+    texts, there = tuple(str(x) for x in labels.tolist()), np.zeros(len(labels), dtype=bool)
+    _check_texts(texts, "label")
+    table = {f"x{i}": Cells(None, numbers[:, i], there, "record") for i in range(features.shape[1])}
+    return {**table, "label": Cells(texts, None, there, "record")}
 
 
 def _check_size(rows: int, columns: int) -> None:
@@ -228,8 +244,7 @@ def _columns(table: Any, counted: str) -> dict[str, Cells]:
             raise DataError(f"two columns are called {printable(name)!r} (is the first line a header?)")
         absent = np.asarray(column.is_null(), dtype=bool)
         if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
-            numbers = np.array([math.nan if cell is None else cell for cell in column.to_pylist()], dtype=float)
-            found[name] = Cells(None, numbers, absent, counted)
+            found[name] = Cells(None, np.asarray(column.fill_null(0)), absent, counted)
         else:
             found[name] = Cells(_texts(column, name), None, absent, counted)
     return found
@@ -243,12 +258,18 @@ def _texts(column: Any, name: str) -> tuple[str, ...]:
     cells: list[str] = []
     for chunk in known.chunks:
         texts = ["" if cell is None else str(cell).strip() for cell in chunk.dictionary.to_pylist()]
-        longest = max(map(len, texts), default=0)
-        if longest > _LONGEST_CELL:
-            raise DataError(f"column {printable(name)!r} holds a text of {longest} characters, at most {_LONGEST_CELL}")
+        _check_texts(texts, name)
         codes = chunk.indices.fill_null(len(texts)).to_pylist()
         cells += map([*texts, ""].__getitem__, codes)
     return tuple(cells)
+
+
+def _check_texts(texts: Sequence[str], name: str) -> None:
+    longest = max(map(len, texts), default=0)
+    if longest > _LONGEST_CELL:
+        raise DataError(f"column {printable(name)!r} holds a text of {longest} characters, at most {_LONGEST_CELL}")
+    if any("\0" in text for text in texts):
+        raise DataError(f"column {printable(name)!r} holds zero bytes, which no text has")
 
 
 def _number(text: str) -> float:
@@ -260,4 +281,4 @@ def _number(text: str) -> float:
 
 
 def _plain(x: float) -> str:
-    return str(int(x)) if math.isfinite(x) and x == int(x) else repr(x)
+    return str(int(x)) if x % 1 == 0 else repr(x)
