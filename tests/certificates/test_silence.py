@@ -15,6 +15,7 @@ from reticent.certificates.check import check
 from reticent.certificates.policy import Policy
 from reticent.certificates.requirements import judged
 from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.words import people
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.records.watch_faults import Severity
@@ -26,6 +27,7 @@ from tests.certificates.ledgers import poisson
 pytestmark = pytest.mark.usefixtures("quick")
 SAID = Declaration(subject="a run", created="2026-11-27")
 ADD_REMOVE = Neighbouring.ADD_REMOVE
+LOOSE = [{"measure": "success", "at": 0.5, "at_most": 0.999, "neighbouring": "add-remove"}]
 STOP = "Stop: can one person have several records?"
 VOUCHED = ["records-per-person", "planned-steps", "start-weights", "clipped", "poisson-draws", "public-divisor"]
 
@@ -93,6 +95,37 @@ def test_every_door_shows_the_stop_sign(runs: dict[int | None, Certificate]) -> 
         found = [row for row in rt.lint(ledger).rows() if STOP in str(row[2])]
         assert [row[:2] for row in found] == [("records-per-person", Severity.WARNING)] * silent
         assert (STOP in json.dumps(rt.lint(ledger).to_json())) is silent
+
+
+@pytest.fixture(scope="module")
+def copied() -> Certificate:
+    return worst(listed_twice())
+
+
+def listed_twice(**facts: Any) -> Any:
+    sampler = poisson().sampler.model_copy(update={"copies": 2}).model_dump(mode="json")
+    return poisson(sampler=sampler, **facts)
+
+
+def test_copies_that_a_watch_saw_state_nothing_of_persons(copied: Certificate) -> None:
+    """A record that is listed twice counts twice, and is no word of the issuer about persons, at no door."""
+    twice = certify(DPSGD(1.1, 1.0 / 6.0, 12, draws_per_step=2), SAID, adversaries=(WorstCase(),))
+    assert copied.assessments[0].advantage.value == pytest.approx(twice.assessments[0].advantage.value, rel=1e-9, abs=0)
+    assert not passes(copied, limits=LOOSE), "nobody stated it"
+    assert not passes(copied, limits=LOOSE, per="person")
+    assert any(line.startswith(STOP) for line in check(copied).reservations())
+    assert "given record" in copied.headline
+    assert people(copied).startswith("Nothing is stated")
+    assert [row for row in rt.lint(listed_twice()).rows() if STOP in str(row[2])]
+
+
+def test_nor_do_several_loops_with_copies(copied: Certificate) -> None:
+    both = rt.certify([listed_twice(), listed_twice(divisor=11.0)]).certificate
+    assert people(both).startswith("Nothing is stated")
+    assert not passes(both, limits=LOOSE, per="person")
+    stated = worst(listed_twice(records_per_user=3))
+    assert people(stated) == "The issuer declares: each person contributed at most 3 records."
+    assert check(stated).accepted
 
 
 @pytest.mark.parametrize(("plan", "start"), list(product((None, 12, 60), (None, "declared", "seen"))))

@@ -345,7 +345,7 @@ MUTANTS = (
     Mutant("watch: weights written before an error", "reticent/watching/session.py", "if settled else None", "", "tests/watching/test_opacus_loops.py::test_a_watch_that_is_entered_again_after_an_error_goes_on"),
     Mutant("watch: methods of generators stay ours", "reticent/watching/generators.py", "        _write(_METHODS)\n", "        pass\n", BUGS + "::test_torch_seed_is_put_back"),
     Mutant("watch: public draws amplify", "reticent/records/watched_run.py", "hidden = sampler.drawn is Drawn.POISSON and Fault.PUBLIC_DRAWS not in self.faults", "hidden = sampler.drawn is Drawn.POISSON", BUGS + "::test_draws_that_are_public_amplify_nothing"),
-    Mutant("watch: copies of a record", "reticent/records/watched_run.py", "return records if copies in (None, 1) else (records or 1) * (copies or 1)", "return records if copies in (None, 1) else copies", BUGS + "::test_copies_multiply_the_records_of_a_person"),
+    Mutant("watch: copies of a record", "reticent/records/watched_run.py", "copies=self.sampler.copies,", "copies=None,", BUGS + "::test_copies_multiply_what_is_protected_together_and_state_nothing_of_persons"),
     Mutant("watch: seeding as before is no way back", "reticent/watching/generators.py", 'for name in ("graphsafe_set_state", "set_offset", "manual_seed")', 'for name in ("graphsafe_set_state", "set_offset")', FALSE_NOISE),
     Mutant("watch: a generator that is exchanged", "reticent/watching/private_loop.py", "            self.noise_seeds.exchange(seeds.of_noise(optimizer))\n", "", FALSE_NOISE),
     Mutant("watch: counted writes that did not come back", "reticent/watching/weights.py", "return list(map(_VERSION, self._counted)) != self._versions", "return False", BUGS + "::test_a_write_that_torch_counts_is_seen_at_any_place"),

@@ -119,7 +119,7 @@ _CLIENT = ("client", "One participant of federated learning, with all its record
 
 _COPIES = (
     "Nothing is stated about how many records a person contributed. The data list one record up to {n} times: all "
-    "numbers are about so many records of a person."
+    "numbers are about one record, with its copies."
 )
 _NOT_COVERED = (
     "other uses of the same data, and other models trained on it: risks add up",
@@ -200,10 +200,10 @@ def people(certificate: Certificate) -> str:
     if isinstance(records, Unit):
         return "All numbers are about one client with all its records."
     if records is None:
+        most = max(part.get("copies") or 1 for part in parts_in(certificate.mechanism))
+        if most > 1:
+            return _COPIES.format(n=most)
         return "Nothing is stated about how many records a person contributed: all numbers are about one record."
-    ledger = certificate.ledger or {}
-    if ledger.get("schema") == WATCH_SCHEMA and ledger.get("records_per_user") is None:  # copies that the watch saw
-        return _COPIES.format(n=records)
     return "The issuer declares: each person contributed " + (
         "one record." if records == 1 else f"at most {records} records."
     )
