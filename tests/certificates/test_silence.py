@@ -18,6 +18,7 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.words import people
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
 from reticent.mechanisms.units import Unit
+from reticent.proofs import Status
 from reticent.records.watch_faults import Severity
 from reticent.records.watch_source import Source
 from reticent.records.watch_start import start_at
@@ -97,6 +98,17 @@ def test_every_door_shows_the_stop_sign(runs: dict[int | None, Certificate]) -> 
         assert (STOP in json.dumps(rt.lint(ledger).to_json())) is silent
 
 
+@pytest.mark.parametrize(("kind", "heard"), [("logistic", True), ("custom", False)])
+def test_a_class_of_ones_own_that_states_no_start_passes_no_gate(kind: str, heard: bool) -> None:
+    """Its weights may have been fitted on these records before: alone and beside others."""
+    run = make_ledger(steps=12, sample_rate=0.25)
+    config = {**run.config, "model": {"kind": kind, "name": "mymod:Pre"}, "records_per_user": 1}
+    run = run.model_copy(update={"config": config, "records_per_user": 1}).sealed()
+    assert passes(worst(run)) is heard
+    together = rt.certify([run, DPSGD(50.0, 0.001, 1, records_per_user=1)]).certificate
+    assert passes(together, accept_conditions=[*VOUCHED, "fixed-plan", "drawn-anew"]) is heard
+
+
 @pytest.fixture(scope="module")
 def copied() -> Certificate:
     return worst(listed_twice())
@@ -136,5 +148,13 @@ def test_a_loop_that_states_no_plan_or_start_passes_no_gate(plan: int | None, st
     if start is not None:
         record, _ = start_at("ab" * 32, "random" if start == "seen" else "unknown", Source(start))
         facts["start"] = record.model_dump(mode="json")
-    document = worst(poisson(**facts))
-    assert passes(document) is (plan == 12 and start is not None)
+    run = poisson(**facts)
+    heard = plan == 12 and start is not None
+    assert passes(worst(run)) is heard
+    other: Any = DPSGD(50.0, 0.001, 1, records_per_user=1)
+    if plan != 60:  # a joint certificate is no kinder than its parts
+        together = rt.certify([run, other]).certificate
+        assert passes(together, accept_conditions=[*VOUCHED, "fixed-plan", "drawn-anew"]) is heard
+        assert check(together).accepted
+        found = {one.key: one.status for one in together.assessments[0].conditions}
+        assert found["planned-steps"] is (Status.ASSUMED if plan is None else Status.DECLARED)

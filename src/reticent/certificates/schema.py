@@ -19,6 +19,7 @@ from reticent.errors import ArtifactError
 from reticent.io.models import Sha256, Terse, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load
 from reticent.io.times import Date, moment
+from reticent.records.any_ledger import Silent, unstated
 from reticent.records.publication import CONSENTS
 from reticent.records.rules import Word
 from reticent.risk.report import AssessmentRecord, ConditionText, Record
@@ -53,11 +54,13 @@ class CitedRelease(Record):
         ledger: digest of its ledger in the public form: that of the public certificate of this release alone.
         training_data: the salted commitment of that ledger to its records, where it has one.
         warnings: of its ledger, by name.
+        silent: conditions on which its program kept silent; see ``records.any_ledger``.
     """
 
     ledger: Sha256
     training_data: Sha256 | None = None
     warnings: Annotated[tuple[Word, ...], Field(max_length=_MOST_CITED)] = ()
+    silent: tuple[Silent, ...] = ()
 
 
 class Declaration(Record, Terse):
@@ -87,6 +90,11 @@ class Declaration(Record, Terse):
     releases: Annotated[tuple[CitedRelease | None, ...], Field(max_length=_MOST_CITED)] = ()
 
     left_out = ("releases",)
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Conditions on which the program of some release kept silent."""
+        return frozenset(key for one in self.releases if one is not None for key in one.silent)
 
     @model_validator(mode="after")
     def _in_order(self) -> Declaration:
@@ -206,6 +214,11 @@ class Certificate(Brief, Record):
     pages: Annotated[dict[str, Sha256], Field(max_length=_MOST_SIGNATURES)] = Field(default_factory=dict)
     content_sha256: str
     signatures: Annotated[tuple[Signature, ...], Field(max_length=_MOST_SIGNATURES)] = ()
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Conditions that nobody vouches for although a program that was recorded could: no policy accepts them."""
+        return self.declared.silent | unstated(self.ledger)
 
     def _lines(self) -> list[str]:
         warned = [f"warning: {warning.name}" for warning in self.warnings]
