@@ -10,7 +10,7 @@ from reticent.certificates.policy import ANY, MEASURED, Limit, Policy, parameter
 from reticent.certificates.sentences import Protected, persons
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
-from reticent.proofs import CONDITIONS, Claim, Status
+from reticent.proofs import CONDITIONS, Claim
 from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord, Number
 from reticent.text import digits
 
@@ -136,8 +136,7 @@ def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: str,
     opened, named = tuple(_open(record, limit)), policy.accept_conditions
     if policy.per == "record":  # what hides several records hides one, however many a person has
         opened = tuple(one for one in opened if one.key != "records-per-person")
-    unsaid = [one for one in opened if one.status is Status.ASSUMED and one.key in silent]
-    accepted = tuple(one for one in opened if one.key in named and one not in unsaid)
+    accepted = tuple(one for one in opened if one.key in named and one.key not in silent)
     unaccepted = tuple(one for one in opened if one not in accepted)
     passed, detail = _judged(record, limit, number, unaccepted)
     return Check(

@@ -324,10 +324,14 @@ def _said(certificate: Certificate, known: Condition) -> str:
     """A condition in words; of noise that was checked, what the program looked at; and where a warning denies it."""
     if known == _NOISE and certificate.ledger is not None:
         return _LOOKED_AT[certificate.ledger.get("schema") == WATCH_SCHEMA]
+    return of_clients(certificate, known.says if known != _PREPARED else denied(certificate) or known.says)
+
+
+def denied(certificate: Certificate) -> str | None:
+    """The condition that a warning of the document says does not hold; None where there is no such warning."""
     cited = [name for one in certificate.declared.releases if one is not None for name in one.warnings]
-    if known == _PREPARED and RunWarning.SCHEMA_FROM_RECORDS in [*cited, *(one.name for one in certificate.warnings)]:
-        return _NOT_HERE
-    return of_clients(certificate, known.says)
+    listed = [*cited, *(one.name for one in certificate.warnings)]
+    return _NOT_HERE if RunWarning.SCHEMA_FROM_RECORDS in listed else None
 
 
 def _by_status(
