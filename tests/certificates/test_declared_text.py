@@ -109,9 +109,10 @@ def test_a_subject_that_imitates_a_headline_is_shown_as_declared() -> None:
 def test_a_subject_that_nobody_gave_is_not_said_to_be_the_issuers() -> None:
     """Ours stand where the issuer gives none: of parameters, a loop, several releases and a run."""
     plan = rt.Gaussian(2.0)
-    for what in (plan, poisson(), [plan, plan], make_ledger()):
+    named = {"publish": ("names",)}
+    for what, how in ((plan, {}), (poisson(), {}), ([plan, plan], {}), (make_ledger(), {}), (make_ledger(), named)):
         for subject in (None, "our model"):
-            document = rt.certify(what, subject=subject).certificate
+            document = rt.certify(what, subject=subject, **how).certificate
             report = ("\n".join(plain(document, [])), markdown(document, []), junit(document, []))
             for text in (*report, repr(document)):
                 assert bool(re.search("declares|declared to be", text)) is (subject is not None)
