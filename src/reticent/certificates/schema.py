@@ -242,7 +242,7 @@ class Certificate(Brief, Record):
     def silent(self) -> frozenset[str]:
         """Conditions that nobody vouches for although a program that was recorded could: no policy accepts them."""
         found = (one for record in self.assessments for one in record.conditions)
-        assumed = {one.key for one in found if one.status is Status.ASSUMED}
+        assumed = frozenset(one.key for one in found if one.status is Status.ASSUMED)
         return assumed & (self.declared.silent | unstated(self.ledger))
 
     @property

@@ -324,7 +324,8 @@ def _said(certificate: Certificate, known: Condition) -> str:
     """A condition in words; of noise that was checked, what the program looked at; and where a warning denies it."""
     if known == _NOISE and certificate.ledger is not None:
         return _LOOKED_AT[certificate.ledger.get("schema") == WATCH_SCHEMA]
-    return of_clients(certificate, known.says if known != _PREPARED else denied(certificate) or known.says)
+    false = denied(certificate) if known == _PREPARED else None
+    return false or of_clients(certificate, known.says)
 
 
 def denied(certificate: Certificate) -> str | None:
