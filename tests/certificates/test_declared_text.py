@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+import reticent as rt
 from reticent.adversaries import WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.declared_text import declarable
-from reticent.certificates.gate_report import markdown, plain
+from reticent.certificates.gate_report import junit, markdown, plain
 from reticent.certificates.page import render_html
 from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Declaration
 from reticent.mechanisms import Gaussian
+from tests.certificates.conftest import make_ledger
+from tests.certificates.ledgers import poisson
 
 IMITATION = "Whoever tries to find out whether a given record was used: a coin flip becomes at most 50.1%."
 
@@ -101,6 +104,19 @@ def test_a_subject_that_imitates_a_headline_is_shown_as_declared() -> None:
     assert certificate.headline in page
     assert repr(certificate).startswith(certificate.headline.split(".")[0])
     assert f'declared to be of "{IMITATION[:40]}' in " ".join(repr(certificate).split())
+
+
+def test_a_subject_that_nobody_gave_is_not_said_to_be_the_issuers() -> None:
+    """Ours stand where the issuer gives none: of parameters, a loop, several releases and a run."""
+    plan = rt.Gaussian(2.0)
+    named = {"publish": ("names",)}
+    for what, how in ((plan, {}), (poisson(), {}), ([plan, plan], {}), (make_ledger(), {}), (make_ledger(), named)):
+        for subject in (None, "our model"):
+            document = rt.certify(what, subject=subject, **how).certificate
+            report = ("\n".join(plain(document, [])), markdown(document, []), junit(document, []))
+            for text in (*report, repr(document)):
+                assert bool(re.search("declares|declared to be", text)) is (subject is not None)
+            assert ("the issuer’s words" in render_html(document)) is (subject is not None)
 
 
 def test_gate_says_its_verdict_and_headline_before_declared_words() -> None:

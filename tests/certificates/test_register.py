@@ -17,7 +17,10 @@ from reticent.certificates.register import Opened, enter, open_register, read_re
 from reticent.certificates.schema import Declaration
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io import files
+from reticent.records.watch_source import Source
+from reticent.records.watch_start import start_at
 from tests.certificates.conftest import make_ledger
+from tests.certificates.ledgers import poisson
 
 NOW = "2026-11-23T08:00:00Z"
 KEY, OTHER = (Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (1, 2))
@@ -47,6 +50,20 @@ def test_all_releases_together(path) -> None:
     assert register.left(register.spent()) == "advantage 0.2362 of 0.4: 0.1638 is left"
     assert register.holds(certificate(3.0))
     assert not register.holds(certificate(4.0))
+
+
+def test_what_nobody_stated_of_a_release_is_said(tmp_path) -> None:
+    """The sum is no kinder to silence than a gate: the page's stop sign, and each loop that states no plan or start."""
+    start = start_at("ab" * 32, "random", Source.SEEN)[0].model_dump(mode="json")
+    stated = {"records_per_user": 1, "planned": {"steps": 12, "stop_at": None}, "start": start}
+    for number, facts in enumerate(({}, {"records_per_user": 1}, stated)):
+        open_register(tmp_path / str(number), OPENED, NOW, KEY)
+        loop = rt.certify(poisson(**facts)).certificate
+        entered = enter(tmp_path / str(number), loop, NOW, KEY, anyway=True)
+        said = " ".join(entered.reservations())
+        assert ("Stop: can one person" in said) is (not facts)
+        assert ("planned-steps and start-weights of release 1" in said) is (facts is not stated)
+        assert read_register(tmp_path / str(number), [KEY.public_key()]).entries == entered.entries
 
 
 def test_the_budget_stops_a_release_that_is_not_out_yet(path) -> None:

@@ -15,8 +15,10 @@ from reticent.certificates.check import check
 from reticent.certificates.policy import Policy
 from reticent.certificates.requirements import judged
 from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.words import people
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
 from reticent.mechanisms.units import Unit
+from reticent.proofs import Status
 from reticent.records.watch_faults import Severity
 from reticent.records.watch_source import Source
 from reticent.records.watch_start import start_at
@@ -26,6 +28,7 @@ from tests.certificates.ledgers import poisson
 pytestmark = pytest.mark.usefixtures("quick")
 SAID = Declaration(subject="a run", created="2026-11-27")
 ADD_REMOVE = Neighbouring.ADD_REMOVE
+LOOSE = [{"measure": "success", "at": 0.5, "at_most": 0.999, "neighbouring": "add-remove"}]
 STOP = "Stop: can one person have several records?"
 VOUCHED = ["records-per-person", "planned-steps", "start-weights", "clipped", "poisson-draws", "public-divisor"]
 
@@ -95,6 +98,48 @@ def test_every_door_shows_the_stop_sign(runs: dict[int | None, Certificate]) -> 
         assert (STOP in json.dumps(rt.lint(ledger).to_json())) is silent
 
 
+@pytest.mark.parametrize(("kind", "heard"), [("logistic", True), ("custom", False)])
+def test_a_class_of_ones_own_that_states_no_start_passes_no_gate(kind: str, heard: bool) -> None:
+    """Its weights may have been fitted on these records before: alone and beside others."""
+    run = make_ledger(steps=12, sample_rate=0.25)
+    config = {**run.config, "model": {"kind": kind, "name": "mymod:Pre"}, "records_per_user": 1}
+    run = run.model_copy(update={"config": config, "records_per_user": 1}).sealed()
+    assert passes(worst(run)) is heard
+    together = rt.certify([run, DPSGD(50.0, 0.001, 1, records_per_user=1)]).certificate
+    assert passes(together, accept_conditions=[*VOUCHED, "fixed-plan", "drawn-anew"]) is heard
+
+
+@pytest.fixture(scope="module")
+def copied() -> Certificate:
+    return worst(listed_twice())
+
+
+def listed_twice(**facts: Any) -> Any:
+    sampler = poisson().sampler.model_copy(update={"copies": 2}).model_dump(mode="json")
+    return poisson(sampler=sampler, **facts)
+
+
+def test_copies_that_a_watch_saw_state_nothing_of_persons(copied: Certificate) -> None:
+    """A record that is listed twice counts twice, and is no word of the issuer about persons, at no door."""
+    twice = certify(DPSGD(1.1, 1.0 / 6.0, 12, draws_per_step=2), SAID, adversaries=(WorstCase(),))
+    assert copied.assessments[0].advantage.value == pytest.approx(twice.assessments[0].advantage.value, rel=1e-9, abs=0)
+    assert not passes(copied, limits=LOOSE), "nobody stated it"
+    assert not passes(copied, limits=LOOSE, per="person")
+    assert any(line.startswith(STOP) for line in check(copied).reservations())
+    assert "given record" in copied.headline
+    assert people(copied).startswith("Nothing is stated")
+    assert [row for row in rt.lint(listed_twice()).rows() if STOP in str(row[2])]
+
+
+def test_nor_do_several_loops_with_copies(copied: Certificate) -> None:
+    both = rt.certify([listed_twice(), listed_twice(divisor=11.0)]).certificate
+    assert people(both).startswith("Nothing is stated")
+    assert not passes(both, limits=LOOSE, per="person")
+    stated = worst(listed_twice(records_per_user=3))
+    assert people(stated) == "The issuer declares: each person contributed at most 3 records."
+    assert check(stated).accepted
+
+
 @pytest.mark.parametrize(("plan", "start"), list(product((None, 12, 60), (None, "declared", "seen"))))
 def test_a_loop_that_states_no_plan_or_start_passes_no_gate(plan: int | None, start: str | None) -> None:
     """Twelve steps of sixty count as twelve where nobody stated the sixty: what was said counts sixty."""
@@ -103,5 +148,13 @@ def test_a_loop_that_states_no_plan_or_start_passes_no_gate(plan: int | None, st
     if start is not None:
         record, _ = start_at("ab" * 32, "random" if start == "seen" else "unknown", Source(start))
         facts["start"] = record.model_dump(mode="json")
-    document = worst(poisson(**facts))
-    assert passes(document) is (plan == 12 and start is not None)
+    run = poisson(**facts)
+    heard = plan == 12 and start is not None
+    assert passes(worst(run)) is heard
+    other: Any = DPSGD(50.0, 0.001, 1, records_per_user=1)
+    if plan != 60:  # a joint certificate is no kinder than its parts
+        together = rt.certify([run, other]).certificate
+        assert passes(together, accept_conditions=[*VOUCHED, "fixed-plan", "drawn-anew"]) is heard
+        assert check(together).accepted
+        found = {one.key: one.status for one in together.assessments[0].conditions}
+        assert found["planned-steps"] is (Status.ASSUMED if plan is None else Status.DECLARED)

@@ -12,6 +12,7 @@ import reticent
 from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed, WorstCase
 from reticent.certificates import words
 from reticent.certificates.build import certify, certify_run, public
+from reticent.certificates.check import check
 from reticent.certificates.derive import PRIVATE
 from reticent.certificates.numbers import tables
 from reticent.certificates.page import _css, render_html
@@ -259,7 +260,9 @@ def test_what_a_warning_denies_is_not_said_to_be_taken_on_trust() -> None:
     trusted = "scaled does not depend on these records."
     denied = f"{trusted} It does here: bounds or categories of some columns were read off them."
     for ledger, known in ((kept, False), (read, True)):
-        page = render_html(public(certify_run(ledger, None, made)))
+        document = public(certify_run(ledger, None, made))
+        assert any(denied in line for line in check(document).reservations()) is known, "what gate and verify print"
+        page = render_html(document)
         assert trusted in page
         assert (denied in page) is known
         quoted = page.partition("Sentences for an impact assessment")[2].partition("</p>")[0]
@@ -291,7 +294,10 @@ def test_sentences_for_an_assessment_say_all_that_the_page_says(judged: Certific
     assert said.endswith("Nobody signed it.”")
     listed = {title.partition(":")[0]: len(lines) for title, lines in words.conditions(plan)}
     assert listed == {"Taken on trust": 7, "Declared": 5}
-    assert "7 points on trust, 5 only declared by the issuer, 0 checked by the issuer’s own program." in said
+    assert (
+        "7 points on trust, 5 only declared by the issuer or the settings, 0 checked by the issuer’s own program."
+        in said
+    )
     said = sentences_in(render_html(judged))
     ((question, share, _),) = unjudged(judged)
     assert len(accepted(judged)) > 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reticent.certificates.build import public
+from reticent.certificates.build import certify_watched, public
 from reticent.certificates.check import Checked
 from reticent.certificates.gate import Shown, check
 from reticent.certificates.gate_report import junit
@@ -20,7 +20,9 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError, ReticentError
 from reticent.proofs import CONDITIONS
+from reticent.records.rules import Rule, contradictions
 from tests.certificates.forging import Document, document_of, resealed, set_at, small_certificate
+from tests.certificates.ledgers import poisson
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -137,6 +139,23 @@ def check_random_mutations(count: int, seed: int) -> None:
             assert junit(document, breaches, tuple(Checked(document, outcome, (), (), False).reservations()))
         assert "\n" not in said
         assert len(said) < 2000
+
+
+def test_a_unit_that_was_not_counted_is_a_contradiction_and_no_crash() -> None:
+    document = document_of(certify_watched(poisson(), subject="s"))
+    document["ledger"]["unit"] = "client"
+    assert "ledger.tally.unit" in {one.leaf for one in verify(resealed(document)).differences}
+
+
+def test_a_rule_that_facts_break_off_is_broken() -> None:
+    """As a length of 1e300 that is squared, a fingerprint that is none, a text where a number stands."""
+
+    def breaks_off(error: Exception) -> Any:
+        raise error
+
+    for error in (OverflowError(), TypeError(), ValueError(), KeyError(), AttributeError()):
+        rule = Rule(("one", "other"), "They agree.", lambda _, error=error: breaks_off(error))
+        assert [where for where, _ in contradictions([rule], None)] == ["one"]
 
 
 def test_random_mutations_never_crash() -> None:

@@ -27,7 +27,14 @@ def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
     assert "not entered" in run(capsys, *gate)[1]
     code, out, _ = run(capsys, "register", "add", "r", "a/certificate.json", "--sign", "k")
     assert (code, "mu 0.05 of 0.055: 0.005 is left" in out) == (0, True)
+    assert "Stop: can one person have several records?" in out
     assert "clinic: entered" in run(capsys, *gate)[1]
+    (tmp_path / "replace.yaml").write_text(
+        (tmp_path / "policy.yaml").read_text().replace("0.9}", "0.9, neighbouring: replace}")
+    )
+    code, out, _ = run(capsys, *gate[:3], "replace.yaml", *gate[4:], "--register-budget", "mu=0.055")
+    assert (code, out.count("BREACH")) == (1, 1), out
+    assert "BREACH  the register is of a relation of the policy: add-remove" in out
     code, _, err = run(capsys, "register", "add", "r", "both/certificate.json", "--sign", "k")
     assert (code, err.count("\n"), "within the budget" in err) == (2, 1, True)
     document = json.loads(run(capsys, "register", "show", "r", "--key", "k.pub", "--json")[1])

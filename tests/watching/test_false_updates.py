@@ -382,7 +382,7 @@ class TestReplaced:
         seen = watched(*private(DataLoader(listed, batch_size=BATCH, shuffle=True), poisson_sampling=poisson))
         assert seen.ledger.sampler.copies == most
         assert Fault.REPEATED_RECORDS in seen.ledger.faults
-        assert seen.mechanism().records_per_user == most
+        assert (seen.mechanism().copies, seen.mechanism().records_per_user) == (most, None)
         assert epsilon(seen) > epsilon(watched(*(private() if poisson else shuffled())))
 
     @pytest.mark.parametrize("said", ["poisson", "fixed-size", "shuffled"])
@@ -400,7 +400,7 @@ class TestReplaced:
                 seen.step(noise_multiplier=NOISE, **({} if said == "shuffled" else {"sample_rate": RATE}))
         assert seen.ledger.sampler.copies == 2
         assert Fault.REPEATED_RECORDS in seen.ledger.faults
-        assert seen.mechanism().records_per_user == 2
+        assert seen.mechanism().copies == 2
 
     def test_one_record_many_times_from_the_second_pass_on(self):
         """A curriculum that changes its Subset while it trains."""

@@ -278,18 +278,19 @@ def ledger(segment, **sampler):
     return draft.model_copy(update={"faults": tuple(dict.fromkeys(draft.demanded()))})
 
 
-def test_copies_multiply_the_records_of_a_person():
+def test_copies_multiply_what_is_protected_together_and_state_nothing_of_persons():
     segment = Segment(noise_multiplier=2.0, steps=5)
     run_ = ledger(segment, drawn="poisson", sample_rate=0.1, copies=3)
-    assert run_.mechanism().records_per_user == 3
-    assert run_.model_copy(update={"records_per_user": 4}).mechanism().records_per_user == 12
+    assert (run_.mechanism().records, run_.mechanism().records_per_user) == (3, None)
+    of_four = run_.model_copy(update={"records_per_user": 4}).mechanism()
+    assert (of_four.records, of_four.records_per_user) == (12, 4)
     assert run_.mechanism().sample_rate == 0.1
 
 
 def test_a_page_about_copies_does_not_say_that_somebody_declared_them(quick_documents):
     data = Subset(records(), [*range(60), 3, 3])
     seen = watched(*private(DataLoader(data, batch_size=10, shuffle=True)))
-    assert seen.mechanism().records_per_user == 3
+    assert seen.mechanism().records == 3
     certificate = rt.certify(seen).certificate
     assert people(certificate).startswith(
         "Nothing is stated about how many records a person contributed. The data list"

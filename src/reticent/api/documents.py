@@ -24,7 +24,7 @@ from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.derive import expected_warnings
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import Policy, load_policy
-from reticent.certificates.schema import Certificate, CitedRelease, Declaration
+from reticent.certificates.schema import OF_PARAMETERS, OF_SEVERAL, Certificate, CitedRelease, Declaration
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.keywords import hinting
@@ -239,12 +239,12 @@ def certify(
             together = [_named(one, place) for place, one in enumerate(what, 1)]
             source, alone = released_together(together), [line for one in together for line in one.alone()]
             cited = tuple(one.cited() for one in together)
-            said["subject"] = subject or f"{len(what)} releases from the same records"
+            said["subject"] = subject or OF_SEVERAL.format(len(what))
     else:
         source = _opened(what)
     if isinstance(source, Mechanism):
         today = created or datetime.now(UTC).date().isoformat()
-        known = {"subject": "parameters that are declared", "created": today}
+        known = {"subject": OF_PARAMETERS, "created": today}
         known |= {name: text for name, text in said.items() if text is not None}
         chosen = None if adversary is None else adversaries(adversary)
         if contraction is not None:

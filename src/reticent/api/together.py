@@ -14,6 +14,7 @@ from reticent.certificates.schema import CitedRelease
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.ledger import parts_of
+from reticent.records.any_ledger import unstated
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_warnings import Randomness
 from reticent.records.watch_start import holds
@@ -46,7 +47,9 @@ class OneRelease:
         shown = in_public(ledger)
         data = None if isinstance(shown, PublicWatchedRun) else shown.data.commitment
         warnings = tuple(warning.value for warning in expected_warnings(ledger))
-        return CitedRelease(ledger=shown.digest, training_data=data, warnings=warnings)
+        unsaid = unstated(shown.model_dump(mode="json", by_alias=True)) - ledger.vouches().keys()
+        silent = tuple(sorted(unsaid))
+        return CitedRelease(ledger=shown.digest, training_data=data, warnings=warnings, silent=silent)
 
     def alone(self) -> list[str]:
         """What it shows by itself, and the warnings of its ledger."""

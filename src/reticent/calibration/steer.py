@@ -65,9 +65,8 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
         return -math.log(scale), slope
     match mechanism:
         case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise) if mechanism.records > 1:
-            one = replace(
-                mechanism, records_per_user=1, draws_per_step=None, noise_multiplier=noise / mechanism.records
-            )
+            alone = replace(mechanism, records_per_user=1, draws_per_step=None, copies=None)
+            one = replace(alone, noise_multiplier=noise / mechanism.records)
             u, slope = start_of(one, unknown, mu, neighbouring)
             return (u - math.log(mechanism.records) if isinstance(unknown, NoiseMultiplier) else u), slope
         case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise):

@@ -14,7 +14,7 @@ from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.page import paged
 from reticent.certificates.policy import Policy
-from reticent.certificates.schema import Certificate, Declaration, Edition
+from reticent.certificates.schema import NOT_NAMED, OF_A_LOOP, OF_A_RUN, Certificate, Declaration, Edition
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.records.publication import published
@@ -137,7 +137,7 @@ def certify_watched(
         declared: fields of ``Declaration``; by default only the time and the fingerprint of the weights are known.
     """
     known: dict[str, str | None] = {
-        "subject": "a training loop that was watched",
+        "subject": OF_A_LOOP,
         "created": ledger.created,
         "weights_sha256": ledger.weights_sha256,
     }
@@ -170,7 +170,7 @@ def run_declaration(ledger: RunLedger, publishes: Sequence[str] = (), **more: st
     """
     name = published(ledger, publishes).data.name
     known: dict[str, str | None] = {
-        "subject": "DP-SGD run on " + ("records that are not named" if name is None else name),
+        "subject": OF_A_RUN.format(NOT_NAMED if name is None else name),
         "created": ledger.created,
     }
     given = {name: value for name, value in more.items() if value is not None}

@@ -12,6 +12,7 @@ from reticent.certificates.opening import check_opening
 from reticent.certificates.schema import LARGEST_FILE, Certificate
 from reticent.certificates.sentences import STOP, persons
 from reticent.certificates.verify import State, Verification, verify
+from reticent.certificates.words import denied
 from reticent.errors import ArtifactError
 from reticent.io.files import read_text, sha256_file
 from reticent.io.strict import dumps
@@ -52,6 +53,8 @@ class Checked:
             yield f"It is dated {created}, which is in the future: its issuer declares what cannot be."
         if outcome.accepted and persons(self.document.mechanism) is None:
             yield " ".join(STOP)
+        if (false := denied(self.document)) is not None:
+            yield false
         if self.document.ledger is None:
             yield unsupported(self.document)
         elif self.document.declared.run_signed_by is None:

@@ -38,6 +38,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.io.strict import canonical, portable
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
+from reticent.proofs import Status
 from reticent.proofs.references import PAPERS, THEOREMS
 from reticent.records.publication import published
 from reticent.records.run_ledger import PublicLedger
@@ -191,7 +192,8 @@ def _assessments(
     known = {result.neighbouring for result in results if isinstance(result.adversary, WorstCase)}
     missing = {result.neighbouring for result in results} - known
     results += [one(WorstCase(), relation) for relation in Neighbouring if relation in missing]
-    by_place = {_place(result): result for result in results}
+    unsaid = dict.fromkeys(inputs.declared.silent, Status.ASSUMED)
+    by_place = {_place(result): result.vouched(unsaid) for result in results}
     ordered = [by_place[place] for place in sorted(by_place)]
     worst = {r.neighbouring: r for r in ordered if isinstance(r.adversary, WorstCase)}
     for result in ordered:

@@ -23,6 +23,7 @@ LABELS = {
     "dataset_size": "training records",
     "sampler": "how records are drawn",
     "records_per_user": "most records per person",
+    "copies": "copies of a record in the data",
     "releases": "releases",
     "dimension": "released coordinates",
 }

@@ -74,7 +74,7 @@ def junit(certificate: Certificate | None, checks: Sequence[Check], reservations
     breaches = sum(not check.passed for check in checks)
     about = "a document that cannot be checked"
     if certificate is not None:
-        about = f'declared to be of "{inert(certificate.declared.subject)}"'
+        about = f'{"declared to be " * certificate.subject_given}of "{inert(certificate.declared.subject)}"'
     suite = ElementTree.Element(
         "testsuite",
         name=f"{_SUITE}{about}",
@@ -94,10 +94,11 @@ def junit(certificate: Certificate | None, checks: Sequence[Check], reservations
 
 
 def _about(certificate: Certificate | None, safe: Callable[[str], str], foreign: Callable[[str], str]) -> Iterator[str]:
-    """What the certificate says first, and what it is of, in the issuer's words."""
+    """What the certificate says first, and what it is of."""
     if certificate is not None:
         yield safe(certificate.headline)
-        yield f'The issuer declares the subject "{foreign(certificate.declared.subject)}".'
+        whose = "The issuer declares the subject" if certificate.subject_given else "The subject is"
+        yield f'{whose} "{foreign(certificate.declared.subject)}".'
 
 
 def _verdict(checks: Sequence[Check]) -> str:

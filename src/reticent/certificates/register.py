@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -28,6 +28,7 @@ from reticent.certificates.build import public
 from reticent.certificates.derive import in_public
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.schema import Certificate
+from reticent.certificates.sentences import STOP, persons
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io import strict
 from reticent.io.files import held, read_bytes, write_atomic, writing
@@ -36,6 +37,7 @@ from reticent.io.times import Date
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of
 from reticent.mechanisms.ledger import parts_of
+from reticent.records.any_ledger import Silent
 from reticent.signing import envelope
 from reticent.signing.keys import key_text
 from reticent.text import digits
@@ -74,12 +76,14 @@ class Released(Closed):
         certificate: content hash of its public edition.
         mechanism: what was released.
         ledger: digest of its ledger in the form that every edition leads to; None where it holds none.
+        silent: conditions on which its program kept silent.
     """
 
     subject: _Text
     certificate: Sha256
     mechanism: dict[str, Any]
     ledger: Sha256 | None = None
+    silent: tuple[Silent, ...] = ()
 
 
 class Entry(Closed):
@@ -141,6 +145,15 @@ class Register:
     def reaches(self, head: str) -> bool:
         """Whether the line with this hash, which somebody remembers, is still there."""
         return head in {self.head, *(one.previous for one in self.entries)}
+
+    def reservations(self) -> Iterator[str]:
+        """What nobody stated of the releases: all together may then be more than is counted."""
+        known = [one.released for one in self.entries if one.released is not None]
+        if any(persons(one.mechanism) is None for one in known):
+            yield " ".join(STOP)
+        for place, one in enumerate(known, 1):
+            if one.silent:
+                yield f"Nobody stated {' and '.join(one.silent)} of release {place}: the truth may be more than counts."
 
     def left(self, spent: float) -> str:
         """One sentence about the budget."""
@@ -227,6 +240,7 @@ def enter(
             certificate=public(certificate).content_sha256,
             mechanism=certificate.mechanism,
             ledger=ledger,
+            silent=tuple(sorted(certificate.silent)),
         )
         entry = Entry(number=len(register.entries) + 1, previous=register.head, time=time, released=released)
         end = content.rfind(b"\n") + 1 if register.torn else len(content)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,8 +10,7 @@ from reticent.certificates.policy import ANY, MEASURED, Limit, Policy, parameter
 from reticent.certificates.sentences import Protected, persons
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
-from reticent.proofs import CONDITIONS, Claim, Status
-from reticent.records.watched_run import WATCH_SCHEMA
+from reticent.proofs import CONDITIONS, Claim
 from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord, Number
 from reticent.text import digits
 
@@ -64,6 +63,8 @@ class Judgeable(Protocol):
     def ledger(self) -> Any: ...
     @property
     def warnings(self) -> Sequence[Any]: ...
+    @property
+    def silent(self) -> Collection[str]: ...
 
 
 def judged(certificate: Judgeable, policy: Policy) -> list[Check]:
@@ -116,7 +117,7 @@ def _limit(certificate: Judgeable, policy: Policy, limit: Limit) -> list[Check]:
             others = ", only with other parameters" if any(r.neighbouring == relation for r in every) else ""
             detail = f"the certificate has no such assessment of {limit.adversary}{others}"
             found.append(Check(f"{name} ({relation})", False, detail, limit=limit))
-        found += [_against(record, limit, policy, f"{name} ({relation})", certificate.ledger) for record in records]
+        found += [_against(record, limit, policy, f"{name} ({relation})", certificate.silent) for record in records]
     return found
 
 
@@ -129,25 +130,13 @@ def _is_meant(record: AssessmentRecord, limit: Limit) -> bool:
     )
 
 
-def _kept_silent(condition: ConditionRecord, ledger: Any) -> bool:
-    """Whether a program that was watched could have stated it and did not: to say nothing is never worth more.
-
-    A plan of more steps, or weights that a loop over these records left, would make the numbers larger.
-    """
-    watched = ledger is not None and ledger["schema"] == WATCH_SCHEMA
-    if not watched or condition.status is not Status.ASSUMED:
-        return False
-    planned = [one.get("planned") for one in (*ledger.get("earlier", ()), ledger)]
-    return condition.key == "start-weights" or (condition.key == "planned-steps" and None in planned)
-
-
-def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: str, ledger: Any) -> Check:
+def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: str, silent: Collection[str]) -> Check:
     number = _read(record, limit)
     value = None if number is None else number.value
     opened, named = tuple(_open(record, limit)), policy.accept_conditions
     if policy.per == "record":  # what hides several records hides one, however many a person has
         opened = tuple(one for one in opened if one.key != "records-per-person")
-    accepted = tuple(one for one in opened if one.key in named and not _kept_silent(one, ledger))
+    accepted = tuple(one for one in opened if one.key in named and one.key not in silent)
     unaccepted = tuple(one for one in opened if one not in accepted)
     passed, detail = _judged(record, limit, number, unaccepted)
     return Check(

@@ -7,6 +7,7 @@ infinity. ``content_sha256`` covers the canonical JSON of everything but itself 
 from __future__ import annotations
 
 import hashlib
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +20,8 @@ from reticent.errors import ArtifactError
 from reticent.io.models import Sha256, Terse, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load
 from reticent.io.times import Date, moment
+from reticent.proofs import Status
+from reticent.records.any_ledger import Silent, unstated
 from reticent.records.publication import CONSENTS
 from reticent.records.rules import Word
 from reticent.risk.report import AssessmentRecord, ConditionText, Record
@@ -46,6 +49,27 @@ class Edition(StrEnum):
     """Without what depends on private data."""
 
 
+OF_A_RUN = "DP-SGD run on {}"
+NOT_NAMED = "records that are not named"
+OF_A_LOOP = "a training loop that was watched"
+OF_SEVERAL = "{} releases from the same records"
+OF_PARAMETERS = "parameters that are declared"
+OF_THE_DASHBOARD = "{}: a plan, no run"
+SETTINGS, CALIBRATED = "settings of the dashboard", "the answer of a calibration"
+_OURS = re.compile(
+    "|".join(
+        [
+            OF_A_RUN.format(NOT_NAMED),
+            OF_A_LOOP,
+            OF_SEVERAL.format(r"\d+"),
+            OF_PARAMETERS,
+            OF_THE_DASHBOARD.format(f"({SETTINGS}|{CALIBRATED})"),
+        ]
+    )
+)
+"""Subjects that are written where the issuer gives none."""
+
+
 class CitedRelease(Record):
     """One of several releases that are certified together, where its ledger was read.
 
@@ -53,11 +77,13 @@ class CitedRelease(Record):
         ledger: digest of its ledger in the public form: that of the public certificate of this release alone.
         training_data: the salted commitment of that ledger to its records, where it has one.
         warnings: of its ledger, by name.
+        silent: conditions on which its program kept silent; see ``records.any_ledger``.
     """
 
     ledger: Sha256
     training_data: Sha256 | None = None
     warnings: Annotated[tuple[Word, ...], Field(max_length=_MOST_CITED)] = ()
+    silent: tuple[Silent, ...] = ()
 
 
 class Declaration(Record, Terse):
@@ -87,6 +113,11 @@ class Declaration(Record, Terse):
     releases: Annotated[tuple[CitedRelease | None, ...], Field(max_length=_MOST_CITED)] = ()
 
     left_out = ("releases",)
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Conditions on which the program of some release kept silent."""
+        return frozenset(key for one in self.releases if one is not None for key in one.silent)
 
     @model_validator(mode="after")
     def _in_order(self) -> Declaration:
@@ -207,9 +238,24 @@ class Certificate(Brief, Record):
     content_sha256: str
     signatures: Annotated[tuple[Signature, ...], Field(max_length=_MOST_SIGNATURES)] = ()
 
+    @property
+    def silent(self) -> frozenset[str]:
+        """Conditions that nobody vouches for although a program that was recorded could: no policy accepts them."""
+        found = (one for record in self.assessments for one in record.conditions)
+        assumed = frozenset(one.key for one in found if one.status is Status.ASSUMED)
+        return assumed & (self.declared.silent | unstated(self.ledger))
+
+    @property
+    def subject_given(self) -> bool:
+        """Whether the subject is what the issuer wrote, and not what stands there where nobody gives one."""
+        data = (self.ledger or {}).get("data")
+        named = OF_A_RUN.format(data.get("name")) if isinstance(data, dict) else None
+        return self.declared.subject != named and _OURS.fullmatch(self.declared.subject) is None
+
     def _lines(self) -> list[str]:
         warned = [f"warning: {warning.name}" for warning in self.warnings]
-        return [self.headline, *warned, f'{self.edition} certificate, declared to be of "{self.declared.subject}"']
+        of = ", declared to be of" if self.subject_given else " of"
+        return [self.headline, *warned, f'{self.edition} certificate{of} "{self.declared.subject}"']
 
     def to_json(self) -> str:
         """Strict JSON text."""

@@ -119,7 +119,7 @@ _CLIENT = ("client", "One participant of federated learning, with all its record
 
 _COPIES = (
     "Nothing is stated about how many records a person contributed. The data list one record up to {n} times: all "
-    "numbers are about so many records of a person."
+    "numbers are about one record, with its copies."
 )
 _NOT_COVERED = (
     "other uses of the same data, and other models trained on it: risks add up",
@@ -200,10 +200,10 @@ def people(certificate: Certificate) -> str:
     if isinstance(records, Unit):
         return "All numbers are about one client with all its records."
     if records is None:
+        most = max(part.get("copies") or 1 for part in parts_in(certificate.mechanism))
+        if most > 1:
+            return _COPIES.format(n=most)
         return "Nothing is stated about how many records a person contributed: all numbers are about one record."
-    ledger = certificate.ledger or {}
-    if ledger.get("schema") == WATCH_SCHEMA and ledger.get("records_per_user") is None:  # copies that the watch saw
-        return _COPIES.format(n=records)
     return "The issuer declares: each person contributed " + (
         "one record." if records == 1 else f"at most {records} records."
     )
@@ -324,10 +324,15 @@ def _said(certificate: Certificate, known: Condition) -> str:
     """A condition in words; of noise that was checked, what the program looked at; and where a warning denies it."""
     if known == _NOISE and certificate.ledger is not None:
         return _LOOKED_AT[certificate.ledger.get("schema") == WATCH_SCHEMA]
+    false = denied(certificate) if known == _PREPARED else None
+    return false or of_clients(certificate, known.says)
+
+
+def denied(certificate: Certificate) -> str | None:
+    """The condition that a warning of the document says does not hold; None where there is no such warning."""
     cited = [name for one in certificate.declared.releases if one is not None for name in one.warnings]
-    if known == _PREPARED and RunWarning.SCHEMA_FROM_RECORDS in [*cited, *(one.name for one in certificate.warnings)]:
-        return _NOT_HERE
-    return of_clients(certificate, known.says)
+    listed = [*cited, *(one.name for one in certificate.warnings)]
+    return _NOT_HERE if RunWarning.SCHEMA_FROM_RECORDS in listed else None
 
 
 def _by_status(

@@ -18,8 +18,11 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.io.outputs import refuse_foreign, write_output
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reticent.certificates.requirements import Check
     from reticent.certificates.schema import Certificate
+    from reticent.mechanisms import Neighbouring
 
 
 _OF_REGISTER = (
@@ -105,7 +108,7 @@ def gate(
         checks = check(document, outcome, wanted, shown, now=datetime.now(UTC))
         checks += [Check("the page shows its document", False, problem) for problem in problems]
         if register is not None:
-            checks += _registered(document, register, **of_register)
+            checks += _registered(document, wanted.demanded, register, **of_register)
         known = tuple(Checked(document, outcome, (), (), key is not None).reservations())
     report = gate_report.markdown(document, checks, known)
     for (path, mark), text in zip(outputs, (report, gate_report.junit(document, checks, known)), strict=True):
@@ -124,6 +127,7 @@ def gate(
 
 def _registered(
     document: Certificate,
+    demanded: Sequence[Neighbouring],
     path: Path,
     register_key: Path,
     register_head: str | None,
@@ -141,9 +145,12 @@ def _registered(
     notes = [TORN] if found.torn else []
     notes += ["whether it is an old one was not asked (--register-head)"] if register_head is None else []
     how = "; ".join([f"{found.opened.data}: {'entered' if entered else 'not entered'}", *notes])
+    between = found.opened.neighbouring
+    kept = f"{found.left(spent)} ({between}, for a plan)"
     checks = [
         Check("the release is in the register", entered, how),
-        Check("all releases keep the budget", found.budget.met_by(spent), f"{found.left(spent)} (for a plan)"),
+        Check("all releases keep the budget", found.budget.met_by(spent), kept),
+        Check("the register is of a relation of the policy", between in demanded, between),
     ]
     if register_head is not None:
         there = found.reaches(register_head)

@@ -105,7 +105,8 @@ def _shown(register: Register, json: bool) -> None:
     subjects = [one.released.subject for one in register.entries if one.released is not None]
     if json:
         known = {"data": register.opened.data, "budget": register.opened.budget, "head": register.head}
-        found = {"spent": spent, "torn": register.torn, "releases": subjects}
+        unsaid = list(register.reservations())
+        found = {"spent": spent, "torn": register.torn, "releases": subjects, "reservations": unsaid}
         print_json({**known, **found, "assumed": ["fixed-plan", "drawn-anew"]})
         return
     many = "1 release" if len(subjects) == 1 else f"{len(subjects)} releases"
@@ -115,6 +116,6 @@ def _shown(register: Register, json: bool) -> None:
     say(f"all together under the worst case: {register.left(spent)}")
     say(f"assumed: {CONDITIONS['fixed-plan'].says} Who chooses a release by an earlier result can exceed the budget.")
     say(f"assumed: {CONDITIONS['drawn-anew'].says}")
-    if register.torn:
-        say(f"! {TORN}")
+    for line in (*register.reservations(), *([TORN] if register.torn else ())):
+        say(f"! {line}")
     say(f"head: {register.head}")

@@ -32,6 +32,7 @@ class Plan:
     mechanism: Mapping[str, Any]
     ledger: None = None
     warnings: tuple[()] = ()
+    silent: tuple[()] = ()
 
 
 def policy_text(content: str, name: str) -> str:

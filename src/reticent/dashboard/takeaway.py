@@ -14,7 +14,7 @@ from reticent.adversaries import Adversary, WorstCase
 from reticent.calibration import Calibration, Target, Unknown
 from reticent.certificates.build import certify
 from reticent.certificates.page import paged, render_html
-from reticent.certificates.schema import Declaration
+from reticent.certificates.schema import CALIBRATED, OF_THE_DASHBOARD, SETTINGS, Declaration
 from reticent.dashboard.calibrating import search
 from reticent.dashboard.catalogue import OF_RUNS
 from reticent.dashboard.readings import QUESTIONS, Answer, points
@@ -104,8 +104,8 @@ def calibration_command(state: State, found: Sequence[Calibration]) -> str:
 def certificate_page(state: State, progress: Callable[[str], None]) -> str:
     """The page of a certificate of what the panel shows, settings or the answer of a search: nobody saw a run."""
     searched = state["panel"] == "calibrate"
-    what = "the answer of a calibration" if searched else "settings of the dashboard"
-    declared = Declaration(subject=f"{what}: a plan, no run", created=datetime.now(UTC).date().isoformat())
+    subject = OF_THE_DASHBOARD.format(CALIBRATED if searched else SETTINGS)
+    declared = Declaration(subject=subject, created=datetime.now(UTC).date().isoformat())
     made = certify(
         _answer_for_anybody(state) if searched else mechanism_of(state),
         declared,

@@ -41,7 +41,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             release of the whole data. ``look_at`` sets it.
         max_grad_norm: smallest clip norm of the optimizers that stepped, or None before the first step.
         repeats: how often one record can be in one batch; more than 1 for draws with replacement.
-        copies: how often the data list one record; they count as records of one person.
+        copies: how often the data list one record; all of them are protected together.
         faults: what was wrong with the inputs of convolutions. With a fault that voids the guarantee no noise counts.
         unseen_layouts: steps were taken with convolutions of a model that nobody had shown to ``look_at``.
     """
@@ -143,7 +143,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             max_grad_norm=norm,
             sampler=self.sampler,
             batches_per_epoch=batches,
-            records_per_user=self.copies if self.copies > 1 else None,
+            copies=self.copies if self.copies > 1 else None,
         )
         return part if begun == 0 or not self.sampler.in_passes else self._in_whole_passes(part, begun)
 

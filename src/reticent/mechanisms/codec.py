@@ -31,9 +31,9 @@ def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:
         runs = {"kind": mechanism.runs.name, **runs}
         return {"kind": mechanism.name, "base": mechanism_record(mechanism.base), "runs": runs}
     stated = {field.name: getattr(mechanism, field.name) for field in fields_of(mechanism)}  # type: ignore[arg-type]
-    if stated.get("unit") is Unit.RECORD:  # nothing is said where a record is a record
-        del stated["unit"]
-    return {"kind": mechanism.name, **stated}
+    usual = {"unit": Unit.RECORD, "copies": None}  # nothing is said where a record is a record, listed once
+    said = {name: value for name, value in stated.items() if name not in usual or value != usual[name]}
+    return {"kind": mechanism.name, **said}
 
 
 def mechanism_of(record: dict[str, Any]) -> Mechanism:

@@ -63,6 +63,8 @@ class DPSGD(Mechanism):
         draws_per_step: under ``POISSON``, how many independent draws, each at ``sample_rate``, are summed before the
             noise of one step (micro-batches, workers); None is 1.
         max_batch_size: under ``TRUNCATED_POISSON``, the size at which batches are cut; needs ``dataset_size``.
+        copies: at how many positions the data list one record, as a watch saw; all of them are protected together. That
+            says nothing of persons. None is 1.
 
     Raises:
         ParameterError: a field is outside its domain, or contradicts the sampler.
@@ -87,6 +89,8 @@ class DPSGD(Mechanism):
 
     draws_per_step: int | None = field(default=None, metadata=described("Poisson draws summed before the noise."))
 
+    copies: int | None = None
+
     name: ClassVar[str] = "dpsgd"
     extras: ClassVar[tuple[Parameter, ...]] = (
         Parameter.in_place("epochs", float, "Passes over the data, instead of steps; with batch and dataset size."),
@@ -105,6 +109,7 @@ class DPSGD(Mechanism):
             "uses_per_epoch",
             "max_batch_size",
             "draws_per_step",
+            "copies",
         ):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
@@ -175,8 +180,8 @@ class DPSGD(Mechanism):
 
     @property
     def records(self) -> int:
-        """How many coins of one person may come up in a step: records protected together, times draws; usually 1."""
-        return (self.records_per_user or 1) * (self.draws_per_step or 1)
+        """How many coins of one person may come up in a step: records, times copies, times draws; usually 1."""
+        return (self.records_per_user or 1) * (self.copies or 1) * (self.draws_per_step or 1)
 
     def _followed(self) -> list[tuple[str, Any, str]]:
         batch = None if self.dataset_size is None else f"{self.sample_rate * self.dataset_size:.6g}"

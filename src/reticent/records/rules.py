@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from reticent.io.strict import canonical, portable
+from reticent.text import printable
 
 Word = Annotated[str, Field(max_length=300, pattern=r"^[\x20-\x7e]*$")]
 """The name of something in a program, in one line of ASCII."""
@@ -61,9 +62,12 @@ class Rule:
 
 
 def contradictions(rules: Iterable[Rule], ledger: Any) -> Iterator[tuple[str, str]]:
-    """Pairs of a fact and what is wrong there."""
+    """Pairs of a fact and what is wrong there. A rule that facts break off, which somebody forged, is broken."""
     for rule in rules:
-        yield from rule.broken(ledger)
+        try:
+            yield from rule.broken(ledger)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            yield rule.facts[0], f"cannot be read beside {', '.join(rule.facts[1:]) or 'the rest'}: {printable(error)}"
 
 
 def digest_of(ledger: BaseModel) -> str:

@@ -332,8 +332,8 @@ _EXPLANATIONS = {
     ),
     Fault.REPEATED_RECORDS: Explanation(
         Severity.WARNING,
-        "The data set lists the same record more than once, as a Subset or ConcatDataset may. The numbers treat its "
-        "copies as so many records of one person.",
+        "The data set lists the same record more than once, as a Subset or ConcatDataset may. The numbers are "
+        "about one record with all its copies.",
         "List each record once.",
     ),
     Fault.OTHER_MODEL: Explanation(

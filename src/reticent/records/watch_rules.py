@@ -130,7 +130,8 @@ def _tally(run: PublicWatchedRun) -> Found:
     found = run.added_up()
     for name in type(found).model_fields:
         counted, adds_up = getattr(run.tally, name), getattr(found, name)
-        if counted != adds_up and (None in (counted, adds_up) or not math.isclose(counted, adds_up, rel_tol=1e-9)):
+        both = isinstance(counted, (int, float)) and isinstance(adds_up, (int, float))
+        if counted != adds_up and not (both and math.isclose(counted, adds_up, rel_tol=1e-9)):
             yield f"tally.{name}", f"is {counted}, and the segments add up to {adds_up}"
 
 

@@ -383,7 +383,8 @@ class PublicWatchedRun(Sealed):
             dataset_size=self.sampler.dataset_size,
             sampler=sampler,
             batches_per_epoch=batches_per_epoch,
-            records_per_user=_times(self.records_per_user, self.sampler.copies),
+            records_per_user=self.records_per_user,
+            copies=self.sampler.copies,
             unit=self.unit,
         )
 
@@ -411,8 +412,3 @@ class WatchedRun(PublicWatchedRun):
         """
         with files.writing(Path(path)):
             files.write_atomic(Path(path), self.to_json().encode())
-
-
-def _times(records: int | None, copies: int | None) -> int | None:
-    """Positions of the data that one person may hold: copies of a record count as further records of that person."""
-    return records if copies in (None, 1) else (records or 1) * (copies or 1)
