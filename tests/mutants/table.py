@@ -771,7 +771,7 @@ MUTANTS = (
     Mutant("loss cells: mass that a curve has lost", "LossMasses.connected", Put("np.maximum(self.p, np.where(np.isfinite(least), least, 0.0))", "self.p"), "tests/accountants/test_random_allocation.py::TestEpochs::test_cells_that_a_curve_knows_too_little_of_keep_their_mass"),
     Mutant("told steps: records that meet", "told_steps", Put("np.sqrt(np.append(kept, records * records))", "np.sqrt(np.full(len(kept) + 1, float(records)))"), CHAIN + "::TestRuns::test_told_steps_are_a_mixture_of_gaussian_releases"),
     Mutant("told steps: threshold 0 is left out", "told_steps", Put("[np.zeros(1), *places]", "places"), CHAIN + "::TestRuns::test_told_steps_of_large_shifts"),
-    Mutant("bounds: losses that all lie beyond the grid", "_Grid.of", Put("min(first, last)", "first"), ALLOCATION + "::TestEpochs::test_little_noise_is_told_but_for_the_places"),
+    Mutant("bounds: losses that all lie beyond the grid", "_Grid.of", Put("max(first, last)", "last"), ALLOCATION + "::TestEpochs::test_little_noise_is_told_but_for_the_places"),
     Mutant("selection: one run fewer together", "_best_of", Put("pair.runs.most[0]", "max(1, pair.runs.most[0] - 1)"), "tests/accountants/test_selection.py::test_no_order_of_outcomes_shows_more"),
     Mutant("calibration: a bound that misses proves nothing", "_Search._measured", Drop("and self.target.met_by(bound)"), "tests/calibration/test_edges.py::test_the_edge_is_where_it_is_said_to_be"),
     Mutant("passes: a batch that is not whole", "steps_in", Put("sampler.in_passes", "sampler.allocated"), "tests/mechanisms/test_epochs.py::test_as_many_passes_are_counted_as_were_stated"),
