@@ -34,8 +34,9 @@ def allocated_parts(run: DPSGD, neighbouring: Neighbouring, batches: int, *, att
 def kept_parts(noises: Sequence[float], batches: int, records: int, neighbouring: Neighbouring) -> tuple[Part, ...]:
     """Runs whose hidden steps were drawn once: with one draw, or each with its own.
 
-    Two draws may have to do with each other in any way. By RETICENT:kept-allocation the worst is one draw for all of them, in as few steps as the shortest epoch has. That
-    is of one record: with draws of their own, records of one person meet in some runs and not in others.
+    Two draws may have to do with each other in any way. By RETICENT:kept-allocation the worst is one draw for all, in
+    as few steps as the shortest epoch has. That is of one record: with draws of their own, records of one person meet
+    in some runs and not in others.
 
     Args:
         noises: of each run, as if it were one epoch.
