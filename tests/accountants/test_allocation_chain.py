@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from reticent.accountants.compose import compose
 from reticent.accountants.enclose import Accuracy
@@ -196,6 +197,18 @@ class TestRuns:
             truth = 0.75 * apart + 0.25 * together
             assert truth <= float(found.delta(epsilon)) < truth * 1.02
             assert truth <= float(found.reversed.delta(epsilon)) < truth * 1.02
+
+    @pytest.mark.parametrize(("mu", "records", "bins"), [(2.0, 128, 128), (1.0 / 0.3, 50, 64), (10.0, 4, 4)])
+    def test_told_steps_of_large_shifts(self, mu: float, records: int, bins: int) -> None:
+        """Threshold 0 is far from all others: 'tangent polygon: 0 must be among the thresholds'."""
+        found, law = told_steps(mu, records, bins), squares(records, bins)
+        sizes = mu * np.sqrt(np.arange(1, len(law)))
+        for epsilon in (0.0, 0.5 * mu**2 * records, 0.6 * mu**2 * records):
+            truth = law[1:] @ (
+                norm.cdf(sizes / 2 - epsilon / sizes) - np.exp(epsilon + norm.logcdf(-sizes / 2 - epsilon / sizes))
+            )
+            for curve in (found, found.reversed):
+                assert truth * (1.0 - 1e-9) <= float(curve.delta(epsilon)) < truth * 1.02
 
     @pytest.mark.parametrize(("records", "relation"), [(1, REPLACE), (2, ADD), (2, REPLACE), (5, ADD)])
     def test_never_worse_than_an_attacker_who_is_told_the_step(self, records: int, relation: Neighbouring) -> None:

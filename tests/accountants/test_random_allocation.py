@@ -286,19 +286,20 @@ class TestEpochs:
         assert widths[0] < 0.4 * widths[1]
 
     @pytest.mark.parametrize(
-        "noise", [0.03, 0.06, *(pytest.param(noise, marks=pytest.mark.slow) for noise in (0.066, 0.1))]
+        "noise", [0.001, 0.02, 0.03, 0.06, *(pytest.param(noise, marks=pytest.mark.slow) for noise in (0.066, 0.1))]
     )
     @pytest.mark.parametrize(("bins", "epochs"), [(100, 10), (10, 2), (100, 1)])
     def test_little_noise_is_told_but_for_the_places(self, noise: float, bins: int, epochs: int) -> None:
         """The upper end fell below what an attack reaches: epsilon at 1e-6 at most 1,252, and 1,592 is attained.
 
-        Accuse if any of all assignments is likely: a union bound takes epochs * log(bins) off what is told.
+        Accuse if any of all assignments is likely: a union bound takes epochs * log(bins) off what is told. Below .0243
+        two epochs ended with an IndexError.
         """
         found = compose(DPSGD(noise, 1 / bins, bins * epochs, sampler=Sampler.RANDOM_ALLOCATION), ADD)
         told = epsilon_at_delta(GaussianTradeOff(math.sqrt(epochs) / noise), 1e-6)
         least, most = (epsilon_at_delta(curve, 1e-6) for curve in (found.optimistic, found.pessimistic))
         attained = told - epochs * math.log(bins)
-        assert attained * (1.0 - 5e-3) <= least <= most
+        assert attained * (1.0 - 6e-3) <= least <= most
         assert attained <= most <= told * 1.01
 
     def test_cells_that_a_curve_knows_too_little_of_keep_their_mass(self) -> None:
@@ -400,6 +401,21 @@ def simulated(runs: tuple[DPSGD, ...], share: str, count: int = 40_000) -> tuple
     return float(gain.mean()), 4.0 * float(gain.std()) / math.sqrt(count)
 
 
+def reached(runs: tuple[DPSGD, ...], records: int, epsilon: float, count: int = 40_000) -> tuple[float, float]:
+    """(delta, four standard errors) where all records add u, and draw their steps anew in each run, by simulation."""
+    rng, loss = np.random.default_rng(7), np.zeros(count)
+    for run in runs:
+        bins = run.batches_per_epoch or 1
+        mu = math.sqrt(run.steps // bins) / run.noise_multiplier
+        places = product(range(bins), repeat=records)
+        counts = np.array([np.bincount(place, minlength=bins) for place in places], dtype=float)
+        noisy = mu * counts[rng.integers(len(counts), size=count)] + rng.normal(size=(count, bins))
+        each = mu * noisy @ counts.T - 0.5 * mu**2 * np.square(counts).sum(axis=1)
+        loss += np.logaddexp.reduce(each, axis=1) - math.log(len(counts))
+    gain = np.maximum(-np.expm1(epsilon - loss), 0.0)
+    return float(gain.mean()), 4.0 * float(gain.std()) / math.sqrt(count)
+
+
 def once(noise: float, bins: int, epochs: int, **more: int) -> DPSGD:
     return DPSGD(noise, 1 / bins, bins * epochs, sampler=Sampler.ALLOCATED_ONCE, batches_per_epoch=bins, **more)
 
@@ -428,8 +444,30 @@ class TestSharedDraws:
         part, whole = (once(4.0, 4, epochs, records_per_user=records) for epochs in (1, 4))
         noise = DPSGD(9.0, 1.0, 1, records_per_user=records)
         found, other = Ledger((part, noise, part, part, part)).parts_under(neighbouring)
-        assert [found] == list(whole.parts_under(neighbouring))
+        (one,) = whole.parts_under(neighbouring)
+        assert getattr(found.pair, "redrawn", False) == (records > 1)
+        assert one == (replace(found, pair=replace(found.pair, redrawn=False)) if records > 1 else found)
         assert [other] == list(noise.parts_under(neighbouring))
+
+    @pytest.mark.parametrize(
+        ("runs", "records", "epsilon"),
+        [
+            ((once(0.125, 2, 1), once(0.125, 2, 1)), 2, 160.0),
+            ((once(0.2, 2, 1), once(0.2, 2, 1)), 2, 62.5),
+            ((once(0.2, 3, 1), once(0.25, 3, 1)), 3, 70.0),
+            ((once(0.2, 4, 1),) * 3, 2, 90.0),
+        ],
+    )
+    def test_records_of_one_person_that_meet_in_some_runs_only(
+        self, runs: tuple[DPSGD, ...], records: int, epsilon: float
+    ) -> None:
+        """Each run with draws of its own, simulated: delta at most .5102 was claimed for the first, and .72 is reached.
+
+        The bound of whoever is told the steps supposed that records meet in all runs alike.
+        """
+        ledger = Ledger(tuple(replace(run, records_per_user=records) for run in runs))
+        truth, error = reached(runs, records, epsilon)
+        assert float(ledger.parts_under(ADD)[0].pair.curve.delta(epsilon)) >= truth - error
 
     def test_parts_without_a_hidden_step_hide_nothing(self) -> None:
         told = Ledger((once(2.0, 1, 4), once(2.0, 4, 1), once(0.0, 4, 1)))

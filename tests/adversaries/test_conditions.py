@@ -322,6 +322,7 @@ COIN = OneOf((Gaussian(2.0), Gaussian(4.0)), (1, 1))
         ((COIN, Gaussian(2.0)), False),
         ((RUN, replace(RUN, sampler=Sampler.SHUFFLED)), False),
         ((replace(RUN, sampler=Sampler.ALLOCATED_ONCE),) * 2, False),
+        ((replace(RUN, sampler=Sampler.ALLOCATED_ONCE),) * 3, True),
     ],
 )
 def test_parts_that_chance_drew_for_say_that_it_drew_anew(parts, said) -> None:

@@ -159,7 +159,8 @@ class _Grid:
         few_p, few_q = (max(few, rest + _FLAT) for rest in (whole.rates.tnr[0], whole.rates.tpr[-1]))
         first = max(int(np.searchsorted(whole.rates.tnr, few_p)) - 1, 0)
         last = min(int(np.searchsorted(-whole.rates.tpr, -few_q)), len(_LOSSES) - 1)
-        cells = whole.between(first, last)
+        # Where nearly all losses lie beyond, the ends cross: one point is left.
+        cells = whole.between(first, max(first, last))
         (p_below, q_below), (p_above, q_above), mass = cells.below, cells.above, cells.connected()
         mass[0] += min(p_below, math.exp(min(cells.rates.fnr[0] - cells.grid[0], 0.0)))
         mass[-1] += p_above

@@ -88,7 +88,7 @@ class Ledger(Mechanism):
         """Those of all parts, each once; that nobody chose parts by looking at results, nor drew for two at once."""
         each = tuple(one for part in self.parts for one in part.conditions)
         drawing = [part for part in self.parts if _DRAWING & {one.key for one in part.conditions}]
-        anew = len(drawing) > 1 and not all(map(keeps_steps, drawing))
+        anew = len(drawing) > (2 if all(map(keeps_steps, drawing)) else 1)
         joint = ("fixed-plan", *(("drawn-anew",) if anew else ())) if len(self.parts) > 1 else ()
         return tuple(dict.fromkeys((*each, *map(condition, joint))))
 

@@ -32,9 +32,11 @@ def allocated_parts(run: DPSGD, neighbouring: Neighbouring, batches: int, *, att
 
 
 def kept_parts(noises: Sequence[float], batches: int, records: int, neighbouring: Neighbouring) -> tuple[Part, ...]:
-    """Runs whose hidden steps were drawn once, whatever the draw of one has to do with that of another.
+    """Runs whose hidden steps were drawn once: with one draw, or each with its own.
 
-    By RETICENT:kept-allocation the worst is one draw for all of them, in as few steps as the shortest epoch has.
+    Two draws may have to do with each other in any way. By RETICENT:kept-allocation the worst is one draw for all, in
+    as few steps as the shortest epoch has. That is of one record: with draws of their own, records of one person meet
+    in some runs and not in others.
 
     Args:
         noises: of each run, as if it were one epoch.
@@ -42,7 +44,7 @@ def kept_parts(noises: Sequence[float], batches: int, records: int, neighbouring
         records: of one person.
     """
     noise = 1.0 / math.hypot(*(1.0 / each for each in noises))
-    pair = _allocated(noise, batches, records, neighbouring is Neighbouring.REPLACE)
+    pair = _allocated(noise, batches, records, neighbouring is Neighbouring.REPLACE, min(len(noises), records) > 1)
     return (_part(pair, 1, "RETICENT:kept-allocation"),)
 
 
@@ -51,12 +53,12 @@ def _part(pair: pairs.Pair, count: int, *keys: str) -> Part:
     return Part(pair, count, ("FELDMAN2025:Theorem 3.1", "RETICENT:allocation-enclosure", *keys, *chain))
 
 
-def _allocated(noise: float, bins: int, records: int, replaced: bool) -> pairs.Pair:
+def _allocated(noise: float, bins: int, records: int, replaced: bool, redrawn: bool = False) -> pairs.Pair:
     if bins == 1:
         return pairs.GaussianPair(noise, 1.0, records * (2.0 if replaced else 1.0))
     if records == 1 and not replaced:
         return pairs.AllocatedGaussianPair(noise, bins)
-    return pairs.AllocatedPersonPair(noise, bins, records, replaced)
+    return pairs.AllocatedPersonPair(noise, bins, records, replaced, redrawn)
 
 
 def truncated_parts(run: DPSGD, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:

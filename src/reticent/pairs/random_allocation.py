@@ -85,12 +85,14 @@ class AllocatedPersonPair(Pair):
         bins: steps of the epoch, at least 2.
         records: of the person.
         replaced: the other data set has as many other records; else none of them.
+        redrawn: the epoch stands for several, each with draws of its own: who sees them may see all records meet.
     """
 
     noise_multiplier: float
     bins: int
     records: int
     replaced: bool
+    redrawn: bool = False
 
     @cached_property
     def curve(self) -> TradeOff:
@@ -127,7 +129,8 @@ class AllocatedPersonPair(Pair):
 def _chained(one: TradeOff, pair: AllocatedPersonPair) -> TradeOff:
     """By RETICENT:allocation-chain, from the curve of one record."""
     records, bins, mu = pair.records, pair.bins, pair.unsampled_mu
-    told = told_steps(mu / records, records, bins) if 1 < records <= min(bins, _MOST_TOLD) else GaussianTradeOff(mu)
+    counted = 1 < records <= min(bins, _MOST_TOLD) and not pair.redrawn
+    told = told_steps(mu / records, records, bins) if counted else GaussianTradeOff(mu)
     if records > _LONGEST or not isinstance(one, Polygon):
         return told
     found = one

@@ -51,6 +51,7 @@ def told_steps(mu: float, records: int, bins: int) -> Polygon:
     sizes = mu * np.sqrt(np.append(kept, records * records))
     weights = np.append(chances[kept], chances.sum() - chances[kept].sum() + _LEAST)
     middle = mu * np.sqrt(float(weights @ np.append(kept, records * records)))
-    thresholds = np.unique(np.maximum(np.concatenate([m * (0.5 * m + _PLACES) for m in (middle, sizes[-1])]), 0.0))
+    places = [m * (0.5 * m + _PLACES) for m in (middle, sizes[-1])]
+    thresholds = np.unique(np.maximum(np.concatenate([np.zeros(1), *places]), 0.0))
     delta = sum(w * np.exp(GaussianTradeOff(m).log_delta(thresholds)) for w, m in zip(weights, sizes, strict=True))
     return symmetric_above(thresholds, np.minimum(log_of(delta) + _ROUNDING, 0.0))

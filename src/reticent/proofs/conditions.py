@@ -158,7 +158,8 @@ CONDITIONS: Mapping[str, Kind] = {
     ),
     "drawn-anew": Kind(
         "What chance drew for one part - batches, a setting, a number of runs - was drawn anew for it: no other part "
-        "used the same draw.",
+        "used the same draw. Parts in which records keep their steps may share one draw, in whatever order of the "
+        "steps, where their passes have equally many.",
         Bearing.RELEASE,
     ),
     "start-weights": Kind("The weights at the start do not depend on these records.", Bearing.RELEASE),
