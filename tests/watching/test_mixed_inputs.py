@@ -247,11 +247,10 @@ def loop(change, data=None, **options):
     model, optimizer, data, _ = private(data, model=nn.Linear(4, 1), **options)
     with rt.watch(model, optimizer, data) as seen:
         for x, y in data:
-            if len(x) > 4:
-                optimizer.zero_grad()
-                read, wanted = change(x, y)
-                nn.functional.mse_loss(model(read)[..., 0], wanted.float()).backward()
-                optimizer.step()
+            optimizer.zero_grad()
+            read, wanted = change(x, y) if len(x) > 4 or x.dim() > 2 else (x, y)
+            nn.functional.mse_loss(model(read)[..., 0], wanted.float()).backward()
+            optimizer.step()
     return faults(seen)
 
 
