@@ -445,7 +445,7 @@ MUTANTS = (
     Mutant("watch: a loss that the model gives", "reticent/watching/mixed_outputs.py", "return False, _mixed_numbers(together, given, size)", "return False, set()", MIXED + "::test_records_that_are_mixed"),
     Mutant("watch: what a dictionary holds", "reticent/watching/alone.py", "tensors = list(tensors_in([args, kwargs]))", "tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor)]", MIXED + "::test_records_that_are_mixed"),
     Mutant("watch: only the first record in the loss", "reticent/watching/alone.py", "for some in ([0], half))", "for some in ([0],))", MIXED + "::test_a_loss_that_pairs_some_records_alone"),
-    Mutant("watch: what a dataclass holds", "reticent/watching/mixed_outputs.py", "if holds else {}", "if False else {}", MIXED + "::test_records_that_are_mixed"),
+    Mutant("watch: what a dataclass holds", "reticent/watching/mixed_outputs.py", " | getattr(given, \"__dict__\", {})", "", MIXED + "::test_records_that_are_mixed"),
     Mutant("watch: numbers that are no part of the loss", "reticent/watching/alone.py", "{t.grad_fn for t in self._losses} & {node for node, _ in nodes(loss)}", "True", MIXED + "::test_models_that_draw_random_numbers_or_give_their_loss"),
     Mutant("watch: the hardest records", "reticent/watching/pairings.py", " or _chooses(one[0], len(outputs[0]))", "", "tests/watching/test_pairings.py"),
     Mutant("watch: a number taken for other records", "reticent/watching/pairings.py", "|Median)Backward", "|Median)", "tests/watching/test_pairings.py"),

@@ -176,7 +176,7 @@ class TestDraws:
         assert Fault.LEFT_OUT not in trained(private()).ledger.faults
 
     def test_empty_batches_that_are_left_out(self):
-        """Rate 1/48, noise 1, 48 draws: the advantage is .0985; all draws count .0715, the steps that were taken .052."""
+        """Rate 1/48, noise 1: the advantage is .0985; all 48 draws count .0715, the steps that were taken .052."""
         made = model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=1, shuffle=True))
         with rt.watch(*made[:3]) as seen:
             for features, labels in loader:

@@ -55,6 +55,7 @@ class Fault(StrEnum):
     NOT_FOLLOWED = "not-followed"
     PRIVATE_DIVISOR = "divided-by-the-batch-size"
     LEFT_OUT = "batches-left-out"
+    NOT_LOOKED_AT = "mixing-not-looked-at"
     NO_NOISE = "no-noise"
     SHUFFLED = "shuffled-not-poisson"
     IN_ORDER = "in-order-not-poisson"
@@ -248,6 +249,14 @@ _EXPLANATIONS = {
         "Some batches that were drawn were left out. Where that depends on what is in them, as on a loss that is not "
         "finite, an overflow or how few records they have, a record shows without noise. So no noise counts.",
         "Take one step for each batch, also for an empty one.",
+    ),
+    Fault.NOT_LOOKED_AT: Explanation(
+        Severity.WARNING,
+        "The watch could not look whether records of a batch mix: it cannot copy or take apart what makes a batch or "
+        "reads it, the loader's workers or iterator were there before it, or the loop computes other lengths from "
+        "records that are padded to the longest. The numbers hold if none mixes, and nobody vouches for that.",
+        "Begin the watch before the loader is read, give the model tensors, and pad to a fixed length. Or have the "
+        "loop audited with reticent audit-loop.",
     ),
     Fault.NO_NOISE: Explanation(
         Severity.WARNING, "Some steps were taken without noise: there is no guarantee.", "Set a noise multiplier."

@@ -100,6 +100,8 @@ class AloneInFirstStep:
         while self._handles:
             self._handles.pop().remove()
         self._yielded.close()
+        if self._target is not None and self._paddings.unseen:
+            self._found(Fault.NOT_LOOKED_AT)
         if self._squares:  # no other batch came
             self._squares = []
             self._found(Fault.MIXES_RECORDS)
@@ -134,22 +136,31 @@ class AloneInFirstStep:
         tensors = list(tensors_in([args, kwargs]))
         if self._target is not None:
             if self._target is module and self._paddings.waits:
-                self._look_at_padding(module, args, kwargs, tensors)
+                self._look_at_padding(module, args, kwargs, tensors, self._records_of(tensors))
             return
         if not self._before and any(t.requires_grad and t.grad_fn is not None for t in tensors):
             self._found(Fault.TRAINED_OUTSIDE)
         self._before = True
-        size = next(map(len, tensors), 0)
+        if not tensors:
+            self._found(Fault.NOT_LOOKED_AT)
+        size = self._records_of(tensors)
         if size and self._records_first:
-            self._try(lambda: self._yielded.grouped(tensors))
+            self._try(lambda: self._yielded.grouped(tensors, size))
         if size > 1:
             self._target = module
             self._try(lambda: self._yielded.mixed([*args, kwargs]))
-            self._look_at_padding(module, args, kwargs, tensors)
-            self._try(lambda: self._mixes_in_forward(module, args, kwargs, size))
+            self._look_at_padding(module, args, kwargs, tensors, size)
+            if self._try(lambda: self._mixes_in_forward(module, args, kwargs, size)) is None:
+                self._found(Fault.NOT_LOOKED_AT)
             if has_hooks(module):
                 self._try(lambda: self._without_hooks(module, args, kwargs, size))
             self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
+
+    def _records_of(self, tensors: list[torch.Tensor]) -> int:
+        """How many records a model is about to read: before them may come a state, or a table of classes."""
+        rows = [n for n in map(len, tensors) if n > 1] or list(map(len, tensors[:1]))
+        drawn = {len(t) for batch in self._yielded.batches for t in batch}
+        return next((n for n in rows if n in drawn), next(iter(rows), 0))
 
     @looks
     def gave(self, module: nn.Module, output: Any) -> None:
@@ -178,8 +189,11 @@ class AloneInFirstStep:
             self._found(Fault.MIXES_RECORDS)
         return mixed
 
-    def _mixes_in_forward(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool:
-        found, self._places = mixes_in_forward(module, args, kwargs, size)
+    def _mixes_in_forward(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool | None:
+        try:
+            found, self._places = mixes_in_forward(module, args, kwargs, size)
+        except Exception:  # it cannot be copied, or does not read a copy
+            return None
         return found
 
     def _without_hooks(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> None:
@@ -193,9 +207,10 @@ class AloneInFirstStep:
 
         self._hooked = mixes
 
-    def _look_at_padding(self, module: nn.Module, args: Any, kwargs: dict[str, Any], read: list[torch.Tensor]) -> None:
-        self._size, batches = len(read[0]), self._yielded.batches
-        size = self._size
+    def _look_at_padding(
+        self, module: nn.Module, args: Any, kwargs: dict[str, Any], read: list[torch.Tensor], size: int
+    ) -> None:
+        self._size, batches = size, self._yielded.batches
 
         def look() -> None:
             self._counts = counts_of([t for part in [read, *batches] for t in part], size)

@@ -57,10 +57,10 @@ class Yielded:
         """The tensors of each, those of the last one first."""
         return [list(tensors_in(batch)) for batch in reversed(self._last)]
 
-    def grouped(self, read: list[torch.Tensor]) -> bool:
+    def grouped(self, read: list[torch.Tensor], rows: int) -> bool:
         """Whether a model is given fewer rows than such a batch has records, and they are not some of its records."""
         batches = self.batches
-        return bool(batches) and all(_grouped(batch, read) for batch in batches)
+        return bool(batches) and all(_grouped(batch, [t for t in read if len(t) == rows], rows) for batch in batches)
 
     def mixed(self, given: Any) -> bool:
         """Whether what a model is given is such a batch, with its records mixed."""
@@ -70,14 +70,14 @@ class Yielded:
         return read is not None and any(_mixed(_flat(one), _flat(read)) for one in alike)
 
 
-def _grouped(records: list[torch.Tensor], read: list[torch.Tensor]) -> bool:
-    counts, rows = Counter(map(len, records)), len(read[0])
+def _grouped(records: list[torch.Tensor], read: list[torch.Tensor], rows: int) -> bool:
+    counts = Counter(map(len, records))
     count = max(counts, key=counts.__getitem__, default=0)
     if count <= max(rows, len(records)) or (rows > 1 and count in read[0].shape[1:2]):
         return False
     records = [t for t in records if len(t) == count]
     kept = torch.ones(rows, count, dtype=torch.bool)
-    known = [own for t in read if len(t) == rows and bool((own := _places(records, t)).any(1).all())]
+    known = [own for t in read if bool((own := _places(records, t)).any(1).all())]
     for own in known:
         kept &= own
     return not known or not bool(kept.any(1).all())
