@@ -165,8 +165,16 @@ def of_each_record(out, tokens, lengths, labels):
     return ((each(out, tokens) * (tokens != 0)).sum(1) / lengths).mean()
 
 
+def next_tokens(out, tokens, lengths, following):
+    return functional.cross_entropy(out.flatten(0, 1), following.flatten() % 2)
+
+
+def next_of_each_record(out, tokens, lengths, following):
+    return ((each(out, following) * (following != 0)).sum(1) / lengths).mean()
+
+
 def summed(out, tokens, lengths, labels):
-    return (each(out, tokens) * (tokens != 0)).sum() / BATCH
+    return (each(out, tokens) * (tokens != 0)).sum() / len(tokens)
 
 
 def loop(model, collate, loss=label, workers=0, change=lambda batch: batch, data=None, **options):
@@ -197,9 +205,9 @@ def in_front(batch):
 
 
 def without_the_last(batch):
-    """As a language model reads it; what it tells here is each token itself."""
-    tokens, lengths, labels = batch
-    return tokens[:, :-1], lengths.clamp_max(tokens.shape[1] - 1), labels
+    """As a language model reads it, and tells each next token."""
+    tokens, lengths, _ = batch
+    return tokens[:, :-1], lengths - 1, tokens[:, 1:]
 
 
 def to_fours(batch):
@@ -245,7 +253,7 @@ MIXING = {
         "model": lambda: Reader(None),
         "collate": to(longest),
         "change": without_the_last,
-        "loss": flat_mean,
+        "loss": next_tokens,
     },
     "a loss of all positions": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_all_positions},
     "a loss of all tokens": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_all_tokens},
@@ -277,7 +285,7 @@ RIGHT = {
         "model": lambda: Reader(None),
         "collate": to(longest),
         "change": without_the_last,
-        "loss": of_each_record,
+        "loss": next_of_each_record,
     },
     "packed": {"model": lambda: Recurrent("any", True), "collate": to(longest)},
     "packed in order": {"model": lambda: Recurrent("sorted", True), "collate": by_length},

@@ -57,6 +57,11 @@ class Yielded:
         """The tensors of each, those of the last one first."""
         return [list(tensors_in(batch)) for batch in reversed(self._last)]
 
+    @property
+    def most(self) -> int:
+        """Rows of the last batch; 0 where there is none."""
+        return max((len(t) for batch in self.batches[:1] for t in batch), default=0)
+
     def grouped(self, read: list[torch.Tensor], rows: int) -> bool:
         """Whether a model is given fewer rows than such a batch has records, and they are not some of its records."""
         batches = self.batches
@@ -71,11 +76,12 @@ class Yielded:
 
 
 def _grouped(records: list[torch.Tensor], read: list[torch.Tensor], rows: int) -> bool:
-    counts = Counter(map(len, records))
+    counts, given = Counter(map(len, records)), len(records)
     count = max(counts, key=counts.__getitem__, default=0)
-    if count <= max(rows, len(records)) or (rows > 1 and count in read[0].shape[1:2]):
+    records_first, records = read[0].shape[1:2] != (count,), [t for t in records if len(t) == count]
+    features_first = any(t.dim() > 1 and t.shape[1:] == read[0].shape[1:] for t in records)
+    if count <= max(rows, given) or (rows > 1 and not (records_first or features_first)):
         return False
-    records = [t for t in records if len(t) == count]
     kept = torch.ones(rows, count, dtype=torch.bool)
     known = [own for t in read if bool((own := _places(records, t)).any(1).all())]
     for own in known:

@@ -122,8 +122,8 @@ class Paddings:
         read = [t for t in read if len(t) == size and t.dim() > 1]
         of_table = [found for batch in batches if (found := self._in_table(batch, read, size))]
         exact = [found for found in of_table if any(_holds(read, one.batch) for one in found)]
-        changed = [one for batch in batches for one in self._changed(batch, read)] if not of_table else []
-        found = (exact or of_table or [changed])[0]
+        changed = [one for batch in batches for one in self._changed(batch, read)] if not exact else []
+        found = (exact or ([changed] if self._lengths else of_table) or [[]])[0]
         self.waits = bool(self._table[..., 0].any())
         if not self._table[:, 1:, 0].any():
             found = [one for batch in batches for t in read for one in _cut(batch, t) + self._filled(batch, t)]
