@@ -90,7 +90,10 @@ class AloneInFirstStep:
         self._tries = _MOST_LOSSES
         self._divided = dict[int, float]()
         """By what the losses of batches of so many records were divided."""
-        self._reduction = getattr(model, "loss_reduction", None)
+        own_loss = hasattr(model, "get_norm_sample")  # in ghost mode make_private returns it
+        self._reduction = None if own_loss else getattr(model, "loss_reduction", None)
+        self._given = 0
+        """Batches that the loader gave before the last look."""
         self._waits = False
         """Whether a later batch has to tell: there were too few records to group, or as many in each."""
         self._handles: list[Any] = []
@@ -173,7 +176,9 @@ class AloneInFirstStep:
             self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
 
     def _look_at_groups(self, tensors: list[torch.Tensor], size: int) -> None:
-        if size and self._records_first:
+        before, self._given = self._given, self._yielded.given
+        one_by_one = self._target is None or self._given == before + 1  # else the loop keeps batches for later
+        if size and self._records_first and one_by_one:
             self._try(lambda: self._yielded.grouped(tensors, size))
         tried, self._size = _MOST_LOSSES - self._tries, size
         self._try(lambda: self._count_in([tensors, *self._yielded.batches], size))
@@ -259,10 +264,10 @@ class AloneInFirstStep:
             return True
         if not self._outputs:
             return None
-        lengths, before = {t.length for t in self._paddings.found}, self._count
+        lengths, earlier = {t.length for t in self._paddings.found}, self._count
         count = divides_by_counts(loss, self._outputs, self._size, self._counts, lengths)
-        self._chance, self._count = self._chance or count is None, count or before
-        if count == math.inf or (count and before and before != count):
+        self._chance, self._count = self._chance or count is None, count or earlier
+        if count == math.inf or (count and earlier and earlier != count):
             self._count = None
             return True
         if self._reduces_otherwise(loss):
@@ -282,9 +287,10 @@ class AloneInFirstStep:
     def _reduces_otherwise(self, loss: torch.Tensor) -> bool:
         """Whether Opacus takes the loss for a mean over records, and it is a sum; or the other way round."""
         by, size = divided_by(loss, self._outputs), len(self._outputs[0])
-        others = {n: one for n, one in self._divided.items() if n != size and by is not None}
-        if by is not None:
-            self._divided[size] = by
+        others = {n: one for n, one in self._divided.items() if n != size}
+        if by is None:
+            return False
+        self._divided[size] = by
         if self._reduction == "mean":
             return any(math.isclose(one, by) for one in others.values())
         return self._reduction == "sum" and any(math.isclose(one / n, by / size) for n, one in others.items())

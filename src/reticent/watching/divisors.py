@@ -104,7 +104,7 @@ def divided_by(loss: torch.Tensor, outputs: list[torch.Tensor]) -> float | None:
     """By what a loss divides the terms of its records; None where other operations may do so, too."""
     ends, found = {one.grad_fn for one in outputs}, 1.0
     for node in next((after for node, after in nodes(loss, ends) if node in ends), [loss.grad_fn]):
-        name = node.name().split("Backward")[0]
+        name = "" if node is None else node.name().split("Backward")[0]
         by = getattr(node, "_saved_other", None) if name in ("Mul", "Div") else None
         if node in ends or name not in _PLAIN or (name in ("Mul", "Div") and not isinstance(by, torch.Tensor)):
             return None

@@ -31,7 +31,9 @@ class Yielded:
 
     def __init__(self, loader: Any) -> None:
         self._dataset = getattr(loader, "dataset", None)
-        self._last: deque[Any] = deque(maxlen=2)
+        self._last: deque[Any] = deque(maxlen=16)  # a loop may keep them for later
+        self.given = 0
+        """How many there were."""
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it."""
@@ -51,11 +53,12 @@ class Yielded:
         """A loader of this data set gave a batch."""
         if dataset is self._dataset:
             self._last.append(batch)
+            self.given += 1
 
     @property
     def batches(self) -> list[list[torch.Tensor]]:
-        """The tensors of each, those of the last one first."""
-        return [list(tensors_in(batch)) for batch in reversed(self._last)]
+        """The tensors of the last two, those of the last one first."""
+        return [list(tensors_in(batch)) for batch in [*self._last][:-3:-1]]
 
     @property
     def most(self) -> int:
@@ -64,13 +67,13 @@ class Yielded:
 
     def grouped(self, read: list[torch.Tensor], rows: int) -> bool:
         """Whether a model is given fewer rows than such a batch has records, and they are not some of its records."""
-        batches = self.batches
+        batches = [list(tensors_in(batch)) for batch in self._last]
         return bool(batches) and all(_grouped(batch, [t for t in read if len(t) == rows], rows) for batch in batches)
 
     def mixed(self, given: Any) -> bool:
         """Whether what a model is given is such a batch, with its records mixed."""
         read = next(_features(given), None)
-        batches = [one for batch in self._last for one in _features(batch) if read is not None]
+        batches = [one for batch in [*self._last][-2:] for one in _features(batch) if read is not None]
         alike = [one for one in batches if one.shape == read.shape]  # type: ignore[union-attr]
         return read is not None and any(_mixed(_flat(one), _flat(read)) for one in alike)
 
