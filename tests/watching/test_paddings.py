@@ -247,7 +247,7 @@ MIXING = {
     "trimmed in the loop": {"model": lambda: Reader(mean), "collate": to(16), "change": trimmed},
     "padded in the loop": {"model": lambda: Reader(mean), "collate": as_they_are, "change": in_the_loop},
     "without the first": {"model": lambda: Reader(mean), "collate": to(longest), "change": without_the_first},
-    "one in front": {"model": lambda: Reader(maximum), "collate": to(longest), "change": in_front},
+    "one in front": {"model": lambda: Reader(mean), "collate": to(longest), "change": in_front},
     "a multiple of four in the loop": {"model": lambda: Reader(mean), "collate": to(longest), "change": to_fours},
     "without the last": {
         "model": lambda: Reader(None),
