@@ -247,11 +247,10 @@ def loop(change, data=None, **options):
     model, optimizer, data, _ = private(data, model=nn.Linear(4, 1), **options)
     with rt.watch(model, optimizer, data) as seen:
         for x, y in data:
-            if len(x) > 4:
-                optimizer.zero_grad()
-                read, wanted = change(x, y)
-                nn.functional.mse_loss(model(read)[..., 0], wanted.float()).backward()
-                optimizer.step()
+            optimizer.zero_grad()
+            read, wanted = change(x, y) if len(x) > 4 or x.dim() > 2 else (x, y)
+            nn.functional.mse_loss(model(read)[..., 0], wanted.float()).backward()
+            optimizer.step()
     return faults(seen)
 
 
@@ -315,3 +314,72 @@ class TestSeveralRecordsForOneGradient:
                 optimizer.step()
                 optimizer.zero_grad()
         assert not void(seen)
+
+    def test_as_many_records_as_features(self):
+        """Rows of features are no sequence whose second axis holds the records."""
+        data = TensorDataset(torch.randn(RECORDS, BATCH), torch.randint(0, 2, (RECORDS,)))
+        loader = DataLoader(data, batch_size=BATCH, shuffle=True)
+        model, optimizer, loader, _ = private(loader, model=nn.Linear(BATCH, 1), poisson_sampling=False)
+        with rt.watch(model, optimizer, loader) as seen:
+            for x, y in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(x.view(-1, 2, BATCH).mean(1))[:, 0], y[::2].float()).backward()
+                optimizer.step()
+        assert faults(seen) == {Fault.MIXES_RECORDS}
+
+    def test_a_first_batch_that_is_too_small_to_be_grouped(self):
+        small = DataLoader(records(), batch_size=4, shuffle=True)
+        model, optimizer, loader, _ = private(small, model=nn.Linear(4, 1), poisson_sampling=False)
+        with rt.watch(model, optimizer, loader) as seen:
+            for step, (x, y) in enumerate(loader):
+                optimizer.zero_grad()
+                read, wanted = (x.view(-1, 2, 4).mean(1), y[::2]) if step else (x, y)
+                nn.functional.mse_loss(model(read)[:, 0], wanted.float()).backward()
+                optimizer.step()
+        assert faults(seen) == {Fault.MIXES_RECORDS}
+
+
+REDUCED = {
+    "a sum for a mean": (lambda y: 1, "mean"),
+    "a sum over the planned size": (lambda y: BATCH, "mean"),
+    "a mean for a sum": (len, "sum"),
+}
+
+
+class TestReductions:
+    """Opacus multiplies by the size of the batch what it takes for a mean: with a sum each gradient holds that size."""
+
+    def one(self, by, reduction):
+        model, optimizer, loader, _ = private(loss_reduction=reduction)
+        with rt.watch(model, optimizer, loader) as seen:
+            for x, y in loader:
+                optimizer.zero_grad()
+                (nn.functional.cross_entropy(model(x), y, reduction="sum") / by(y)).backward()
+                optimizer.step()
+        return faults(seen)
+
+    @pytest.mark.parametrize("name", REDUCED)
+    def test_a_loss_that_is_no_such_mean(self, name):
+        assert self.one(*REDUCED[name]) == {Fault.MIXES_RECORDS}
+
+    @pytest.mark.parametrize("by", [len, lambda y: 4 * len(y), lambda y: len(y) / 2**16])
+    def test_means(self, by):
+        assert not self.one(by, "mean")
+
+    @pytest.mark.parametrize("by", [lambda y: 1, lambda y: BATCH, lambda y: 2.0**-16])
+    def test_sums(self, by):
+        assert not self.one(by, "sum")
+
+
+@pytest.mark.parametrize("by", [16.0, 20.0, 24.0])
+def test_a_number_that_meets_a_count_by_chance(by):
+    """A column of whole numbers adds up to that of one batch in ten."""
+    data = TensorDataset(torch.randn(RECORDS, 4), torch.randn(RECORDS), torch.randint(1, 4, (RECORDS,)))
+    for _ in range(5):
+        model, optimizer, loader, _ = private(DataLoader(data, batch_size=10), model=nn.Linear(4, 1))
+        with rt.watch(model, optimizer, loader) as seen:
+            for x, y, _group in loader:
+                optimizer.zero_grad()
+                (nn.functional.mse_loss(model(x)[:, 0], y) / by).backward()
+                optimizer.step()
+        assert not faults(seen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import UserDict
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -51,6 +52,50 @@ class Given:
     rows: torch.Tensor
 
 
+class Encoding(UserDict):
+    """As of a tokenizer: names are attributes, too."""
+
+    def __getattr__(self, name):
+        try:
+            return self.data[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class Plain:
+    def __init__(self, rows):
+        self.rows, self.itself = rows, self
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    rows: torch.Tensor
+
+
+class Opaque:
+    """Nobody sees what it closes over."""
+
+    def __init__(self, rows):
+        self.read = lambda: rows
+
+
+def of(kind):
+    return lambda model, features, labels: functional.cross_entropy(model(kind(features)), labels)
+
+
+def centred(a, b, x):
+    return b(torch.tanh(a(x.rows)) - a(x.rows).mean(0))
+
+
+def each(a, b, x):
+    return b(torch.tanh(a(x.rows)))
+
+
+def with_state(model, features, labels):
+    """Of two layers, for each record, as torch's recurrent layers take it."""
+    return functional.cross_entropy(model(torch.zeros(2, len(features), 4), features), labels)
+
+
 def of_dataclass(model, features, labels):
     return functional.cross_entropy(model(Given(features)).rows, labels)
 
@@ -95,6 +140,10 @@ MIXING = {
         own_loss,
     ),
     "a dataclass": (lambda a, b, x: Given(b(torch.tanh(a(x.rows)) - a(x.rows).mean(0))), of_dataclass),
+    "an encoding": (centred, of(lambda rows: Encoding(rows=rows))),
+    "an object": (centred, of(Plain)),
+    "slots": (centred, of(Slots)),
+    "a state before": (lambda a, b, h, x: b(torch.tanh(a(x) + h[0]) - a(x).mean(0)), with_state),
     "earlier records": (lambda a, b, x: b(torch.tanh(a(x.cumsum(0)))), classes),
     "later records": (lambda a, b, x: b(torch.tanh(a(x.flip(0).cumsum(0).flip(0)))), classes),
     "a sequence of records": (recurrent, classes),
@@ -130,7 +179,26 @@ RIGHT = {
     "stochastic depth": (skipped, classes),
     "a dictionary": (lambda a, b, x: b(torch.tanh(a(x["parts"][0]))), of_dictionary),
     "a dataclass": (lambda a, b, x: Given(b(torch.tanh(a(x.rows)))), of_dataclass),
+    "an encoding": (each, of(lambda rows: Encoding(rows=rows))),
+    "an object": (each, of(Plain)),
+    "slots": (each, of(Slots)),
+    "a state before": (lambda a, b, h, x: b(torch.tanh(a(x) + h[0])), with_state),
+    "a state behind": (
+        lambda a, b, x, h: b(torch.tanh(a(x) + h[1])),
+        lambda m, x, y: classes(lambda rows: m(rows, torch.zeros(2, len(rows), 4)), x, y),
+    ),
 }
+
+
+def test_an_object_that_nobody_can_take_apart():
+    model, optimizer, loader, _ = private(model=Model(lambda a, b, x: b(torch.tanh(a(x.read())))))
+    with rt.watch(model, optimizer, loader) as seen:
+        features, labels = next(iter(loader))
+        of(Opaque)(model, features, labels).backward()
+        optimizer.step()
+    assert Fault.NOT_LOOKED_AT in seen.ledger.faults
+    assert not faults(seen)
+    assert "clipped" not in seen.ledger.vouches()
 
 
 def found(forward, loss, mode):

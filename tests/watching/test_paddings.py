@@ -6,6 +6,8 @@ Each loop that is void here was a bound for noise that one long record outweighs
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import torch
 from opacus.layers import DPLSTM
@@ -163,8 +165,16 @@ def of_each_record(out, tokens, lengths, labels):
     return ((each(out, tokens) * (tokens != 0)).sum(1) / lengths).mean()
 
 
+def next_tokens(out, tokens, lengths, following):
+    return functional.cross_entropy(out.flatten(0, 1), following.flatten() % 2)
+
+
+def next_of_each_record(out, tokens, lengths, following):
+    return ((each(out, following) * (following != 0)).sum(1) / lengths).mean()
+
+
 def summed(out, tokens, lengths, labels):
-    return (each(out, tokens) * (tokens != 0)).sum() / BATCH
+    return (each(out, tokens) * (tokens != 0)).sum() / len(tokens)
 
 
 def loop(model, collate, loss=label, workers=0, change=lambda batch: batch, data=None, **options):
@@ -176,12 +186,38 @@ def loop(model, collate, loss=label, workers=0, change=lambda batch: batch, data
             optimizer.zero_grad()
             loss(model(tokens, lengths), tokens, lengths, labels).backward()
             optimizer.step()
-    return faults(seen)
+    return faults(seen) | ({Fault.NOT_LOOKED_AT} & set(seen.ledger.faults))
 
 
 def trimmed(batch):
     tokens, lengths, labels = batch
     return tokens[:, : lengths.max()], lengths, labels
+
+
+def without_the_first(batch):
+    tokens, lengths, labels = batch
+    return tokens[:, 1:], lengths - 1, labels
+
+
+def in_front(batch):
+    tokens, lengths, labels = batch
+    return functional.pad(tokens, (1, 0), value=29), lengths + 1, labels
+
+
+def without_the_last(batch):
+    """As a language model reads it, and tells each next token."""
+    tokens, lengths, _ = batch
+    return tokens[:, :-1], lengths - 1, tokens[:, 1:]
+
+
+def to_fours(batch):
+    tokens, lengths, labels = batch
+    return functional.pad(tokens, (0, -tokens.shape[1] % 4)), lengths, labels
+
+
+def to_16(batch):
+    tokens, lengths, labels = batch
+    return functional.pad(tokens, (0, 16 - tokens.shape[1])), lengths, labels
 
 
 def as_they_are(records):
@@ -210,6 +246,15 @@ MIXING = {
     "and padded": {"model": lambda: Reader(over_the_longest), "collate": to(longest, normal=torch.max)},
     "trimmed in the loop": {"model": lambda: Reader(mean), "collate": to(16), "change": trimmed},
     "padded in the loop": {"model": lambda: Reader(mean), "collate": as_they_are, "change": in_the_loop},
+    "without the first": {"model": lambda: Reader(mean), "collate": to(longest), "change": without_the_first},
+    "one in front": {"model": lambda: Reader(mean), "collate": to(longest), "change": in_front},
+    "a multiple of four in the loop": {"model": lambda: Reader(mean), "collate": to(longest), "change": to_fours},
+    "without the last": {
+        "model": lambda: Reader(None),
+        "collate": to(longest),
+        "change": without_the_last,
+        "loss": next_tokens,
+    },
     "a loss of all positions": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_all_positions},
     "a loss of all tokens": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_all_tokens},
     "a loss of all tokens, fixed": {"model": lambda: Reader(None), "collate": to(16), "loss": of_all_tokens},
@@ -229,6 +274,19 @@ RIGHT = {
     "masked attention": {"model": lambda: Reader(masked_attention), "collate": to(longest)},
     "trimmed, real tokens": {"model": lambda: Reader(of_real), "collate": to(16), "change": trimmed},
     "in the loop, real tokens": {"model": lambda: Reader(of_real), "collate": as_they_are, "change": in_the_loop},
+    "real tokens, without the first": {
+        "model": lambda: Reader(of_real),
+        "collate": to(longest),
+        "change": without_the_first,
+    },
+    "real tokens, and one in front": {"model": lambda: Reader(of_real), "collate": to(longest), "change": in_front},
+    "fixed in the loop": {"model": lambda: Reader(mean), "collate": to(longest), "change": to_16},
+    "each record without the last": {
+        "model": lambda: Reader(None),
+        "collate": to(longest),
+        "change": without_the_last,
+        "loss": next_of_each_record,
+    },
     "packed": {"model": lambda: Recurrent("any", True), "collate": to(longest)},
     "packed in order": {"model": lambda: Recurrent("sorted", True), "collate": by_length},
     "the state of the last token": {"model": lambda: Recurrent(None, True), "collate": to(longest)},
@@ -250,3 +308,41 @@ def test_padding_that_does_not_count(name):
     made = RIGHT[name]
     for _ in range(3):
         assert not loop(**{**made, "model": made["model"]()}, poisson_sampling=False)
+
+
+def windows(batch):
+    tokens, lengths, labels = batch
+    return tokens.unfold(1, 2, 2).amax(2), lengths, labels
+
+
+class Holds:
+    """Nothing with a lock in it can be copied."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __call__(self, records):
+        return to(longest)(records)
+
+
+@pytest.mark.parametrize("options", [{"collate": to(longest), "change": windows}, {"collate": Holds()}])
+def test_where_nobody_could_look(options):
+    """Else the ledger said nothing, and the word of the program stood for what it never stated."""
+    assert loop(Reader(mean), **options) == {Fault.NOT_LOOKED_AT}
+
+
+@pytest.mark.parametrize("before", ["a worker", "an iterator"])
+def test_a_loader_that_was_read_before_the_watch(before):
+    several = {"num_workers": 1, "persistent_workers": True} if before == "a worker" else {}
+    loader = DataLoader(texts(), batch_size=BATCH, shuffle=True, collate_fn=to(longest), **several)
+    model, optimizer, loader, _ = private(loader, model=Reader(mean))
+    batches = iter(loader)
+    if several:
+        next(batches)
+    with rt.watch(model, optimizer, loader) as seen:
+        for tokens, lengths, labels in loader if several else batches:
+            optimizer.zero_grad()
+            functional.cross_entropy(model(tokens, lengths), labels).backward()
+            optimizer.step()
+    assert Fault.NOT_LOOKED_AT in seen.ledger.faults
+    assert "clipped" not in seen.ledger.vouches()

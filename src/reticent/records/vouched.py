@@ -101,7 +101,7 @@ def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
     found = form_of(run.gradients) if alike else {}
     if "same-features" in found:
         found["same-features"] = Status.DECLARED
-    if run.clipping.source in _SOURCES:
+    if run.clipping.source in _SOURCES and Fault.NOT_LOOKED_AT not in run.faults:
         found["clipped"] = Status.DECLARED
     other = Fault.OTHER_BATCHES in run.faults or Fault.PUBLIC_DRAWS in run.faults
     as_drawn = not other and (run.sampler.times_per_epoch or 1) == 1

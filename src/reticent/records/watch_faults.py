@@ -54,6 +54,8 @@ class Fault(StrEnum):
     NOT_FINITE = "weights-not-finite"
     NOT_FOLLOWED = "not-followed"
     PRIVATE_DIVISOR = "divided-by-the-batch-size"
+    LEFT_OUT = "batches-left-out"
+    NOT_LOOKED_AT = "mixing-not-looked-at"
     NO_NOISE = "no-noise"
     SHUFFLED = "shuffled-not-poisson"
     IN_ORDER = "in-order-not-poisson"
@@ -72,7 +74,6 @@ class Fault(StrEnum):
     REPEATED_RECORDS = "records-listed-again"
     OTHER_MODEL = "other-model-trained"
     METRIC_SCHEDULE = "learning-rate-follows-a-metric"
-    LEFT_OUT = "batches-left-out"
     DECLARED = "declared-not-seen"
     SIZE_PUBLIC = "size-treated-as-public"
     ENDED_EARLY = "ended-with-an-error"
@@ -243,6 +244,20 @@ _EXPLANATIONS = {
         "noise gives it away, and one record moves the share of all others. So no noise counts.",
         "Divide by the expected batch size, as Opacus does if expected_batch_size is left as it is.",
     ),
+    Fault.LEFT_OUT: Explanation(
+        Severity.ERROR,
+        "Some batches that were drawn were left out. Where that depends on what is in them, as on a loss that is not "
+        "finite, an overflow or how few records they have, a record shows without noise. So no noise counts.",
+        "Take one step for each batch, also for an empty one.",
+    ),
+    Fault.NOT_LOOKED_AT: Explanation(
+        Severity.WARNING,
+        "The watch could not look whether records of a batch mix: it cannot copy or take apart what makes a batch or "
+        "reads it, the loader's workers or iterator were there before it, or the loop computes other lengths from "
+        "records that are padded to the longest. The numbers hold if none mixes, and nobody vouches for that.",
+        "Begin the watch before the loader is read, give the model tensors, and pad to a fixed length. Or have the "
+        "loop audited with reticent audit-loop.",
+    ),
     Fault.NO_NOISE: Explanation(
         Severity.WARNING, "Some steps were taken without noise: there is no guarantee.", "Set a noise multiplier."
     ),
@@ -347,12 +362,6 @@ _EXPLANATIONS = {
         "The learning rate followed a metric. If that was computed from training records without noise, no number here "
         "covers what it reveals.",
         "Fix the schedule before training, or compute the metric from public records.",
-    ),
-    Fault.LEFT_OUT: Explanation(
-        Severity.WARNING,
-        "Some batches that were drawn were left out. If that depends on what is in them, as on a loss that is not "
-        "finite, an overflow or an empty batch, no number here covers what it reveals.",
-        "Take one step for each batch, also for an empty one.",
     ),
     Fault.DECLARED: Explanation(
         Severity.WARNING,

@@ -13,6 +13,7 @@ Where either cannot be computed, nothing is said. It is looked at once, so a loo
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ from reticent.errors import UnsupportedError
 from reticent.records.watch_faults import Fault
 from reticent.watching.call_counters import changed_buffers
 from reticent.watching.closer_looks import some_of
-from reticent.watching.divisors import counts_of, divides_by_counts, divides_by_others, nodes
+from reticent.watching.divisors import counts_of, divided_by, divides_by_counts, divides_by_others, nodes
 from reticent.watching.hooks import Hook, looks, owner_of
 from reticent.watching.mixed_inputs import Yielded
 from reticent.watching.mixed_outputs import Given, differ, has_hooks, mixes_in_forward, tensors_in
@@ -35,6 +36,9 @@ from reticent.watching.paddings import Paddings, counts_in_loss, counts_in_outpu
 from reticent.watching.pairings import Square, of_their_batches, pairs_records, squares
 
 _RELATIVE = 1e-3
+_ENOUGH, _OF_A_SIZE = 8, 3
+"""Records that are enough to be grouped; batches of one size after which nobody waits for another."""
+
 _MOST_LOSSES = 8
 """Of other models, which may come before that of this one; to try each costs a backward pass."""
 
@@ -77,9 +81,21 @@ class AloneInFirstStep:
         self._squares: list[Square] = []
         """Of the first batch, where a second one has to tell what they are."""
         self._paddings = Paddings(padded)
+        self._count: float | None = None
+        """By which a loss was divided; another one in another batch has to tell that it is no chance."""
+        self._chance = False
+        """Whether another batch was divided by none."""
         self._size, self._counts = 0, set[int]()
         """Records of the batch, and what follows from the lengths of all of them."""
         self._tries = _MOST_LOSSES
+        self._divided = dict[int, float]()
+        """By what the losses of batches of so many records were divided."""
+        own_loss = hasattr(model, "get_norm_sample")  # in ghost mode make_private returns it
+        self._reduction = None if own_loss else getattr(model, "loss_reduction", None)
+        self._given = 0
+        """Batches that the loader gave before the last look."""
+        self._waits = False
+        """Whether a later batch has to tell: there were too few records to group, or as many in each."""
         self._handles: list[Any] = []
 
     def attach(self) -> Callable[[], None]:
@@ -100,8 +116,10 @@ class AloneInFirstStep:
         while self._handles:
             self._handles.pop().remove()
         self._yielded.close()
-        if self._squares:  # no other batch came
-            self._squares = []
+        if self._target is not None and self._paddings.unseen:
+            self._found(Fault.NOT_LOOKED_AT)
+        if self._squares or (self._count and not self._chance):  # no other batch came
+            self._squares, self._count = [], None
             self._found(Fault.MIXES_RECORDS)
         if self in _LOOKING:
             _LOOKING.remove(self)
@@ -117,7 +135,9 @@ class AloneInFirstStep:
             return False
         self._tries -= 1
         looked = self._try(lambda: self._mixes_in_loss(loss)) is not None
-        if (looked and not self._squares and not self._paddings.waits) or not self._tries:
+        if (
+            looked and not self._squares and not self._paddings.waits and not self._waits and not self._count
+        ) or not self._tries:
             self.close()
         return looked
 
@@ -133,23 +153,46 @@ class AloneInFirstStep:
             return
         tensors = list(tensors_in([args, kwargs]))
         if self._target is not None:
-            if self._target is module and self._paddings.waits:
-                self._look_at_padding(module, args, kwargs, tensors)
+            if self._target is module:
+                rows, waited = self._records_of(tensors), self._paddings.waits
+                self._look_at_groups(tensors, rows)
+                self._look_at_padding(module, args, kwargs, tensors, rows, reads=waited)
             return
         if not self._before and any(t.requires_grad and t.grad_fn is not None for t in tensors):
             self._found(Fault.TRAINED_OUTSIDE)
         self._before = True
-        size = next(map(len, tensors), 0)
-        if size and self._records_first:
-            self._try(lambda: self._yielded.grouped(tensors))
+        if not tensors:
+            self._found(Fault.NOT_LOOKED_AT)
+        size = self._records_of(tensors)
+        self._look_at_groups(tensors, size)
         if size > 1:
             self._target = module
             self._try(lambda: self._yielded.mixed([*args, kwargs]))
-            self._look_at_padding(module, args, kwargs, tensors)
-            self._try(lambda: self._mixes_in_forward(module, args, kwargs, size))
+            self._look_at_padding(module, args, kwargs, tensors, size)
+            if self._try(lambda: self._mixes_in_forward(module, args, kwargs, size)) is None:
+                self._found(Fault.NOT_LOOKED_AT)
             if has_hooks(module):
                 self._try(lambda: self._without_hooks(module, args, kwargs, size))
             self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
+
+    def _look_at_groups(self, tensors: list[torch.Tensor], size: int) -> None:
+        before, self._given = self._given, self._yielded.given
+        one_by_one = self._target is None or self._given == before + 1  # else the loop keeps batches for later
+        if size and self._records_first and one_by_one:
+            self._try(lambda: self._yielded.grouped(tensors, size))
+        tried, self._size = _MOST_LOSSES - self._tries, size
+        self._try(lambda: self._count_in([tensors, *self._yielded.batches], size))
+        alike = self._reduction is not None and not self._divided.keys() - {size}
+        self._waits = 0 < self._yielded.most < _ENOUGH or (alike and tried < _OF_A_SIZE)
+
+    def _count_in(self, batches: list[list[torch.Tensor]], size: int) -> None:
+        self._counts = counts_of([t for batch in batches for t in batch], size)
+
+    def _records_of(self, tensors: list[torch.Tensor]) -> int:
+        """How many records a model is about to read: before them may come a state, or a table of classes."""
+        rows = [n for n in map(len, tensors) if n > 1] or list(map(len, tensors[:1]))
+        drawn = {len(t) for batch in self._yielded.batches for t in batch}
+        return next((n for n in rows if n in drawn), next(iter(rows), 0))
 
     @looks
     def gave(self, module: nn.Module, output: Any) -> None:
@@ -178,8 +221,11 @@ class AloneInFirstStep:
             self._found(Fault.MIXES_RECORDS)
         return mixed
 
-    def _mixes_in_forward(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool:
-        found, self._places = mixes_in_forward(module, args, kwargs, size)
+    def _mixes_in_forward(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool | None:
+        try:
+            found, self._places = mixes_in_forward(module, args, kwargs, size)
+        except Exception:  # it cannot be copied, or does not read a copy
+            return None
         return found
 
     def _without_hooks(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> None:
@@ -193,19 +239,23 @@ class AloneInFirstStep:
 
         self._hooked = mixes
 
-    def _look_at_padding(self, module: nn.Module, args: Any, kwargs: dict[str, Any], read: list[torch.Tensor]) -> None:
-        self._size, batches = len(read[0]), self._yielded.batches
-        size = self._size
+    def _look_at_padding(
+        self,
+        module: nn.Module,
+        args: Any,
+        kwargs: dict[str, Any],
+        read: list[torch.Tensor],
+        size: int,
+        reads: bool = True,
+    ) -> None:
+        self._size, batches = size, self._yielded.batches
 
         def look() -> None:
-            self._counts = counts_of([t for part in [read, *batches] for t in part], size)
             self._paddings.look(batches, read, size)
             self._counts |= {one.tokens - less for one in self._paddings.found for less in (0, size)}
 
         self._try(look)
-        if not self._paddings.waits:
-            self._yielded.close()
-        for one in self._paddings.found:
+        for one in self._paddings.found if reads else []:
             self._try(lambda one=one: counts_in_outputs(bare(module), args, kwargs, size, one))  # type: ignore[misc]
 
     def _mixes_in_loss(self, loss: torch.Tensor) -> bool | None:
@@ -214,7 +264,13 @@ class AloneInFirstStep:
             return True
         if not self._outputs:
             return None
-        if divides_by_counts(loss, self._outputs, self._size, self._counts, {t.length for t in self._paddings.found}):
+        lengths, earlier = {t.length for t in self._paddings.found}, self._count
+        count = divides_by_counts(loss, self._outputs, self._size, self._counts, lengths)
+        self._chance, self._count = self._chance or count is None, count or earlier
+        if count == math.inf or (count and earlier and earlier != count):
+            self._count = None
+            return True
+        if self._reduces_otherwise(loss):
             return True
         found, before = squares(loss, self._outputs), self._squares
         if before:
@@ -227,6 +283,17 @@ class AloneInFirstStep:
         if mixed is not False:
             self._squares = []
         return mixed
+
+    def _reduces_otherwise(self, loss: torch.Tensor) -> bool:
+        """Whether Opacus takes the loss for a mean over records, and it is a sum; or the other way round."""
+        by, size = divided_by(loss, self._outputs), len(self._outputs[0])
+        others = {n: one for n, one in self._divided.items() if n != size}
+        if by is None:
+            return False
+        self._divided[size] = by
+        if self._reduction == "mean":
+            return any(math.isclose(one, by) for one in others.values())
+        return self._reduction == "sum" and any(math.isclose(one / n, by / size) for n, one in others.items())
 
     def _mixes_by_slopes(self, loss: torch.Tensor) -> bool | None:
         with _silent(self._model):

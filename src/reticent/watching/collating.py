@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, default_collate
 
+from reticent.records.watch_faults import Fault
 from reticent.watching.generators import read_state
 from reticent.watching.mixed_outputs import tensors_in
 from reticent.watching.paddings import BOTH, END, START, begin, narrowed
@@ -25,37 +26,46 @@ from reticent.watching.paddings import BOTH, END, START, begin, narrowed
 _LOOKS = 4
 """Calls in each process: by chance a batch is mixed little, or its first record with itself."""
 
+_CALLED, _MIXED, _FAILED = 0, 1, 2
+"""What was seen of the function."""
+
 _OTHERS = 4
 """Records of which copies are tried."""
 
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
 
 
-def look_at_collating(loader: Any, mixes: Callable[[], None], padded: torch.Tensor) -> Callable[[], None]:
-    """Look at the collate function of a loader from now on; what is returned ends it, and calls ``mixes`` if it does.
+def look_at_collating(
+    loader: Any, found: Callable[[Fault], None], padded: torch.Tensor, steps: Callable[[], int]
+) -> Callable[[], None]:
+    """Look at the collate function of a loader from now on; what is returned ends it, and says what was seen.
 
     Args:
         loader: of torch, or anything else.
-        mixes: called at the end where records were mixed, in this process or in one that loads data.
+        found: called at the end where records were mixed, in this process or in one that loads data, or nobody saw.
         padded: a table of ``paddings.places``, to be filled.
+        steps: says how many were taken.
     """
     own: Any = getattr(loader, "collate_fn", None)
     inside = getattr(own, "wrapped_collator_fn", own)  # Opacus's own is around that of the program
     if not isinstance(loader, DataLoader) or inside is None or inside is default_collate:
         return lambda: None
-    seen = torch.zeros(1, dtype=torch.uint8)
+    seen = torch.zeros(3, dtype=torch.uint8)
     padded[0, 0, 0] = _LOOKS
     if loader.num_workers:
         seen.share_memory_()
         padded.share_memory_()
+    before = steps()
     look = _Collate(own, seen, padded)
     loader.collate_fn = look
 
     def undo() -> None:
         if loader.collate_fn is look:
             loader.collate_fn = own
-        if bool(seen):
-            mixes()
+        if seen[_MIXED]:
+            found(Fault.MIXES_RECORDS)
+        if seen[_FAILED] or (not seen[_CALLED] and steps() > before):
+            found(Fault.NOT_LOOKED_AT)
 
     return undo
 
@@ -67,14 +77,15 @@ class _Collate:
         self._own, self._seen, self._padded, self._left = own, seen, padded, _LOOKS
 
     def __call__(self, records: list[Any]) -> Any:
+        self._seen[_CALLED] = 1
         if self._left and isinstance(records, list) and len(records) > 1:
             self._left -= 1
             self._padded[0, 0, 0] = self._left
             try:
                 if _mixes(self._own, records, self._padded):
-                    self._seen.fill_(1)
+                    self._seen[_MIXED] = 1
             except Exception:  # it may raise anything; the loop must go on
-                self._left = 0
+                self._left, self._seen[_FAILED] = 0, 1
                 self._padded[0, 0, 0] = 0
         return self._own(records)
 
@@ -125,6 +136,8 @@ def _same_but_for_padding(
     first = _rows(apart, count_apart)[:1]
     for side in (END, START, BOTH):
         known = _rows([narrowed(t, a.shape, side) for t, a in zip(together, apart, strict=True)], count)
+        if first.shape[1] != known.shape[1]:  # records of a list, each as it is
+            return True
         same = _near(first, known)[0]
         if bool(same.any()):
             row = int(same.nonzero()[0])

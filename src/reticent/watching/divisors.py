@@ -74,8 +74,10 @@ def counts_of(tensors: Iterable[torch.Tensor], records: int) -> set[int]:
 
 def divides_by_counts(
     loss: torch.Tensor, outputs: list[torch.Tensor], records: int, counts: set[int], lengths: set[int]
-) -> bool:
-    """Whether a mean in ``loss`` is over such a count, or over what is as long as the longest record; or a division.
+) -> float | None:
+    """Such a count over which a mean in ``loss`` is, or by which it divides; inf for a mean over the longest record.
+
+    A number that does not depend on the records may meet a count by chance, in one batch.
 
     Args:
         loss: before its backward pass.
@@ -89,14 +91,36 @@ def divides_by_counts(
     whole = {records * length for length in longest}
     for node, _ in nodes(loss, ends):
         over = _averaged(node) if node not in ends else []
-        if math.prod(size for _, size in over) in counts or any(
-            size in (whole if axis == 0 else longest if axis == 1 else ()) for axis, size in over
-        ):
-            return True
+        if any(size in (whole if axis == 0 else longest if axis == 1 else ()) for axis, size in over):
+            return math.inf
         by = _divisor(node) if node not in ends else None
-        if by is not None and any(math.isclose(by, count, rel_tol=1e-6) for count in counts | whole):
-            return True
-    return False
+        for count in counts | whole:
+            if math.prod(size for _, size in over) == count or (by and math.isclose(by, count, rel_tol=1e-6)):
+                return float(count)
+    return None
+
+
+def divided_by(loss: torch.Tensor, outputs: list[torch.Tensor]) -> float | None:
+    """By what a loss divides the terms of its records; None where other operations may do so, too."""
+    ends, found = {one.grad_fn for one in outputs}, 1.0
+    for node in next((after for node, after in nodes(loss, ends) if node in ends), [loss.grad_fn]):
+        name = "" if node is None else node.name().split("Backward")[0]
+        by = getattr(node, "_saved_other", None) if name in ("Mul", "Div") else None
+        if node in ends or name not in _PLAIN or (name in ("Mul", "Div") and not isinstance(by, torch.Tensor)):
+            return None
+        if by is not None and by.numel() > 1 and (name == "Div" or bool(((by != 0) & (by != 1)).any())):
+            return None
+        found *= math.prod(size for _, size in _averaged(node)) * (_divisor(node) or 1.0)
+    return found
+
+
+_PLAIN = {
+    *("Mean", "Sum", "Mul", "Div", "Add", "Sub", "Neg", "Log", "Exp", "Abs", "Pow", "Sqrt", "LogSoftmax", "Softmax"),
+    *("NllLoss", "NllLoss2D", "BinaryCrossEntropy", "BinaryCrossEntropyWithLogits", "MseLoss", "SmoothL1Loss"),
+    *("HuberLoss", "SoftMarginLoss", "Sigmoid", "Relu", "View", "UnsafeView", "Squeeze", "Unsqueeze", "Transpose"),
+    *("Permute", "T", "Select", "Slice", "Index", "Clone", "ToCopy", "Clamp", "ClampMin", "ClampMax", "MaskedFill"),
+}
+"""Operations that divide by nothing else."""
 
 
 def _averaged(node: Any) -> list[tuple[int, int]]:

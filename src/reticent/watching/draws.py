@@ -84,7 +84,8 @@ class Draws:
         """Batches that a step added up at most, where nobody says its size."""
         self._in_advance = 0 if self._exact or loader is None else _in_advance(loader, ahead)
         self._ended, self._unused = 0, 0
-        self._left_out = False
+        self._left_out, self._unknown = 0, 0
+        """Batches that were drawn and not used, in a pass of which a later one was; steps whose draws are unknown."""
         self._doubtful: list[Draw] = []
         """Draws that belong to no step, unless the loop reads ahead: then the step used the oldest of them."""
         self.repeats = False
@@ -106,8 +107,11 @@ class Draws:
 
     @property
     def left_out(self) -> bool:
-        """Whether a batch was drawn and not used, in a pass of which a later one was; known when the loop has ended."""
-        return self._left_out or bool(self._doubtful)
+        """Whether a batch was drawn and not used, in a pass of which a later one was; known when the loop has ended.
+
+        A loop that keeps batches for later takes a step for each that was taken for left out.
+        """
+        return self._left_out + len(self._doubtful) > self._unknown
 
     def close(self) -> None:
         """Put the sampler's own class back."""
@@ -162,6 +166,7 @@ class Draws:
         waiting = list(self._waiting)
         count, end = (len(waiting), len(waiting)) if size is None else self._matching(waiting, size)
         if not count:
+            self._unknown += 1
             return None
         count, end = self._with_empty(waiting, count, end, empty)
         used = waiting[end - count : end]
@@ -203,7 +208,7 @@ class Draws:
         self.skipped += len(skipped)
         self._passed.extend([draw.size for draw in skipped])
         passes = {draw.number for draw in used}
-        self._left_out = self._left_out or any(draw.number in passes for draw in skipped)
+        self._left_out += sum(draw.number in passes for draw in skipped)
 
     def _wait(self, draw: Draw | None) -> None:
         """A batch was drawn, or a pass began: what a loader drew ahead in the pass before is lost."""

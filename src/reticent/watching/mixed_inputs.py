@@ -31,7 +31,9 @@ class Yielded:
 
     def __init__(self, loader: Any) -> None:
         self._dataset = getattr(loader, "dataset", None)
-        self._last: deque[Any] = deque(maxlen=2)
+        self._last: deque[Any] = deque(maxlen=16)  # a loop may keep them for later
+        self.given = 0
+        """How many there were."""
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it."""
@@ -51,33 +53,40 @@ class Yielded:
         """A loader of this data set gave a batch."""
         if dataset is self._dataset:
             self._last.append(batch)
+            self.given += 1
 
     @property
     def batches(self) -> list[list[torch.Tensor]]:
-        """The tensors of each, those of the last one first."""
-        return [list(tensors_in(batch)) for batch in reversed(self._last)]
+        """The tensors of the last two, those of the last one first."""
+        return [list(tensors_in(batch)) for batch in [*self._last][:-3:-1]]
 
-    def grouped(self, read: list[torch.Tensor]) -> bool:
+    @property
+    def most(self) -> int:
+        """Rows of the last batch; 0 where there is none."""
+        return max((len(t) for batch in self.batches[:1] for t in batch), default=0)
+
+    def grouped(self, read: list[torch.Tensor], rows: int) -> bool:
         """Whether a model is given fewer rows than such a batch has records, and they are not some of its records."""
-        batches = self.batches
-        return bool(batches) and all(_grouped(batch, read) for batch in batches)
+        batches = [list(tensors_in(batch)) for batch in self._last]
+        return bool(batches) and all(_grouped(batch, [t for t in read if len(t) == rows], rows) for batch in batches)
 
     def mixed(self, given: Any) -> bool:
         """Whether what a model is given is such a batch, with its records mixed."""
         read = next(_features(given), None)
-        batches = [one for batch in self._last for one in _features(batch) if read is not None]
+        batches = [one for batch in [*self._last][-2:] for one in _features(batch) if read is not None]
         alike = [one for one in batches if one.shape == read.shape]  # type: ignore[union-attr]
         return read is not None and any(_mixed(_flat(one), _flat(read)) for one in alike)
 
 
-def _grouped(records: list[torch.Tensor], read: list[torch.Tensor]) -> bool:
-    counts, rows = Counter(map(len, records)), len(read[0])
+def _grouped(records: list[torch.Tensor], read: list[torch.Tensor], rows: int) -> bool:
+    counts, given = Counter(map(len, records)), len(records)
     count = max(counts, key=counts.__getitem__, default=0)
-    if count <= max(rows, len(records)) or (rows > 1 and count in read[0].shape[1:2]):
+    records_first, records = read[0].shape[1:2] != (count,), [t for t in records if len(t) == count]
+    features_first = any(t.dim() > 1 and t.shape[1:] == read[0].shape[1:] for t in records)
+    if count <= max(rows, given) or (rows > 1 and not (records_first or features_first)):
         return False
-    records = [t for t in records if len(t) == count]
     kept = torch.ones(rows, count, dtype=torch.bool)
-    known = [own for t in read if len(t) == rows and bool((own := _places(records, t)).any(1).all())]
+    known = [own for t in read if bool((own := _places(records, t)).any(1).all())]
     for own in known:
         kept &= own
     return not known or not bool(kept.any(1).all())

@@ -15,18 +15,21 @@ import copy
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from reticent.watching import generators
 from reticent.watching.hooks import owner_of
 from reticent.watching.models import bare
 
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
+
+_WITHIN = 3
+"""Levels at which tensors are looked for in an object."""
 
 Change = Callable[[torch.Tensor], torch.Tensor]
 
@@ -267,35 +270,51 @@ def tensors_in(output: Any, numbers: bool = False, depth: int = 8) -> Iterator[t
     if isinstance(output, torch.Tensor):
         if output.dim() > 0 or numbers:
             yield output
-    elif depth:
-        for part in output if isinstance(output, (list, tuple)) else _named(output).values():
+    elif isinstance(output, PackedSequence) and not output.data.requires_grad:
+        yield from pad_packed_sequence(output, batch_first=True)
+    elif depth and isinstance(output, (list, tuple, Mapping)):
+        for part in output.values() if isinstance(output, Mapping) else output:
             yield from tensors_in(part, numbers, depth - 1)
+    elif depth:
+        for part in _named(output).values():
+            yield from tensors_in(part, numbers, min(depth - 1, _WITHIN))
 
 
 def _named(given: Any) -> Mapping[str, Any]:
-    """What a dictionary, a dataclass or a namespace holds."""
+    """What a dictionary or an object of data holds."""
     if isinstance(given, Mapping):
         return given
-    holds = isinstance(given, SimpleNamespace) or hasattr(given, "__dataclass_fields__")
-    return getattr(given, "__dict__", {}) if holds else {}
+    if isinstance(given, (nn.Module, type)) or callable(given):
+        return {}
+    slots = (name for kind in type(given).__mro__ for name in getattr(kind, "__slots__", ()))
+    return {name: getattr(given, name) for name in slots if hasattr(given, name)} | getattr(given, "__dict__", {})
 
 
-def _cut(given: Any, size: int, records: list[int], change: Change) -> Any:
+def _cut(given: Any, size: int, records: list[int], change: Change, depth: int = 8) -> Any:
     """These records of whatever has one row for each, and a list of numbers of them."""
     if isinstance(given, torch.Tensor):
-        return change(given.detach()[records]) if given.dim() > 0 and len(given) == size else given
-    if isinstance(given, Mapping):
-        return {name: _cut(value, size, records, change) for name, value in given.items()}
-    if _named(given):
-        chosen = copy.copy(given)
-        vars(chosen).update({name: _cut(value, size, records, change) for name, value in vars(given).items()})
-        return chosen
+        if given.dim() > 0 and len(given) == size:
+            return change(given.detach()[records])
+        of_layers = given.dim() == 3 and given.shape[1] == size  # the state of a recurrent layer
+        return given.detach()[:, records] if of_layers else given
     if isinstance(given, list) and len(given) == size and all(isinstance(value, (int, float)) for value in given):
         return [given[record] for record in records]
+    if isinstance(given, PackedSequence):
+        rows, lengths = (_cut(t, size, records, change) for t in pad_packed_sequence(given, batch_first=True))
+        return pack_padded_sequence(rows, lengths, batch_first=True, enforce_sorted=False)
     if isinstance(given, (list, tuple)):
-        parts = [_cut(value, size, records, change) for value in given]
+        parts = [_cut(value, size, records, change, depth) for value in given]
         return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)
-    return given
+    if not depth or next(tensors_in(given, depth=_WITHIN + 1), None) is None:
+        return given
+    chosen = copy.copy(given)
+    for name, value in [*_named(given).items()]:
+        part = _cut(value, size, records, change, min(depth - 1, _WITHIN))
+        if isinstance(given, Mapping):
+            chosen[name] = part
+        else:
+            object.__setattr__(chosen, name, part)  # it may be frozen
+    return chosen
 
 
 def differ(one: torch.Tensor, other: torch.Tensor, relative: float = _RELATIVE) -> bool:

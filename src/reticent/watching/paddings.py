@@ -21,7 +21,7 @@ from reticent.watching.mixed_outputs import Given, differ
 END, START, BOTH = 0, 2, 1
 """Sides at which records are padded."""
 
-_TENSORS, _AXES, _RECORDS = 16, 6, 8
+_TENSORS, _AXES, _RECORDS, _MOST_ADDED, _FEW = 16, 6, 8, 256, 2
 _RELATIVE, _OF_HALVES, _MASKED = 1e-3, 0.03, 1e4
 
 
@@ -105,6 +105,9 @@ class Paddings:
 
     def __init__(self, table: torch.Tensor) -> None:
         self._table, self._length = table, 0
+        self._lengths = dict[tuple[int, int], int]()
+        """Of each axis of the table the length that the loop gave it in the first batch."""
+        self._compared = False
         self.found: list[Padding] = []
         self.waits = False
 
@@ -119,12 +122,19 @@ class Paddings:
         read = [t for t in read if len(t) == size and t.dim() > 1]
         of_table = [found for batch in batches if (found := self._in_table(batch, read, size))]
         exact = [found for found in of_table if any(_holds(read, one.batch) for one in found)]
-        found = (exact or of_table or [[]])[0]
+        changed = [one for batch in batches for one in self._changed(batch, read)] if not exact else []
+        found = (exact or ([changed] if self._lengths else of_table) or [[]])[0]
         self.waits = bool(self._table[..., 0].any())
         if not self._table[:, 1:, 0].any():
             found = [one for batch in batches for t in read for one in _cut(batch, t) + self._filled(batch, t)]
         self.found = [one for one in found if 0 < int(one.added.max()) < one.length]
         self.waits = self.waits and not self.found
+        self._compared = self._compared or bool(of_table or self._lengths)
+
+    @property
+    def unseen(self) -> bool:
+        """Whether records are padded to the longest, and the model read nothing that could be compared with them."""
+        return bool(self._table[:, 1:, 0].any()) and not self._compared
 
     def _in_table(self, batch: list[torch.Tensor], read: list[torch.Tensor], size: int) -> list[Padding]:
         found = dict[tuple[int, int, int], Padding]()
@@ -140,6 +150,23 @@ class Paddings:
                 before = found[key].added if key in found else added
                 found[key] = Padding(t, axis, side, torch.minimum(before, added))
         return list(found.values())
+
+    def _changed(self, batch: list[torch.Tensor], read: list[torch.Tensor]) -> list[Padding]:
+        """Rows of the table that the loop made longer or shorter, and that follow the longest: it has no padding.
+
+        More than two positions may lead to a fixed length; then the next batches tell.
+        """
+        found = list[Padding]()
+        for number, axis in self._table[:, 1:, 0].nonzero().tolist():
+            axis += 1
+            side, filled = int(self._table[number, axis, 1]), self._table[number, axis, 2]
+            for one in read if number < len(batch) and not filled.isnan() else []:
+                if _lies_in(batch[number], one, axis):
+                    length, added = one.shape[axis], _added(one, axis, side, filled)
+                    near = abs(length - batch[number].shape[axis]) <= _FEW and not int(added.min())
+                    if self._lengths.setdefault((number, axis), length) != length or near:
+                        found.append(Padding(one, axis, side, added))
+        return found
 
     def _filled(self, batch: list[torch.Tensor], t: torch.Tensor) -> list[Padding]:
         """Rows that the loop filled up to the longest of them."""
@@ -167,6 +194,15 @@ def _holds(read: list[torch.Tensor], t: torch.Tensor) -> bool:
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.shape == other.shape and bool((one.cpu().double() == other.cpu().double()).all())
+
+
+def _lies_in(one: torch.Tensor, other: torch.Tensor, axis: int) -> bool:
+    """Whether the longer of two tensors along an axis holds the shorter, as after a slice or with something added."""
+    if one.dim() != other.dim() or axis >= one.dim():
+        return False
+    long, short = (one, other) if one.shape[axis] > other.shape[axis] else (other, one)
+    length, gap = short.shape[axis], long.shape[axis] - short.shape[axis]
+    return any(_same(long.narrow(axis, first, length), short) for first in range(min(gap, _MOST_ADDED) + 1))
 
 
 def _added(t: torch.Tensor, axis: int, side: int, filled: torch.Tensor) -> torch.Tensor:

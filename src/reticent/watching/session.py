@@ -154,8 +154,8 @@ class Watch(Brief):
             self._begin_again()
         draws = self._recorder.follow(self._ahead)
         self._undo.append(draws.close)
-        padded, mixes = places(), lambda: self._recorder.found(Fault.MIXES_RECORDS)
-        self._undo.append(look_at_collating(self._loader, mixes, padded))
+        padded = places()
+        self._undo.append(look_at_collating(self._loader, self._recorder.found, padded, lambda: len(self)))
         if self._private is not None:
             if self._recorder.sensitive is not None:
                 self._private.sensitive = self._recorder.sensitive
