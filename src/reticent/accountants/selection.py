@@ -152,6 +152,9 @@ def best_delta(release: Release, neighbouring: Neighbouring, epsilon: float) -> 
     Args:
         release: nothing but a selection.
         epsilon: in nats.
+
+    Raises:
+        UnsupportedError: it is no selection.
     """
     (part,) = release.parts_under(neighbouring)
     if not isinstance(part.pair, SelectedPair):
