@@ -64,7 +64,7 @@ def called(*words: object, columns: int = 80) -> dict[str, Any]:
 
 def words_of_page(html: str) -> str:
     """The words that a page shows, a line for each element; the document inside it is no word."""
-    html = re.sub(r"<(script|style|svg|pre)\b.*?</\1>", " ", html, flags=re.DOTALL)
+    html = re.sub(r"<(script|style|svg|template)\b.*?</\1>", " ", html, flags=re.DOTALL)
     html = re.sub(r"<[^>]+>", "\n", html)
     lines = (re.sub(r"\s+", " ", line).strip() for line in html.split("\n"))
-    return masked("\n".join(line for line in lines if line and not line.startswith("{")))
+    return masked("\n".join(line for line in lines if line))
