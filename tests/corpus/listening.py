@@ -16,7 +16,11 @@ import pytest
 from reticent.mechanisms.codec import mechanism_record
 from tests.corpus.project import projected
 
-BY_CHANCE = ("test_two_batches_in_one_backward_pass", "test_several_views_of_a_record")
+BY_CHANCE = (
+    "test_two_batches_in_one_backward_pass",
+    "test_several_views_of_a_record",
+    "test_batches_of_another_loader_later",
+)
 """Loops in which the sizes of random batches decide whether a fault is seen besides others that are."""
 _heard: dict[str, list[Any]] = defaultdict(list)
 
