@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,17 +64,24 @@ def test_each_has_a_verdict_that_follows_from_its_numbers(name: str) -> None:
 
 @pytest.mark.parametrize("name", IDS)
 def test_the_script_declares_what_is_stored(name: str) -> None:
-    """Published numbers, reason and settings of the stored result are those of the script."""
+    """Published numbers, reason and settings of the stored result are those of the script.
+
+    A script may compute a paper's bound, and another processor rounds it otherwise.
+    """
     pytest.importorskip("sklearn")
     pytest.importorskip("dp_accounting")
     entry, result = gallery.load_entry(name), gallery.stored(name)
-    assert (entry.title, entry.published, entry.reason, entry.needs, entry.stored) == (
+    assert (entry.title, entry.reason, entry.needs, entry.stored) == (
         result.title,
-        result.published,
         result.reason,
         result.needs,
         result.stored,
     )
+    assert [replace(number, value=0.0) for number in entry.published] == [
+        replace(number, value=0.0) for number in result.published
+    ]
+    written = [number.value for number in result.published]
+    assert [number.value for number in entry.published] == pytest.approx(written, rel=1e-9, abs=0)
 
 
 def test_the_page_is_up_to_date() -> None:
