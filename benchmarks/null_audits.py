@@ -29,7 +29,7 @@ from reticent.auditing import (
     proportion,
     tpr_interval,
 )
-from reticent.auditing._claims import ApproximateDP, GaussianClaim
+from reticent.auditing.claims import ApproximateDP, GaussianClaim
 from reticent.auditing.one_run import binomial_p_value, count_guesses, curve_p_value, rejects
 from reticent.curves import GaussianTradeOff, Mixture
 

@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import binom, norm
 
 from reticent.auditing import Design, NormalScores, Ranks, Scores, audit_claim, audit_mu, normal_scores
-from reticent.auditing._claims import ApproximateDP, GaussianClaim
-from reticent.auditing._joint import probits
+from reticent.auditing.claims import ApproximateDP, GaussianClaim
+from reticent.auditing.joint import probits
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.ties import SHARE
 from reticent.curves import GaussianTradeOff

@@ -30,7 +30,7 @@ from reticent.auditing import (
     audit_mu_one_run,
     count_guesses,
 )
-from reticent.auditing._claims import ApproximateDP, GaussianClaim
+from reticent.auditing.claims import ApproximateDP, GaussianClaim
 from reticent.auditing.one_run import (
     _binomial_epsilon,
     _epsilon_bound,

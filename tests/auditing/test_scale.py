@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reticent.auditing import Design, Scores, audit
-from reticent.auditing._claims import ApproximateDP, GaussianClaim
+from reticent.auditing.claims import ApproximateDP, GaussianClaim
 from reticent.auditing.one_run import GuessCounts, _mass_needed
 from reticent.curves import GaussianTradeOff
 

@@ -37,9 +37,9 @@ from reticent.auditing import (
     proportion,
     tpr_interval,
 )
-from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable
-from reticent.auditing._joint import JointTest, probits
+from reticent.auditing.claims import ApproximateDP, GaussianClaim, TangentTable
 from reticent.auditing.intervals import dkw_radius, lower_proportion, upper_proportion
+from reticent.auditing.joint import JointTest, probits
 from reticent.auditing.thresholds import RankCounts, count
 from reticent.curves import GaussianTradeOff, Mixture, Subsampled, _binomial
 from reticent.errors import ParameterError, UnsupportedError

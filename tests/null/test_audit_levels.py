@@ -42,8 +42,8 @@ from reticent.auditing import (
     proportion,
     tpr_interval,
 )
-from reticent.auditing._claims import ApproximateDP, GaussianClaim
-from reticent.auditing._joint import probits
+from reticent.auditing.claims import ApproximateDP, GaussianClaim
+from reticent.auditing.joint import probits
 from reticent.auditing.lower_bounds import _SMALL_ADVANTAGE, _SMALL_EPSILON, _epsilon
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.one_run import binomial_p_value, rejects

@@ -15,9 +15,9 @@ from enum import StrEnum
 import numpy as np
 
 from reticent import _check
-from reticent.auditing._claims import ApproximateDP, GaussianClaim, Tested, largest_rejected
-from reticent.auditing._joint import Ordering, probits
+from reticent.auditing.claims import ApproximateDP, GaussianClaim, Tested, largest_rejected
 from reticent.auditing.intervals import Measured
+from reticent.auditing.joint import Ordering, probits
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.thresholds import BetweenValues, Evidence, FixedCounts, NormalScores, Ranks, ThresholdRule

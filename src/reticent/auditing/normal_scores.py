@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from reticent.auditing import ties
-from reticent.auditing._claims import GaussianClaim, Tested
+from reticent.auditing.claims import GaussianClaim, Tested
 from reticent.auditing.intervals import lower_proportion
 from reticent.auditing.scores import Scores, digest
 

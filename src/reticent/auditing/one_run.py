@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import bdtrc, betaincinv, ndtr
 
 from reticent import _check
-from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable, Tested, largest_rejected
+from reticent.auditing.claims import ApproximateDP, GaussianClaim, TangentTable, Tested, largest_rejected
 from reticent.auditing.lower_bounds import LowerBound, Quantity
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.ties import SHARE, Edge, right_guesses

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from reticent import _check
-from reticent.auditing._claims import GaussianClaim, TangentTable, Tested
+from reticent.auditing.claims import GaussianClaim, TangentTable, Tested
 from reticent.auditing.intervals import Measured
 from reticent.auditing.lower_bounds import notes_on
 from reticent.auditing.one_run import SMALLEST_P, GuessCounts, Guesses, count_guesses, curve_p_value

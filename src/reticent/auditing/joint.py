@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import bdtr, ndtri
 
-from reticent.auditing._claims import Tested
+from reticent.auditing.claims import Tested
 from reticent.auditing.intervals import lower_proportion, upper_proportion
 from reticent.curves import _binomial
 
