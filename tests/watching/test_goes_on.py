@@ -11,10 +11,9 @@ from torch.utils.data import DataLoader
 import reticent as rt
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.records.watch_faults import Fault
-from reticent.watching import models, optimisers
+from reticent.watching import live, models, optimisers
 from reticent.watching.draws import Draws
 from reticent.watching.ghost import GhostClipping
-from reticent.watching.live import Live
 from reticent.watching.moves import Moves
 from reticent.watching.recorder import Recorder
 from reticent.watching.steps import SeenStep
@@ -116,7 +115,7 @@ def test_a_logger_that_fails_loses_its_line(capsys):
 
 
 def test_a_risk_that_cannot_be_computed_is_at_most_one(monkeypatch, capsys):
-    monkeypatch.setattr(Live, "_read", failing)
+    monkeypatch.setattr(live, "quick_advantage", failing)
     made = private()
     with rt.watch(*made[:3]) as seen:
         run(*made, epochs=1)

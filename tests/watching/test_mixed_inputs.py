@@ -9,8 +9,8 @@ from torch.utils.data import DataLoader, TensorDataset, default_collate
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
-from reticent.watching.collating import _mixes
-from reticent.watching.mixed_inputs import _flat, _mixed
+from reticent.watching.collating import look_at_collating
+from reticent.watching.mixed_inputs import Yielded
 from reticent.watching.paddings import places
 from tests.watching.loops import BATCH, RECORDS, faults, private, records, trained, void
 
@@ -94,7 +94,11 @@ class TestCollating:
             begin = torch.tensor([0, *(len(x) for x, _ in records[:-1])]).cumsum(0)
             return torch.cat([x for x, _ in records]), begin, torch.tensor([y for _, y in records])
 
-        assert not _mixes(bags, rows, places())
+        made, found = DataLoader(rows, batch_size=8, collate_fn=bags), []
+        end = look_at_collating(made, found.append, places(), lambda: 0)
+        assert len(list(made)) == 1
+        end()
+        assert found == []
 
     def test_a_look_draws_nothing(self):
         model, drawn = nn.Linear(4, 1), []
@@ -132,7 +136,10 @@ def test_images(name, sparse):
     change, wanted = IMAGES[name]
     images = torch.rand(16, 2, 10, 10)
     images = images * (images > 0.7) if sparse and name != "of unit variance" else images
-    assert _mixed(_flat(images), _flat(change(images))) == wanted
+    own = TensorDataset(images)
+    seen = Yielded(DataLoader(own))
+    seen.gave(own, [images])
+    assert seen.mixed(change(images)) == wanted
 
 
 @pytest.mark.parametrize("name", ["mixup", "in another order", "noisy", "scaled"])
