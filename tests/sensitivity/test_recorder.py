@@ -245,7 +245,7 @@ def test_every_step_adds_its_slack(monkeypatch, method):
     """Squares known to 1e-3 of the squared clip norm only: each sum grows by that in each of the steps."""
     found, slack = [], 1e-3
     for by in (0.0, slack):
-        monkeypatch.setattr(GradientSensitivity, "_rounded", lambda self, by=by: by)
+        monkeypatch.setattr("reticent.sensitivity.meter.slack", lambda *_, by=by: by)
         hook = AttributeHook(AGE, whole=True, method=method)
         _train([hook])
         found.append(hook.recorder.record())
@@ -260,7 +260,7 @@ def test_a_budget_pays_the_slack_of_each_step_beforehand(monkeypatch):
     x, y = _data()
     spent = []
     for slack in (0.0, 1e-3):
-        monkeypatch.setattr(GradientSensitivity, "_rounded", lambda self, slack=slack: slack)
+        monkeypatch.setattr("reticent.sensitivity.meter.slack", lambda *_, by=slack: by)
         recorder = AttributeRecorder(
             _model(), AGE, noise_multiplier=NOISE, max_grad_norm=CLIP, audit=AuditSet(x[:5], y[:5]), budget=10.0
         )

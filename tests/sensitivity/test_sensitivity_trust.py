@@ -146,7 +146,7 @@ def test_a_later_step_that_disagrees_spoils_the_record(monkeypatch):
     assert recorder.observe(x, y)
     recorder.record()
     model.hidden[0] = 2.0
-    monkeypatch.setattr("reticent.sensitivity.meter._EXAMINED", 1.0)
+    monkeypatch.setattr("reticent.sensitivity.meter.EXAMINED", 1.0)
     with pytest.raises(UnsupportedError, match="no longer agree"):
         recorder.observe(x, y)
     with pytest.raises(UnsupportedError, match=r"the record is not complete: .*no longer agree"):
@@ -189,7 +189,7 @@ def test_single_precision_is_left_where_it_loses_more_than_the_slack(size):
 
 
 def test_single_precision_is_looked_at_again(monkeypatch):
-    monkeypatch.setattr("reticent.sensitivity.meter._EXAMINED", 1.0)
+    monkeypatch.setattr("reticent.sensitivity.meter.EXAMINED", 1.0)
     model = _cancelling(1.0)
     meter = GradientSensitivity(model, AGE, precision=Precision.SINGLE)
     meter.largest(*_batch())
