@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.stats import chi2, ncx2, norm
 
-from reticent.attacks._covariance import Background
+from reticent.attacks.covariance import Background
 from reticent.attacks.glir_statistics import BatchDesign, score_step
 from reticent.attacks.magnitude import ReleaseGame
 from reticent.attacks.shadow_scores import lira_offline, lira_online

@@ -21,7 +21,7 @@ from reticent.adversaries.game import gmip
 from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.attacks import glir_statistics as glir
-from reticent.attacks._covariance import Background
+from reticent.attacks.covariance import Background
 from reticent.curves import GaussianTradeOff, MembershipStepTradeOff
 
 SETTINGS = ((5, 2), (32, 20), (500, 650), (1970, 2580))

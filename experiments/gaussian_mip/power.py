@@ -33,8 +33,8 @@ from experiments.where import results
 from reticent.adversaries.game import gmip
 from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
 from reticent.attacks import glir_statistics as glir
-from reticent.attacks._gradients import GradientMap
 from reticent.attacks.glir import Records, ReleasedStep, glir_attack
+from reticent.attacks.gradients import GradientMap
 from reticent.curves import GaussianTradeOff
 from reticent.data import Dataset, load
 

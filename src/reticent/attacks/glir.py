@@ -18,8 +18,8 @@ import torch
 from reticent import _check
 from reticent.adversaries.game import gmip
 from reticent.attacks import glir_statistics as statistics
-from reticent.attacks._covariance import Background
-from reticent.attacks._gradients import GradientMap, Sketch
+from reticent.attacks.covariance import Background
+from reticent.attacks.gradients import GradientMap, Sketch
 from reticent.auditing.scores import Design, Scores
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Sampler

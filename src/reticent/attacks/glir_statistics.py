@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import betaincinv, log_ndtr, logsumexp, stdtr
 
 from reticent import _check
-from reticent.attacks._covariance import Background
+from reticent.attacks.covariance import Background
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Sampler
 

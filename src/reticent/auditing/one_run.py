@@ -209,7 +209,7 @@ def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
     The recursion of MAHLOUJIFAR2024, derived anew in docs/theory/auditing.md. ``claim`` must be its own inverse: it
     holds in both directions.
     """
-    return bool(_mass_needed(counts, claim, np.array([significance]))[0] > 1.0)
+    return bool(mass_needed(counts, claim, np.array([significance]))[0] > 1.0)
 
 
 def curve_p_value(counts: GuessCounts, curve: TradeOff) -> float:
@@ -231,7 +231,7 @@ def one_run_p_value(counts: GuessCounts, claim: Tested) -> float:
     low, high = np.log(SMALLEST_P), 0.0
     for _ in range(3):
         grid = np.linspace(low, high, 64)
-        possible = np.flatnonzero(_mass_needed(counts, claim, np.exp(grid)) <= 1.0)
+        possible = np.flatnonzero(mass_needed(counts, claim, np.exp(grid)) <= 1.0)
         if not possible.size:
             return SMALLEST_P
         if possible[-1] == len(grid) - 1:
@@ -240,7 +240,7 @@ def one_run_p_value(counts: GuessCounts, claim: Tested) -> float:
     return float(np.exp(high))
 
 
-def _mass_needed(counts: GuessCounts, claim: Tested, tail: np.ndarray) -> np.ndarray:
+def mass_needed(counts: GuessCounts, claim: Tested, tail: np.ndarray) -> np.ndarray:
     """Least total probability of a law of the correct guesses W with P(W >= correct) = ``tail``.
 
     N[j] = P(W >= j) must satisfy, for j = correct, correct - 1, ..., 1 and m canaries, r guesses,
