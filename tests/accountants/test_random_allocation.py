@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import norm
 
 from reticent.accountants import Composed, compose
-from reticent.accountants.compose import _composed
+from reticent.accountants.compose import both_directions
 from reticent.accountants.lattice import Lattice
 from reticent.accountants.steps import Step, steps_of
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
@@ -239,7 +239,7 @@ class TestOneEpoch:
 class TestEpochs:
     def test_two_epochs_of_two_bins(self) -> None:
         """By quadrature over four normals: the game of both epochs."""
-        noise, bracket = 1.5, _composed((Step(AllocatedGaussianPair(1.5, 2), 2),), 0.0, False)
+        noise, bracket = 1.5, both_directions((Step(AllocatedGaussianPair(1.5, 2), 2),), 0.0, False)
         z = np.linspace(-8.0, 8.0, 401)
         weight = norm.pdf(z) * (z[1] - z[0])
         value = np.exp(z / noise - 0.5 / noise**2)
@@ -262,10 +262,10 @@ class TestEpochs:
 
     def test_steps_that_are_known_from_both_sides(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Composed, each side stays on its side of what a finer grid has."""
-        fine = _composed((Step(AllocatedGaussianPair(1.5, 12), 5),), 0.0, False)
+        fine = both_directions((Step(AllocatedGaussianPair(1.5, 12), 5),), 0.0, False)
         grids_alone(monkeypatch, Effort(8.0, 150, 1.4, 20, 10))
         forget()
-        coarse = _composed((Step(AllocatedGaussianPair(1.5, 12), 5),), 0.0, False)
+        coarse = both_directions((Step(AllocatedGaussianPair(1.5, 12), 5),), 0.0, False)
         forget()
         for epsilon in (0.0, 1.0, 2.0):
             bounds = [float(curve.delta(epsilon)) for curve in (coarse.optimistic, fine.optimistic)]

@@ -44,9 +44,9 @@ def test_few_bends_and_many_are_pooled_alike(seed, size, bend):
     run = rng.normal(size=size)
     rise = np.sort(rng.normal(size=size))[::-1] + run + bend * rng.normal(size=size)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(polygon, "_FEW_BENDS", 0)
+        patch.setattr(polygon, "FEW_BENDS", 0)
         by_passes = convex_chain(run, rise).tolist()
-        patch.setattr(polygon, "_FEW_BENDS", size)
+        patch.setattr(polygon, "FEW_BENDS", size)
         one_by_one = convex_chain(run, rise).tolist()
     assert by_passes == one_by_one
 

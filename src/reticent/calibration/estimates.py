@@ -15,7 +15,7 @@ from reticent.accountants.tangents import power_of
 from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.relaxed.dimension import relaxed_estimate
 from reticent.adversaries.relaxed.sign import quick_sign_estimate
-from reticent.calibration._gaussian import LARGEST_MU, clipped, mu_at
+from reticent.calibration.gaussian import LARGEST_MU, clipped, mu_at
 from reticent.calibration.scale import log_clt_mu
 from reticent.calibration.targets import EpsilonAtDelta, Target
 from reticent.errors import NumericalError
@@ -136,10 +136,10 @@ def _unknown_direction(target: Target, dimension: int | None, tried: Tried, neig
         delta: Delta | None = curve.delta
     else:
         delta = quick_sign_estimate(tried.run)
-    return _chained(delta) if delta is not None and replaced else delta
+    return chained(delta) if delta is not None and replaced else delta
 
 
-def _chained(delta: Delta) -> Delta:
+def chained(delta: Delta) -> Delta:
     """Two steps, each of which has at most ``delta``."""
 
     def both(epsilon: np.ndarray) -> np.ndarray:
@@ -161,7 +161,7 @@ def _furthest(mu: float) -> float:
 
 def _claimed(target: Target, delta: Delta, largest: float) -> float:
     """As ``_agreeing``; of an epsilon as it is claimed: beside a Gaussian curve it moves otherwise than delta does."""
-    if isinstance(target, EpsilonAtDelta) and (found := _epsilon(delta, target)) is not None:
+    if isinstance(target, EpsilonAtDelta) and (found := epsilon_allowed(delta, target)) is not None:
         return math.log(target.equivalent_mu(found))
     return _agreeing(target, delta, largest)
 
@@ -175,7 +175,7 @@ def _agreeing(target: Target, delta: Delta, largest: float) -> float:
     return _log_mu_at(epsilon, float(delta(np.array([epsilon]))[0]))
 
 
-def _epsilon(delta: Delta, target: EpsilonAtDelta) -> float | None:
+def epsilon_allowed(delta: Delta, target: EpsilonAtDelta) -> float | None:
     """Where ``delta`` is what the target allows: what is claimed moves as this does; None if that is far away."""
     low, high = _AROUND * target.value
     for _ in range(_ZOOMS):

@@ -10,7 +10,6 @@ from functools import cache
 from reticent.accountants import closed_forms
 from reticent.accountants.steps import steps_of
 from reticent.adversaries import Mixed, Relaxed
-from reticent.calibration._gaussian import clipped
 from reticent.calibration.claims import Attack
 from reticent.calibration.estimates import (
     Tried,
@@ -20,6 +19,7 @@ from reticent.calibration.estimates import (
     selected_log_mu,
     worst_log_mu,
 )
+from reticent.calibration.gaussian import clipped
 from reticent.calibration.scale import NoiseScale, scale_near
 from reticent.calibration.targets import Mu, Target
 from reticent.calibration.unknowns import MeanRuns, NoiseMultiplier, OfOneRun, Unknown

@@ -24,7 +24,7 @@ from reticent.stopping import checkpoint
 _MAX_PASSES = 60  # of chords over threshold 0
 _SIZES = np.concatenate([np.geomspace(1e-9, 1e3, 2000), np.geomspace(1e3, 1e12, 1500)[1:]])
 _SMOOTH = np.concatenate([-_SIZES, _SIZES])  # tangents of a smooth curve
-_FEW_BENDS = 40  # that are taken one by one
+FEW_BENDS = 40  # that are taken one by one
 _SLACK = 1e-13  # relative, of a chord
 _CERTAIN = 1e-12  # of 1 - delta: what is less has lost its digits
 _YES, _NO = np.array([0.0]), np.array([-np.inf])
@@ -279,7 +279,7 @@ def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
         slopes = rise - run
         falls = np.append(True, slopes[1:] < slopes[:-1])
         bends = len(falls) - int(np.count_nonzero(falls))
-        if bends <= _FEW_BENDS:
+        if bends <= FEW_BENDS:
             break
         starts = np.flatnonzero(falls)
         first, run, rise = first[starts], np.logaddexp.reduceat(run, starts), np.logaddexp.reduceat(rise, starts)

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from reticent.curves._binomial import log_masses
+from reticent.curves.binomial import log_masses
 from reticent.pairs.columns import Numbers, functions
 
 HALF_LOG_TWO_PI = 0.9189385332046727

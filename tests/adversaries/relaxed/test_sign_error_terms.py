@@ -160,7 +160,7 @@ class TestLattice:
         assert far[1].delta[near] - far[0].delta[near] >= 4e-7
 
     def test_errors_of_the_powers_reach_every_bound(self, monkeypatch):
-        """Rounding and wrap-around as ``_power`` states them: on delta in both directions and on both errors."""
+        """Rounding and wrap-around as ``powers`` states them: on delta in both directions and on both errors."""
         power, found = lattice.power, []
         for more in (0.0, 1e-6):
             monkeypatch.setattr(lattice, "power", lambda *a, m=more: (lambda mass, off: (mass, off + m))(*power(*a)))

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from reticent.accountants import _power, compose
+from reticent.accountants import compose, powers
 from reticent.adversaries.relaxed.sign import common_sign, common_sign_estimate, join, lattice, relaxed_dpsgd, transform
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, odd_and_even
 from reticent.errors import UnsupportedError
@@ -157,21 +157,21 @@ class TestErrorTerms:
     def test_rounding_of_the_powers_of_every_part(self, monkeypatch) -> None:
         """Beside a step that shows nothing, whichever comes first, a part keeps its error; and the sum holds."""
         rng = np.random.default_rng(2)
-        first, second = (_power.GridStep((np.arange(40),), w / w.sum(), np.zeros(40), 30) for w in rng.random((2, 40)))
-        nothing = _power.GridStep((np.zeros(1, dtype=int),), np.ones(1), np.zeros(1), 1)
-        alone = [_power.power([part], (2**13,), (0,))[1] for part in (first, second)]
+        first, second = (powers.GridStep((np.arange(40),), w / w.sum(), np.zeros(40), 30) for w in rng.random((2, 40)))
+        nothing = powers.GridStep((np.zeros(1, dtype=int),), np.ones(1), np.zeros(1), 1)
+        alone = [powers.power([part], (2**13,), (0,))[1] for part in (first, second)]
         for part, stated in zip((first, second), alone, strict=True):
             for parts in ([nothing, part], [part, nothing]):
-                assert stated * (1.0 - 1e-9) <= _power.power(parts, (2**13,), (0,))[1] <= 2.0 * stated
-        exact, fine, digits = _power.power([first, second], (2**13,), (0,))[0], np.fft.rfftn, 2.0**-20
+                assert stated * (1.0 - 1e-9) <= powers.power(parts, (2**13,), (0,))[1] <= 2.0 * stated
+        exact, fine, digits = powers.power([first, second], (2**13,), (0,))[0], np.fft.rfftn, 2.0**-20
 
         def coarse(values: np.ndarray) -> np.ndarray:
             image = fine(values)
             return image * (1.0 + digits * np.cos(np.arange(len(image))))
 
-        monkeypatch.setattr(_power, "EPS", digits / 8.0)
+        monkeypatch.setattr(powers, "EPS", digits / 8.0)
         monkeypatch.setattr(np.fft, "rfftn", coarse)
-        rough, stated = _power.power([first, second], (2**13,), (0,))
+        rough, stated = powers.power([first, second], (2**13,), (0,))
         assert 1e-9 < float(np.abs(rough - exact).sum()) <= stated
 
     def test_aliases_and_frequencies_left_out_of_every_kind(self) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from reticent import _check
-from reticent.curves import TradeOff, _binomial
+from reticent.curves import TradeOff, binomial
 from reticent.curves._logs import log1mexp, log_of
 from reticent.curves.base import LogErrors
 from reticent.curves.polygon import Polygon, strictest, symmetric_above
@@ -153,7 +153,7 @@ def revealed_mask_log_delta(unit: float, steps: int, rate: float) -> LogDelta:
 
     By RETICENT:attribute-mask.
     """
-    law = _binomial.grouped(steps, rate, _GROUPS, _RARE)
+    law = binomial.grouped(steps, rate, _GROUPS, _RARE)
     some = law.high > 0  # who is never drawn shows nothing
     counts, weights = law.high[some].tolist(), np.exp(law.log_most[some])
     lost = math.exp(law.log_above) + math.exp(law.log_below)

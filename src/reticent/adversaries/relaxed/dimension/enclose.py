@@ -27,8 +27,8 @@ from reticent.adversaries.relaxed.dimension.norms import composed_norms
 from reticent.adversaries.relaxed.dimension.second_moment import LogMoment
 from reticent.adversaries.relaxed.sign.join import relaxed_dpsgd
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
-from reticent.curves._bessel import log_mean_exponential
 from reticent.curves._logs import LOG_2
+from reticent.curves.bessel import log_mean_exponential
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
 from reticent.errors import NumericalError, UnsupportedError
@@ -235,7 +235,7 @@ def _sharpened(run: DPSGD, dimension: int, above: Polygon, below: Polygon) -> tu
         return strictest(bounds), below, ()
     try:
         norms = composed_norms(*case, dimension, reached)
-        bounds.append(_norms_and_direction(run, dimension, norms.above, thresholds))
+        bounds.append(norms_and_direction(run, dimension, norms.above, thresholds))
     except NumericalError as error:
         return strictest(bounds), below, (f"The norms of single steps were left out of both ends: {error}.",)
     return strictest(bounds), hull([below, norms.below, norms.below.reversed]), ()
@@ -248,7 +248,7 @@ def _most_by_norms(run: DPSGD, dimension: int) -> float:
     return 0.5 * math.sqrt(math.expm1(min(log_x, _LARGEST_EXPONENT)))
 
 
-def _norms_and_direction(run: DPSGD, dimension: int, norms: Polygon, thresholds: np.ndarray) -> Polygon:
+def norms_and_direction(run: DPSGD, dimension: int, norms: Polygon, thresholds: np.ndarray) -> Polygon:
     """By way of a third law, that of a fresh direction in every step, R.
 
     From R(A) <= e^s P0(A) + delta_1(s) and P1(A) <= e^t R(A) + delta_2(t): delta(s + t) <= e^t delta_1(s) + delta_2(t),

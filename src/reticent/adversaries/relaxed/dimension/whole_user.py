@@ -18,12 +18,13 @@ import math
 import numpy as np
 from scipy.special import betainc, betaincc, logsumexp
 
-from reticent.curves import _binomial
+from reticent.curves import binomial
 from reticent.curves._logs import cell_masses, log_expm1, log_of
 
 _CELLS = 2500  # of <u, u'>^2
 _FIRST = 0.01  # end of the first cell, in units of its mean: the integrand is all but linear there
-_COUNTS = 300  # blocks of the law of J
+COUNTS = 300
+"""Blocks of the law of J."""
 BETA_ERROR = 1e-11  # relative, of a beta tail
 _GONE = 1e-250  # tails below are bounded in logarithms
 _KNOWN = 1e3  # times its error that a mass must be for its mean to be used
@@ -49,7 +50,7 @@ def log_chi_square(
         cells: fewer are faster and give a larger bound.
     """
     edges = np.append(0.0, np.geomspace(_FIRST / dimension, 1.0, cells))
-    law = _binomial.blocks(records, rate, _COUNTS)
+    law = binomial.blocks(records, rate, COUNTS)
     excess = _log_excess(np.sqrt(edges) * (order - 1.0) / noise**2, law, rate, records, steps)
     low, high = _log_chords(edges, dimension)
     return float(logsumexp([low + excess[:-1], high + excess[1:]])) + _ROUNDING
@@ -93,7 +94,7 @@ def _increments(edges: np.ndarray, a: float, b: float) -> tuple[np.ndarray, np.n
     return np.maximum(cell_masses(cdf, sf), 0.0), BETA_ERROR * np.minimum(cdf[1:], sf[:-1])
 
 
-def _log_excess(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int, steps: int) -> np.ndarray:
+def _log_excess(x: np.ndarray, law: binomial.Blocks, rate: float, records: int, steps: int) -> np.ndarray:
     """log of an upper bound on (m(x)^T + m(-x)^T)/2 - 1, with m(x) = E exp(J J' x).
 
     As e^even cosh(odd) - 1 with half of the sum and of the difference of both T log m: nothing cancels but what
@@ -108,7 +109,7 @@ def _log_excess(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int,
     return log_expm1(np.maximum(both, 0.0))
 
 
-def log_mean_over_coins(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -> np.ndarray:
+def log_mean_over_coins(x: np.ndarray, law: binomial.Blocks, rate: float, records: int) -> np.ndarray:
     """Upper bound on log E exp(J J' x): each block at its largest count, what is outside at the ends.
 
     Args:
@@ -126,7 +127,7 @@ def log_mean_over_coins(x: np.ndarray, law: _binomial.Blocks, rate: float, recor
     return np.asarray(np.where(np.max(exponent, axis=1) < _LARGEST, close, far))
 
 
-def _log_down(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -> np.ndarray:
+def _log_down(x: np.ndarray, law: binomial.Blocks, rate: float, records: int) -> np.ndarray:
     """Upper bound on log E exp(-J J' x): each block at its smallest count, nothing for what is outside."""
     exponent = _inner(-law.low * x[:, None], rate, records)
     return np.log1p(np.maximum(np.expm1(exponent) @ np.exp(law.log_least), -_CERTAIN))

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from scipy.special import betainc, betaincc, ndtr
 
-from reticent.curves import _binomial
+from reticent.curves import binomial
 from reticent.curves._logs import cell_masses
 
 _LEVELS, _CELLS, _GROUPS = 100, 300, 40  # thresholds; cells of a; groups of counts
@@ -51,7 +51,7 @@ def _counts(rate: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """How often the record is drawn, and with which probability at least so often and no more."""
     if rate == 1.0:
         return np.array([float(steps)]), np.ones(1)
-    law = _binomial.grouped(steps, rate, _GROUPS, _RARE)
+    law = binomial.grouped(steps, rate, _GROUPS, _RARE)
     return law.low.astype(float), np.exp(law.log_least)
 
 

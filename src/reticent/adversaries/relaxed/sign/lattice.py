@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
+from reticent.accountants.powers import GridStep, Tilted, outside, power, window_end
 from reticent.adversaries.relaxed.sign.noise import SignNoise, odd_and_even
 from reticent.adversaries.relaxed.sign.step import CertifiedRates
 from reticent.curves._logs import EPS, LOG_2, TINY

@@ -18,8 +18,8 @@ import numpy as np
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, odd_and_even
 from reticent.curves import LogErrors
 from reticent.curves._logs import log_of
-from reticent.curves._sums import products, weighted
 from reticent.curves.polygon import Sides, polygon_above, polygon_through
+from reticent.curves.sums import products, weighted
 from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 

@@ -32,8 +32,8 @@ from reticent.adversaries.relaxed.sign.step import (
     TransformTable,
 )
 from reticent.curves._logs import EPS, TINY
-from reticent.curves._sums import roundings, weighted
 from reticent.curves.polygon import Polygon, mirrored, polygon_above
+from reticent.curves.sums import roundings, weighted
 from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
