@@ -79,6 +79,7 @@ EPOCHS = "tests/mechanisms/test_epochs.py"
 ROUNDED = "tests/accountants/test_rounded_ends.py"
 POINTS = "tests/calibration/test_points.py"
 ALLOCATION = "tests/accountants/test_random_allocation.py"
+SHARED_DRAWS = "tests/accountants/test_shared_draws.py"
 TRUNCATED = "tests/accountants/test_truncated.py"
 CHAIN = "tests/accountants/test_allocation_chain.py"
 BRIDGES = "tests/interop/test_bridges.py"
@@ -236,7 +237,7 @@ MUTANTS = (
     Mutant("whole users: several records in the sum of one step", "attacks_from_below.least_squares", Put("each + 1", "each + 2"), PERSONS),
     Mutant("rare events: the revealed mask, two of its steps less", "revealed_mask.log_deltas", Put("law.high[some, None]", "np.maximum(law.high[some, None] - 1, 1)"), TAIL),
     Mutant("shuffled: an epoch that was begun", "accountable", Put("-(-run.steps // batches_per_epoch(run))", "max(1, run.steps // batches_per_epoch(run))"), SAMPLERS + "::TestShuffled::test_a_record_is_seen_at_most_once_per_counted_epoch"),
-    Mutant("kept steps: an epoch that was begun", "kept_together", Put("-(-run.steps // batches_per_epoch(run))", "max(1, run.steps // batches_per_epoch(run))"), ALLOCATION + "::TestSharedDraws"),
+    Mutant("kept steps: an epoch that was begun", "kept_together", Put("-(-run.steps // batches_per_epoch(run))", "max(1, run.steps // batches_per_epoch(run))"), SHARED_DRAWS),
     Mutant("fixed size: the displaced record moves too", "dpsgd.largest_shift", Put("2.0 if run.sampler.displaces else neighbouring.sensitivity", "neighbouring.sensitivity"), COMPOSE + "::test_fixed_size_batches_use_what_is_proven"),
     Mutant("theorem cited under replacement", "_dominating", Put('"RETICENT:replace-dominance"', '"ZHU2022:Proposition 30"'), ADVERSARIES + "::test_each_relation_cites_its_own_theorem"),
     Mutant("a step forgotten", "DPSGD.parts_under", Put("run.steps", "max(run.steps - 1, 1)"), NEAR_ATOMIC + "::test_some_near_atomic_runs"),
@@ -768,11 +769,11 @@ MUTANTS = (
     Mutant("allocation: the stronger side from below", "Lattice.answer", Put("weaker(fewer_below(steps, MOST_KINDS))", "fewer_below(steps, MOST_KINDS)"), ALLOCATION + "::TestEpochs::test_steps_that_are_known_from_both_sides"),
     Mutant("allocation: the weaker side from above", "AllocatedGaussianPair.curve", Put("0", "1"), ALLOCATION + "::TestEpochs::test_steps_that_are_known_from_both_sides"),
     Mutant("allocation: a started epoch in a lower end", "allocated_parts", Put("run.steps // batches", "-(-run.steps // batches)"), ALLOCATION + "::TestEpochs::test_an_epoch_that_was_started_counts"),
-    Mutant("allocation: epochs of one assignment as if drawn anew", "allocated_parts", Drop("/ math.sqrt(epochs)"), ALLOCATION + "::TestEpochs::test_one_assignment_is_less_noise"),
-    Mutant("allocation: parts of one ledger never share a draw", "Ledger.parts_under", Put("[] if attained else [part for part in self.parts if keeps_steps(part)]", "[] if True else [part for part in self.parts if keeps_steps(part)]"), ALLOCATION + "::TestSharedDraws"),
-    Mutant("allocation: shared draws in as many steps as the longest epoch", "kept_together", Put("min", "max"), ALLOCATION + "::TestSharedDraws"),
+    Mutant("allocation: epochs of one assignment as if drawn anew", "allocated_parts", Drop("/ math.sqrt(epochs)"), SHARED_DRAWS + "::test_one_assignment_is_less_noise"),
+    Mutant("allocation: parts of one ledger never share a draw", "Ledger.parts_under", Put("[] if attained else [part for part in self.parts if keeps_steps(part)]", "[] if True else [part for part in self.parts if keeps_steps(part)]"), SHARED_DRAWS),
+    Mutant("allocation: shared draws in as many steps as the longest epoch", "kept_together", Put("min", "max"), SHARED_DRAWS),
     Mutant("allocation: three kept draws may have to do with each other in any way", "Ledger.conditions", Put("2", "3"), "tests/adversaries/test_conditions.py::test_parts_that_chance_drew_for_say_that_it_drew_anew"),
-    Mutant("allocation: records of one person meet in all parts alike", "random_allocation._chained", Drop("and not pair.redrawn"), ALLOCATION + "::TestSharedDraws::test_records_of_one_person_that_meet_in_some_runs_only"),
+    Mutant("allocation: records of one person meet in all parts alike", "random_allocation._chained", Drop("and not pair.redrawn"), SHARED_DRAWS + "::test_records_of_one_person_that_meet_in_some_runs_only"),
     Mutant("a ledger whose parts share a coin", "Ledger.conditions", Put("len(drawing) > (2 if all(map(keeps_steps, drawing)) else 1)", "False"), "tests/adversaries/test_conditions.py::test_parts_that_chance_drew_for_say_that_it_drew_anew"),
     Mutant("allocation: more bins than k uses leave", "allocated_parts", Drop("// uses"), ALLOCATION + "::TestEpochs::test_several_uses_in_an_epoch"),
     Mutant("allocation: more bins than there may be", "whole_batches_of_a_pass", Put("math.floor((1.0 + _SAME) / sample_rate)", "math.ceil((1.0 - _SAME) / sample_rate)"), ALLOCATION + "::TestEpochs::test_fewer_bins_are_the_safe_side"),

@@ -146,7 +146,11 @@ def _boundary(curve: TradeOff, count: int, room: float) -> float:
 
 
 def most_large(small: Within, count: int, failed: float) -> int:
-    """k with P(more than k of ``count`` steps are large) at most e^``failed``, by Chernoff, under either law."""
+    """k with P(more than k of ``count`` steps are large) at most e^``failed``, by Chernoff, under either law.
+
+    Raises:
+        NumericalError: no k that is small enough is one.
+    """
     mean = max(count * max(small.p_outside, small.q_outside), 1e-300)
     for most in range(min(_MOST_LARGE, count)):
         more = most + 1

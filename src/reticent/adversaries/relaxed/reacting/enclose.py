@@ -199,7 +199,12 @@ def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:
 
 
 def case_of(release: Release, dimension: int, kind: Gradients, known_share: float, hard_labels: bool) -> _Case | str:
-    """What is computed; or why the answer is the worst case, which may need no words."""
+    """What is computed; or why the answer is the worst case, which may need no words.
+
+    Raises:
+        ParameterError: an argument is outside its domain, or the gradients have no such form.
+        UnsupportedError: no noise.
+    """
     setting = Setting(_check.count(dimension=dimension), kind, _check.fraction(known_share=known_share), hard_labels)
     if not isinstance(kind, Gradients) or kind is Gradients.FIXED:
         raise ParameterError("gradients", kind, "one-direction, linear-head or any")
