@@ -188,7 +188,7 @@ MUTANTS = (
     Mutant("cheap bounds: what the grid misses, below", "CheapBounds.below", Put("np.logaddexp(fnr, math.log(max(lost, TINY)))", "fnr")),
     Mutant("cut moments: probability left out", "cut_moments", Put("np.abs(exponents) * lost / step.count", "np.abs(exponents) * 0.0")),
     Mutant("cut moments: lower end of a cell", "cut_moments", Put("np.maximum(excess[:, :-1], excess[:, 1:])", "excess[:, :-1]")),
-    Mutant("contour: aliases", "Contour._delta", Put("self._right(thresholds, log_factor) + self._left(thresholds, log_factor)", "0.0 * thresholds"), ENCLOSURE),
+    Mutant("contour: aliases", "Contour._delta", Put("self.right(thresholds, log_factor) + self.left(thresholds, log_factor)", "0.0 * thresholds"), ENCLOSURE),
     Mutant("polygons: a tail that is not followed backwards", "Polygon.reaches", Drop("self.reversed.vertices"), POLYGON + "::test_a_tail_that_is_left_out_backwards_is_not_reached"),
     Mutant("contour: what is left of a delta next to 1", "readings.read", Put("apart and 0.0 < contour.c < 1.0", "False"), REFEREE + "::test_no_privacy_is_said_in_digits"),
     Mutant("transform: the last contour does not serve on", "SpectralComposition._outwards", Put("found.append(self._block(last, low, high))", 'raise NumericalError("none")'), ROUTES + "::test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves"),
