@@ -39,10 +39,9 @@ printed for Purchase-100 is for the real records: beside generated ones it is no
 NOTES = {
     "generated-purchase-shape": (
         "**A stand-in: no record of Purchase-100 is in it.** It has one hundred random product profiles, 600 "
-        "independent binary columns, and an eighth of the records and of the batch of the paper, so that a run takes "
-        "minutes. Noise, rate and steps are the paper's, so membership is the same as at full size: below .9 after "
-        "20 epochs (CHERUBIN2024:B16). The noise on the mean gradient is eight times larger than at full size. The "
-        "attribute rows depend on the records. The printed values belong to the real data and are shown for "
+        "independent binary columns, and as many records as the paper. Noise, rate, batch and steps are the paper's, "
+        "so membership is: below .9 after 20 epochs (CHERUBIN2024:B16). The attribute rows depend on the records, "
+        "which are easier to learn than purchases. The printed values belong to the real data and are shown for "
         "orientation only."
     ),
 }

@@ -44,6 +44,6 @@ ENTRY = Entry(
     reason="Membership comes out, but 1.1 minus a security of 0.88 is a TPR of 22%, not the printed 20%; the "
     "attribute rows depend on unprinted settings and, for Purchase, on records that are not at hand.",
     stored=COMMANDS,
-    settings={"seeds": "5 (Adult), 2 (generated records)", "epochs": 30, "stored": "results/*.json"},
+    settings={"seeds": 5, "epochs": 30, "stored": "results/*.json"},
     inches=(8.4, 3.2),
 )
