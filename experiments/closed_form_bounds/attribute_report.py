@@ -200,8 +200,8 @@ def variations() -> str:
         "Learning rate, width and the scale of age are not printed. "
         f"Seed {found['seed']}, {found['epochs']} epochs, the drawn batch measured exactly at every {found['every']}th "
         "step (`python -m experiments.closed_form_bounds.attribute_variations`; the first row is the base setting, "
-        f"which measured at every step gives {_every_step(found):.4f}). Printed: .950 exact, .945 centroid, as errata "
-        "B9 reads them.",
+        f"which measured at every step gives {_every_step(found):.4f}). Printed: .950 exact, .945 centroid, as "
+        "CHERUBIN2024:B9 reads them.",
         "",
         "| age | learning rate | width | accuracy | Corollary 10, exact | centroid | exact, less the base |",
         "|---|---|---|---|---|---|---|",
