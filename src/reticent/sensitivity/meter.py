@@ -193,7 +193,7 @@ class GradientSensitivity:
             self._engine.refresh()
 
     def _choose(self, features: torch.Tensor, labels: torch.Tensor) -> None:
-        self._examiner = Examiner(self._model, self._loss, self._columns, self._values, self._memory)
+        self._examiner = Examiner(self._model, self._loss, self._columns, self._values, self._clip, self._memory)
         self._route, self._dtype = self._examiner.choose(features, labels)
         wanted = self._precision.value if self._dtype is torch.float64 else torch.float32
         self._engine = self._build(wanted)
