@@ -39,8 +39,8 @@ def run(figure):
             axes.plot(RATES, RATES, ":", color="grey", label="guessing")
             axes.set(title=name, xlabel="FPR", ylabel="TPR", xscale="log", yscale="log", ylim=(5e-4, 1))
             axes.minorticks_off()
-    panels[0, 0].legend()
-    panels[1, 1].legend()
+    panels[0, 0].legend(loc="lower right", fontsize=7)
+    panels[1, 0].legend(loc="lower right", fontsize=7)
     return ours
 
 
