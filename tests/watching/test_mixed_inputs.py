@@ -269,6 +269,17 @@ class TestSeveralRecordsForOneGradient:
     def test_fewer_gradients_than_records(self, name, options):
         assert loop(GROUPED[name], **options) == {Fault.MIXES_RECORDS}
 
+    def test_after_a_batch_with_fewer_records_than_rows(self):
+        """Seven records of seven persons explain no eight rows: those are of the ten records that came after."""
+        data = records()
+        seen = Yielded(DataLoader(data))
+        for few in (range(7), range(10)):
+            seen.gave(data, default_collate([data[k] for k in few]))
+        x = default_collate([data[k] for k in range(10)])[0]
+        rows = torch.cat([x[:6], x[6:8].mean(0, keepdim=True), x[8:].mean(0, keepdim=True)])
+        assert seen.grouped([rows], 8)
+        assert not seen.grouped([x[:8]], 8)
+
     def test_in_one_step_of_all(self):
         whole = DataLoader(records(), batch_size=RECORDS)
         model, optimizer, whole, _ = private(whole, model=nn.Linear(4, 1), poisson_sampling=False)
