@@ -192,10 +192,10 @@ def test_single_precision_is_looked_at_again(monkeypatch):
     monkeypatch.setattr("reticent.sensitivity.meter._EXAMINED", 1.0)
     model = _cancelling(1.0)
     meter = GradientSensitivity(model, AGE, precision=Precision.SINGLE)
-    meter.diameters(*_batch())
+    meter.largest(*_batch())
     model.load_state_dict(_cancelling(2e4).state_dict())
     with pytest.raises(UnsupportedError, match="no longer agree"):
-        meter.diameters(*_batch())
+        meter.largest(*_batch())
 
 
 def test_randomness_that_starts_later_is_refused_and_put_back():
@@ -221,7 +221,7 @@ def test_a_loss_that_reads_the_weights_is_measured():
 
     meter = GradientSensitivity(model, AGE, max_grad_norm=1e3, loss=penalised)
     plain = GradientSensitivity(model, AGE, max_grad_norm=1e3)
-    assert meter.diameters(x, y).max() > 1.1 * plain.diameters(x, y).max()
+    assert meter.largest(x, y) > 1.1 * plain.largest(x, y)
     assert meter.route is Route.SINGLE
 
 
@@ -229,7 +229,7 @@ def test_a_model_is_given_back_when_it_fails():
     model, (x, y) = CASES["fails in forward"].build(), _batch()
     weights = [p.data_ptr() for p in model.parameters()]
     with pytest.raises(UnsupportedError, match="does not run on one record"):
-        GradientSensitivity(model, AGE).diameters(x, y)
+        GradientSensitivity(model, AGE).largest(x, y)
     assert [p.data_ptr() for p in model.parameters()] == weights
     assert all(p.dtype is torch.float32 for p in model.parameters())
 
