@@ -17,5 +17,4 @@ from reticent.attacks.shadow_scores import lira_offline as lira_offline
 from reticent.attacks.shadow_scores import lira_online as lira_online
 from reticent.attacks.shadow_scores import rmia as rmia
 from reticent.attacks.white_box import Probe as Probe
-from reticent.attacks.white_box import Trace as Trace
-from reticent.attacks.white_box import Trainer as Trainer
+from reticent.attacks.white_box import TrainFunction as TrainFunction
