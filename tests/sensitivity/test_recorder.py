@@ -183,7 +183,7 @@ def test_a_budget_stops_before_it_is_exceeded_and_makes_a_bound():
     assert unbudgeted.claim is Claim.ESTIMATE
 
 
-def test_the_centroid_is_never_on_the_unsafe_side():
+def test_approximate_modes_are_never_on_the_unsafe_side():
     """CHERUBIN2024:B8, CHERUBIN2024:B9: the centroid bounds the diameter from above, so its security is lower."""
     exact, rough = AttributeHook(AGE, whole=True), AttributeHook(AGE, whole=True, method=Diameter.CENTROID)
     _train([exact, rough])
