@@ -32,6 +32,7 @@ from reticent.auditing import (
 )
 from reticent.auditing.claims import ApproximateDP, GaussianClaim
 from reticent.auditing.one_run import binomial_p_value, one_run_p_value, rejects
+from reticent.auditing.scores import digest
 from reticent.auditing.ties import SHARE
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
@@ -294,3 +295,9 @@ def test_ranks_refute_no_leakage_for_all_three_quantities_or_for_none(rule) -> N
         drawn = Scores(rng.normal(shift, 1, 80), rng.normal(size=90), design=Design.INDEPENDENT)
         bounds = audit_mu(drawn, rule), audit_epsilon(drawn, 0.0, rule), audit_advantage(drawn, rule)
         assert len({bound.value > 0.0 for bound in bounds}) == 1
+
+
+def test_zeros_of_either_sign_give_the_same_draws() -> None:
+    """Processors sort them in different orders, and what is drawn follows from the sorted scores."""
+    left_out = np.where(np.arange(40) < 20, 0.0, -0.0)
+    assert digest(left_out, left_out) == digest(left_out[::-1], np.zeros(40))

@@ -167,8 +167,11 @@ def audit_epsilon_one_run(
         guesses: fixed in advance; ``Guesses.planned`` by default.
         confidence: in (0, 1).
     """
-    _check.fraction(delta=delta)
-    return epsilon_bound(count_guesses(scores, _default(guesses, scores, confidence)), delta, confidence)
+    delta, significance = _check.fraction(delta=delta), 1.0 - _check.open_fraction(confidence=confidence)
+    counts = count_guesses(scores, _default(guesses, scores, confidence))
+    value, ceiling = (_epsilon_bound(each, delta, SHARE * significance) for each in (counts, counts.perfect))
+    theorems = ("RETICENT:audit-one-run-binomial", "RETICENT:audit-one-run-fdp")
+    return LowerBound(Quantity.EPSILON, value, ceiling, confidence, counts.rule, delta, (), cite(*theorems))
 
 
 @lru_cache(maxsize=256)
@@ -200,7 +203,11 @@ def _binomial_epsilon(counts: GuessCounts, delta: float, significance: float) ->
 
 def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on mu from one run, by f-DP, or by guesses where that is larger; as ``audit_epsilon_one_run``."""
-    return mu_bound(count_guesses(scores, _default(guesses, scores, confidence)), confidence)
+    significance = 1.0 - _check.open_fraction(confidence=confidence)
+    counts = count_guesses(scores, _default(guesses, scores, confidence))
+    value, ceiling = (_mu_bound(each, SHARE * significance) for each in (counts, counts.perfect))
+    theorems = ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial")
+    return LowerBound(Quantity.MU, value, ceiling, confidence, counts.rule, None, (), cite(*theorems))
 
 
 def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
@@ -296,19 +303,3 @@ def _mu_bound(counts: GuessCounts, significance: float, tolerance: float = 1e-6)
 
 def _default(guesses: Guesses | None, scores: Scores, confidence: float) -> Guesses:
     return Guesses.planned(len(scores), None, confidence) if guesses is None else guesses
-
-
-def epsilon_bound(counts: GuessCounts, delta: float, confidence: float, notes: tuple[str, ...] = ()) -> LowerBound:
-    """Lower bound on epsilon from counts; the guesses were fixed before the scores were seen."""
-    delta, significance = _check.fraction(delta=delta), 1.0 - _check.open_fraction(confidence=confidence)
-    value, ceiling = (_epsilon_bound(each, delta, SHARE * significance) for each in (counts, counts.perfect))
-    theorems = ("RETICENT:audit-one-run-binomial", "RETICENT:audit-one-run-fdp")
-    return LowerBound(Quantity.EPSILON, value, ceiling, confidence, counts.rule, delta, (), cite(*theorems), notes)
-
-
-def mu_bound(counts: GuessCounts, confidence: float, notes: tuple[str, ...] = ()) -> LowerBound:
-    """Lower bound on mu from counts; else as ``epsilon_bound``."""
-    significance = 1.0 - _check.open_fraction(confidence=confidence)
-    value, ceiling = (_mu_bound(each, SHARE * significance) for each in (counts, counts.perfect))
-    theorems = ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial")
-    return LowerBound(Quantity.MU, value, ceiling, confidence, counts.rule, None, (), cite(*theorems), notes)
