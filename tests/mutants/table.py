@@ -248,7 +248,7 @@ MUTANTS = (
     Mutant("common sign: slope", "join._kinds", Put("1.0 / run.noise_multiplier", "0.98 / run.noise_multiplier"), COMMON_SIGN + "::test_figure_7_is_where_it_belongs"),
     Mutant("common sign: slope, few steps", "join._kinds", Put("1.0 / run.noise_multiplier", "0.98 / run.noise_multiplier"), SIGN_LATTICE + "::test_two_steps_are_tight"),
     Mutant("common sign: fixed batches get no relief", "relaxed_dpsgd", Drop("if any(run.sampler.tells_all for run in runs):"), COMMON_SIGN + "::test_other_samplers_claim_only_what_is_established"),
-    Mutant("affinity: half of the nodes", "_by_size", Put("width", "0.5 * width"), CLOSED_FORMS + "::test_affinity_is_enclosed"),
+    Mutant("affinity: half of the nodes", "minus_log_affinity", Put("width", "0.5 * width"), CLOSED_FORMS + "::test_affinity_is_enclosed"),
     Mutant("membership game: data used again", "_single_pass", Put("1.0 + 1e-9", "1.7"), GAME + "::test_reused_data_are_the_worst_case"),
     Mutant("Corollary 10 as printed", "Constant.published", Drop("p.rate *"), ATTRIBUTE + "::test_corollary_10_is_reproduced"),
     Mutant("calibration: the unsafe end", "_Search.real", Put("best, gap = edge.safe", "best, gap = edge.unsafe or edge.safe"), CALIBRATE + "::test_worst_case_targets_are_met_and_tight"),
