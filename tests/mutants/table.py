@@ -194,7 +194,6 @@ MUTANTS = (
     Mutant("worst case: only one direction of a single delta", "Composed._by_contours", Put("max(way[0] for way in known), max(way[1] for way in known)", "known[-1]"), ROUTES + "::test_a_question_of_one_delta_has_digits_in_both_directions"),
     Mutant("lattices: as fine as a small advantage asks", "Accuracy.of", Put("self.relative * advantage", "self.width"), NEAR_ATOMIC + "::test_a_small_advantage_of_a_lattice_is_known_to_its_first_digit"),
     Mutant("diameters: rounding of distances to a centre", "_squared_to_centre", Put("product - half + roundings * (product + half)", "product - half - roundings * (product + half)"), "tests/sensitivity/test_recorder.py::test_diameters_of_random_sets"),
-    Mutant("estimates: a lattice that wraps around", "on_a_lattice", Put("max(20.0 * spread, 2.0 * furthest)", "20.0 * spread"), ROUTES + "::test_a_lattice_of_estimates_does_not_wrap_around"),
     Mutant("kinds: groups on the wrong side", "grouped.stronger", Put("_grouped(steps, most, min, max)", "_grouped(steps, most, max, min)"), KINDS + "::test_groups_are_on_the_side_that_is_asked_for"),
     Mutant("kinds: groups from below with the larger rate", "fewer_below", Put("min", "max"), KINDS + "::test_groups_are_on_the_side_that_is_asked_for"),
     Mutant("kinds: cheap bounds of groups from below", "Bounds.answer", Put("stronger", "fewer_below"), KINDS + "::test_cheap_bounds_of_many_kinds_are_looser_on_both_sides"),
