@@ -173,29 +173,27 @@ def test_nodes_left_out_are_paid_for(antipodal):
 def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
     """Few digits: images of the payoff are far above every other error."""
     exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
+    few = advantage_alone.AdvantageAccuracy(digits=3.0, most_frequencies=10**5)
     sums = []
     whole = advantage_alone._sum
 
-    def longer(law, real, decay, spacing, last):
-        sums.append(whole(law, real, decay, spacing, 12 * last))
+    def longer(law, real, decay, spacing, last, accuracy):
+        sums.append(whole(law, real, decay, spacing, 12 * last, accuracy))
         return sums[-1]
 
     monkeypatch.setattr(advantage_alone, "_sum", longer)
-    monkeypatch.setattr(advantage_alone, "DIGITS", 3.0)
-    monkeypatch.setattr(advantage_alone, "MOST_FREQUENCIES", 10**5)
-    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
+    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30, few)
     assert lower <= exact[0] <= exact[1] <= upper
     assert upper - lower > 1e-4
     assert sums[0][1] < 1e-3 * (upper - lower)  # all but nothing of the width is the sum's error
 
 
 @pytest.mark.parametrize("antipodal", [False, True])
-def test_nodes_without_sines_are_paid_for(antipodal, monkeypatch):
+def test_nodes_without_sines_are_paid_for(antipodal):
     """Sines at the heavy nodes only: the sum is off by more than every other error, and the enclosure holds."""
     exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
-    monkeypatch.setattr(advantage_alone, "NEGLIGIBLE", 1e-4)
-    monkeypatch.setattr(advantage_alone, "MANY_SINES", 0)
-    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
+    heavy = advantage_alone.AdvantageAccuracy(negligible=1e-4, many_sines=0)
+    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30, heavy)
     assert lower <= exact[0] <= exact[1] <= upper
     assert abs(0.5 * (lower + upper) - exact[0]) > 1e-6
     assert upper - lower < 0.1

@@ -8,6 +8,7 @@ frequency only, and one strip is planned. It gives up, with NumericalError, wher
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,21 +28,47 @@ _UNTURNED = 4.5  # reach of a strip without oscillation
 _NORMAL = 2.0  # how much further out than the exponents rare large losses count, where they do not matter
 _LEAST_NOISE = 0.05
 _LOUDEST = 60.0  # standard deviation of the composed loss
-DIGITS = 23.0  # aliases and truncation each aim at e^-23
-_NODE_DIGITS = 28.0  # the quadrature rule aims at e^-28
-_DEVIATIONS = 6.8  # standard deviations that the composed loss and the nodes of its variance reach: e^-23
-MOST_FREQUENCIES, _MOST_WORK = 2048, 1_000_000  # of the transform; nodes times frequencies
-NEGLIGIBLE = 1e-20  # tilted weight of a node that only exponents beyond 1/2 ask for
-MANY_SINES = 1500  # nodes times frequencies from which on such nodes are left out
+
+
+@dataclass(frozen=True, slots=True)
+class AdvantageAccuracy:
+    """What the certificate of an advantage aims at, and what it may cost.
+
+    Attributes:
+        digits: aliases and truncation each aim at e^-digits.
+        node_digits: the quadrature rule aims at e^-node_digits.
+        deviations: standard deviations that the composed loss and the nodes of its variance reach: e^-23.
+        room: factor on what the nodes are planned for; above 1 slower, and right where 1 is too tight.
+        most_frequencies: of the transform.
+        most_work: nodes times frequencies.
+        negligible: tilted weight of a node that only exponents beyond 1/2 ask for.
+        many_sines: nodes times frequencies from which on such nodes are left out.
+    """
+
+    digits: float = 23.0
+    node_digits: float = 28.0
+    deviations: float = 6.8
+    room: float = 1.0
+    most_frequencies: int = 2048
+    most_work: int = 1_000_000
+    negligible: float = 1e-20
+    many_sines: int = 1500
+
+
+ADVANTAGE = AdvantageAccuracy()
+"""Where nobody asks for another."""
 
 
 @np.errstate(all="ignore")  # what overflows is refused, or loses to a bound that does not
-def enclose_advantage(pair: GaussianMixture, steps: int) -> tuple[float, float]:
+def enclose_advantage(
+    pair: GaussianMixture, steps: int, accuracy: AdvantageAccuracy = ADVANTAGE
+) -> tuple[float, float]:
     """(lower, upper) around delta(0) of equal Poisson-sampled Gaussian steps, composed.
 
     Args:
         pair: of one step, with one shift of 1 and a rate in (0, 1).
         steps: how often.
+        accuracy: what is aimed at, and may be spent.
 
     Raises:
         NumericalError: where this lean certificate does not apply.
@@ -61,8 +88,9 @@ def enclose_advantage(pair: GaussianMixture, steps: int) -> tuple[float, float]:
     shares = (0.8,) if bump > _NORMAL * furthest else (0.45, 0.8)
     right = [max(0.5 + share * furthest, 1.1) for share in shares]
     exponents = [0.5, *right] if antipodal else [0.5, *right, 0.5 - 0.75 * max(9.0 / spread, 1.2)]
-    angles, reach = _strips(noise, rate, steps, antipodal, variance, _NODE_DIGITS)
-    law = SampledGaussian(noise, rate, antipodal, steps, reach, right[-1], _NODE_DIGITS, angles)
+    digits, room, node_digits = accuracy.digits, accuracy.room, accuracy.node_digits
+    angles, reach = _strips(noise, rate, steps, antipodal, variance, node_digits)
+    law = SampledGaussian(noise, rate, antipodal, steps, reach * room, right[-1], node_digits * room, angles)
     if max(exponents) * float(law.nodes.loss[-1]) > 600.0 or min(exponents) * float(law.nodes.loss[0]) > 600.0:
         raise NumericalError("certified advantage: e^(cL) overflows")
     real = law.real(np.array(exponents))
@@ -74,14 +102,14 @@ def enclose_advantage(pair: GaussianMixture, steps: int) -> tuple[float, float]:
     gaps = [abs(exponent - 0.5) for exponent in exponents[1:]]
     ahead = len(right)
     # To the right the best of the exponents, to the left the last; the antipodal pair is its own mirror image.
-    needed = [(log - log_scale + DIGITS) / gap for log, gap in zip(logs, gaps, strict=True)]
+    needed = [(log - log_scale + digits) / gap for log, gap in zip(logs, gaps, strict=True)]
     window = max([min(needed[:ahead]), *needed[ahead:]])
     if not 0.0 < window < 1e6:
         raise NumericalError("certified advantage: no Chernoff bound")
     images = [_image(log, gap * window) for log, gap in zip(logs, gaps, strict=True)]
     alias = min(images[:ahead]) + (min(images[:ahead]) if antipodal else images[ahead])
     decay = cells.decay(0.5, math.log1p(bounds[0]))
-    total, error = _sum(law, real, decay, 2.0 * math.pi / window, _DEVIATIONS / spread)
+    total, error = _sum(law, real, decay, 2.0 * math.pi / window, accuracy.deviations / spread, accuracy)
     known = 2.0 / math.expm1(0.5 * window) if window < 1000.0 else 0.0
     scale = math.exp(log_scale)
     value, slack = 1.0 + known + scale * total, scale * error + 16 * _EPS * (1.0 + known)
@@ -121,14 +149,16 @@ def _strips(
     return (float(angles[best]), narrowest), float(reaches[best])
 
 
-def _last(decay: Decay, steps: int, nodes: int, spacing: float, last: float) -> tuple[int, float]:
+def _last(
+    decay: Decay, steps: int, nodes: int, spacing: float, last: float, accuracy: AdvantageAccuracy
+) -> tuple[int, float]:
     """(number of frequencies, log of the bound on the transform past them), from about ``last`` on."""
     count = int(last / spacing) + 2
-    while count <= MOST_FREQUENCIES and count * nodes <= _MOST_WORK:
+    while count <= accuracy.most_frequencies and count * nodes <= accuracy.most_work:
         for further in _FURTHER:
             counts = (count * further).astype(int)
             beyond = steps * decay.log_bound((counts - 0.5) * spacing)
-            enough = beyond < -DIGITS
+            enough = beyond < -accuracy.digits
             if enough[-1]:
                 found = int(enough.argmax())
                 return int(counts[found]), float(beyond[found])
@@ -136,15 +166,17 @@ def _last(decay: Decay, steps: int, nodes: int, spacing: float, last: float) -> 
     raise NumericalError("certified advantage: the loss law is too close to atomic")
 
 
-def _sum(law: SampledGaussian, real: RealMoments, decay: Decay, spacing: float, last: float) -> tuple[float, float]:
+def _sum(
+    law: SampledGaussian, real: RealMoments, decay: Decay, spacing: float, last: float, accuracy: AdvantageAccuracy
+) -> tuple[float, float]:
     """The trapezoid sum over frequencies in units of M(1/2)^steps, and a bound on its error."""
     steps, grid = law.count, law.nodes
-    count, beyond = _last(decay, steps, len(grid.x), spacing, last)
+    count, beyond = _last(decay, steps, len(grid.x), spacing, last, accuracy)
     t = spacing * np.arange(count)
     tilted = grid.tilted(0.5)
     first, end, left_out = 0, len(tilted), 0.0
-    if count * end > MANY_SINES:
-        near = np.flatnonzero(tilted > NEGLIGIBLE)
+    if count * end > accuracy.many_sines:
+        near = np.flatnonzero(tilted > accuracy.negligible)
         first, end = int(near[0]), int(near[-1]) + 1  # |e^(itL) - 1| is at most 2 at the others
         left_out = 2.0 * float(tilted[:first].sum() + tilted[end:].sum())
     turn, imaginary = turned(spacing, 0, count, grid.loss[first:end], tilted[first:end])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.accountants.advantage_alone import enclose_advantage
+from reticent.accountants.advantage_alone import ADVANTAGE, enclose_advantage
 from reticent.accountants.one_direction import one_direction
 from reticent.accountants.selection import steps_of
 from reticent.accountants.steps import Known, Release, Step
@@ -29,6 +29,7 @@ _WIDE = 1e-6  # of delta at one threshold: beyond it the curve is asked
 _WIDE_ADVANTAGE = 1e-7
 _NEAR = 1.0 / 16.0  # of the distance of a polygon's thresholds: between the tests that are asked for one power
 _REMEMBERED = 1024  # answers for single thresholds, and as many for single powers
+_TRIED = (ADVANTAGE, replace(ADVANTAGE, room=2.0))  # of the certified advantage, one after the other
 _KNOWN = 1e-8  # relative width of an advantage, and of its complement, that the curve would not narrow
 
 
@@ -191,14 +192,15 @@ class Composed:
         """The advantage of equal sampled steps by its own certificate, mostly within 1e-8; None where it gives up."""
         if (law := self._one_law) is None:
             return None  # without sampling or noise the curve itself is a formula
-        try:
-            lower, upper = enclose_advantage(law, self._steps[0].count)
-        except NumericalError as error:
-            self.refused.append(str(error))
-            return None
-        if upper - lower < _WIDE_ADVANTAGE:
-            return lower, upper
-        self.refused.append(f"certified advantage: known within {upper - lower:.1g} only")
+        for accuracy in _TRIED:
+            try:
+                lower, upper = enclose_advantage(law, self._steps[0].count, accuracy)
+            except NumericalError as error:
+                self.refused.append(str(error))
+                continue
+            if upper - lower < _WIDE_ADVANTAGE:
+                return lower, upper
+            self.refused.append(f"certified advantage: known within {upper - lower:.1g} only")
         return None
 
     @property
