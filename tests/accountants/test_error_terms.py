@@ -214,10 +214,10 @@ def test_the_rule_counts_for_every_step_of_a_certified_advantage(antipodal, monk
 @pytest.mark.parametrize(("exponent", "reach"), [(5.0, 9.5), (36.0, 1.5)])
 def test_the_radius_of_an_affinity_is_needed(relation, exponent, reach, monkeypatch):
     """A coarse rule, or one that is cut early: its enclosure holds, and its middle is off by more than rounding."""
-    fine = affinity.affinity(np.array(0.7), np.array(0.2), relation).minus_log
+    fine = affinity.minus_log_affinity(np.array(0.7), np.array(0.2), relation)
     monkeypatch.setattr(affinity, "_EXPONENT", exponent)
     monkeypatch.setattr(affinity, "_REACH", reach)
-    coarse = affinity.affinity(np.array(0.7), np.array(0.2), relation).minus_log
+    coarse = affinity.minus_log_affinity(np.array(0.7), np.array(0.2), relation)
     assert float(coarse.lower) <= float(fine.lower) <= float(fine.upper) <= float(coarse.upper)
     assert abs(0.5 * float(coarse.lower + coarse.upper) - float(fine.upper)) > 1e-9
 

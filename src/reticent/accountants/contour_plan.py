@@ -51,14 +51,12 @@ class Effort(NamedTuple):
         work: nodes times frequencies.
         digits: aliases, truncation and the nodes left out are planned below e^-digits of the quantities' scale.
         goal: sum of the errors of all frequencies at which nodes are fine enough; ``rounding`` is added per step.
-        extended: in extended precision, where the platform has it.
     """
 
     work: int
     digits: float
     goal: float
     rounding: float
-    extended: bool = False
 
 
 Planned = tuple[float, float, float]
@@ -156,7 +154,7 @@ class Plan:
             law = SampledGaussian(noise, rate, antipodal, count, reach, max(largest, 1.0))
             if effort is not None:
                 digits = effort.digits - 2.0 + self.small_digits + math.log(len(self.steps))
-                law = replace(law, digits=digits, extended=effort.extended, work=effort.work)
+                law = replace(law, digits=digits, work=effort.work)
             laws += [(block, block.count) for block in (law.blocks() if np.ndim(count) else [law])]
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
 

@@ -178,11 +178,12 @@ class _DeltaHull:
         """(log delta, log rest) at threshold 0 on the chord between both halves; None where 0 is on the hull."""
         if len(self.thresholds) < 2 or len(other.thresholds) < 2:
             return None
-        high, low = math.expm1(min(self.thresholds[1], OVERFLOW)), -math.expm1(-other.thresholds[1])
+        high, far = math.expm1(min(self.thresholds[1], OVERFLOW)), math.exp(-other.thresholds[1])
+        low = -math.expm1(-other.thresholds[1])
         share = low / (low + high)  # of the chord's end above 0
-        ahead, behind = math.exp(self.log_delta[1]), low + (1.0 - low) * math.exp(other.log_delta[1])
+        ahead, behind = math.exp(self.log_delta[1]), low + far * math.exp(other.log_delta[1])
         delta = (share * ahead + (1.0 - share) * behind) * (1.0 + _SLACK)
-        rest = share * math.exp(self.log_rest[1]) + (1.0 - share) * (1.0 - low) * math.exp(other.log_rest[1])
+        rest = share * math.exp(self.log_rest[1]) + (1.0 - share) * far * math.exp(other.log_rest[1])
         rest *= 1.0 - _SLACK
         certain = delta >= 1.0 - _CERTAIN  # then only the rest tells
         if not (rest > math.exp(self.log_rest[0]) if certain else 0.0 < delta < math.exp(self.log_delta[0])):

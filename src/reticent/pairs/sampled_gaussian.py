@@ -85,7 +85,6 @@ class SampledGaussian:
         digits: what the nodes leave out, and the rule's error, are planned below e^-digits per run.
         planned: the strips that are tried, in (0, pi): the one that their distance is planned for, and narrower ones;
             if empty it is planned for the widest of ``angles``, and these are tried.
-        extended: sums over nodes in extended precision, where the platform has it.
         work: nodes times frequencies that a transform may take.
     """
 
@@ -97,7 +96,6 @@ class SampledGaussian:
     largest: float
     digits: float = 42.0
     planned: tuple[float, ...] = ()
-    extended: bool = False
     work: int = 4_000_000
 
     @cached_property
@@ -145,8 +143,7 @@ class SampledGaussian:
         most = int((last - first).max())
         if most > _MAX_NODES:
             raise NumericalError(f"characteristic function: {most} nodes would be needed")
-        x = first + np.arange(most + 1, dtype=np.longdouble if self.extended else np.float64)
-        return self.pair.nodes(x * dx, dx)
+        return self.pair.nodes((first + np.arange(float(most + 1))) * dx, dx)
 
     def blocks(self) -> list[SampledGaussian]:
         """The same kinds, those together whose nodes are about as many and fit into memory."""
@@ -166,7 +163,7 @@ class SampledGaussian:
     def _ends(self) -> tuple[Numbers, Numbers]:
         """The first node, and the last."""
         x = self.nodes.x
-        return (x[:, :1].astype(float), x[:, -1:].astype(float)) if self._several else (float(x[0]), float(x[-1]))
+        return (x[:, :1], x[:, -1:]) if self._several else (float(x[0]), float(x[-1]))
 
     @cached_property
     def _growth(self) -> np.ndarray:
@@ -200,12 +197,8 @@ class SampledGaussian:
             square = grown[..., k : k + 1, :] ** 2
             excess[..., k] = -0.5 * weighted(square, grid.weight)[..., 0]
             steady[..., k] = _summed(square, blurred)[..., 0]
-        rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * self._unit_in_last_place * steady
-        return RealMoments(excess, rule, rest.astype(float), outside, cells)
-
-    @property
-    def _unit_in_last_place(self) -> float:
-        return float(np.finfo(self.nodes.x.dtype).eps) if self.extended else _EPS
+        rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * _EPS * steady
+        return RealMoments(excess, rule, rest, outside, cells)
 
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
         loss = self.nodes.loss
@@ -213,7 +206,7 @@ class SampledGaussian:
         fits = np.maximum(exponents * float(loss.max()), exponents * float(loss.min())) <= 700.0
         for part in chunks(np.flatnonzero(fits), loss.size):
             found = self.real(exponents[part])
-            bound = (found.excess + found.error).astype(float)
+            bound = found.excess + found.error
             result[..., part] = np.where(bound < 1e280, np.log1p(bound), np.inf)
         return result
 
@@ -248,7 +241,7 @@ class SampledGaussian:
         excess.imag = imaginary
         rule = self.rule(c, frequencies, steady)
         error = rule + steady.rest + self.turning(tilted) * frequencies
-        return Transform(excess, error + (8 * _EPS * np.abs(excess) if self.extended else 0.0), rule)
+        return Transform(excess, error, rule)
 
     def _turned(self, frequencies: np.ndarray, tilted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Real and imaginary part of tilted weights times e^(itL) - 1, summed."""
@@ -267,7 +260,7 @@ class SampledGaussian:
         """
         grid = self.nodes
         blur = grid.blur + _ROOT_TWO / 16.0 * (roundings(grid.x.shape[-1], parts=2) + 2)
-        return 16 * self._unit_in_last_place * self._over_nodes(tilted * np.abs(grid.loss) * blur).astype(float)
+        return 16 * _EPS * self._over_nodes(tilted * np.abs(grid.loss) * blur)
 
     def rule(self, c: float, frequencies: np.ndarray, steady: RealMoments) -> np.ndarray:
         """Bound on the trapezoid rule's error at each frequency, the best of a few strips.
