@@ -19,7 +19,6 @@ from reticent.calibration.estimates import (
     selected_log_mu,
     worst_log_mu,
 )
-from reticent.calibration.gaussian import clipped
 from reticent.calibration.scale import NoiseScale, scale_near
 from reticent.calibration.targets import Mu, Target
 from reticent.calibration.unknowns import MeanRuns, NoiseMultiplier, OfOneRun, Unknown
