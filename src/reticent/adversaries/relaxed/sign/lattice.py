@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
 from reticent.adversaries.relaxed.sign.noise import SignNoise, odd_and_even
-from reticent.adversaries.relaxed.sign.step import CertifiedRates
+from reticent.adversaries.relaxed.sign.step import CertifiedBounds
 from reticent.curves._logs import EPS, LOG_2, TINY
-from reticent.curves.polygon import Polygon, polygon_above
 from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
@@ -86,45 +86,14 @@ class _PlaneLaw:
     present: np.ndarray
 
 
-@dataclass(frozen=True, slots=True)
-class Upper:
-    """Upper bounds, and what tests on the same lattice start from.
-
-    Attributes:
-        plan: the lattice.
-        thresholds, delta: as of ``CertifiedRates``.
-        lost: mass that is out of reach, or rounded, in all steps.
-    """
-
-    plan: _PlaneLattice
-    thresholds: np.ndarray
-    delta: np.ndarray
-    lost: float
-
-    @property
-    def curve(self) -> Polygon:
-        """The one that obeys all of them."""
-        return polygon_above(self.thresholds, np.log(self.delta))
-
-
-def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS, known: Upper | None = None) -> CertifiedRates:
+@np.errstate(all="ignore")  # what overflows becomes a trivial bound
+def bounds(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> CertifiedBounds:
     """Certified bounds at about ``count`` thresholds from a lattice of about ``points`` points.
 
     Every error is a sum over kinds: mass beyond the nodes, rounding of one step's masses, rounding of powers.
 
     Raises:
         NumericalError: the lattice cannot follow the losses.
-    """
-    upper = known or bounds_above(kinds, count, points)
-    fpr, fnr = _tests(upper.plan, upper.thresholds, upper.lost)
-    return CertifiedRates(upper.thresholds, upper.delta, fpr, fnr)
-
-
-def bounds_above(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Upper:
-    """The first half of ``enclose``: what it is ``known`` to start from.
-
-    Raises:
-        NumericalError: as there.
     """
     plan = _plan(kinds, points)
     ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, [_connected(plan, k) for k in plan.kinds])
@@ -138,9 +107,10 @@ def bounds_above(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Upp
     q, p = present.sum() - q, absent.sum() - p
     remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
     delta = np.where(thresholds >= 0.0, add, remove) + lost
-    return Upper(plan, thresholds, np.clip(delta, TINY, 1.0), lost + rounding)
+    return CertifiedBounds(thresholds, np.clip(delta, TINY, 1.0), partial(_tests, plan, thresholds, lost + rounding))
 
 
+@np.errstate(all="ignore")
 def _tests(plan: _PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
     """Errors of "reject if the label of the sum has a likelihood ratio above the threshold"."""
     laws, distances = zip(*(_labelled(plan, kind) for kind in plan.kinds), strict=True)
