@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from reticent import _check
-from reticent.accountants.compose import certified_advantage, compose
+from reticent.accountants.compose import compose
 from reticent.adversaries.relaxed.dimension import (
     attacks_from_below,
     one_normal,
@@ -38,10 +38,8 @@ from reticent.mechanisms.dpsgd import accountable
 _THRESHOLDS = 70  # of a bound, and 0
 _FURTHEST = 60.0  # threshold
 _LEAST_NOISE = 1e-3  # below, the answer is the common sign, and nothing is claimed from below
-_FEW_LEVELS, _FEW_GROUPS = 7, 25  # of the attackers that are tried for the advantage alone
 _NO_MATTER = -18.5  # log of delta, 1e-8: below it the common sign may be left out
 _UNDERFLOW = -700.0  # log of delta: what is smaller counts as this, so that no bound becomes 0 by rounding
-_LARGE = 0.1  # advantage from which the worst case is asked as well
 _LITTLE_NOISE, _WIDE = 1.0, 1.3  # noise below which, and ratio of both ends above which, moments are cut
 _SEEN = 0.5  # advantage that attackers reach from which cutting moments has nothing to offer
 _STRIDE, _AROUND = 7, 4  # an estimate asks for the revealed mask at one threshold in this many, and around the best
@@ -83,39 +81,6 @@ def relaxed_in(run: DPSGD, dimension: int) -> Enclosure:
         if not _surpassed(above, run):
             above = strictest([relaxed_dpsgd(run).pessimistic, above])
         return Enclosure.checked(above, below, notes)
-
-
-def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
-    """(lower, upper) around the advantage alone, in milliseconds; the upper end may be that of the worst case.
-
-    The common sign and the norms of single steps are left out: they matter for few dimensions and large signals, and
-    for little noise, where ``relaxed_in`` is tighter.
-
-    Args:
-        run: DP-SGD with noise_multiplier > 0.
-        dimension: of the space in which the direction is unknown, >= 1.
-
-    Raises:
-        UnsupportedError: no noise.
-        ParameterError: ``dimension`` is not a whole number >= 1.
-    """
-    plain = _plain(run, _check.count(dimension=dimension))
-    if plain is not None or dimension == 1 or run.records > 1:
-        curves = plain or relaxed_in(run, dimension)
-        return float(curves.optimistic.delta(0.0)), float(curves.pessimistic.delta(0.0))
-    noise, rate, steps = run.noise_multiplier, run.sample_rate, run.steps
-    with np.errstate(all="ignore"):
-        log_x = second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension))
-        moment = one_normal.log_deltas({2.0: log_x}, np.zeros(1))[0][0]
-        revealed = revealed_mask.log_deltas(noise, rate, steps, dimension, np.zeros(1))[0][0]
-        fpr, power = attacks_from_below.error_rates(noise, rate, steps, dimension, _FEW_LEVELS, _FEW_GROUPS)
-        lower = max(float(np.nanmax(power - fpr)), 0.0)
-        upper = min([1.0, *(math.exp(min(log, 0.0)) for log in (moment, revealed) if not math.isnan(log))])
-        if _may_be_cut(run, upper, lower):
-            upper = min(upper, overlaps.over_absent(noise, rate, steps, dimension).best)
-    if upper > _LARGE:
-        upper = min(upper, certified_advantage(noise, rate, steps, Neighbouring.ADD_REMOVE)[1])
-    return min(lower, upper), upper
 
 
 def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: float) -> TradeOff:
