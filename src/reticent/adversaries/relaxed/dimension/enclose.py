@@ -43,8 +43,7 @@ _UNDERFLOW = -700.0  # log of delta: what is smaller counts as this, so that no 
 _LITTLE_NOISE, _WIDE = 1.0, 1.3  # noise below which, and ratio of both ends above which, moments are cut
 _SEEN = 0.5  # advantage that attackers reach from which cutting moments has nothing to offer
 _STRIDE, _AROUND = 7, 4  # an estimate asks for the revealed mask at one threshold in this many, and around the best
-_ROUGH = 1e-6  # relative error of tails that only steer or choose
-_CLOSE = 0.05  # in log delta: by so much the revealed mask may seem the larger bound and is asked all the same
+_ROUGH = 1e-6  # relative error of tails that only steer
 _LARGEST_EXPONENT = 600.0  # of what is only bounded: more counts as this
 _ASKED = np.append(0.0, np.geomspace(1e-5, _FURTHEST, 200))  # thresholds at which the common sign is weighed
 _NEAREST, _LEAST_LOG = 0.03, -60.0  # first threshold of a grid, in deviations; log of the variance, at least
@@ -161,24 +160,18 @@ def _plain(run: DPSGD, dimension: int) -> Enclosure | None:
 
 def _above(run: DPSGD, dimension: int) -> Polygon:
     """By moments and by the revealed mask, both directions."""
-    case = run.noise_multiplier, run.sample_rate, run.steps, dimension
-    norms = log_norms(*case[:3], second_moment.uniform(dimension))
+    case = run.noise_multiplier, run.sample_rate, run.steps
+    norms = log_norms(*case, second_moment.uniform(dimension))
     thresholds = grid(norms)
-    logs = one_normal.log_deltas(norms, thresholds)
-    coarse = np.arange(0, len(thresholds), _STRIDE)
-    rough = revealed_mask.log_deltas(*case, thresholds[coarse], rtol=_ROUGH)
-    # Where it is the larger bound at both neighbours it is left out in between, which is always safe.
-    lower = np.any([other < log[coarse] + _CLOSE for log, other in zip(logs, rough, strict=True)], axis=0)
-    asked = np.repeat(lower | np.append(lower[1:], False), _STRIDE)[: len(thresholds)]
-    asked[-1] = True
-    return _with_revealed_mask(thresholds, logs, asked, revealed_mask.log_deltas(*case, thresholds[asked]))
+    logs, revealed = one_normal.log_deltas(norms, thresholds), revealed_mask.log_deltas(*case, dimension, thresholds)
+    return _with_revealed_mask(thresholds, logs, slice(None), revealed)
 
 
 _Deltas = tuple[np.ndarray, np.ndarray]
 """Upper bounds on log delta, of addition and of removal."""
 
 
-def _with_revealed_mask(thresholds: np.ndarray, logs: _Deltas, at: np.ndarray, revealed: _Deltas) -> Polygon:
+def _with_revealed_mask(thresholds: np.ndarray, logs: _Deltas, at: np.ndarray | slice, revealed: _Deltas) -> Polygon:
     """Both directions by ``logs``, and by ``revealed`` where it is known: ``at`` some of the thresholds."""
     for log, other in zip(logs, revealed, strict=True):
         log[at] = np.fmin(log[at], other)

@@ -58,22 +58,16 @@ class _Window:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """One kind of step: its b is ``centre`` at y = 0; ``cell`` is the width of a cell of y."""
-
-    noise: SignNoise
-    steps: int
-    centre: float
-    cell: float
-
-
-@dataclass(frozen=True, slots=True)
 class _PlaneLattice:
     """The lattice of all kinds: a = i * a.pitch, b = centre of the kind + j * b.pitch."""
 
-    kinds: tuple[_Kind, ...]
+    kinds: tuple[_Sketch, ...]
     a: _Window
     b: _Window
+
+    def quadrature(self, kind: _Sketch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """That of its noise, in cells of y that are narrow enough."""
+        return kind.noise.quadrature(kind.cell((self.a.pitch, self.b.pitch)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,14 +180,14 @@ def _marginal(index: np.ndarray, mass: np.ndarray, pitch: float, steps: int) -> 
     return Tilted(pitch * (first + np.arange(len(total))), total, steps)
 
 
-def _connected(plan: _PlaneLattice, kind: _Kind) -> _PlaneLaw:
+def _connected(plan: _PlaneLattice, kind: _Sketch) -> _PlaneLaw:
     """Each cell of y on three points around its arc of (e^{l+}, e^{l-}), each of these on four lattice points.
 
     The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
     """
     checkpoint()
     noise = kind.noise
-    y, weight, ends = noise.quadrature(kind.cell)
+    y, weight, ends = plan.quadrature(kind)
     up, down = noise.loss(ends), noise.loss(-ends)
     x1 = _position(noise.loss(y) - up[:-1, None], np.diff(up)[:, None])
     y0 = _position(noise.loss(-y) - down[1:, None], -np.diff(down)[:, None])
@@ -229,10 +223,10 @@ def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _PlaneLattice,
     return _gathered(i, j, absent, absent * np.exp(centre + plan.a.pitch * i + plan.b.pitch * j))
 
 
-def _labelled(plan: _PlaneLattice, kind: _Kind) -> tuple[_PlaneLaw, float]:
+def _labelled(plan: _PlaneLattice, kind: _Sketch) -> tuple[_PlaneLaw, float]:
     """The masses of each cell of y on the nearest lattice point; and the mean distance of b from its label."""
     noise = kind.noise
-    y, weight, ends = noise.quadrature(kind.cell)
+    y, weight, ends = plan.quadrature(kind)
     a, b = odd_and_even(noise, 0.5 * (ends[1:] + ends[:-1]))
     b = b - kind.centre
     i, j = np.rint(a / plan.a.pitch).astype(np.int64), np.rint(b / plan.b.pitch).astype(np.int64)
@@ -267,8 +261,7 @@ def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
         _Window(h, -int(_LOW_ROOM * max(low[0], 0.0) / h) - int(margin), size, high[1], low[1])
         for h, size, margin, (high, low) in zip(pitches, sizes, margins, ends, strict=True)
     ]
-    planned = [_Kind(k.noise, k.steps, k.centre, k.cell(pitches)) for k in sketches]
-    return _PlaneLattice(tuple(planned), windows[0], windows[1])
+    return _PlaneLattice(tuple(sketches), windows[0], windows[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import erfc, loggamma
 
 from reticent.adversaries.relaxed.sign.copies import LESS, Copies
-from reticent.adversaries.relaxed.sign.kernel import GammaTable, Turning, commensurate, log_cosh_variance
+from reticent.adversaries.relaxed.sign.kernel import GammaTable, commensurate, log_cosh_variance, turned
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, odd_and_even
 from reticent.adversaries.relaxed.sign.step import (
     REACH,
@@ -261,7 +261,7 @@ def _inverted(mellin: _Mellin, ratio: np.ndarray, order: int) -> np.ndarray:
     s, spacing = mellin.summed.points(), mellin.summed.plan.dtau
     weights = mellin.values / (s * (s - 1.0) if order else s) * (spacing / math.pi)
     weights[0] *= 0.5
-    return np.exp(-s[0].real * ratio) * Turning.of(spacing, weights).sums(ratio)
+    return np.exp(-s[0].real * ratio) * turned(spacing, weights, ratio)
 
 
 def _plan(kinds: Kinds, blur: float) -> _FourierPlan:
