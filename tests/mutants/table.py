@@ -549,7 +549,7 @@ MUTANTS = (
     Mutant("page: a translation is compared with anything", "first_difference", Put("render_html(certificate, language_of(code))", "page"), "tests/certificates/test_languages.py::test_a_false_sentence_in_a_translation_is_refused"),
     Mutant("page: numbers of another language", "Translation._numbers", Put('f"{m[1]}{self.decimal}{m[2]}"', 'f"{m[1]}.{m[2]}"'), "tests/certificates/test_languages.py::test_numbers_are_written_as_the_language_writes_them"),
     Mutant("page: a sentence that nobody translated", "_message", Put('tuple(forms) if all(forms) and "fuzzy" not in entry else ()', "tuple(forms)"), "tests/certificates/test_languages.py::test_a_bad_entry_is_found"),
-    Mutant("selection: records of its first part", "Selection.records_per_user", Put("stated.pop() if len(stated) == 1 else None", "max(stated, key=lambda one: one or 0)"), "tests/accountants/test_selection.py"),
+    Mutant("selection: records of its first part", "Mechanism.records_per_user", Put("stated.pop() if len(stated) == 1 else None", "max(stated, key=lambda one: one or 0, default=None)"), "tests/accountants/test_selection.py"),
     Mutant("page: a key that did not sign", "page._signers", Put("false_signatures(certificate)", "False"), SIGNATURE + "::test_no_page_names_a_key_that_did_not_sign"),
     Mutant("form: a bias is overlooked", "head_of", Put('"bias" in named and named["bias"].requires_grad', "False"), FORM + "::TestKinds::test_a_bias_of_unknown_weight_has_no_kind"),
     Mutant("form: a bias with normalised gradients is fixed", "gradients_record", Drop("and not form.bias"), FORM + "::TestKinds::test_a_bias_is_never_fixed"),

@@ -202,23 +202,15 @@ def _enclosure(kinds: Kinds, known: tuple[Step, ...]) -> Enclosure:
 
 @lru_cache(maxsize=2)  # a search asks for what is above first, and for tests at the answer
 def bounds(kinds: tuple[tuple[SignNoise, int], ...]) -> CertifiedBounds:
-    """By Fourier sums with the least blur that fits, a larger one needs fewer frequencies; else from the lattice.
+    """By Fourier sums with the least blur that fits: a larger one needs fewer frequencies. Else from the lattice.
 
     Raises:
         NumericalError: the lattice cannot follow the losses.
     """
-    if _decays(kinds):
-        found = _blurred(kinds, _BLURS[0])
-        largest = None if found else _blurred(kinds, _BLURS[-1])
-        if found := found or (largest and (_blurred(kinds, _BLURS[1]) or largest)):
-            return found
+    for blur in _BLURS if _decays(kinds) else ():
+        with contextlib.suppress(NumericalError):
+            return transform.bounds(kinds, blur)
     return lattice.bounds(kinds, points=_POINTS)
-
-
-def _blurred(kinds: Kinds, blur: float) -> CertifiedBounds | None:
-    with contextlib.suppress(NumericalError):
-        return transform.bounds(kinds, blur)
-    return None
 
 
 def _decays(kinds: lattice.Kinds) -> TypeGuard[Kinds]:
