@@ -100,7 +100,7 @@ def test_many_rare_steps_fit_a_lattice_with_room_for_their_own_walk() -> None:
     kinds = [(GaussianSign(3e-4, 1.0 / 0.4072), 10_000)]
     sides = lattice.bounds(kinds, points=2**18).sides()
     assert float(sides.above.delta(0.0) / sides.below.delta(0.0)) <= 1.7  # none before
-    assert lattice._margins([lattice._Sketch.of(*kinds[0])], (0.05, 0.02))[0] <= 200  # 6 roots of 10,000 before
+    assert lattice._margins([lattice.Sketch.of(*kinds[0])], (0.05, 0.02))[0] <= 200  # 6 roots of 10,000 before
 
 
 @pytest.mark.parametrize("run", FEW[:1], ids=str)

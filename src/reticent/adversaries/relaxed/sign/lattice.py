@@ -61,11 +61,11 @@ class _Window:
 class _PlaneLattice:
     """The lattice of all kinds: a = i * a.pitch, b = centre of the kind + j * b.pitch."""
 
-    kinds: tuple[_Sketch, ...]
+    kinds: tuple[Sketch, ...]
     a: _Window
     b: _Window
 
-    def quadrature(self, kind: _Sketch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def quadrature(self, kind: Sketch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """That of its noise, in cells of y that are narrow enough."""
         return kind.noise.quadrature(kind.cell((self.a.pitch, self.b.pitch)))
 
@@ -180,7 +180,7 @@ def _marginal(index: np.ndarray, mass: np.ndarray, pitch: float, steps: int) -> 
     return Tilted(pitch * (first + np.arange(len(total))), total, steps)
 
 
-def _connected(plan: _PlaneLattice, kind: _Sketch) -> _PlaneLaw:
+def _connected(plan: _PlaneLattice, kind: Sketch) -> _PlaneLaw:
     """Each cell of y on three points around its arc of (e^{l+}, e^{l-}), each of these on four lattice points.
 
     The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
@@ -223,7 +223,7 @@ def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _PlaneLattice,
     return _gathered(i, j, absent, absent * np.exp(centre + plan.a.pitch * i + plan.b.pitch * j))
 
 
-def _labelled(plan: _PlaneLattice, kind: _Sketch) -> tuple[_PlaneLaw, float]:
+def _labelled(plan: _PlaneLattice, kind: Sketch) -> tuple[_PlaneLaw, float]:
     """The masses of each cell of y on the nearest lattice point; and the mean distance of b from its label."""
     noise = kind.noise
     y, weight, ends = plan.quadrature(kind)
@@ -246,7 +246,7 @@ def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndar
 
 def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
     """Windows by Chernoff, under "absent" and "present with +"; pitches that cost the ratio about the same."""
-    sketches = [_Sketch.of(noise, steps) for noise, steps in kinds]
+    sketches = [Sketch.of(noise, steps) for noise, steps in kinds]
     ends = [
         [max(_end(sketches, [sign * x for x in losses], tilt) for tilt in (0.0, 1.0)) for sign in (1.0, -1.0)]
         for losses in ([k.a for k in sketches], [k.b for k in sketches])
@@ -265,7 +265,7 @@ def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sketch:
+class Sketch:
     """One kind of step on evenly spaced observations: enough to choose windows and cells. b is less its ``centre``."""
 
     noise: SignNoise
@@ -277,7 +277,12 @@ class _Sketch:
     slopes: tuple[float, float]
 
     @classmethod
-    def of(cls, noise: SignNoise, steps: int) -> _Sketch:
+    def of(cls, noise: SignNoise, steps: int) -> Sketch:
+        """So many equal steps.
+
+        Raises:
+            NumericalError: a loss of one of them is out of reach.
+        """
         y, log_mass = noise.planned()
         up, down = noise.loss(y), noise.loss(-y)
         if not float(up[-1]) < _LARGEST_LOSS:
@@ -303,7 +308,7 @@ class _Sketch:
 
 
 def _pitches(
-    lengths: list[float], ratio: float, sketches: Sequence[_Sketch], points: int
+    lengths: list[float], ratio: float, sketches: Sequence[Sketch], points: int
 ) -> tuple[tuple[float, float], tuple[int, int], tuple[float, float]]:
     """Pitches of a and of b, ``ratio`` times as wide; sizes of windows whose product is about ``points``; margins."""
     from scipy.fft import next_fast_len  # costly to import, and only this asks for it
@@ -324,7 +329,7 @@ def _pitches(
     return pitches, (rows, columns), margins
 
 
-def _margins(sketches: Sequence[_Sketch], pitches: tuple[float, float]) -> tuple[float, float]:
+def _margins(sketches: Sequence[Sketch], pitches: tuple[float, float]) -> tuple[float, float]:
     """Cells around the window for the walk to lattice points. Each step of a, on average, takes something from b."""
     walked = np.sum([sketch.walk(pitches) for sketch in sketches], axis=0)
     taken = 0.5 * walked[0] * pitches[0] ** 2 / pitches[1]
@@ -332,7 +337,7 @@ def _margins(sketches: Sequence[_Sketch], pitches: tuple[float, float]) -> tuple
     return float(across), float(along + np.floor(taken))
 
 
-def _end(sketches: Sequence[_Sketch], losses: Sequence[np.ndarray], tilt: float) -> tuple[float, float]:
+def _end(sketches: Sequence[Sketch], losses: Sequence[np.ndarray], tilt: float) -> tuple[float, float]:
     """(smallest y with P(S > y) <= _TAIL by Chernoff, its exponent), under "absent" or, with tilt 1, "present"."""
     logs = np.zeros(len(_CHERNOFF))
     for kind, loss in zip(sketches, losses, strict=True):
