@@ -207,9 +207,10 @@ def bounds(kinds: tuple[tuple[SignNoise, int], ...]) -> CertifiedBounds:
     Raises:
         NumericalError: the lattice cannot follow the losses.
     """
-    for blur in _BLURS if _decays(kinds) else ():
-        with contextlib.suppress(NumericalError):
-            return transform.bounds(kinds, blur)
+    if _decays(kinds):
+        for blur in _BLURS:
+            with contextlib.suppress(NumericalError):
+                return transform.bounds(kinds, blur)
     return lattice.bounds(kinds, points=_POINTS)
 
 

@@ -77,7 +77,7 @@ def turned(spacing: float, weights: np.ndarray, thresholds: np.ndarray) -> np.nd
     size = math.isqrt(len(weights) - 1) + 1
     table = np.zeros(-(-len(weights) // size) * size, dtype=complex)
     table[: len(weights)] = weights
-    table = table.reshape(-1, size)
+    rows = table.reshape(-1, size)
     fine, coarse = (np.exp(np.outer(-1j * spacing * thresholds, step * np.arange(count)))
-                    for step, count in ((1, size), (size, len(table))))  # fmt: skip
-    return np.einsum("ij,ij->i", fine @ table.T, coarse).real
+                    for step, count in ((1, size), (size, len(rows))))  # fmt: skip
+    return np.einsum("ij,ij->i", fine @ rows.T, coarse).real
