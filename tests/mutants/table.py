@@ -222,6 +222,7 @@ MUTANTS = (
     Mutant("sign transform: copies below", "_below_in_b", Put("_copies(theta, width) * _geometric((theta - line) * period)", "0.0"), SIGNS),
     Mutant("sign transform: frequencies left out", "_Mellin.error", Drop("4.0 * self.summed.rest * level +"), SIGNS),
     Mutant("sign transform: between points of the net", "TiltedLaw.largest", Drop("- moved"), SIGNS),
+    Mutant("sign transform: nodes that miss phases", "_node_spacing", Drop("+ frequencies[1] * a"), SIGNS),
     Mutant("sign transform: rounding", "_Mellin.error", Drop("+ EPS * self.rounding"), SIGNS),
     Mutant("chain through norms: the factor of addition", "_norms_and_direction", Drop("later +"), CUT + "::test_the_chain_by_way_of_a_third_law"),
     Mutant("chain through norms: the factor of removal", "_norms_and_direction", Drop("first +"), CUT + "::test_the_chain_by_way_of_a_third_law"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from reticent.adversaries.relaxed.sign import copies, kernel, lattice, noise, transform
+from reticent.adversaries.relaxed.sign.step import FoldedNodes, TiltedLaw
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +73,15 @@ class TestTransform:
         off = np.abs(found - truth)
         assert np.all(off <= mellin.error(thresholds))
         assert np.any(off > replace(mellin, rounding=0.0).error(thresholds))
+
+    @pytest.mark.parametrize("kind", [(noise.GaussianSign(1e-3, 2.0), 10_000), (noise.GaussianSign(0.01, 0.9), 1000)])
+    def test_nodes_follow_the_phases_of_all_frequencies(self, kind):
+        """A fifth of the distance between nodes changes nothing; twice the distance is seen."""
+        plan, (step, _), box = transform._plan([kind], 0.004), kind, (31.0, 31.0)
+        spacing, places = transform._node_spacing(plan, step, box, 40.0), [np.linspace(0.0, x, 7) for x in box]
+        at = [TiltedLaw.of(FoldedNodes.of(step, h * spacing), plan.line, 0.0).moduli(*places) for h in (0.2, 1.0, 2.0)]
+        assert np.max(np.abs(at[1] - at[0])) < 1e-14
+        assert np.max(np.abs(at[2] - at[0])) > 1e-9
 
 
 def left_out(plan, counts, fewer):
