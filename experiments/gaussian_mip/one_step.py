@@ -16,9 +16,9 @@ import json
 
 import numpy as np
 
+from experiments.gaussian_mip.exact_step import GaussianGradientTradeOff
 from experiments.where import results
 from reticent.adversaries.game import gmip
-from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.attacks import glir_statistics as glir
 from reticent.attacks.covariance import Background

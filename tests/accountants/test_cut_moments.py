@@ -15,7 +15,6 @@ from reticent.adversaries.relaxed.dimension import (
     enclose,
     norms,
     overlaps,
-    relaxed_advantage,
     relaxed_in,
     second_moment,
 )
@@ -102,7 +101,8 @@ def test_cut_moments_bound_simulated_advantages(noise, rate, steps, dimension, r
             sample = weight * np.maximum(gain, 0.0)
             assert math.exp(bound) >= sample.mean() - 4.0 * sample.std() / math.sqrt(n)
     sample = weight * np.maximum(ratio - 1.0, 0.0)
-    assert kept.best <= (4.0 if reference == "absent" else 16.0) * sample.mean()
+    best = math.exp(float(np.min(kept.log_deltas(np.zeros(1))[0])))
+    assert best <= (4.0 if reference == "absent" else 16.0) * sample.mean()
 
 
 @pytest.mark.parametrize("least", [1, 2])
@@ -215,9 +215,6 @@ def test_widths_at_little_noise(noise: float, rate: float, steps: int, dimension
         above, below, _ = enclose._sharpened(run, dimension, *whole)  # all but the common sign
     assert advantage(below) <= advantage(above) <= ratio * advantage(below)
     assert advantage(whole[0]) > ratio * advantage(whole[1])
-    low, high = relaxed_advantage(run, dimension)
-    assert low <= advantage(below) * (1.0 + 1e-9)
-    assert advantage(above) * (1.0 - 1e-9) <= high <= advantage(whole[0]) * (1.0 + 1e-9)
 
 
 def test_norms_that_cannot_be_composed_are_named(monkeypatch) -> None:
@@ -227,7 +224,7 @@ def test_norms_that_cannot_be_composed_are_named(monkeypatch) -> None:
     monkeypatch.setattr(enclose, "composed_norms", fails)
     forget()
     run = DPSGD(0.3, 0.001, 1000)
-    found, (low, high) = relaxed_in(run, 30), relaxed_advantage(run, 30)
+    found = relaxed_in(run, 30)
     forget()
     assert found.notes == ("The norms of single steps were left out of both ends: planted.",)
-    assert low * (1.0 - 1e-9) <= advantage(found.optimistic) <= advantage(found.pessimistic) <= high * (1.0 + 1e-9)
+    assert advantage(found.optimistic) <= advantage(found.pessimistic)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
+from experiments.gaussian_mip.exact_step import GaussianGradientTradeOff
 from reticent.attacks import glir_statistics as glir
 from reticent.attacks.covariance import Background, Estimator
 from reticent.curves import ncx2

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
-from reticent.adversaries.game.stochastic import DistributionFreeTradeOff
+from experiments.gaussian_mip.exact_step import GaussianGradientTradeOff
 from reticent.curves import (
     GaussianTradeOff,
     LaplaceTradeOff,
@@ -60,7 +59,6 @@ SIMPLE: dict[str, TradeOff] = {
     "membership-step-d650": MembershipStepTradeOff(500.0, 650, 650.0),
     "gaussian-gradients-d2": GaussianGradientTradeOff(2, 5.0),
     "gaussian-mixture": Mixture([GaussianTradeOff(mu) for mu in (0.0, 0.4, 2.0)], [0.2, 0.5, 0.3]),
-    "distribution-free": DistributionFreeTradeOff(0.3),
     "advantage-0.3": from_advantage(0.3),
     "no-privacy": no_privacy(),
     "polygon": PiecewiseLinearTradeOff([0.0, 0.1, 0.4, 1.0], [0.9, 0.5, 0.1, 0.0]),

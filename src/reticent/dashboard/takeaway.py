@@ -22,7 +22,6 @@ from reticent.dashboard.released import as_text
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Selection
-from reticent.mechanisms.selection import inner_of
 from reticent.text import as_call, as_python, stated
 
 _Plain = DPSGD | Gaussian | Laplace
@@ -151,11 +150,10 @@ def _answered(state: State, answer: Answer) -> list[Adversary]:
 
 def _names(release: Mechanism) -> list[str]:
     """What a script imports to write the release down."""
-    parts = () if inner_of(release) == (release,) else inner_of(release)
     return [
         type(release).__name__,
         *[type(value).__name__ for value in stated(release).values() if isinstance(value, Enum)],
-        *[name for part in parts for name in _names(part)],
+        *[name for part in release.inner for name in _names(part)],
     ]
 
 

@@ -23,7 +23,7 @@ from reticent.curves._logs import EPS, cell_masses
 _GROUPS = 40  # of counts
 _FEW_CELLS, _MANY_CELLS = 24, 40  # of the norm that is cut; many where the other one is coarse
 _FAST_FROM = 400  # degrees of freedom from which tails need no contour
-_LEVELS, _FEW_LEVELS = 28, 12  # of each attacker; fewer than the second lie near the best for the advantage
+_LEVELS = 28  # of each attacker
 _RARE = 1e-6  # counts with less probability are left out: power is lost, nothing else
 RTOL = (1e-11, 1e-6)
 """Of the tails: between these, in proportion to the signal."""
@@ -31,7 +31,6 @@ _SHARE = 3e-5  # of the signal over its standard deviation that rounding may cos
 _LEAST = 1e-300  # below, a rate is not distinguished from 0, which would be too good
 _ROUNDING = 4.0  # rtols, of each rate
 _LOW, _HIGH, _LEAST_ROOT = 4.0, 5.5, 0.05  # of a partition: normal quantiles of its ends; the smallest cube root
-_NEAR = 0.7  # of the signal: the largest of few levels
 _BEYOND, _BEYOND_BOTH = 6.0, 3.0  # standard deviations of the largest level, past "absent" and past "present"
 _LOUD, _LOUD_MORE = 8.0, 6.0  # the same for the loudest step
 _RARER = 1e-3  # of _RARE, for the counts of one step
@@ -50,7 +49,7 @@ def error_rates(
 
     Args:
         steps: number of noisy sums; of a single one W is 0.
-        levels: how many levels each attacker tries; few lie near the best for the advantage.
+        levels: how many levels each attacker tries.
         groups: most groups of counts; each takes the noncentralities of its weakest member.
         records: of the person, each drawn independently, all in one direction.
     """
@@ -151,13 +150,11 @@ def _cells(edges: np.ndarray, degrees: int, noncentrality: np.ndarray, rtol: flo
 
 
 def _levels(kinds: Sequence[_Statistic], count: int) -> np.ndarray:
-    """Levels of the weighted sum: near the best for the advantage if few are asked for, else beyond both laws."""
+    """Levels of the weighted sum, to beyond both laws."""
     centre = sum(part.scale * part.degrees for part in kinds)
     signal = sum(part.scale * part.typical for part in kinds)
     deviation = np.sqrt(sum(part.deviation**2 for part in kinds))
     noisy = np.sqrt(deviation**2 + 4.0 * sum(part.scale**2 * part.typical for part in kinds))
-    if count < _FEW_LEVELS:
-        return np.asarray(centre + np.linspace(0.0, max(deviation, _NEAR * signal), count))
     top = max(_BEYOND * deviation, signal + _BEYOND_BOTH * noisy)
     return np.asarray(centre + np.append(-0.5 * deviation, np.linspace(0.0, top, count - 1)))
 

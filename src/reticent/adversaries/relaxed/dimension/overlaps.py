@@ -47,11 +47,6 @@ class Kept:
     dropped: np.ndarray
     log_variance: np.ndarray
 
-    @property
-    def best(self) -> float:
-        """Least bound on the advantage over the reference."""
-        return float(np.exp(np.min(self.log_deltas(np.zeros(1))[0])))
-
     def log_deltas(self, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Upper bounds on log delta at ``thresholds`` l >= 0: of "present" over the reference, and the other way.
 

@@ -198,7 +198,7 @@ def log_deltas(nats: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndar
     growth = _log_growth(tilts)
     up = np.maximum(growth - thresholds[:, None], 0.0)
     down = np.maximum(tilts - growth - thresholds[:, None], 0.0)
-    add = np.min((nats + _fall(up)) / tilts, axis=1)
+    add = np.min((nats + above_tangent(-up)) / tilts, axis=1)
     remove = np.min((nats + above_tangent(down)) / tilts, axis=1)
     return np.minimum(log_of(add) + _PAD, 0.0), np.minimum(log_of(remove) + thresholds + _PAD, 0.0)
 
@@ -208,10 +208,3 @@ def _log_growth(tilts: np.ndarray) -> np.ndarray:
     small = np.minimum(tilts, _SERIES)
     series = 0.5 * small + small**2 / 24.0 - small**4 / 2880.0 + small**6 / 181440.0
     return np.where(tilts < _SERIES, series, log_expm1(tilts) - np.log(tilts))
-
-
-def _fall(m: np.ndarray) -> np.ndarray:
-    """e^-m - 1 + m."""
-    small = np.minimum(m, _SERIES)
-    series = 0.5 * small**2 * (1.0 - small / 3.0 * (1.0 - small / 4.0 * (1.0 - small / 5.0 * (1.0 - small / 6.0))))
-    return np.where(m < _SERIES, series, np.expm1(-m) + m)

@@ -136,11 +136,11 @@ def _h(z: np.ndarray) -> np.ndarray:
 
 
 def above_tangent(y: np.ndarray) -> np.ndarray:
-    """e^y - 1 - y for y >= 0; infinite where it overflows."""
-    small = np.minimum(y, _SERIES)
+    """e^y - 1 - y, rounded up; infinite where it overflows."""
+    small = np.clip(y, -_SERIES, _SERIES)
     series = 0.5 * small**2 * (1.0 + small / 3.0 * (1.0 + small / 4.0 * (1.0 + small / 5.0 * (1.0 + small / 5.5))))
     large = np.where(y < OVERFLOW, np.expm1(np.minimum(y, OVERFLOW)) - y, np.inf)
-    return np.where(y < _SERIES, series, large)
+    return np.where(np.abs(y) < _SERIES, series, large)
 
 
 def _steepest(drawn: float) -> float:
