@@ -27,11 +27,11 @@ class Toy:
         self.done: list[str] = []
 
     def before(self, plan: dict[int, str]) -> None:
-        """What happens before the first watch: the condition on the start weights speaks of it."""
+        """What happens before the first watch that sees a step: the condition on the start weights speaks of it."""
         if -1 in plan:
             self.do(plan[-1])
-            self.oracle.bare.clear()
-            self.oracle.last = digest(self.model)
+        self.oracle.bare.clear()
+        self.oracle.last = digest(self.model)
 
     def do(self, name: str) -> None:
         self.done.append(name)

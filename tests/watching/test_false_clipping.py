@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
+
 import pytest
 import torch
 from opacus.utils.batch_memory_manager import BatchMemoryManager
@@ -36,6 +38,19 @@ def ahead(loader):
         yield waits
         waits = batch
     yield waits
+
+
+class Sizes:
+    """Batches of these sizes, in each pass of the next ones."""
+
+    def __init__(self, passes):
+        self.passes = passes
+
+    def __len__(self):
+        return 6
+
+    def __iter__(self):
+        return map(list, map(range, self.passes.pop(0)))
 
 
 class TestFrozen:
@@ -256,6 +271,35 @@ class TestDraws:
                 scaler.step(optimizer)
                 scaler.update()
         assert faults(seen) == {Fault.LEFT_OUT}
+
+    @pytest.mark.parametrize(
+        ("sizes", "broken_off"),
+        [
+            ([[8, 9], [6, 9, 9, 10]], lambda parts: (part for part, _ in zip(parts, range(2), strict=False))),
+            ([[10], [3, 5, 10]], lambda parts: islice(parts, 2)),
+        ],
+    )
+    def test_parts_of_a_pass_that_was_broken_off(self, sizes, broken_off):
+        """Steps begin and end within batches: one that is as large as another batch leaves none out."""
+        made = private(DataLoader(records(), batch_sampler=Sizes(sizes)), poisson_sampling=False)
+        model, optimizer, loader, criterion = made
+        with (
+            rt.watch(*made[:3]) as seen,
+            BatchMemoryManager(data_loader=loader, max_physical_batch_size=4, optimizer=optimizer) as parts,
+        ):
+            for features, labels in chain(broken_off(parts), parts):
+                optimizer.zero_grad()
+                criterion(model(features), labels).backward()
+                optimizer.step()
+        assert {Fault.LEFT_OUT, Fault.OTHER_BATCHES} & set(seen.ledger.faults) == {Fault.OTHER_BATCHES}
+
+    def test_a_step_of_two_passes(self):
+        """What waits at the end of a pass are whole batches."""
+        made = private(DataLoader(records(), batch_size=BATCH * 2))
+        count = iter(range(6))
+        seen = trained(made, between=lambda _: made[1].signal_skip_step(do_skip=next(count) % 2 == 0), passes=2)
+        assert [(s.batches, s.steps) for s in seen.ledger.segments if s.mixed_passes == 2] == [(2, 1)]
+        assert not {Fault.LEFT_OUT, Fault.OTHER_BATCHES} & set(seen.ledger.faults)
 
     def test_a_pass_for_evaluation_leaves_nothing_out(self):
         made = model, _, loader, _ = private()

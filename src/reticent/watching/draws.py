@@ -95,6 +95,8 @@ class Draws:
         self._taken, self._lost = 0, 0
         self._sizes, self._passed = set[int](), deque[int](maxlen=_LONGEST_WAIT)
         """Of all batches that waited for a step, and of those that belong to none: a step may use an old one again."""
+        self._astray = False
+        """Whether steps begin and end within batches: only by chance do the sizes of both agree."""
         self._alone = (0, 0, Used(1, 1, ()))  # for each pass one object
         self._positions: deque[int] | None = None
         if sampler is not None:
@@ -151,6 +153,9 @@ class Draws:
         if size is None and not self._exact:
             self._most_added_up(drawn)
             return None
+        if self._astray:
+            self._unknown += 1
+            return None
         alone = self._exact and bool(self._waiting) and self._waiting[-1].size == size  # as nearly always
         if alone and (empty <= (not size) or len(self._waiting) == 1):
             draw = self._waiting.pop()
@@ -178,6 +183,11 @@ class Draws:
         numbers = [draw.number for draw in used]
         self.coins = tuple([draw.coins for draw in used if draw.coins is not None])
         return Used(count, len(set(numbers)), tuple(range(min(numbers), passes + 1)))
+
+    def broken_off(self, waits: int, astray: bool) -> None:
+        """A pass begins, and so many records of a step wait: are they the batches that were drawn last, or parts?"""
+        drawn = [*self._waiting, *(draw for draw in self._fresh if draw is not None)]
+        self._astray = self._astray or astray or not _adding_up(drawn[::-1], waits)
 
     def _put_aside(self, used: Draw) -> None:
         """The newest draw is taken for that of the step; older ones belong to none, or to the steps that come."""

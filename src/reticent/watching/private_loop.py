@@ -71,7 +71,7 @@ class PrivateLoop:
         """Sums that wait for further batches of their step, each with its parameter and torch's count of writes."""
         self._undivided: list[tuple[Any, Any, int]] = []
         """The same of noisy gradients that wait to be divided."""
-        self._carried = self._passes = 0
+        self._carried = 0
         self._facts: tuple[Any, ...] = ()
         self._release, self._norm, self._batches = optimisers.Release(0.0, False, 1.0), 1.0, 1
         self._used: Used | tuple[()] | None = ()
@@ -80,7 +80,7 @@ class PrivateLoop:
         self._late: list[tuple[int | None, int | None, int, int, Fresh]] = []
         self._steps, self._known = 0, _NOISE_FIRST
         self._measures = self._looks = False
-        recorder.catch_up = self.catch_up
+        recorder.catch_up, recorder.pass_begins = self.catch_up, self.pass_begins
 
     def attach(self) -> list[Callable[[], None]]:
         """Begin to look; what is returned puts everything back."""
@@ -123,14 +123,20 @@ class PrivateLoop:
         if self._pieces:
             _WAITING[self._optimizer] = self._pieces
 
+    def pass_begins(self) -> None:
+        """What waits since a pass that was broken off was drawn in that, unless it has a step of its own."""
+        waits = sum(piece[0] or 0 for piece in self._pieces)
+        self._carried = waits or self._carried
+        told = self._optimizer._step_skip_queue  # of batches that were not used: Opacus takes it for the next ones
+        if waits or told:
+            self.catch_up()
+            self._draws.broken_off(waits, astray=bool(told))
+
     def on_clip(self) -> None:
         """Gradients of a batch are about to be clipped."""
         optimizer, recorder = self._optimizer, self._recorder
         if recorder.live.listens and not self._pieces:
             recorder.live.before_step()
-        if self._passes != self._draws.passes:  # what waits since a pass that was broken off was drawn in that
-            self._passes = self._draws.passes
-            self._carried = sum(piece[0] or 0 for piece in self._pieces) or self._carried
         if self._sums:
             self._look_at_sums()
         self._summed = self._records.looks

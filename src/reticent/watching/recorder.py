@@ -53,6 +53,7 @@ class Recorder:
         form, sensitive, start, buffers: what others look at, where they do.
         seconds: wall time so far.
         catch_up: writes down steps that wait for it.
+        pass_begins: looks at what waits when a pass over the data begins.
     """
 
     live: Live
@@ -87,6 +88,7 @@ class Recorder:
         self.found = self._faults.add
         self.steps, self.seconds = Steps(), 0.0
         self.catch_up: Callable[[], None] = lambda: None
+        self.pass_begins = self.catch_up
         self._draws: Draws | None = None
         self.drawn_at = 0.0
         self._repeats, self._trained = False, math.inf
@@ -147,6 +149,7 @@ class Recorder:
     def _look_again(self) -> None:
         """A pass begins: a sampler that was changed since it was looked at counts as changed for the whole loop."""
         self.sampler = look_again(self._loader, self.sampler)
+        self.pass_begins()
 
     def _coins(self) -> Coins:
         now = getattr(self._batches, "generator", None)
