@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ class Draws:
         self.most = 1
         """Batches that a step added up at most, where nobody says its size."""
         self._in_advance = 0 if self._exact or loader is None else _in_advance(loader, ahead)
-        self._ended, self._unused = 0, 0
+        self._ended, self._unused = passes, 0
         self._left_out, self._unknown = 0, 0
         """Batches that were drawn and not used, in a pass of which a later one was; steps whose draws are unknown."""
         self._doubtful: list[Draw] = []
@@ -95,7 +96,7 @@ class Draws:
         self._taken, self._lost = 0, 0
         self._sizes, self._passed = set[int](), deque[int](maxlen=_LONGEST_WAIT)
         """Of all batches that waited for a step, and of those that belong to none: a step may use an old one again."""
-        self._astray = False
+        self.astray = False
         """Whether steps begin and end within batches: only by chance do the sizes of both agree."""
         self._alone = (0, 0, Used(1, 1, ()))  # for each pass one object
         self._positions: deque[int] | None = None
@@ -153,7 +154,7 @@ class Draws:
         if size is None and not self._exact:
             self._most_added_up(drawn)
             return None
-        if self._astray:
+        if self.astray:
             self._unknown += 1
             return None
         alone = self._exact and bool(self._waiting) and self._waiting[-1].size == size  # as nearly always
@@ -184,10 +185,20 @@ class Draws:
         self.coins = tuple([draw.coins for draw in used if draw.coins is not None])
         return Used(count, len(set(numbers)), tuple(range(min(numbers), passes + 1)))
 
-    def broken_off(self, waits: int, astray: bool) -> None:
-        """A pass begins, and so many records of a step wait: are they the batches that were drawn last, or parts?"""
-        drawn = [*self._waiting, *(draw for draw in self._fresh if draw is not None)]
-        self._astray = self._astray or astray or not _adding_up(drawn[::-1], waits)
+    @property
+    def unfinished(self) -> int:
+        """Passes that have begun and not ended."""
+        return self.passes - self._ended
+
+    @property
+    def parts_dropped(self) -> float:
+        """How many parts of batches may have been asked for and never used, as passes were broken off."""
+        return math.inf if self._in_advance else self.unfinished * (1 if self._exact else 2)
+
+    def before_this_pass(self, size: int) -> bool:
+        """Whether so many records are those of the batches that were drawn last before this pass began."""
+        drawn = [draw for draw in self._fresh if draw is not None and draw.number < self.passes]
+        return bool(_adding_up(drawn[::-1], size))
 
     def _put_aside(self, used: Draw) -> None:
         """The newest draw is taken for that of the step; older ones belong to none, or to the steps that come."""
@@ -210,7 +221,7 @@ class Draws:
     def _most_added_up(self, drawn: Sequence[Draw | None]) -> None:
         """More batches than steps are drawn in advance; of a pass that was broken off one more was often asked for."""
         self._unused += sum(draw is not None for draw in drawn) - 1
-        broken_off = max(0, self.passes - self._ended - 1)
+        broken_off = max(0, self.unfinished - 1)
         self.most = 1 + max(0, self._unused - self._in_advance - broken_off * (self._in_advance + 1))
 
     def _skip(self, skipped: Sequence[Draw], used: Sequence[Draw]) -> None:
@@ -287,11 +298,11 @@ class Draws:
     @looks
     def _begin(self) -> int:
         """A pass over the data begins."""
+        self._begins()
         self.passes += 1
         if self._positions is not None:
             self._positions.clear()
         self._fresh.append(None)
-        self._begins()
         return self.passes
 
     @looks

@@ -46,8 +46,8 @@ _Piece = tuple[int | None, int, int | None, float, int]
 """What was clipped at once: records, batches, how many were clipped if that was counted, the clip norm, and how many of
 the batches were empty."""
 
-_WAITING: WeakKeyDictionary[Any, list[_Piece]] = WeakKeyDictionary()
-"""Of each optimizer the batches that were clipped in a watch and released in none."""
+_WAITING: WeakKeyDictionary[Any, tuple[list[_Piece], set[Fault]]] = WeakKeyDictionary()
+"""Of each optimizer the batches that were clipped in a watch and released in none, with what that watch found."""
 
 
 class PrivateLoop:
@@ -71,13 +71,15 @@ class PrivateLoop:
         """Sums that wait for further batches of their step, each with its parameter and torch's count of writes."""
         self._undivided: list[tuple[Any, Any, int]] = []
         """The same of noisy gradients that wait to be divided."""
-        self._carried = 0
+        self._carried, self._begun = 0, False
+        self._parts = 0
+        """Records that wait for the next step, of batches that were not drawn for it, or of parts of them."""
         self._facts: tuple[Any, ...] = ()
         self._release, self._norm, self._batches = optimisers.Release(0.0, False, 1.0), 1.0, 1
         self._used: Used | tuple[()] | None = ()
         self._rate: float | None = None
         self._records_second = getattr(model, "batch_first", True) is False
-        self._late: list[tuple[int | None, int | None, int, int, Fresh]] = []
+        self._late: list[tuple[int | None, int | None, int, int, int, Fresh]] = []
         self._steps, self._known = 0, _NOISE_FIRST
         self._measures = self._looks = False
         recorder.catch_up, recorder.pass_begins = self.catch_up, self.pass_begins
@@ -88,9 +90,13 @@ class PrivateLoop:
         self._closer = CloserLooks(_FIRST, _LOOKED_AT)
         self._facts = ()  # other code may have replaced anything since
         self._draws, self._coins = self._recorder.draws, self._recorder.coins
+        self._told_before = len(self._optimizer._step_skip_queue)
         waits = optimisers.is_pending(self._optimizer)
-        self._pieces = _WAITING.pop(self._optimizer, []) if waits else []
-        self._carried = sum(piece[0] or 0 for piece in self._pieces)
+        self._pieces, faults = _WAITING.pop(self._optimizer, ([], set())) if waits else ([], set())
+        for fault in faults:
+            if fault.voids:
+                self._found(fault)
+        self._carried = self._parts = sum(piece[0] or 0 for piece in self._pieces)
         if waits and not self._pieces:
             self._found(Fault.STEPS_BEFORE)
         self._summed, self._takers = False, [] if self._ghost else takers_of(self._model)
@@ -118,25 +124,36 @@ class PrivateLoop:
 
     def _leave(self) -> None:
         """Batches that wait for their noise count in the first step of the next watch."""
+        self.pass_begins()
         if self._drawn is not None:
             self._drawn.leave()
         if self._pieces:
-            _WAITING[self._optimizer] = self._pieces
+            _WAITING[self._optimizer] = self._pieces, self._recorder.faults
 
     def pass_begins(self) -> None:
-        """What waits since a pass that was broken off was drawn in that, unless it has a step of its own."""
+        """Opacus was told of each part of a batch whether it is the last, and forgets it with the step of the part."""
+        self._told = len(self._optimizer._step_skip_queue)
+        if self._told > self._told_before + self._draws.parts_dropped:
+            self._found(Fault.LEFT_OUT)
+        self._begun = True
+
+    def _begin_pass(self) -> None:
+        """What waits since a pass that was broken off was drawn in that; what Opacus was told then ends later steps."""
         waits = sum(piece[0] or 0 for piece in self._pieces)
-        self._carried = waits or self._carried
-        told = self._optimizer._step_skip_queue  # of batches that were not used: Opacus takes it for the next ones
-        if waits or told:
+        self._begun, self._carried = False, waits or self._carried
+        if 0 < self._told < len(self._optimizer._step_skip_queue):
             self.catch_up()
-            self._draws.broken_off(waits, astray=bool(told))
+            self._draws.astray = True
+        elif waits and self._draws.unfinished > 1 and not self._draws.before_this_pass(waits):
+            self._parts = waits
 
     def on_clip(self) -> None:
         """Gradients of a batch are about to be clipped."""
         optimizer, recorder = self._optimizer, self._recorder
         if recorder.live.listens and not self._pieces:
             recorder.live.before_step()
+        if self._begun:
+            self._begin_pass()
         if self._sums:
             self._look_at_sums()
         self._summed = self._records.looks
@@ -207,8 +224,8 @@ class PrivateLoop:
             self._release = optimisers.release_of(optimizer, norm, size, added)
             self._facts, self._norm, self._batches = facts, norm, batches
             self._used = ()
-        self._late.append((size, clipped, self._carried, empty, self._draws.fresh()))
-        self._steps += 1
+        self._late.append((size, clipped, self._carried, self._parts, empty, self._draws.fresh()))
+        self._steps, self._parts = self._steps + 1, 0
         if self._carried:  # Opacus forgets where a batch ends: a step may hold the last small one of the draw before
             self._carried = size or 1
         if not usual or len(self._late) == _AT_ONCE or recorder.live.listens:
@@ -256,8 +273,8 @@ class PrivateLoop:
         """Write down the steps that wait. They are alike but for their draws, and many at once take less time."""
         late, self._late = self._late, []
         recorder = self._recorder
-        for size, clipped, carried, empty, fresh in late:
-            used, rate = recorder.used(size, fresh, carried, empty, self._batches), self._facts[-1]
+        for size, clipped, carried, parts, empty, fresh in late:
+            used, rate = recorder.used(size, fresh, carried, parts, empty, self._batches), self._facts[-1]
             if used is None and self._records_second and size is not None:
                 recorder.found(Fault.MIXES_RECORDS)
             if rate is not None and recorder.drawn_at > rate:  # lowered since the batch was drawn
