@@ -293,6 +293,47 @@ class TestDraws:
                 optimizer.step()
         assert {Fault.LEFT_OUT, Fault.OTHER_BATCHES} & set(seen.ledger.faults) == {Fault.OTHER_BATCHES}
 
+    @pytest.mark.parametrize(
+        ("stop", "left_out"), [(None, None), (5, None), (None, 0), (None, 1), (None, 4), (None, 17), (5, 1)]
+    )
+    def test_a_part_of_a_batch_that_is_left_out(self, stop, left_out):
+        """The others are released with noise for one record, and one record may decide it of four."""
+        made = model, optimizer, loader, criterion = private(
+            DataLoader(records(), batch_size=BATCH), poisson_sampling=False
+        )
+        with (
+            rt.watch(*made[:3]) as seen,
+            BatchMemoryManager(data_loader=loader, max_physical_batch_size=4, optimizer=optimizer) as parts,
+        ):
+            for part, (features, labels) in enumerate(chain(islice(parts, stop), parts)):
+                if part != left_out:
+                    optimizer.zero_grad()
+                    criterion(model(features), labels).backward()
+                    optimizer.step()
+        assert faults(seen) == (set() if left_out is None else {Fault.LEFT_OUT})
+
+    @pytest.mark.parametrize("left_out", [None, "a part", "a batch"])
+    def test_parts_that_wait_for_the_next_watch(self, left_out):
+        """The first watch has no step and no ledger; six records of its batch are as many as are left out later."""
+        loader = DataLoader(records(), batch_sampler=Sizes([[12], [6, 13, 10]]))
+        made = model, optimizer, loader, criterion = private(loader, poisson_sampling=False)
+
+        def over(batches):
+            for features, labels in batches:
+                optimizer.zero_grad()
+                criterion(model(features), labels).backward()
+                optimizer.step()
+
+        with (
+            rt.watch(*made[:3]),
+            BatchMemoryManager(data_loader=loader, max_physical_batch_size=3, optimizer=optimizer) as parts,
+        ):
+            over(islice(parts, 0, 3, 2) if left_out == "a part" else islice(parts, 2))
+        optimizer._step_skip_queue.clear()
+        with rt.watch(*made[:3]) as seen:
+            over(islice(loader, left_out == "a batch", None))
+        assert faults(seen) == (set() if left_out is None else {Fault.LEFT_OUT})
+
     def test_a_step_of_two_passes(self):
         """What waits at the end of a pass are whole batches."""
         made = private(DataLoader(records(), batch_size=BATCH * 2))

@@ -71,7 +71,7 @@ class PrivateLoop:
         """Sums that wait for further batches of their step, each with its parameter and torch's count of writes."""
         self._undivided: list[tuple[Any, Any, int]] = []
         """The same of noisy gradients that wait to be divided."""
-        self._carried, self._begun = 0, False
+        self._carried, self._begun, self._most_told = 0, False, math.inf
         self._parts = 0
         """Records that wait for the next step, of batches that were not drawn for it, or of parts of them."""
         self._facts: tuple[Any, ...] = ()
@@ -137,11 +137,12 @@ class PrivateLoop:
             self._found(Fault.LEFT_OUT)
         self._begun = True
 
-    def _begin_pass(self) -> None:
+    def _begin_pass(self, told: int) -> None:
         """What waits since a pass that was broken off was drawn in that; what Opacus was told then ends later steps."""
+        self._most_told = told
         waits = sum(piece[0] or 0 for piece in self._pieces)
         self._begun, self._carried = False, waits or self._carried
-        if 0 < self._told < len(self._optimizer._step_skip_queue):
+        if 0 < self._told < told:
             self.catch_up()
             self._draws.astray = True
         elif waits and self._draws.unfinished > 1 and not self._draws.before_this_pass(waits):
@@ -152,8 +153,11 @@ class PrivateLoop:
         optimizer, recorder = self._optimizer, self._recorder
         if recorder.live.listens and not self._pieces:
             recorder.live.before_step()
+        told = len(optimizer._step_skip_queue)
         if self._begun:
-            self._begin_pass()
+            self._begin_pass(told)
+        elif told > self._most_told:  # it grows where a part has no step, and a later one has
+            self._found(Fault.LEFT_OUT)
         if self._sums:
             self._look_at_sums()
         self._summed = self._records.looks
