@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 from torch.utils.data import DataLoader
 
-from reticent.records.watch_faults import Fault
 from reticent.watching.hooks import looks
 from reticent.watching.seeds import Coins
 
@@ -69,7 +67,6 @@ class Draws:
         passes: int = 0,
         drawn: Callable[[], Coins] | None = None,
         begins: Callable[[], None] = lambda: None,
-        found: Callable[[Fault], None] = lambda fault: None,
     ) -> None:
         self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
         self._fresh: list[Draw | None] = []
@@ -77,14 +74,17 @@ class Draws:
         self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
         self.passes = passes
         """Passes over the data that have begun."""
-        self._drawn, self._begins, self._found = drawn, begins, found
+        self._drawn, self._begins = drawn, begins
         self.skipped = 0
         """Batches that were drawn and belong to no step."""
         self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
         self.most = 1
         """Batches that a step added up at most, where nobody says its size."""
         self._in_advance = 0 if self._exact or loader is None else _in_advance(loader, ahead)
-        self._ended, self._unused = passes, 0
+        self.unfinished = self._unused = 0
+        """Passes that have begun in this entry and not ended; batches that were drawn without a step."""
+        self.ahead = self._in_advance > 0
+        """Whether batches are drawn before the loop asks for them."""
         self._left_out, self._unknown = 0, 0
         """Batches that were drawn and not used, in a pass of which a later one was; steps whose draws are unknown."""
         self._doubtful: list[Draw] = []
@@ -96,8 +96,6 @@ class Draws:
         self._taken, self._lost = 0, 0
         self._sizes, self._passed = set[int](), deque[int](maxlen=_LONGEST_WAIT)
         """Of all batches that waited for a step, and of those that belong to none: a step may use an old one again."""
-        self.astray = False
-        """Whether steps begin and end within batches: only by chance do the sizes of both agree."""
         self._alone = (0, 0, Used(1, 1, ()))  # for each pass one object
         self._positions: deque[int] | None = None
         if sampler is not None:
@@ -154,9 +152,6 @@ class Draws:
         if size is None and not self._exact:
             self._most_added_up(drawn)
             return None
-        if self.astray:
-            self._unknown += 1
-            return None
         alone = self._exact and bool(self._waiting) and self._waiting[-1].size == size  # as nearly always
         if alone and (empty <= (not size) or len(self._waiting) == 1):
             draw = self._waiting.pop()
@@ -185,16 +180,6 @@ class Draws:
         self.coins = tuple([draw.coins for draw in used if draw.coins is not None])
         return Used(count, len(set(numbers)), tuple(range(min(numbers), passes + 1)))
 
-    @property
-    def unfinished(self) -> int:
-        """Passes that have begun and not ended."""
-        return self.passes - self._ended
-
-    @property
-    def parts_dropped(self) -> float:
-        """How many parts of batches may have been asked for and never used, as passes were broken off."""
-        return math.inf if self._in_advance else self.unfinished * (1 if self._exact else 2)
-
     def before_this_pass(self, size: int) -> bool:
         """Whether so many records are those of the batches that were drawn last before this pass began."""
         drawn = [draw for draw in self._fresh if draw is not None and draw.number < self.passes]
@@ -203,13 +188,11 @@ class Draws:
     def _put_aside(self, used: Draw) -> None:
         """The newest draw is taken for that of the step; older ones belong to none, or to the steps that come."""
         same = [draw for draw in self._waiting if draw.number == used.number]
+        self._skip(self._waiting, [used])
         if same and same[0].size == used.size:
-            self.skipped += len(self._waiting)
-            self._passed.extend([draw.size for draw in self._waiting])
+            self._left_out -= len(same)
             self._doubtful += same
             self.coins = tuple([draw.coins for draw in same if draw.coins is not None])
-        else:
-            self._skip(self._waiting, [used])
         self._waiting.clear()
 
     def _take_back(self, number: int) -> None:
@@ -288,7 +271,7 @@ class Draws:
                 number = number or watcher._begin()
                 watcher._remember(batch, number)
                 yield batch
-            watcher._ended += 1
+            watcher.unfinished -= 1
 
         try:
             sampler.__class__ = type(own.__name__, (own,), {"__iter__": watched, "reticent_watches": own})
@@ -300,6 +283,7 @@ class Draws:
         """A pass over the data begins."""
         self._begins()
         self.passes += 1
+        self.unfinished += 1
         if self._positions is not None:
             self._positions.clear()
         self._fresh.append(None)

@@ -71,15 +71,16 @@ class PrivateLoop:
         """Sums that wait for further batches of their step, each with its parameter and torch's count of writes."""
         self._undivided: list[tuple[Any, Any, int]] = []
         """The same of noisy gradients that wait to be divided."""
-        self._carried, self._begun, self._most_told = 0, False, math.inf
-        self._parts = 0
-        """Records that wait for the next step, of batches that were not drawn for it, or of parts of them."""
+        self._begun, self._most_told = False, math.inf
+        """Whether a pass has begun without a step, and of how many parts of batches Opacus was told then."""
+        self._parts, self._astray = 0, False
+        """Records that wait, of batches that were not drawn for the next step; whether steps end within batches."""
         self._facts: tuple[Any, ...] = ()
         self._release, self._norm, self._batches = optimisers.Release(0.0, False, 1.0), 1.0, 1
         self._used: Used | tuple[()] | None = ()
         self._rate: float | None = None
         self._records_second = getattr(model, "batch_first", True) is False
-        self._late: list[tuple[int | None, int | None, int, int, int, Fresh]] = []
+        self._late: list[tuple[int | None, int | None, int, int, Fresh]] = []
         self._steps, self._known = 0, _NOISE_FIRST
         self._measures = self._looks = False
         recorder.catch_up, recorder.pass_begins = self.catch_up, self.pass_begins
@@ -92,13 +93,9 @@ class PrivateLoop:
         self._draws, self._coins = self._recorder.draws, self._recorder.coins
         self._told_before = len(self._optimizer._step_skip_queue)
         waits = optimisers.is_pending(self._optimizer)
-        self._pieces, faults = _WAITING.pop(self._optimizer, ([], set())) if waits else ([], set())
-        for fault in faults:
-            if fault.voids:
-                self._found(fault)
-        self._carried = self._parts = sum(piece[0] or 0 for piece in self._pieces)
-        if waits and not self._pieces:
-            self._found(Fault.STEPS_BEFORE)
+        self._pieces, faults = _WAITING.pop(self._optimizer, ([], {Fault.STEPS_BEFORE})) if waits else ([], set())
+        self._recorder.faults |= faults
+        self._parts = sum(piece[0] or 0 for piece in self._pieces)
         self._summed, self._takers = False, [] if self._ghost else takers_of(self._model)
         if self._takers:
             self._records.look(exact=True)
@@ -133,7 +130,7 @@ class PrivateLoop:
     def pass_begins(self) -> None:
         """Opacus was told of each part of a batch whether it is the last, and forgets it with the step of the part."""
         self._told = len(self._optimizer._step_skip_queue)
-        if self._told > self._told_before + self._draws.parts_dropped:
+        if not self._draws.ahead and self._told > self._told_before + self._draws.unfinished:
             self._found(Fault.LEFT_OUT)
         self._begun = True
 
@@ -141,11 +138,11 @@ class PrivateLoop:
         """What waits since a pass that was broken off was drawn in that; what Opacus was told then ends later steps."""
         self._most_told = told
         waits = sum(piece[0] or 0 for piece in self._pieces)
-        self._begun, self._carried = False, waits or self._carried
-        if 0 < self._told < told:
+        self._begun = False
+        if self._astray != (0 < self._told < told):
             self.catch_up()
-            self._draws.astray = True
-        elif waits and self._draws.unfinished > 1 and not self._draws.before_this_pass(waits):
+            self._astray = not self._astray
+        if waits and self._draws.unfinished > 1 and not self._draws.before_this_pass(waits):
             self._parts = waits
 
     def on_clip(self) -> None:
@@ -173,8 +170,7 @@ class PrivateLoop:
         self._pieces.append((size, batches, clipped, norm, empty))
         if self._form.follows:
             self._form.clipped(batches)
-        if self.sensitive is not None:
-            self._looking(lambda watch: watch.clipped(size))
+        self._looking(lambda watch: watch.clipped(size))
 
     def _look_at_sums(self) -> None:
         if any(p.summed_grad is not found or found._version != version for p, found, version in self._sums):
@@ -228,10 +224,8 @@ class PrivateLoop:
             self._release = optimisers.release_of(optimizer, norm, size, added)
             self._facts, self._norm, self._batches = facts, norm, batches
             self._used = ()
-        self._late.append((size, clipped, self._carried, self._parts, empty, self._draws.fresh()))
+        self._late.append((size, clipped, self._parts, empty, self._draws.fresh()))
         self._steps, self._parts = self._steps + 1, 0
-        if self._carried:  # Opacus forgets where a batch ends: a step may hold the last small one of the draw before
-            self._carried = size or 1
         if not usual or len(self._late) == _AT_ONCE or recorder.live.listens:
             self.catch_up()
         self._look_at_seeds()
@@ -277,8 +271,9 @@ class PrivateLoop:
         """Write down the steps that wait. They are alike but for their draws, and many at once take less time."""
         late, self._late = self._late, []
         recorder = self._recorder
-        for size, clipped, carried, parts, empty, fresh in late:
-            used, rate = recorder.used(size, fresh, carried, parts, empty, self._batches), self._facts[-1]
+        for size, clipped, parts, empty, fresh in late:
+            used = None if self._astray else recorder.used(size, fresh, parts, empty, self._batches)
+            rate = self._facts[-1]
             if used is None and self._records_second and size is not None:
                 recorder.found(Fault.MIXES_RECORDS)
             if rate is not None and recorder.drawn_at > rate:  # lowered since the batch was drawn

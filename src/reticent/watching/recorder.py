@@ -125,7 +125,6 @@ class Recorder:
             passes=before,
             drawn=drawn,
             begins=self._look_again,
-            found=self.found,
         )
         return self._draws
 
@@ -176,7 +175,6 @@ class Recorder:
         self,
         size: int | None,
         fresh: Fresh | None = None,
-        carried: int = 0,
         parts: int = 0,
         empty: int = 0,
         batches: int | None = None,
@@ -186,7 +184,6 @@ class Recorder:
         Args:
             size: records in it, if known.
             fresh: what was drawn between the step before and this one; None for what was drawn until now.
-            carried: how many of the records another watch saw drawn.
             parts: how many of the records belong to batches that were not drawn for this step; what it used is unknown
                 then, but for what it left out.
             empty: batches without records that it added up.
@@ -194,15 +191,14 @@ class Recorder:
         """
         draws = self.draws
         used = draws.take(size and size - parts, draws.fresh() if fresh is None else fresh, empty)
-        used = None if parts else used
         self.drawn_at = 0.0
         for coins in draws.coins:
             self.drawn_at = max(self.drawn_at, coins.rate)
             if self.draw_seeds.shown(coins):
                 self.found(Fault.PUBLIC_DRAWS)
-        if used is None and size is not None and draws.fewer_than(size - carried, batches):
+        if used is None and size is not None and draws.fewer_than(size - parts, batches):
             self.found(Fault.LARGER_BATCH)
-        return used
+        return None if parts else used
 
     def add(self, step: SeenStep) -> None:
         """A step was taken."""
