@@ -334,11 +334,16 @@ class TestDraws:
             over(islice(loader, left_out == "a batch", None))
         assert faults(seen) == (set() if left_out is None else {Fault.LEFT_OUT})
 
-    def test_a_step_of_two_passes(self):
-        """What waits at the end of a pass are whole batches."""
-        made = private(DataLoader(records(), batch_size=BATCH * 2))
-        count = iter(range(6))
-        seen = trained(made, between=lambda _: made[1].signal_skip_step(do_skip=next(count) % 2 == 0), passes=2)
+    @pytest.mark.parametrize("stop", [1, None])
+    def test_a_step_of_two_passes(self, stop):
+        """What waits at the end of a pass, or where it is broken off, are whole batches."""
+        made = model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=BATCH * 2))
+        with rt.watch(*made[:3]) as seen:
+            for index, (features, labels) in enumerate(chain(islice(loader, stop), islice(loader, stop))):
+                optimizer.zero_grad()
+                criterion(model(features), labels).backward()
+                optimizer.signal_skip_step(do_skip=index % 2 == 0)
+                optimizer.step()
         assert [(s.batches, s.steps) for s in seen.ledger.segments if s.mixed_passes == 2] == [(2, 1)]
         assert not {Fault.LEFT_OUT, Fault.OTHER_BATCHES} & set(seen.ledger.faults)
 
