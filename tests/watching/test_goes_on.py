@@ -16,6 +16,7 @@ from reticent.watching.draws import Draws
 from reticent.watching.ghost import GhostClipping
 from reticent.watching.moves import Moves
 from reticent.watching.recorder import Recorder
+from reticent.watching.starts import fresh
 from reticent.watching.steps import SeenStep
 from reticent.watching.weights import Weights
 from tests.watching.loops import network, private, records, run, void, watched
@@ -128,6 +129,19 @@ def test_a_watch_without_steps_says_so_when_it_is_asked():
         pass
     with pytest.raises(ParameterError, match="at least one step, or"):
         rt.certify(seen)
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_weights_that_are_written_while_a_watch_sees_no_step(written):
+    """It is entered again, and the ledger begins at the weights before: weights from a generator, as it said."""
+    made = private(model=fresh(network()))
+    with rt.watch(*made[:3]) as seen:
+        if written:
+            next(iter(made[0].parameters())).data[0, 0] += 0.5
+    with seen:
+        run(*made)
+    assert void(seen) == written
+    assert ("start-weights" in seen.ledger.vouches()) != written
 
 
 @pytest.mark.parametrize("wrapped", [True, False])
