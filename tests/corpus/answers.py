@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import warnings
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,16 @@ def answered(task: tuple[str, list[str]]) -> dict[str, Any]:
     return told
 
 
-def heard(files: tuple[str, ...]) -> dict[str, Any]:
-    """What the watches of ``tests/watching`` found, by test."""
+def heard(files: tuple[str, ...], pattern: str = "") -> dict[str, Any]:
+    """What the watches of ``tests/watching`` found, by test; of those tests alone whose name fits the pattern."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "heard.json"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.corpus.listening"]
         environment = {**os.environ, "RETICENT_HEARD": str(path), "OMP_NUM_THREADS": "1"}
         where = [f"tests/watching/{name}" for name in files]
+        where += ["-k", pattern.split("[")[0].rpartition("::")[2].strip("*")] if pattern else []
         subprocess.run([*command, *where], env=environment, check=False, stdout=subprocess.DEVNULL)
         told = json.loads(path.read_text())
-    return {name: {"seconds": 0.0, "answer": answer} for name, answer in told.items()}
+    return {
+        name: {"seconds": 0.0, "answer": answer} for name, answer in told.items() if fnmatchcase(name, pattern or "*")
+    }

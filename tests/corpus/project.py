@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.corpus.compare import masked
 
+_STATED = {"key", "status"}
 CLOSED = {"lower", "value", "upper"}
 UNTOLD = {"version", "created", "salt", "salts", "signature", "seconds", "generator", "digest", "curve"}
 """Keys whose values change from run to run or with each release, and curves, whose numbers are there anyway."""
@@ -25,8 +26,10 @@ def projected(value: Any) -> Any:
                 continue
             if isinstance(inner, dict) and inner.keys() >= {"lower", "upper"} and inner.keys() <= CLOSED:
                 kept[f"{masked(key)}[]"] = [projected(inner["lower"]), projected(inner["upper"])]
-            elif key == "conditions" and isinstance(inner, list) and all(isinstance(one, dict) for one in inner):
-                kept[key] = " ".join(sorted(f"{one.get('key')}:{one.get('status')}" for one in inner))
+            elif (
+                isinstance(inner, list) and inner and all(isinstance(one, dict) and {*one} == _STATED for one in inner)
+            ):
+                kept[key] = {one["key"]: one["status"] for one in sorted(inner, key=lambda one: one["key"])}
             else:
                 kept[masked(key)] = projected(inner)
         return kept
