@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import yaml
 
+from reticent.certificates.rounding import leaves
+from reticent.errors import ReticentError
+from tests.certificates.edits import Edit, read
+from tests.certificates.forging import document_of, resealed
 from tests.corpus.assessments import MECHANISMS
 from tests.corpus.case import Case
 from tests.corpus.project import called, of_json, words_of_page
@@ -123,8 +130,8 @@ def _documents(make: Callable[[], tuple[Any, ...]], *, languages: bool, gated: b
         return told
 
 
-def _event(name: str) -> tuple[Any, ...]:
-    Path("event.json").write_text(json.dumps(MECHANISMS[name]))
+def _event(mechanism: dict[str, Any]) -> tuple[Any, ...]:
+    Path("event.json").write_text(json.dumps(mechanism))
     return ("event.json",)
 
 
@@ -145,14 +152,15 @@ def _together() -> tuple[Any, ...]:
 
 
 def cases() -> Iterator[Case]:
-    """Documents of each kind, then edits of two of them."""
+    """Documents of each kind, then edits of three."""
     for name, more in PLANS.items():
         words = ("dpsgd", "--noise-multiplier", "1.1", *SIZES, *more)
         whole = name in ("poisson", "persons", "clients", "shuffled", "selection", "secret")
         yield Case(f"plan; {name}", lambda w=words, x=whole: _documents(lambda: w, languages=x, gated=x))
     for name in EVENTS:
         yield Case(
-            f"event; {name}", lambda n=name: _documents(lambda: _event(n), languages=n == "gaussian", gated=False)
+            f"event; {name}",
+            lambda n=name: _documents(lambda: _event(MECHANISMS[n]), languages=n == "gaussian", gated=False),
         )
     for name, config in RUNS.items():
         whole = name in ("digits", "sensitive", "persons")
@@ -161,52 +169,71 @@ def cases() -> Iterator[Case]:
         whole = kind in ("opacus", "faulty")
         yield Case(f"loop; {kind}", lambda k=kind, x=whole: _documents(lambda: _loop(k), languages=x, gated=x))
     yield Case("together; a run and a loop", lambda: _documents(_together, languages=True, gated=True))
-    for index in range(PIECES):
-        yield Case(f"edits; {index}", lambda i=index: _edits(i))
+    for kind in EDITED:
+        for index in range(PIECES):
+            yield Case(f"edits; {kind}; {index}", lambda k=kind, i=index: _edits(k, i))
 
 
-PIECES, EDITS = 15, 300
+EDITED: dict[str, Callable[[], tuple[Any, ...]]] = {
+    "plan": lambda: _event({**MECHANISMS["poisson"], "steps": 5}),
+    "run": lambda: _run(RUNS["network"]),
+    "loop": lambda: _loop("opacus"),
+}
+PIECES, EDITS = 5, 100
+"""Of each document."""
 
 
 @cache
-def _genuine() -> str:
+def _genuine(kind: str) -> str:
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        Path("event.json").write_text(json.dumps({**MECHANISMS["poisson"], "steps": 5}))
-        called("certify", "event.json", "--out", "made")
-        return Path("made/certificate.json").read_text()
+        called("certify", *EDITED[kind](), "--out", "made")
+        return Path("made/certificate.public.json").read_text()
 
 
-def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    if isinstance(value, dict | list) and value:
-        for key in value if isinstance(value, dict) else range(len(value)):
-            yield from _leaves(value[key], (*path, key))
-    else:
-        yield path
+def _chosen(document: Any) -> list[tuple[str, ...]]:
+    """Leaves by their names alone, so that one more elsewhere moves none; of each kind one before a second of any."""
+    seen, turns = Counter(), []
+    for path in sorted(leaves(document), key=lambda path: crc32("/".join(path).encode())):
+        kind = tuple(re.sub(r"^[\d.e+-]+$", "#", part) for part in path)
+        turns.append((seen[kind], path))
+        seen[kind] += 1
+    return [path for _, path in sorted(turns, key=lambda one: one[0])][:EDITS]
 
 
 def _other(value: Any, turn: int) -> Any:
     """Another value: by turns of its kind, of another kind."""
     if turn % 3 == 2:
-        return ({"a": 1}, [], None, "x", -1, 1e400)[turn % 6]
+        return next(other for other in ({"a": 1}, [], "x", -1, 1e400)[turn % 4 :] if other != value)
     if isinstance(value, bool) or value is None:
         return not value
-    if isinstance(value, int | float):
-        return value * (0.99 if turn % 2 else 1.01) + (turn % 2)
+    if isinstance(value, int):
+        return value + (1 if turn % 2 else -1)
+    if isinstance(value, float):
+        return value * (0.99 if turn % 2 else 1.01) or 0.01
     return f"{value}x" if isinstance(value, str) else 1
 
 
-def _edits(piece: int) -> Any:
-    """Exit codes of ``verify`` for edits of one leaf each; which leaves follows from their number alone."""
-    text, told = _genuine(), {}
-    paths = list(_leaves(json.loads(text)))
-    for number in range(piece, EDITS, PIECES):
-        document = json.loads(text)
-        path = paths[number * len(paths) // EDITS]
-        here: Any = document
-        for key in path[:-1]:
-            here = here[key]
-        here[path[-1]] = _other(here[path[-1]], number)
+def _forged(document: Any, path: tuple[str, ...]) -> Any:
+    """With another value at ``path``, sealed again as far as a forger can."""
+    here: Any = document
+    for part in path:
+        here = here[int(part)] if isinstance(here, list) else here[part]
+    Edit(path, _other(here, crc32("/".join(path).encode()))).on(document)
+    try:
+        ledger = read(document["ledger"], complete=False, sealed=True) if path[0] == "ledger" else None
+        if ledger is not None:
+            document["ledger"] = ledger.model_dump(mode="json", by_alias=True)
+        return document_of(resealed(document))
+    except (ReticentError, ValueError, AttributeError):
+        return document
+
+
+def _edits(kind: str, piece: int) -> dict[str, str]:
+    """What ``verify`` says of a document with one leaf changed."""
+    text, told = _genuine(kind), {}
+    for path in _chosen(json.loads(text))[piece::PIECES]:
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
-            Path("edited.json").write_text(json.dumps(document))
-            told[f"{number}: {'/'.join(map(str, path))}"] = called("verify", "edited.json")["exit"]
+            Path("edited.json").write_text(json.dumps(_forged(json.loads(text), path)))
+            exit_code = called("verify", "edited.json")["exit"]
+            told["/".join(path)] = ("accepted", "refused", "not read")[exit_code]
     return told
