@@ -18,8 +18,10 @@ from tests.corpus.project import projected
 
 
 def all_names(section: str) -> list[str]:
-    """The cases of a section, in order."""
-    return [case.name for case in importlib.import_module(f"tests.corpus.{section}").cases()]
+    """The cases of a section, in order; no two of one name."""
+    names = [case.name for case in importlib.import_module(f"tests.corpus.{section}").cases()]
+    assert len(names) == len(set(names)), section
+    return names
 
 
 def answered(task: tuple[str, list[str]]) -> dict[str, Any]:

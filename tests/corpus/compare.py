@@ -1,7 +1,8 @@
 """What may differ between two answers of one case, and by how much.
 
 An answer is a tree of JSON: objects, lists, texts, numbers. ``[lower, upper]`` under a key that ends in ``[]`` is an
-enclosure, and each end is compared by itself. Lists of texts, and texts of several lines, are compared line by line.
+enclosure, and each end is compared by itself; a third number is what is claimed, where that is not the safe end.
+Lists of texts, and texts of several lines, are compared line by line.
 """
 
 from __future__ import annotations
@@ -121,17 +122,25 @@ def _lines(before: list[str], after: list[str], where: str) -> Iterator[Differen
         yield Difference(where, old, new)
 
 
+def claimed_end(key: str, ends: list[Any]) -> Any:
+    """The safe end of two: the upper one of a risk, the lower one of a security."""
+    return ends[0] if key.startswith("bayes_security") else ends[1]
+
+
 def _ends(before: Any, after: Any, where: str) -> Iterator[Difference]:
-    """Each end of an enclosure; the room is a hundredth of the old width."""
+    """Each end of an enclosure, and the number that is claimed; the room is a hundredth of the old width."""
     if before is None or after is None:
         if before != after:
             yield Difference(where, before, after)
         return
     width = before[1] - before[0] if all(map(_is_number, before)) else 0.0
     room = SHARE_OF_WIDTH * width if math.isfinite(width) else 0.0
-    for name, old, new in zip(("lower", "upper"), before, after, strict=True):
+    key = where.split("/")[-1]
+    sides = {"lower": "lower", "upper": "upper", "claimed": claimed_end(key, ["lower", "upper"])}
+    claims = [ends if ends[2:] else [*ends, claimed_end(key, ends)] for ends in (before, after)]
+    for (name, side), old, new in zip(sides.items(), *claims, strict=True):
         if not _same(old, new, room):
-            tighter = _is_number(new) and (not _is_number(old) or (new > old) == (name == "lower"))
+            tighter = _is_number(new) and (not _is_number(old) or (new > old) == (side == "lower"))
             yield Difference(f"{where}/{name}", old, new, unsafe=tighter)
 
 
