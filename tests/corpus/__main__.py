@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.corpus.accepted import ACCEPTED
-from tests.corpus.answers import all_names, answered, heard
+from tests.corpus.answers import all_names, answered, fits, heard
 from tests.corpus.compare import Difference, differences
 
 HERE = Path(__file__).parent
@@ -46,18 +46,18 @@ def cheap(cases: dict[str, Any], section: str) -> list[str]:
     return names
 
 
-def now(parts: dict[str, str], before: dict[str, Any], every: bool) -> dict[str, Any]:
+def now(parts: dict[str, list[str]], before: dict[str, Any], every: bool) -> dict[str, Any]:
     """The answers of today: sections side by side in two processes, each in four pieces."""
     told: dict[str, Any] = {section: {} for section in parts}
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         waiting = []
-        for section, pattern in parts.items():
+        for section, patterns in parts.items():
             if section == "loops":
-                files = ("",) if every or pattern else QUICK_LOOPS
-                waiting.append((section, pool.submit(heard, files, pattern)))
+                files = ("",) if every or patterns else QUICK_LOOPS
+                waiting.append((section, pool.submit(heard, files, patterns)))
                 continue
-            names = all_names(section) if every or pattern else cheap(before[section], section)
-            names = [name for name in names if fnmatch.fnmatchcase(name, pattern or "*")]
+            names = all_names(section) if every or patterns else cheap(before[section], section)
+            names = [name for name in names if fits(name, patterns)]
             pieces = [names[turn::4] for turn in range(4)]
             waiting += [(section, pool.submit(answered, (section, piece))) for piece in pieces if piece]
         for section, answer in waiting:
@@ -95,7 +95,9 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("parts", nargs="*", default=SECTIONS)
     asked = parser.parse_args()
-    parts = {section: pattern for section, _, pattern in (part.partition("/") for part in asked.parts)}
+    parts: dict[str, list[str]] = {}
+    for section, _, pattern in (part.partition("/") for part in asked.parts):
+        parts.setdefault(section, []).extend([pattern] if pattern else [])
     if unknown := parts.keys() - {*SECTIONS}:
         parser.error(f"no section is called {min(unknown)}; there are {', '.join(SECTIONS)}")
     every = asked.all or asked.write

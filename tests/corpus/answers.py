@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -43,17 +44,20 @@ def answered(task: tuple[str, list[str]]) -> dict[str, Any]:
     return told
 
 
-def heard(files: tuple[str, ...], pattern: str = "") -> dict[str, Any]:
-    """What the watches of ``tests/watching`` found, by test; of those tests alone whose name fits the pattern."""
+def fits(name: str, patterns: Sequence[str]) -> bool:
+    """Whether one of the patterns is the name's, or there is none; ``[`` stands for itself."""
+    return not patterns or any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in patterns)
+
+
+def heard(files: tuple[str, ...], patterns: Sequence[str] = ()) -> dict[str, Any]:
+    """What the watches of ``tests/watching`` found, by class and test; of those alone whose name fits a pattern."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "heard.json"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.corpus.listening"]
         environment = {**os.environ, "RETICENT_HEARD": str(path), "OMP_NUM_THREADS": "1"}
         where = [f"tests/watching/{name}" for name in files]
-        words = [word for word in re.split(r"::|[*?]", pattern.split("[")[0]) if word]
-        where += ["-k", " and ".join(words)] if words else []
-        subprocess.run([*command, *where], env=environment, check=False, stdout=subprocess.DEVNULL)
+        words = [re.findall(r"\w+", pattern.split("[")[0]) for pattern in patterns]
+        chosen = ["-k", " or ".join(" and ".join(each) for each in words)] if words and all(words) else []
+        subprocess.run([*command, *where, *chosen], env=environment, check=False, stdout=subprocess.DEVNULL)
         told = json.loads(path.read_text())
-    return {
-        name: {"seconds": 0.0, "answer": answer} for name, answer in told.items() if fnmatchcase(name, pattern or "*")
-    }
+    return {name: {"seconds": 0.0, "answer": answer} for name, answer in told.items() if fits(name, patterns)}

@@ -67,7 +67,8 @@ def _asked(mechanism: dict[str, Any], who: Any, **options: Any) -> Any:
         path.write_text(json.dumps(mechanism))
         try:
             found = rt.assess(path, who, **QUESTIONS, **options)
-            return projected(json.loads(found.to_json()))
+            told = projected(json.loads(found.to_json()))
+            return told | {"conditions": sorted(told["conditions"])}  # their sentences are a case of the surface
         except rt.errors.ReticentError as error:
             return {"refused": str(error).replace(folder, "FOLDER")}
 

@@ -119,21 +119,20 @@ def _documents(make: Callable[[], tuple[Any, ...]], *, languages: bool, gated: b
         if gated:
             told["verify, wide"] = called("verify", "made/certificate.public.json", columns=200)
             told["verify, json"] = called("verify", "made/certificate.public.json", "--json")
+            judged = ("gate", "made/certificate.public.json", "--policy", "policy.yaml")
             for name, policy in POLICIES.items():
                 Path("policy.yaml").write_text(yaml.safe_dump({"schema": "reticent.policy/1", **policy}))
-                told[f"gate, {name}"] = called("gate", "made/certificate.public.json", "--policy", "policy.yaml")
-            judged = ("gate", "made/certificate.public.json", "--policy", "policy.yaml")
-            told["gate, json"], told["gate, wide"] = (
-                called(*judged, "--json"),
-                called(*judged, "--markdown", "-", columns=200),
-            )
+                told[f"gate, {name}"] = called(*judged)
+                if name == "membership":
+                    told["gate, json"] = called(*judged, "--json")
+                    told["gate, wide"] = called(*judged, "--markdown", "-", columns=200)
             signed = ("--sign", "key")
             told["register"] = [
                 called("keygen", "key")["exit"],
                 called("register", "open", "all.register", "--name", "letters", "--budget", "epsilon=3@1e-5", *signed),
                 called("register", "add", "all.register", "made/certificate.json", *signed),
-                called("register", "show", "all.register"),
-                called("register", "show", "all.register", "--json"),
+                called("register", "show", "all.register", "--key", "key.pub"),
+                called("register", "show", "all.register", "--key", "key.pub", "--json"),
             ]
         return told
 

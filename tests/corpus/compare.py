@@ -28,6 +28,7 @@ _MASKED = (
     ),
     (r"\b[0-9a-f]{16,128}\b", "DIGEST"),
     (r"(?:\b\d+(?:\.\d+)?|\ba)(?: CPU)?\s+s(?:ec(?:onds?)?)?\b", "SECONDS"),
+    (r"SECONDS\s+on this machine", "SECONDS"),
     (r" at 0x[0-9a-f]+", ""),
     (r"(?:/[\w.+-]+)*/tmp\w*(?:/[\w.+-]+)*/", "FOLDER/"),
 )
@@ -60,7 +61,8 @@ class Difference:
     def kind(self) -> str:
         """The section and the last keys: what differs in the same way has the same kind."""
         keys = self.where.split("/")
-        return f"{keys[0]} ... {keys[-1]}" + self._mark
+        last = "a new case" if self.after == "a new case" else keys[-1]
+        return f"{keys[0]} ... {last}{self._mark}"
 
     @property
     def _mark(self) -> str:

@@ -63,6 +63,8 @@ def cases() -> Iterator[Case]:
     """What somebody can name."""
     from reticent.certificates.schema import Certificate
     from reticent.cli._app import app
+    from reticent.proofs import CONDITIONS
+    from reticent.proofs.references import THEOREMS
     from reticent.risk.report import RiskDocument
 
     yield Case("names; reticent", lambda: _names(rt))
@@ -70,6 +72,8 @@ def cases() -> Iterator[Case]:
         yield Case(f"names; {room}", lambda r=room: _names(importlib.import_module(f"reticent.{r}")))
     for verb in _verbs(app):
         yield Case(f"help; {' '.join(verb)}", lambda v=verb: called(*v, "--help"))
+    for name, told in {"conditions": CONDITIONS, "theorems": THEOREMS}.items():
+        yield Case(f"sentences; {name}", lambda t=told: {key: repr(t[key]) for key in sorted(t)})
     for model in (Certificate, RiskDocument):
         yield Case(f"schema; {model.__name__}", lambda m=model: projected(m.model_json_schema(by_alias=True)))
     audit = ROOT / "docs/schema/audit-1.schema.json"  # written by hand; the tests hold it against the code
