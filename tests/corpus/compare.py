@@ -69,12 +69,15 @@ class Difference:
         return "  UNSAFE WITHOUT A PROOF" if self.unsafe else ""
 
     def __str__(self) -> str:
-        return f"{self.where}: {_short(self.before)} -> {_short(self.after)}{self._mark}"
+        before, after = ("nothing" if value is None else repr(value) for value in (self.before, self.after))
+        same = next((i for i, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), 0) - 60
+        return f"{self.where}: {_short(before, same)} -> {_short(after, same)}{self._mark}"
 
 
-def _short(value: Any) -> str:
-    text = "nothing" if value is None else repr(value)
-    return text if len(text) < 300 else f"{text[:240]} ... {text[-50:]}"
+def _short(text: str, same: int) -> str:
+    """Long ones from where they begin to differ."""
+    text = f"... {text[same:]}" if same > 60 else text
+    return text if len(text) < 250 else f"{text[:200]} ... {text[-40:]}"
 
 
 def differences(before: Any, after: Any, where: str = "") -> Iterator[Difference]:

@@ -64,6 +64,11 @@ def test_lines_that_changed_places_differ():
     assert said("one\ntwo", "one\nzwei") == ["loops/one: 'two' -> 'zwei'"]
 
 
+def test_a_long_text_is_shown_from_where_it_differs():
+    (found,) = said("word " * 99 + "old", "word " * 99 + "new")
+    assert found.endswith("word old' -> ... word word word word word word word word word word word word new'")
+
+
 def test_one_attacker_less_moves_no_other():
     rows = [{"adversary": name, "neighbouring": "replace", "claim": "bound"} for name in ("a", "b")]
     (found,) = said(rows, rows[1:])

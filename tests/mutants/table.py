@@ -989,4 +989,5 @@ MUTANTS = (
     Mutant("corpus: a refusal says something else", "open_fraction", Put('"a number strictly between 0 and 1"', '"a number from 0 to 1"'), CORPUS + "doors/refused: risk dpsgd*--prior*"),
     Mutant("corpus: a public name has another signature", "grids.assess_each", Put("DEFAULT_FPR", "0.01"), CORPUS + "surface/names; reticent"),
     Mutant("corpus: a schema allows less", "Number.lower", Put("lower: float | None", "lower: float"), CORPUS + "surface/schema; *"),
+    Mutant("corpus: other packages are not asked for mechanisms", "mechanisms.base.MECHANISMS", Put('"reticent.mechanisms"', '"reticent.kinds"'), CORPUS + "doors/the example package"),
 )  # fmt: skip
