@@ -30,7 +30,9 @@ PUT = {  # attackers whose parameters are stated
     "relaxed, linear head": lambda: rt.Relaxed(dimension=50, gradients=rt.Gradients.LINEAR_HEAD),
     "relaxed, a known share": lambda: rt.Relaxed(dimension=50, gradients=rt.Gradients.LINEAR_HEAD, known_share=0.1),
     "relaxed, any gradients": lambda: rt.Relaxed(dimension=50, gradients=rt.Gradients.ANY),
-    "relaxed, a measured law": lambda: rt.Relaxed(directions=DirectionLaw(np.eye(8), public=True)),
+    "relaxed, a measured law": lambda: rt.Relaxed(
+        directions=DirectionLaw(np.full((8, 8), 0.2) + 0.8 * np.eye(8), public=True)
+    ),
     "mixed": lambda: rt.Mixed(0.3, dimension=50),
     "mixed, a known share": lambda: rt.Mixed(0.3, dimension=50, gradients=rt.Gradients.LINEAR_HEAD, known_share=0.1),
     "mixed, fixed": lambda: rt.Mixed(0.7, dimension=50, gradients=rt.Gradients.FIXED),
