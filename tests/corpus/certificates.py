@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import chdir
@@ -38,23 +37,21 @@ PLANS: dict[str, tuple[str, ...]] = {
     "selection": ("--selection", "geometric", "--mean-runs", "5"),
     "secret": ("--secret-bits", "13.29", "--guesses", "10"),
     "contraction": ("--contraction", "0.9"),
-    "words": (
-        "--subject",
-        "A model of letters",
-        "--issuer",
-        "The lab",
-        "--purpose",
-        "Sorting",
-        "--expires",
-        "2999-01-01",
-    ),
-}
+    "words": ("--subject", "A model of letters", "--issuer", "The lab", "--purpose", "Sorting", "--expires",
+              "2999-01-01"),
+}  # fmt: skip
 EVENTS = ("gaussian", "laplace", "randomised response", "matrix, banded", "guarantee", "filtered", "ledger of two",
           "ledger of kinds", "selection, fixed", "one of two", "allocated once")  # fmt: skip
 HERE = Path(__file__).resolve().parent
 RUNS: dict[str, Any] = yaml.safe_load((HERE / "runs.yaml").read_text())
 POLICIES: dict[str, Any] = yaml.safe_load((HERE / "policies.yaml").read_text())
-LOOPS = ("opacus", "shuffled", "planned", "faulty", "persons")
+LOOPS: dict[str, dict[str, Any]] = {  # what the watch is told
+    "opacus": {},
+    "shuffled": {},
+    "planned": {"planned_steps": 12, "start": "declared"},
+    "faulty": {},
+    "persons": {"records_per_user": 2},
+}
 
 
 def _train(config: dict[str, Any]) -> None:
@@ -65,36 +62,14 @@ def _train(config: dict[str, Any]) -> None:
 
 
 def _watch(kind: str) -> None:
-    import torch
-    from opacus import PrivacyEngine
-    from torch import nn
-    from torch.utils.data import DataLoader, TensorDataset
+    from tests.watching.loops import private, shuffled, trained, watched
 
-    import reticent as rt
-
-    draw = torch.Generator().manual_seed(0)
-    rows = TensorDataset(torch.randn(60, 4, generator=draw), torch.randint(0, 2, (60,), generator=draw))
-    model: Any = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model, optimizer, loader = PrivacyEngine().make_private(
-            module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), noise_multiplier=1.1,
-            max_grad_norm=1.0, data_loader=DataLoader(rows, batch_size=10, shuffle=True),
-            poisson_sampling=kind != "shuffled",
-        )  # fmt: skip
-        options: dict[str, Any] = {
-            "planned": {"planned_steps": 12, "start": "declared"},
-            "persons": {"records_per_user": 2},
-        }.get(kind, {})
-        with rt.watch(model, optimizer, loader, **options) as ledger:
-            for _ in range(2):
-                for features, labels in loader:
-                    if kind == "faulty":
-                        features = features - features.mean(0)
-                    optimizer.zero_grad()
-                    nn.functional.cross_entropy(model(features), labels).backward()
-                    optimizer.step()
-        ledger.save("ledger.json")
+    made = shuffled() if kind == "shuffled" else private()
+    if kind == "faulty":
+        seen = trained(made, forward=lambda features: made[0](features - features.mean(0)), passes=2)
+    else:
+        seen = watched(*made, **LOOPS[kind])
+    seen.save("ledger.json")
 
 
 def _documents(make: Callable[[], tuple[Any, ...]], *, languages: bool, gated: bool) -> Any:
