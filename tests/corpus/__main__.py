@@ -46,18 +46,29 @@ def cheap(cases: dict[str, Any], section: str) -> list[str]:
     return names
 
 
+def wanted(section: str, patterns: list[str], before: dict[str, Any], every: bool) -> list[str]:
+    """The stored cases that are asked for, and the new ones. Which loops are in a few files is not known beforehand."""
+    some = not (every or patterns)
+    if section == "loops":
+        names = [] if some else list(before)
+    else:
+        names = cheap(before, section) if some else list(before)
+        names += [name for name in all_names(section) if name not in before]
+    return [name for name in names if fits(name, patterns)]
+
+
 def now(parts: dict[str, list[str]], before: dict[str, Any], every: bool) -> dict[str, Any]:
-    """The answers of today: sections side by side in two processes, each in four pieces."""
-    told: dict[str, Any] = {section: {} for section in parts}
+    """The answers of today, None where there is none any more: in two processes, each section in four pieces."""
+    told: dict[str, Any] = {}
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         waiting = []
         for section, patterns in parts.items():
+            names = wanted(section, patterns, before[section], every)
+            told[section] = dict.fromkeys(names)
             if section == "loops":
                 files = ("",) if every or patterns else QUICK_LOOPS
                 waiting.append((section, pool.submit(heard, files, patterns)))
                 continue
-            names = all_names(section) if every or patterns else cheap(before[section], section)
-            names = [name for name in names if fits(name, patterns)]
             pieces = [names[turn::4] for turn in range(4)]
             waiting += [(section, pool.submit(answered, (section, piece))) for piece in pieces if piece]
         for section, answer in waiting:
@@ -65,26 +76,23 @@ def now(parts: dict[str, list[str]], before: dict[str, Any], every: bool) -> dic
     return told
 
 
-def named(before: dict[str, Any], after: dict[str, Any], every: bool) -> list[Difference]:
-    """What differs; a case that was not answered differs only where every case was asked."""
+def named(before: dict[str, Any], after: dict[str, Any]) -> list[Difference]:
+    """What differs."""
     found = []
     for section, cases in after.items():
         for name, case in cases.items():
-            where = f"{section}/{name}"
-            old = before[section].get(name)
-            if old is None:
-                found.append(Difference(where, None, "a new case"))
+            old, where = before[section].get(name), f"{section}/{name}"
+            if old is None or case is None:
+                found.append(Difference(where, old and "a case", case and "a new case"))
             else:
                 found += differences(old["answer"], case["answer"], where)
-        if every:
-            found += [Difference(f"{section}/{name}", "a case", None) for name in before[section] if name not in cases]
     return found
 
 
 def keep(section: str, cases: dict[str, Any]) -> None:
     """Write the answers of a section."""
     stored(section).parent.mkdir(exist_ok=True)
-    lines = (f"{json.dumps(name)}: {json.dumps(cases[name], ensure_ascii=False)}" for name in sorted(cases))
+    lines = (f"{json.dumps(n)}: {json.dumps(cases[n], ensure_ascii=False)}" for n in sorted(cases) if cases[n])
     stored(section).write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
@@ -106,15 +114,12 @@ def main() -> int:
     after = now(parts, before, every)
     for section, cases in after.items() if asked.write else ():
         keep(section, (before[section] if parts[section] else {}) | cases)
-    found = named(before, after, every and not any(parts.values()))
+    found = named(before, after)
     new = [d for d in found if not any(fnmatch.fnmatchcase(d.where, pattern) for pattern in ACCEPTED)]
     print(*new, sep="\n", end="\n" if new else "")
     if len(new) > MANY:
-        print(
-            "\nof these:",
-            *(f"{count} x {kind}" for kind, count in Counter(d.kind for d in new).most_common()),
-            sep="\n",
-        )
+        kinds = Counter(difference.kind for difference in new).most_common()
+        print("\nof these:", *(f"{count} x {kind}" for kind, count in kinds), sep="\n")
     spent = os.times()
     seconds = spent.children_user + spent.children_system - begun.children_user - begun.children_system
     count = sum(len(cases) for cases in after.values())

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.corpus.__main__ import named
 from tests.corpus.compare import differences
 from tests.corpus.project import projected
 
@@ -62,6 +63,15 @@ def test_one_fault_or_theorem_less_is_named_alone():
 def test_lines_that_changed_places_differ():
     assert said("one\ntwo\nthree", "two\none\nthree") != []
     assert said("one\ntwo", "one\nzwei") == ["loops/one: 'two' -> 'zwei'"]
+
+
+def test_a_case_that_is_gone_and_one_that_is_new_differ():
+    one = {"seconds": 0.0, "answer": 1}
+    found = named({"surface": {"help; risk": one}}, {"surface": {"help; risk": None, "help; risks": one}})
+    assert [str(d) for d in found] == [
+        "surface/help; risk: 'a case' -> nothing",
+        "surface/help; risks: nothing -> 'a new case'",
+    ]
 
 
 def test_a_long_text_is_shown_from_where_it_differs():
