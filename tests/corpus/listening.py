@@ -72,7 +72,8 @@ def pytest_runtest_call(item: pytest.Item) -> Any:
         put.setattr(Watch, "__enter__", entering)
         put.setattr(Watch, "__exit__", leaving)
         put.setattr(torch, "seed", seeding)
-        put.setattr("reticent.watching.seeds._BEEN", {"noise": {}, "draws": {}})  # what other tests drew
+        put.setattr("reticent.watching.seeds._BEEN", {"noise": {}, "draws": {}})  # forget what other tests drew
+        put.setattr("reticent.watching.generators._STREAMS", {})
         seeding()
         yield
 
