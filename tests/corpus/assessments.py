@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reticent.adversaries.game.gmip_curves import GradientSpectrum
+from reticent.adversaries.game.spectrum import GradientSpectrum
 
 import reticent as rt
 from reticent.adversaries import FinalModel, NormOnly
