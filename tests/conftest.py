@@ -75,14 +75,14 @@ def as_users_get_it(signs: bool = False, selection: bool = False, curve: bool = 
     wanted = tuple(one if narrow else other for one, other, narrow in zip(users, coarse, fine, strict=True))
     if wanted != settled():
         forget()
-        join, best, portfolio, contours = _settings()
-        join._POINTS, best._ACCURACY, portfolio.enclose.__kwdefaults__["accuracy"], contours._PER_SPAN = wanted
+        lattice, best, portfolio, contours = _settings()
+        lattice.POINTS, best._ACCURACY, portfolio.enclose.__kwdefaults__["accuracy"], contours._PER_SPAN = wanted
 
 
 def settled() -> tuple[Any, ...]:
     """How narrow each is now."""
-    join, best, portfolio, contours = _settings()
-    return join._POINTS, best._ACCURACY, portfolio.enclose.__kwdefaults__["accuracy"], contours._PER_SPAN
+    lattice, best, portfolio, contours = _settings()
+    return lattice.POINTS, best._ACCURACY, portfolio.enclose.__kwdefaults__["accuracy"], contours._PER_SPAN
 
 
 @cache
@@ -93,7 +93,7 @@ def _of_users() -> tuple[Any, ...]:
 
 def _settings() -> list[Any]:
     names = "selection", "enclose", "transform"
-    modules = ["adversaries.relaxed.sign.join", *(f"accountants.{name}" for name in names)]
+    modules = ["adversaries.relaxed.sign.lattice", *(f"accountants.{name}" for name in names)]
     return [import_module(f"reticent.{name}") for name in modules]
 
 

@@ -21,8 +21,8 @@ from reticent.curves._logs import EPS
 from reticent.pairs import Neighbouring
 from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, log_mixture
 
-_EXPONENT = 36.0  # the trapezoid error is about e^-36 of the bound on the integrand
-_REACH = 9.5  # standard deviations beyond the outermost peak
+EXPONENT = 36.0  # the trapezoid error is about e^-36 of the bound on the integrand
+REACH = 9.5  # standard deviations beyond the outermost peak
 _LEAST_NOISE = 0.03  # below, the parts do not overlap: the limit and monotonicity enclose the value
 _ROUNDING = 2e-13  # relative, of a term
 _NODES_AT_ONCE = 1 << 18
@@ -69,9 +69,9 @@ def advantage_above(minus_log: np.ndarray) -> np.ndarray:
 
 def _grid(noise: np.ndarray, replace: bool) -> tuple[np.ndarray, np.ndarray]:
     """Length of the range in z that is summed, and the largest step."""
-    a = np.minimum(np.pi * noise, np.sqrt(2.0 * _EXPONENT))
-    step = 2.0 * np.pi * a / (_EXPONENT + 0.5 * a * a)
-    return 2.0 / noise + (_REACH if replace else 2.0 * _REACH), step
+    a = np.minimum(np.pi * noise, np.sqrt(2.0 * EXPONENT))
+    step = 2.0 * np.pi * a / (EXPONENT + 0.5 * a * a)
+    return 2.0 / noise + (REACH if replace else 2.0 * REACH), step
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # the smaller of two bounds is taken
@@ -79,7 +79,7 @@ def _evaluate(noise: np.ndarray, rate: np.ndarray, nodes: int, replace: bool) ->
     n, p = noise[:, None], rate[:, None]
     width, _ = _grid(n, replace)
     step = width / (nodes - 1)
-    z = np.arange(nodes) * step - (0.0 if replace else _REACH)
+    z = np.arange(nodes) * step - (0.0 if replace else REACH)
     shift, scaled = 0.5 / (n * n), z / n
     log_phi = -0.5 * z * z - HALF_LOG_TWO_PI
     loss = log_a = log_mixture([p], [scaled - shift])
@@ -105,12 +105,12 @@ def _radius(noise: np.ndarray, rate: np.ndarray, step: np.ndarray, replace: bool
     angle = a / noise
     size = _off_axis_replace(rate, s, angle) if replace else _off_axis_add(rate, s, angle)
     trapezoid = size * np.exp(0.5 * a * a - 2.0 * np.pi * a / step) / -np.expm1(-2.0 * np.pi * a / step)
-    far = 2.0 / noise + _REACH - step
+    far = 2.0 / noise + REACH - step
     # (sqrt A - sqrt B)^2 <= |A - B| <= p (r + 1) beyond the peaks, and likewise p r_- + p r_+.
     linear = rate * (ndtr(1.0 / noise - far) + ndtr(-far))
     square = rate**2 * (np.exp(s) * ndtr(2.0 / noise - far) + ndtr(-far)) / np.maximum(1.0 - rate, 1e-300)
     right = np.fmin(linear, square)
-    left = right if replace else rate**2 * ndtr(step - _REACH)
+    left = right if replace else rate**2 * ndtr(step - REACH)
     return trapezoid + 2.0 * (right + left)
 
 

@@ -64,8 +64,8 @@ def test_the_lattice_agrees_with_the_exact_curve_of_one_release() -> None:
 
 
 def test_one_step_keeps_all_three_masses() -> None:
-    plan = lattice._plan([(LaplaceSign(0.3, 1.2), 5)], 2**15)
-    law = lattice._connected(plan, plan.kinds[0])
+    plan = lattice.plan_of([(LaplaceSign(0.3, 1.2), 5)], 2**15)
+    law = lattice.connected(plan, plan.kinds[0])
     a, b = plan.a.pitch * law.i, plan.kinds[0].centre + plan.b.pitch * law.j
     assert law.absent.sum() == pytest.approx(1.0, rel=1e-13, abs=0)
     assert law.present.sum() == pytest.approx(1.0, rel=1e-12, abs=0)

@@ -13,7 +13,7 @@ from reticent.adversaries.relaxed.sign.step import FoldedNodes, TiltedLaw
 
 @pytest.fixture(scope="module")
 def plan():
-    return transform._plan([(noise.GaussianSign(0.2, 1.0 / 6.0), 100)], 0.05)
+    return transform.plan_of([(noise.GaussianSign(0.2, 1.0 / 6.0), 100)], 0.05)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def thresholds(plan):
 
 @pytest.fixture(scope="module")
 def summed(plan):
-    return transform._frequencies(plan, 0.0)
+    return transform.frequencies_of(plan, 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +33,8 @@ def truth(summed, thresholds):
 
 def sums(summed, thresholds):
     """P(log LR > l) without any bound on errors, and the transform that it is made of."""
-    mellin = transform._transform(summed)
-    return 1.0 + transform._inverted(mellin, thresholds, 0), mellin
+    mellin = transform.transform_of(summed)
+    return 1.0 + transform.inverted(mellin, thresholds, 0), mellin
 
 
 class TestTransform:
@@ -45,10 +45,10 @@ class TestTransform:
         dtau, dw = kernel.commensurate(wider_tau * plan.dtau, wider_w * plan.dw)
         taus, omegas = (math.ceil(end / step) + 1 for end, step in zip(summed.box, (dtau, dw), strict=True))
         coarse = replace(plan, dtau=dtau, dw=dw)
-        found, mellin = sums(transform._Frequencies(coarse, 0.0, np.full(taus, omegas), summed.rest), thresholds)
+        found, mellin = sums(transform.Frequencies(coarse, 0.0, np.full(taus, omegas), summed.rest), thresholds)
         error, bounds = mellin.error(thresholds), coarse.copies()
         assert np.all(found + bounds.most(thresholds) + error >= truth - 1e-13)
-        without = bounds._replace(**{part: [copies._Bound(0.0, 0.0, 0.0)]})
+        without = bounds._replace(**{part: [copies.Bound(0.0, 0.0, 0.0)]})
         assert np.any(found + without.most(thresholds) + error < truth - 1e-9)
 
     def test_copies_are_in_the_false_positive_rates(self, monkeypatch):
@@ -77,8 +77,8 @@ class TestTransform:
     @pytest.mark.parametrize("kind", [(noise.GaussianSign(1e-3, 2.0), 10_000), (noise.GaussianSign(0.01, 0.9), 1000)])
     def test_nodes_follow_the_phases_of_all_frequencies(self, kind):
         """A fifth of the distance between nodes changes nothing; twice the distance is seen."""
-        plan, (step, _), box = transform._plan([kind], 0.004), kind, (31.0, 31.0)
-        spacing, places = transform._node_spacing(plan, step, box, 40.0), [np.linspace(0.0, x, 7) for x in box]
+        plan, (step, _), box = transform.plan_of([kind], 0.004), kind, (31.0, 31.0)
+        spacing, places = transform.node_spacing(plan, step, box, 40.0), [np.linspace(0.0, x, 7) for x in box]
         at = [TiltedLaw.of(FoldedNodes.of(step, h * spacing), plan.line, 0.0).moduli(*places) for h in (0.2, 1.0, 2.0)]
         assert np.max(np.abs(at[1] - at[0])) < 1e-14
         assert np.max(np.abs(at[2] - at[0])) > 1e-9
@@ -86,7 +86,7 @@ class TestTransform:
 
 def left_out(plan, counts, fewer):
     """The proven bounds at the frequencies that only the longer rows have, summed point by point."""
-    bound, total = transform._outside(plan, 0.0), 0.0
+    bound, total = transform.outside_bound(plan, 0.0), 0.0
     for j, count in enumerate(counts):
         w = np.arange(fewer[j] if j < len(fewer) else 0, count) * plan.dw
         row = bound.logs[np.searchsorted(bound.t, j * plan.dtau)]
@@ -103,8 +103,8 @@ class TestOutsideBound:
     @pytest.mark.parametrize("lift", [0.0, 1.0])
     def test_no_frequency_exceeds_its_cell(self, noise_multiplier, rate, steps, lift):
         step = noise.GaussianSign(rate, 1.0 / noise_multiplier)
-        plan = transform._plan([(step, steps)], 0.01)
-        bound = transform._outside(plan, lift)
+        plan = transform.plan_of([(step, steps)], 0.01)
+        bound = transform.outside_bound(plan, lift)
         y = np.linspace(-12.0, 12.0 + 2.0 * step.slope, 40_001)
         a, b = noise.odd_and_even(step, y)
         law = np.exp(-0.5 * y * y + plan.line * b + lift * (a + b))
@@ -124,8 +124,8 @@ class TestOutsideBound:
         assert np.median(shares) > 0.6  # where it matters it says most of what there is
 
     def test_what_is_left_out_adds_up_to_no_more_than_is_said(self):
-        plan = transform._plan([(noise.GaussianSign(0.01, 1.0), 1000)], 0.05)
-        bound, found = transform._outside(plan, 0.0), transform._frequencies(plan, 0.0)
+        plan = transform.plan_of([(noise.GaussianSign(0.01, 1.0), 1000)], 0.05)
+        bound, found = transform.outside_bound(plan, 0.0), transform.frequencies_of(plan, 0.0)
         t, w = (np.arange(0.0, end, step) for end, step in zip(plan.ends, (plan.dtau, plan.dw), strict=True))
         logs = bound.logs[np.searchsorted(bound.t, t)][:, np.searchsorted(bound.w, w)]
         counts = np.append(found.counts, np.zeros(max(len(t) - len(found.counts), 0), dtype=int))[: len(t)]
@@ -149,7 +149,7 @@ def common_sign_delta(noise, rate, steps, epsilons):
 class TestLattice:
     def test_a_short_reach_is_paid_for(self, monkeypatch):
         """Observations past 2.5 standard deviations left out: the safe side covers them, and the tests' errors do."""
-        monkeypatch.setattr(noise, "_REACH", 2.5)
+        monkeypatch.setattr(noise, "REACH", 2.5)
         values = lattice.bounds([(noise.GaussianSign(0.5, 1.0), 2)], 200, 2**15)
         truth = common_sign_delta(1.0, 0.5, 2, values.thresholds[values.thresholds >= 0.0])
         add = values.delta[values.thresholds >= 0.0]
@@ -162,8 +162,8 @@ class TestLattice:
     def test_rounding_grows_with_steps(self, monkeypatch):
         """Far out nothing but stated errors is left."""
         far = []
-        for error in (lattice._ROUNDING, lattice._ROUNDING + 1e-7):
-            monkeypatch.setattr(lattice, "_ROUNDING", error)
+        for error in (lattice.ROUNDING, lattice.ROUNDING + 1e-7):
+            monkeypatch.setattr(lattice, "ROUNDING", error)
             far.append(lattice.bounds([(noise.GaussianSign(0.1, 1.0), 5)], 100, 2**14))
         before, after = (found.tests()[0] for found in far)
         assert np.all(after >= np.minimum(before + 4e-7, 1.0))
@@ -183,15 +183,16 @@ class TestLattice:
 
 def test_a_bound_that_cannot_be_computed_bounds_nothing() -> None:
     """A Chernoff factor e^x was cut at e^600. Times what is less than any float it was 0; the truth may be anything."""
-    bound = copies._Bound(1.0, 0.0, 0.0)
-    np.testing.assert_array_equal(copies._least([bound], np.array([1.0, 599.0, 1e4])), [0.0, 0.0, np.inf])
+    nothing = [copies.Bound(1.0, 0.0, 0.0)]
+    found = copies.Copies(nothing, nothing, nothing).most(np.array([1.0, 599.0, 1e4]))
+    np.testing.assert_array_equal(found, [0.0, 0.0, np.inf])
 
 
 @pytest.mark.parametrize(("theta", "width"), [(0.3, 0.5), (2.0, 3.0), (40.0, 0.2), (40.0, 1.5), (2000.0, 1e-3)])
 def test_copies_at_any_place_add_no_more_than_is_counted(theta, width):
     places = np.linspace(0.0, width, 201)[:, None] + width * np.arange(-3000, 3001)
     most = float(np.exp(-theta * (np.logaddexp(places, -places) - math.log(2.0))).sum(axis=1).max())
-    assert most <= copies._copies(theta, width) <= 2.5 * most + 1e-9
+    assert most <= copies.copies_at_most(theta, width) <= 2.5 * most + 1e-9
 
 
 @pytest.mark.parametrize(("noise_multiplier", "rate", "steps"), [(8.33, 6e-3, 308), (18.4, 4.4e-4, 11439)])

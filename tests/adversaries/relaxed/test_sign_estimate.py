@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.sign import common_sign, join
+from reticent.adversaries.relaxed.sign import common_sign, quick_sign_estimate
+from reticent.adversaries.relaxed.sign.noise import GaussianSign
 from reticent.adversaries.relaxed.sign.transform import estimate
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD
@@ -11,8 +12,8 @@ from reticent.mechanisms import DPSGD
 BLUR = 0.004
 
 
-def kinds_of(*runs):
-    return join._kinds(runs)[0]
+def kinds_of(run):
+    return [(GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier), run.steps)]
 
 
 def outside(run, blur):
@@ -77,5 +78,5 @@ def test_where_frequencies_are_slow_a_coarse_lattice_is_near(run):
     """Of few uses a coarse lattice follows the losses; of many frequencies do. Either is within what a screen shows."""
     thresholds, found = np.linspace(0.0, 3.0, 61), common_sign(run)
     above, below = (curve.delta(thresholds) for curve in (found.pessimistic, found.optimistic))
-    value = join.quick_sign_estimate(run)(thresholds)
+    value = quick_sign_estimate(run)(thresholds)
     assert np.all((below - 1e-5 <= value) & (value <= above + 1e-5))

@@ -35,9 +35,9 @@ def brute_force(run: DPSGD, epsilon: float, nodes: int = 2001) -> float:
 @pytest.mark.parametrize("side", ["connected", "labelled"])
 def test_one_step_keeps_all_three_masses(run: DPSGD, side: str) -> None:
     """Absent, present with + and (by symmetry) present with -: else the lattice experiment proves nothing."""
-    plan = lattice._plan([(GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier), run.steps)], 2**16)
+    plan = lattice.plan_of([(GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier), run.steps)], 2**16)
     kind = plan.kinds[0]
-    law = lattice._connected(plan, kind) if side == "connected" else lattice._labelled(plan, kind)[0]
+    law = lattice.connected(plan, kind) if side == "connected" else lattice.labelled(plan, kind)[0]
     a, b = plan.a.pitch * law.i, kind.centre + plan.b.pitch * law.j
     assert law.absent.sum() == pytest.approx(1.0, rel=1e-13, abs=0)
     assert law.present.sum() == pytest.approx(1.0, rel=1e-12, abs=0)
@@ -100,7 +100,7 @@ def test_many_rare_steps_fit_a_lattice_with_room_for_their_own_walk() -> None:
     kinds = [(GaussianSign(3e-4, 1.0 / 0.4072), 10_000)]
     sides = lattice.bounds(kinds, points=2**18).sides()
     assert float(sides.above.delta(0.0) / sides.below.delta(0.0)) <= 1.7  # none before
-    assert lattice._margins([lattice.Sketch.of(*kinds[0])], (0.05, 0.02))[0] <= 200  # 6 roots of 10,000 before
+    assert lattice.Sketch.of(*kinds[0]).walk((0.05, 0.02))[0] <= 1000  # of variance; 10,000 before
 
 
 @pytest.mark.parametrize("run", FEW[:1], ids=str)

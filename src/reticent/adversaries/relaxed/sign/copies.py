@@ -21,8 +21,8 @@ _LARGEST_EXPONENT = 600.0  # of what is only bounded: more counts as infinite
 _Cumulant = Callable[[float, float], float]
 
 
-class _Bound(NamedTuple):
-    """``factor`` times e^(``level`` + ``slope`` l) at the threshold l."""
+class Bound(NamedTuple):
+    """``factor`` times e^(``level`` + ``slope`` l) at the threshold l; what cannot be computed bounds nothing."""
 
     slope: float
     level: float
@@ -37,9 +37,9 @@ class Copies(NamedTuple):
         above, below: copies up and down in B.
     """
 
-    beside: Sequence[_Bound]
-    above: Sequence[_Bound]
-    below: Sequence[_Bound]
+    beside: Sequence[Bound]
+    above: Sequence[Bound]
+    below: Sequence[Bound]
 
     @classmethod
     def of(cls, cumulant: _Cumulant, scale: float, line: float, period: float, width: float) -> Copies:
@@ -62,33 +62,33 @@ class Copies(NamedTuple):
         return sum((_least(kind, thresholds) for kind in self), np.zeros_like(thresholds))
 
 
-def _beside(cumulant: _Cumulant, scale: float, width: float) -> list[_Bound]:
+def _beside(cumulant: _Cumulant, scale: float, width: float) -> list[Bound]:
     """Copies in A alone: A itself beyond half the width, or a copy of the centre that reaches back."""
     bounds = []
     for theta in (_BESIDE_EXPONENTS / scale).tolist():
         back = _spread(theta) * math.exp(-0.5 * theta * width) / -math.expm1(-theta * width)
         reach = min(cumulant(-theta, t) - 0.5 * t * width for t in (_BESIDE_TILTS / scale).tolist())
         far, near = (float(_exp(x)) for x in (reach, cumulant(-theta, 0.0)))
-        bounds.append(_Bound(theta, 0.0, 2.0 * _copies(theta, width) * far + back * near))
+        bounds.append(Bound(theta, 0.0, 2.0 * copies_at_most(theta, width) * far + back * near))
     return bounds
 
 
-def _above_in_b(cumulant: _Cumulant, line: float, period: float, width: float) -> list[_Bound]:
+def _above_in_b(cumulant: _Cumulant, line: float, period: float, width: float) -> list[Bound]:
     """Copies up in B, each smaller by e^{-line period}; Chernoff at a small part of the line."""
     theta = LESS * line
-    fence = _copies(theta, width) * _geometric((line - theta) * period)
-    return [_Bound(theta, cumulant(-theta, 0.0), fence)]
+    fence = copies_at_most(theta, width) * _geometric((line - theta) * period)
+    return [Bound(theta, cumulant(-theta, 0.0), fence)]
 
 
-def _below_in_b(cumulant: _Cumulant, line: float, period: float, width: float) -> list[_Bound]:
+def _below_in_b(cumulant: _Cumulant, line: float, period: float, width: float) -> list[Bound]:
     """Copies down in B, each larger by e^{line period} and further out; Chernoff beyond the line."""
     thetas = (line * _BELOW).tolist()
-    fences = [_copies(theta, width) * _geometric((theta - line) * period) for theta in thetas]
-    return [_Bound(theta, cumulant(-theta, 0.0), fence) for theta, fence in zip(thetas, fences, strict=True)]
+    fences = [copies_at_most(theta, width) * _geometric((theta - line) * period) for theta in thetas]
+    return [Bound(theta, cumulant(-theta, 0.0), fence) for theta, fence in zip(thetas, fences, strict=True)]
 
 
 @np.errstate(invalid="ignore")
-def _least(bounds: Sequence[_Bound], thresholds: np.ndarray) -> np.ndarray:
+def _least(bounds: Sequence[Bound], thresholds: np.ndarray) -> np.ndarray:
     """The smallest bound at each threshold; infinity times 0 bounds nothing."""
     best = np.full_like(thresholds, np.inf)
     for bound in bounds:
@@ -96,11 +96,15 @@ def _least(bounds: Sequence[_Bound], thresholds: np.ndarray) -> np.ndarray:
     return best
 
 
-def _copies(theta: float, width: float) -> float:
+def copies_at_most(theta: float, width: float) -> float:
     """Above sup over x of sum over k of cosh^-theta(x + k width): by geometric sums, or by the peak and the integral.
 
     The integral is sqrt(pi) Gamma(theta/2) / Gamma(theta/2 + 1/2), and this ratio at most sqrt(x + 1/2) / x at
     x = theta/2 (Wendel's inequality).
+
+    Args:
+        theta: exponent, > 0.
+        width: distance between two copies, > 0.
     """
     integral = math.sqrt(0.5 * math.pi * (theta + 1.0)) / (0.5 * theta)
     return min(_spread(theta) / -math.expm1(-theta * width), (1.0 + 1e-9) * (1.0 + integral / width))

@@ -40,7 +40,6 @@ from reticent.stopping import checkpoint
 
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
 _LEAST_NOISE = 0.1  # noise multiplier below which no transform decays in time
-_POINTS = lattice.POINTS  # of the lattice, for claims while searching and at the answer alike
 _OFTEN, _FEW_FREQUENCIES = 3.0, 400_000  # expected uses from which on frequencies are quick; the most of an estimate
 _FEW = 30  # steps: the transform of so few does not decay
 _MOST_KINDS = 12  # of steps: each costs as much as a run of its own
@@ -211,7 +210,7 @@ def bounds(kinds: tuple[tuple[SignNoise, int], ...]) -> CertifiedBounds:
         for blur in _BLURS:
             with contextlib.suppress(NumericalError):
                 return transform.bounds(kinds, blur)
-    return lattice.bounds(kinds, points=_POINTS)
+    return lattice.bounds(kinds, points=lattice.POINTS)
 
 
 def _decays(kinds: lattice.Kinds) -> TypeGuard[Kinds]:

@@ -23,7 +23,7 @@ from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
 _TAIL = 1e-11  # probability that a sum may leave its window by
-_ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights
+ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights
 _DOUBLES = 16.0  # sum of losses that costs as much rounding again, in its exponential
 _FURTHEST = 200.0  # threshold
 _COUNT, POINTS = 2000, 2**21  # thresholds; points of a lattice, where nobody says
@@ -47,8 +47,8 @@ _CHERNOFF = np.geomspace(1e-3, 1e6, 91)  # exponents
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
-    """``size`` indices from ``first``, ``pitch`` apart in the loss; and the Chernoff exponents that chose them."""
+class Window:
+    """``size`` indices from ``first``, ``pitch`` apart in the loss; ``up`` and ``down`` chose it, as exponents."""
 
     pitch: float
     first: int
@@ -58,12 +58,12 @@ class _Window:
 
 
 @dataclass(frozen=True, slots=True)
-class _PlaneLattice:
-    """The lattice of all kinds: a = i * a.pitch, b = centre of the kind + j * b.pitch."""
+class PlaneLattice:
+    """The lattice of all ``kinds``: a = i * a.pitch, b = centre of the kind + j * b.pitch."""
 
     kinds: tuple[Sketch, ...]
-    a: _Window
-    b: _Window
+    a: Window
+    b: Window
 
     def quadrature(self, kind: Sketch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """That of its noise, in cells of y that are narrow enough."""
@@ -71,8 +71,8 @@ class _PlaneLattice:
 
 
 @dataclass(frozen=True, slots=True)
-class _PlaneLaw:
-    """Masses of one step on lattice points (i, j), under "absent" and under "present with +"."""
+class PlaneLaw:
+    """Masses of one step on lattice points (``i``, ``j``), under ``absent`` and under ``present`` with +."""
 
     i: np.ndarray
     j: np.ndarray
@@ -89,14 +89,14 @@ def bounds(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Certified
     Raises:
         NumericalError: the lattice cannot follow the losses.
     """
-    plan = _plan(kinds, points)
-    ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, [_connected(plan, k) for k in plan.kinds])
+    plan = plan_of(kinds, points)
+    ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, [connected(plan, k) for k in plan.kinds])
     thresholds = _thresholds(ratio, absent, present, count)
     lost = sum(steps * noise.lost for noise, steps in kinds)
     q, p = (_above(thresholds, ratio, mass) for mass in (present, absent))
     grown, shrunk = np.exp(np.maximum(thresholds, 0.0)), np.exp(np.minimum(thresholds, 0.0))
     largest = plan.a.pitch * plan.a.size + plan.b.pitch * plan.b.size  # sum of losses, roughly
-    rounding = sum(steps for _, steps in kinds) * _ROUNDING * (1.0 + largest / _DOUBLES)  # relative, of every mass
+    rounding = sum(steps for _, steps in kinds) * ROUNDING * (1.0 + largest / _DOUBLES)  # relative, of every mass
     add = q - grown * p + rounding * (q + grown * p) + slack_present + grown * slack_absent
     q, p = present.sum() - q, absent.sum() - p
     remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
@@ -105,9 +105,9 @@ def bounds(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Certified
 
 
 @np.errstate(all="ignore")
-def _tests(plan: _PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
+def _tests(plan: PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
     """Errors of "reject if the label of the sum has a likelihood ratio above the threshold"."""
-    laws, distances = zip(*(_labelled(plan, kind) for kind in plan.kinds), strict=True)
+    laws, distances = zip(*(labelled(plan, kind) for kind in plan.kinds), strict=True)
     distance = sum(kind.steps * each for kind, each in zip(plan.kinds, distances, strict=True))
     ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, laws, distance)
     fpr = _above(thresholds, ratio, absent) + slack_absent + lost
@@ -116,7 +116,7 @@ def _tests(plan: _PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np
 
 
 def _sums(
-    plan: _PlaneLattice, laws: Sequence[_PlaneLaw], distance: float = 0.0
+    plan: PlaneLattice, laws: Sequence[PlaneLaw], distance: float = 0.0
 ) -> tuple[np.ndarray, _Composed, _Composed]:
     """After all steps: log LR of points that carry mass, B taken ``distance`` further; masses there, with slack."""
     sums = [_composed(plan, laws, masses) for masses in ([k.absent for k in laws], [k.present for k in laws])]
@@ -152,7 +152,7 @@ def _thresholds(ratio: np.ndarray, absent: np.ndarray, present: np.ndarray, coun
     return np.sort(np.append(chosen, 0.0))
 
 
-def _composed(plan: _PlaneLattice, laws: Sequence[_PlaneLaw], masses: Sequence[np.ndarray]) -> _Composed:
+def _composed(plan: PlaneLattice, laws: Sequence[PlaneLaw], masses: Sequence[np.ndarray]) -> _Composed:
     """Masses of the sum on the window, row by row, and a bound on the sum of errors, wrap-around included."""
     parts = []
     for kind, law, mass in zip(plan.kinds, laws, masses, strict=True):
@@ -180,10 +180,15 @@ def _marginal(index: np.ndarray, mass: np.ndarray, pitch: float, steps: int) -> 
     return Tilted(pitch * (first + np.arange(len(total))), total, steps)
 
 
-def _connected(plan: _PlaneLattice, kind: Sketch) -> _PlaneLaw:
+def connected(plan: PlaneLattice, kind: Sketch) -> PlaneLaw:
     """Each cell of y on three points around its arc of (e^{l+}, e^{l-}), each of these on four lattice points.
 
-    The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
+    The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller). All three
+    masses stay, that of "present with -" by symmetry: the experiment on the lattice determines the true one.
+
+    Args:
+        plan: the lattice.
+        kind: one of its kinds.
     """
     checkpoint()
     noise = kind.noise
@@ -205,7 +210,7 @@ def _position(loss: np.ndarray, length: np.ndarray) -> np.ndarray:
     return np.clip(np.expm1(loss) / np.where(length > 0.0, np.expm1(length), 1.0), 0.0, 1.0)
 
 
-def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _PlaneLattice, centre: float) -> _PlaneLaw:
+def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: PlaneLattice, centre: float) -> PlaneLaw:
     """Points (a, b) on the lattice points around them; the means of e^{b+a} and of e^{b-a} stay.
 
     a moves to its neighbours with E e^a / E e^-a kept; the factor by which both means grow is taken from b.
@@ -223,8 +228,13 @@ def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _PlaneLattice,
     return _gathered(i, j, absent, absent * np.exp(centre + plan.a.pitch * i + plan.b.pitch * j))
 
 
-def _labelled(plan: _PlaneLattice, kind: Sketch) -> tuple[_PlaneLaw, float]:
-    """The masses of each cell of y on the nearest lattice point; and the mean distance of b from its label."""
+def labelled(plan: PlaneLattice, kind: Sketch) -> tuple[PlaneLaw, float]:
+    """The masses of each cell of y on the nearest lattice point; and the mean distance of b from its label.
+
+    Args:
+        plan: the lattice.
+        kind: one of its kinds.
+    """
     noise = kind.noise
     y, weight, ends = plan.quadrature(kind)
     a, b = odd_and_even(noise, 0.5 * (ends[1:] + ends[:-1]))
@@ -235,17 +245,25 @@ def _labelled(plan: _PlaneLattice, kind: Sketch) -> tuple[_PlaneLaw, float]:
     return _gathered(i, j, absent, present), distance
 
 
-def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndarray) -> _PlaneLaw:
+def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndarray) -> PlaneLaw:
     """Masses that share a lattice point, added up."""
     checkpoint()
     span = int(j.max() - j.min()) + 1
     keys, where = np.unique((i - i.min()) * span + (j - j.min()), return_inverse=True)
     absent, present = np.bincount(where, absent), np.bincount(where, present)
-    return _PlaneLaw(keys // span + i.min(), keys % span + j.min(), absent, present)
+    return PlaneLaw(keys // span + i.min(), keys % span + j.min(), absent, present)
 
 
-def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
-    """Windows by Chernoff, under "absent" and "present with +"; pitches that cost the ratio about the same."""
+def plan_of(kinds: Kinds, points: int) -> PlaneLattice:
+    """Windows by Chernoff, under "absent" and "present with +"; pitches that cost the ratio about the same.
+
+    Args:
+        kinds: of steps.
+        points: of the lattice, roughly.
+
+    Raises:
+        NumericalError: the lattice cannot follow the losses.
+    """
     sketches = [Sketch.of(noise, steps) for noise, steps in kinds]
     ends = [
         [max(_end(sketches, [sign * x for x in losses], tilt) for tilt in (0.0, 1.0)) for sign in (1.0, -1.0)]
@@ -258,10 +276,10 @@ def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
     deviation = np.sqrt(sum(k.steps * float(np.exp(k.log_mass) @ k.a**2) for k in sketches))
     pitches, sizes, margins = _pitches(lengths, min(2.0 * deviation, 1.0), sketches, points)
     windows = [
-        _Window(h, -int(_LOW_ROOM * max(low[0], 0.0) / h) - int(margin), size, high[1], low[1])
+        Window(h, -int(_LOW_ROOM * max(low[0], 0.0) / h) - int(margin), size, high[1], low[1])
         for h, size, margin, (high, low) in zip(pitches, sizes, margins, ends, strict=True)
     ]
-    return _PlaneLattice(tuple(sketches), windows[0], windows[1])
+    return PlaneLattice(tuple(sketches), windows[0], windows[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from reticent.errors import NumericalError
 from reticent.pairs import GaussianPair, Pair, WholeUserGaussianPair
 from reticent.pairs.gaussian_mixture import log_mixture
 
-_REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
+REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
 _GAUSS = np.polynomial.legendre.leggauss(5)  # nodes and weights of one cell
 _MOST_CELLS = 100_000  # of y, to either side of 0
 _FINE, _OF_SHIFT = 0.02, 0.05  # widest exact cells of y: in noise scales; over the furthest shift
@@ -73,7 +73,7 @@ class GaussianSign:
 
     @property
     def lost(self) -> float:
-        return 2.0 * math.exp(-0.5 * _REACH * _REACH - math.log(_REACH) - HALF_LOG_TWO_PI)
+        return 2.0 * math.exp(-0.5 * REACH * REACH - math.log(REACH) - HALF_LOG_TWO_PI)
 
     @property
     def finest(self) -> float:
@@ -88,7 +88,7 @@ class GaussianSign:
 
     @property
     def _reach(self) -> float:
-        return _REACH + self.records * self.slope
+        return REACH + self.records * self.slope
 
     def loss(self, y: np.ndarray) -> np.ndarray:
         """log dQ+/dP, of the shape of ``y``: real, or complex near the real axis for one record."""

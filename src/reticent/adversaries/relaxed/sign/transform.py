@@ -67,7 +67,7 @@ _MISSING = 40.0  # what all steps are missing at a frequency at which anything i
 
 
 @dataclass(frozen=True, slots=True)
-class _FourierPlan:
+class FourierPlan:
     """Line, grids and blur. Frequencies are tau_j = j dtau of B and w_k = k dw of A, from 0 on.
 
     Attributes:
@@ -76,6 +76,7 @@ class _FourierPlan:
         line: c < 0.
         low, high: the thresholds of interest are in [-low, high].
         blur_a, blur_b: standard deviations.
+        dtau, dw: distances between frequencies of B and of A.
     """
 
     kinds: Kinds
@@ -127,7 +128,7 @@ class _FourierPlan:
         return Copies.of(self.cumulant, scale, -self.line, 2.0 * math.pi / self.dtau, 2.0 * math.pi / self.dw)
 
 
-class _Frequencies(NamedTuple):
+class Frequencies(NamedTuple):
     """Which are summed of one law: at tau_j the first ``counts[j]`` of A.
 
     Attributes:
@@ -137,7 +138,7 @@ class _Frequencies(NamedTuple):
         rest: bound on |phi^T| times the blur, relative to phi(c, 0)^T, summed over all others, times the spacings.
     """
 
-    plan: _FourierPlan
+    plan: FourierPlan
     lift: float
     counts: np.ndarray
     rest: float
@@ -153,7 +154,7 @@ class _Frequencies(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Mellin:
+class Mellin:
     """H(s_j) of one law, and what is summed.
 
     Attributes:
@@ -162,7 +163,7 @@ class _Mellin:
         rounding: of a sum of them over |s|, in units of the machine epsilon.
     """
 
-    summed: _Frequencies
+    summed: Frequencies
     values: np.ndarray
     rounding: float
 
@@ -188,9 +189,9 @@ def bounds(kinds: Kinds, blur: float, count: int = _COUNT) -> CertifiedBounds:
     Raises:
         NumericalError: the frequencies needed do not fit the budget; a larger ``blur`` needs fewer.
     """
-    plan = _plan(kinds, blur)
-    summed, present = (_frequencies(plan, lift) for lift in (0.0, 1.0))
-    absent = _transform(summed)
+    plan = plan_of(kinds, blur)
+    summed, present = (frequencies_of(plan, lift) for lift in (0.0, 1.0))
+    absent = transform_of(summed)
     low, high = np.linspace(-plan.low, 0.0, _COARSE_COUNT), np.linspace(0.0, plan.high, _COARSE_COUNT)
     coarse = np.concatenate([low[:-1], high])
     thresholds = _even_thresholds(coarse, _put(absent, coarse), count)
@@ -213,25 +214,25 @@ def estimate(kinds: Kinds, blur: float, most: int) -> Callable[[np.ndarray], np.
     Raises:
         NumericalError: more are needed; a larger ``blur`` needs fewer.
     """
-    plan = _plan(kinds, blur)
+    plan = plan_of(kinds, blur)
     t, w = _guessed(plan, 0.0)
     counts = np.full(math.ceil(t / plan.dtau) + 1, math.ceil(w / plan.dw) + 1)
     if counts.sum() > most:
         raise plan.too_many(most)
-    absent = _transform(_Frequencies(plan, 0.0, counts, 0.0))
+    absent = transform_of(Frequencies(plan, 0.0, counts, 0.0))
 
     def delta(epsilon: np.ndarray) -> np.ndarray:
         epsilon = np.minimum(epsilon, plan.high)  # beyond, nothing is known
-        return np.exp(epsilon) * _inverted(absent, epsilon, 1) - np.expm1(epsilon)
+        return np.exp(epsilon) * inverted(absent, epsilon, 1) - np.expm1(epsilon)
 
     return delta
 
 
-def _tests(absent: _Mellin, frequencies: _Frequencies, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _tests(absent: Mellin, frequencies: Frequencies, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Errors of the tests "LR > e^l"; the ``frequencies`` are those of "present"."""
-    present, alias = _transform(frequencies), absent.summed.plan.copies().most(ratio)
-    fpr = np.clip(1.0 + _inverted(absent, ratio, 0) + absent.error(ratio) + alias, 0.0, 1.0)
-    fnr = np.clip(present.error(ratio) - _inverted(present, ratio, 0), 0.0, 1.0)
+    present, alias = transform_of(frequencies), absent.summed.plan.copies().most(ratio)
+    fpr = np.clip(1.0 + inverted(absent, ratio, 0) + absent.error(ratio) + alias, 0.0, 1.0)
+    fnr = np.clip(present.error(ratio) - inverted(present, ratio, 0), 0.0, 1.0)
     return np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0)
 
 
@@ -251,21 +252,25 @@ def _even_thresholds(ratio: np.ndarray, put: np.ndarray, count: int) -> np.ndarr
     return mirrored(-halves[1], halves[0])
 
 
-def _put(absent: _Mellin, ratio: np.ndarray) -> np.ndarray:
+def _put(absent: Mellin, ratio: np.ndarray) -> np.ndarray:
     """E_P (e^l - LR)_+ at ``ratio``, with every error on the safe side."""
-    return np.maximum(np.exp(ratio) * (_inverted(absent, ratio, 1) + absent.error(ratio)), 0.0)
+    return np.maximum(np.exp(ratio) * (inverted(absent, ratio, 1) + absent.error(ratio)), 0.0)
 
 
-def _inverted(mellin: _Mellin, ratio: np.ndarray, order: int) -> np.ndarray:
-    """The sum over s of e^(-l s) H(s) / s, or with ``order`` 1 / (s (s - 1)), at ``ratio``; its real part."""
+def inverted(mellin: Mellin, ratio: np.ndarray, order: int) -> np.ndarray:
+    """The sum over s of e^(-l s) H(s) / s, or with ``order`` 1 / (s (s - 1)), at ``ratio``; its real part.
+
+    With order 0 it is -P(log LR <= l), off by what copies add and by ``Mellin.error``.
+    """
     s, spacing = mellin.summed.points(), mellin.summed.plan.dtau
     weights = mellin.values / (s * (s - 1.0) if order else s) * (spacing / math.pi)
     weights[0] *= 0.5
     return np.exp(-s[0].real * ratio) * turned(spacing, weights, ratio)
 
 
-def _plan(kinds: Kinds, blur: float) -> _FourierPlan:
-    plan = _FourierPlan(kinds, [FoldedNodes.of(step, _ROUGH_SPACING) for step, _ in kinds], 0.0, 0.0)
+def plan_of(kinds: Kinds, blur: float) -> FourierPlan:
+    """Line, grids and blur by Chernoff bounds; whatever is planned, the errors that are stated hold."""
+    plan = FourierPlan(kinds, [FoldedNodes.of(step, _ROUGH_SPACING) for step, _ in kinds], 0.0, 0.0)
     scale = math.sqrt(plan.total(FoldedNodes.square))
     spread = plan.total(lambda nodes: float(nodes.weight @ (nodes.b - nodes.weight @ nodes.b) ** 2))
     plan = replace(plan, blur_a=blur * scale, blur_b=blur * math.sqrt(spread + log_cosh_variance(scale)))
@@ -284,28 +289,32 @@ def _plan(kinds: Kinds, blur: float) -> _FourierPlan:
     return replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw))
 
 
-def _frequencies(plan: _FourierPlan, lift: float) -> _Frequencies:
-    """Those outside of which the transform is proven negligible: no more than what lies beyond the blur's ends."""
+def frequencies_of(plan: FourierPlan, lift: float) -> Frequencies:
+    """Those outside of which the transform is proven negligible: no more than what lies beyond the blur's ends.
+
+    Raises:
+        NumericalError: more than the budget would be needed.
+    """
     guess = _guessed(plan, lift)
     if guess[0] / plan.dtau * guess[1] / plan.dw <= _MOST_GUESSED:
-        bound = _outside(plan, lift)
+        bound = outside_bound(plan, lift)
         w, rest = (np.full(2, plan.ends[1]), 0.0) if bound is None else bound.summed((plan.dtau, plan.dw), plan.beyond)
         t = np.array([0.0, plan.ends[0]]) if bound is None else bound.t
         last = float(t[np.flatnonzero(w)[-1]])
         cells = np.searchsorted(t, plan.dtau * np.arange(math.ceil(last / plan.dtau) + 1))
         counts = np.ceil(np.append(w, 0.0)[cells] / plan.dw).astype(np.int64) + 1
         if counts.sum() <= _MOST_FREQUENCIES:
-            return _Frequencies(plan, lift, counts, rest + plan.beyond)
+            return Frequencies(plan, lift, counts, rest + plan.beyond)
     raise plan.too_many(_MOST_FREQUENCIES)
 
 
-def _guessed(plan: _FourierPlan, lift: float) -> tuple[float, float]:
+def _guessed(plan: FourierPlan, lift: float) -> tuple[float, float]:
     """Where frequencies end along each axis, by a guess; the blur ends them in any case."""
     decayed = _decay(plan, lift)
     return min(plan.ends[0], decayed[0]), min(plan.ends[1], decayed[1])
 
 
-def _decay(plan: _FourierPlan, lift: float) -> tuple[float, float]:
+def _decay(plan: FourierPlan, lift: float) -> tuple[float, float]:
     """Where |phi^T| falls below the tolerance for good along each axis, from samples: a guess."""
     for share in _LOOKED:
         checkpoint()
@@ -338,16 +347,16 @@ def _last_above(logs: np.ndarray) -> int:
     return int(above[-1]) if len(above) else 0
 
 
-def _coarse_nodes(plan: _FourierPlan, frequencies: tuple[float, float]) -> list[FoldedNodes]:
+def _coarse_nodes(plan: FourierPlan, frequencies: tuple[float, float]) -> list[FoldedNodes]:
     """Enough for moduli to 1e-5 (see ``TiltedLaw``), for each kind of step."""
     return [
-        FoldedNodes.of(step, _node_spacing(plan, step, frequencies, _COARSE, _COARSE_REACH), _COARSE_REACH)
+        FoldedNodes.of(step, node_spacing(plan, step, frequencies, _COARSE, _COARSE_REACH), _COARSE_REACH)
         for step, _ in plan.kinds
     ]
 
 
-def _outside(plan: _FourierPlan, lift: float) -> OutsideBound | None:
-    """Bounds on |phi/phi(c, 0)|^T at all frequencies within the reach of the blur."""
+def outside_bound(plan: FourierPlan, lift: float) -> OutsideBound | None:
+    """Bounds on |phi/phi(c, 0)|^T at all frequencies within the reach of the blur; None if there are too many cells."""
 
     def laws(ends: tuple[float, float]) -> list[TiltedLaw]:
         return [TiltedLaw.of(nodes, plan.line, lift) for nodes in _coarse_nodes(plan, ends)]
@@ -355,10 +364,10 @@ def _outside(plan: _FourierPlan, lift: float) -> OutsideBound | None:
     return OutsideBound.of(laws, [steps for _, steps in plan.kinds], plan.ends)
 
 
-def _node_spacing(
-    plan: _FourierPlan, step: GaussianSign, frequencies: tuple[float, float], exponent: float, reach: float = REACH
+def node_spacing(
+    plan: FourierPlan, step: GaussianSign, frequencies: tuple[float, float], exponent: float, reach: float = REACH
 ) -> float:
-    """Spacing in y at which the strip bound of the trapezoid rule is e^-exponent up to ``frequencies``."""
+    """Spacing in y at which the strip bound of the trapezoid rule is e^-exponent up to ``frequencies`` of B, A."""
     d, level, b, a = _strips(step, plan.line, reach)
     highest = np.max(level + frequencies[0] * b + frequencies[1] * a, axis=1)
     spacing = 2.0 * math.pi * d / (exponent + np.maximum(highest, 0.0))
@@ -376,13 +385,13 @@ def _strips(step: GaussianSign, line: float, reach: float) -> tuple[np.ndarray, 
     return d, level, np.abs(b.imag), np.abs(a.imag)
 
 
-def _transform(summed: _Frequencies) -> _Mellin:
+def transform_of(summed: Frequencies) -> Mellin:
     """H(s_j) under P (lift 0), or under the mean of Q+ and Q-."""
     plan, s, counts = summed.plan, summed.points(), summed.counts
     w = plan.dw * np.arange(int(counts.max()))
     nodes = [
         FoldedNodes.of(
-            step, _node_spacing(plan, step, summed.box, _FINE), REACH - (1.0 - summed.lift) * 2.0 * step.slope
+            step, node_spacing(plan, step, summed.box, _FINE), REACH - (1.0 - summed.lift) * 2.0 * step.slope
         )
         for step, _ in plan.kinds  # under "absent", the further out the less e^(c b) there is
     ]
@@ -406,7 +415,7 @@ def _transform(summed: _Frequencies) -> _Mellin:
             values[part] += real + 1j * imag
             total += float(doubt[part] @ size.sum(axis=1))
         start = part.stop
-    return _Mellin(summed, values, total * plan.dw * plan.dtau / math.pi**2)
+    return Mellin(summed, values, total * plan.dw * plan.dtau / math.pi**2)
 
 
 def _rows(counts: np.ndarray) -> int:
@@ -414,7 +423,7 @@ def _rows(counts: np.ndarray) -> int:
     return max(1, min(len(counts), _BLOCK // int(counts[0])))
 
 
-def _doubt(tables: Sequence[TransformTable], summed: _Frequencies) -> np.ndarray:
+def _doubt(tables: Sequence[TransformTable], summed: Frequencies) -> np.ndarray:
     """Relative rounding error of one term over the machine epsilon, divided by |s|: exponents, powers, sums.
 
     Terms of a transform are at most |s b|, |e^b sinh a| and what is missing at the frequency of A.
@@ -427,12 +436,12 @@ def _doubt(tables: Sequence[TransformTable], summed: _Frequencies) -> np.ndarray
     return (_ROUNDED * len(tables) + sums + _PER_EXPONENT * np.abs(loggamma(-s)) + powers) / np.abs(s)
 
 
-def _sum_over(terms: np.ndarray, plan: _FourierPlan) -> np.ndarray:
+def _sum_over(terms: np.ndarray, plan: FourierPlan) -> np.ndarray:
     """Trapezoid in w over the whole axis, from w >= 0."""
     return (weighted(terms, np.ones(terms.shape[1])) - 0.5 * terms[:, 0]) * (plan.dw / math.pi)
 
 
-def _log_size(plan: _FourierPlan, lift: float) -> float:
+def _log_size(plan: FourierPlan, lift: float) -> float:
     """log of the largest modulus of phi^T and of the blur's factor on the line, under P (lift 0) or Q+ (lift 1)."""
     c = plan.line
     blur = 0.5 * (plan.blur_b * c) ** 2 + plan.blur_mean * c
