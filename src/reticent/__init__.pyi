@@ -41,7 +41,7 @@ from reticent.mechanisms import Laplace as Laplace
 from reticent.mechanisms import Ledger as Ledger
 from reticent.mechanisms import Neighbouring as Neighbouring
 from reticent.mechanisms import RandomisedResponse as RandomisedResponse
-from reticent.mechanisms import Sampler as Sampler
+from reticent.samplers import Sampler as Sampler
 from reticent.mechanisms import Selection as Selection
 from reticent.pairs import Fixed as Fixed
 from reticent.pairs import Geometric as Geometric

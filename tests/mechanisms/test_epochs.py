@@ -21,7 +21,7 @@ from reticent.errors import ParameterError
 from reticent.interop.opacus import ReticentAccountant, get_noise_multiplier
 from reticent.mechanisms import DPSGD, Sampler
 from reticent.mechanisms.dpsgd import accountable
-from reticent.mechanisms.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
+from reticent.samplers.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
 
 
 def test_three_epochs_of_75_batches_are_225_steps() -> None:

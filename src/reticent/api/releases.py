@@ -5,8 +5,9 @@ from __future__ import annotations
 from reticent import _check
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
-from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms import DPSGD
 from reticent.mechanisms.units import Unit
+from reticent.samplers import INDEPENDENT, Sampler
 
 
 @hinting
@@ -20,7 +21,7 @@ def dpsgd(
     steps: int | None = None,
     max_grad_norm: float = 1.0,
     num_parameters: int | None = None,
-    sampler: Sampler | str = Sampler.POISSON,
+    sampler: Sampler | str = INDEPENDENT,
     records_per_user: int | None = None,
     unit: Unit | str = Unit.RECORD,
     uses_per_epoch: int | None = None,
@@ -58,8 +59,8 @@ def dpsgd(
         (0.01, 1000)
     """
     sizes = {"sample_rate": sample_rate, "batch_size": batch_size, "dataset_size": dataset_size}
-    kind = _check.member(Sampler, sampler=sampler)
-    fields = DPSGD.resolved({**sizes, "steps": steps, "epochs": epochs, "sampler": kind})
+    own = {"uses_per_epoch": uses_per_epoch, "max_batch_size": max_batch_size, "draws_per_step": draws_per_step}
+    fields = DPSGD.resolved({**sizes, "steps": steps, "epochs": epochs, "sampler": sampler, **own})
     for name, instead in (("sample_rate", "batch_size and dataset_size"), ("steps", "epochs")):
         if fields[name] is None:
             raise ParameterError(name, None, f"given, or {instead}", shown=False)
@@ -69,8 +70,5 @@ def dpsgd(
         num_parameters=num_parameters,
         records_per_user=records_per_user,
         unit=_check.member(Unit, unit=unit),
-        uses_per_epoch=uses_per_epoch,
-        max_batch_size=max_batch_size,
-        draws_per_step=draws_per_step,
         **fields,
     )

@@ -27,7 +27,7 @@ from reticent.attacks.white_box import (
 )
 from reticent.auditing import Scores
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms import DPSGD
 
 LAYERS: Layers = ((12, 8), (8, 12), (1, 24), (12, 0))
 _WHISPER = 0.5
@@ -107,8 +107,8 @@ def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
         ParameterError: the claim lacks sizes or noise.
     """
     check_claim(claim)
-    if claim.sampler is not Sampler.POISSON:
-        raise UnsupportedError(f"the mechanics are tested against Poisson sampling, not {claim.sampler.value}")
+    if not claim.sampler.independent:
+        raise UnsupportedError(f"the mechanics are tested against Poisson sampling, not {claim.sampler.name}")
     runs = [(name, layers, features, claim) for name, (layers, features) in _data(claim, seed).items()]
     layers, features, quiet, repeats = _participation(claim)
     runs += [("participation", layers, features, quiet)] * repeats

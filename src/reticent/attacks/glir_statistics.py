@@ -23,7 +23,7 @@ from scipy.special import betaincinv, log_ndtr, logsumexp, stdtr
 from reticent import _check
 from reticent.attacks._covariance import Background
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Sampler
+from reticent.samplers import INDEPENDENT, Sampler
 
 _BETA_NODES = 400
 _WHOLE = 1e-9  # share of an epoch that counts as nothing missing
@@ -40,7 +40,7 @@ class BatchDesign:
         batch_size: records per batch, expected under Poisson sampling; > 1.
         sample_rate: probability that a given record of the data is in it, in (0, 1].
         noise: standard deviation of the noise on the sum, in the gradients' units.
-        sampler: ``POISSON`` batches vary in size; at rate 1 there is no difference.
+        sampler: batches of independent draws vary in size; at rate 1 there is no difference.
 
     Raises:
         ParameterError: a field is outside its domain.
@@ -49,7 +49,7 @@ class BatchDesign:
     batch_size: float
     sample_rate: float = 1.0
     noise: float = 0.0
-    sampler: Sampler = Sampler.POISSON
+    sampler: Sampler = INDEPENDENT
 
     def __post_init__(self) -> None:
         if _check.positive(batch_size=self.batch_size) <= 1.0:
@@ -60,7 +60,7 @@ class BatchDesign:
     @property
     def varies(self) -> bool:
         """Whether the number of records in the batch is random."""
-        return self.sampler is Sampler.POISSON and self.sample_rate < 1.0
+        return self.sampler.independent and self.sample_rate < 1.0
 
 
 class StepScores(NamedTuple):

@@ -20,7 +20,7 @@ from reticent.adversaries import Relaxed
 from reticent.adversaries.base import Method
 from reticent.auditing import Design, Finding, Ranks, Scores, Verdict, audit_claim
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.text import digits
 
 Push = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -67,7 +67,7 @@ class LearningGame:
 
     def __post_init__(self) -> None:
         _check.count(dimension=self.dimension)
-        if self.mechanism.sampler is not Sampler.POISSON:
+        if not self.mechanism.sampler.independent:
             raise UnsupportedError("the learning game is played with Poisson sampling")
 
     def scores(self, runs: int, rng: np.random.Generator) -> Scores:

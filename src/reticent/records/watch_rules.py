@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from reticent.mechanisms.gradients import Gradients
 from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts
 from reticent.records.run_parts import MOST_STEPS
-from reticent.records.run_rules import poisson_is_impossible
 from reticent.records.watch_faults import Fault
 from reticent.records.watch_source import Drawn, Randomness, Source
 from reticent.records.watch_start import broken_links
+from reticent.samplers.poisson import poisson_is_impossible
 
 if TYPE_CHECKING:
     from reticent.records.watched_run import PublicWatchedRun
