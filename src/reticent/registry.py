@@ -145,24 +145,29 @@ def gathered(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(given)
     for known in fields(kind):
         leaves = known.metadata.get("one_of")
-        if leaves is None:
-            continue
-        own = {p.name: found.pop(p.name) for p in _own(known) if p.name in found}
-        said = {name: value for name, value in own.items() if value is not None}
-        leaf = found.get(known.name)
-        leaf = known.default if leaf is None else leaf
-        made = leaves.find(leaf, known.name) if isinstance(leaf, str) else type(leaf)
-        taken = {p.name: p for p in parameters_of(made)}
-        for name in (name for name in said if name not in taken):
-            takers = [each for each, one in leaves.items() if name in {p.name for p in parameters_of(one)}]
-            raise ParameterError(name, said[name], f"left out unless the {known.name} is {listed(takers, 'or')}")
-        if not isinstance(leaf, str):
-            found[known.name] = replace(leaf, **said)
-            continue
-        for name in (name for name, p in taken.items() if p.required and name not in said):
-            raise ParameterError(name, None, f"given with the {known.name} {made.name}", shown=False)
-        found[known.name] = made(**said)
+        if leaves is not None:
+            own = {p.name: found.pop(p.name, None) for p in _own(known)}
+            said = {name: value for name, value in own.items() if value is not None}
+            leaf = found.get(known.name)
+            found[known.name] = _leaf(known.name, leaves, known.default if leaf is None else leaf, said)
     return found
+
+
+def _leaf(field: str, leaves: Registry[Any], leaf: Any, said: dict[str, Any]) -> Any:
+    """The leaf that is called so, or the one that is given, with these fields."""
+    if not isinstance(leaf, str) and type(leaf) not in leaves.values():
+        raise ParameterError(field, leaf, one_of(leaf, leaves))
+    made = leaves.find(leaf, field) if isinstance(leaf, str) else type(leaf)
+    taken = {p.name: p for p in parameters_of(made)}
+    for name in (name for name in said if name not in taken):
+        takers = [each for each, one in leaves.items() if name in {p.name for p in parameters_of(one)}]
+        wanted = f"given with the {field} {listed(takers, 'or')}, and with no other"
+        raise ParameterError(name, said[name], wanted)
+    if not isinstance(leaf, str):
+        return replace(leaf, **said)
+    for name in (name for name, p in taken.items() if p.required and name not in said):
+        raise ParameterError(name, None, f"given with the {field} {made.name}", shown=False)
+    return made(**said)
 
 
 def _parameter(known: Any, hint: Any) -> Parameter:

@@ -9,7 +9,8 @@ from scipy import stats
 from reticent.attacks import LearningGame, audit_direction_condition
 from reticent.attacks.reacting import absolute_error, perceptron
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms import DPSGD
+from reticent.samplers import Shuffled
 
 RUN = DPSGD(noise_multiplier=4.0, sample_rate=1.0, steps=60)
 
@@ -47,4 +48,4 @@ def test_a_condition_that_holds_or_an_attack_too_weak_is_not_refuted(run, dimens
 
 def test_other_samplers_are_refused():
     with pytest.raises(UnsupportedError, match="Poisson"):
-        LearningGame(DPSGD(1.0, 0.1, 5, batch_size=10, dataset_size=100, sampler=Sampler.SHUFFLED), 3)
+        LearningGame(DPSGD(1.0, 0.1, 5, batch_size=10, dataset_size=100, sampler=Shuffled()), 3)

@@ -10,6 +10,7 @@ from typing import Any
 
 from jinja2 import Environment
 from jinja2.ext import extract_from_ast
+from reticent.mechanisms.sampling import ALLOCATED_NOTE, EVERY_STEP, FIXED_SIZE_NOTE, MU_NOTE, ONE_STEP, TRUNCATED_NOTE
 
 from reticent.adversaries import ADVERSARIES
 from reticent.adversaries.relaxed import fixed_length
@@ -19,7 +20,6 @@ from reticent.certificates.language import DAY
 from reticent.certificates.sentences import RESTING, STOP, Protected, about, asked_about, known, wanted
 from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.mechanisms.gradients import Obstacle
-from reticent.mechanisms.sampling import ALLOCATED_NOTE, EVERY_STEP, FIXED_SIZE_NOTE, MU_NOTE, ONE_STEP, TRUNCATED_NOTE
 from reticent.mechanisms.units import CLIENT_NOTE
 from reticent.proofs import CONDITIONS
 from reticent.records.run_warnings import RunWarning

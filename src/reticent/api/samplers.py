@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from reticent import _check
 from reticent.adversaries import Method
@@ -148,7 +149,7 @@ def calibrate_samplers(
         >>> found.best.sampler.name
         'poisson'
     """
-    asked = list(samplers) if isinstance(samplers, (list, tuple)) else [samplers]
+    asked: list[Any] = list(samplers) if isinstance(samplers, (list, tuple)) else [samplers]
     chosen = tuple(SAMPLERS.values() if ANY in asked else (SAMPLERS.find(one, "sampler") for one in asked))
     many = batch_size if isinstance(batch_size, Iterable) and not isinstance(batch_size, str) else (batch_size,)
     sizes = tuple(_check.count(batch_size=size) for size in many)

@@ -200,7 +200,7 @@ def _faults_of_parameters(mechanism: Mechanism) -> tuple[Fault, ...]:
     found = {
         Fault.DECLARED: True,
         Fault.NO_NOISE: 0.0 in noise,
-        **{fault: any(fault == getattr(sampler, "warning", None) for sampler in samplers) for fault in Fault},
+        **{fault: True for fault in Fault if fault in {getattr(sampler, "warning", None) for sampler in samplers}},
         Fault.CHANGED_NOISE: len(drawn) > 1,
     }
     return tuple(fault for fault in Fault if found.get(fault, False))

@@ -153,7 +153,7 @@ class Sampler(Short, ABC):
         raise NotImplementedError
 
     def releases(self, run: Run) -> int | None:
-        """How many releases of all data the run is for who learns each step of the record; None where that helps nobody."""
+        """How many releases of all data the run is for who learns each step of the record; None: no fewer."""
         return None
 
     def theorems(self, run: Run) -> tuple[str, ...]:
