@@ -10,7 +10,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from reticent.mechanisms.sampler_pairs import saturation
 from scipy.stats import binom, norm
 
 from reticent.accountants import compose
@@ -20,6 +19,7 @@ from reticent.mechanisms import DPSGD, Ledger, Neighbouring
 from reticent.pairs import AntipodalGaussianPair, GaussianPair, MixedPair
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.samplers import TruncatedPoisson
+from reticent.samplers.truncated_poisson import saturation
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 

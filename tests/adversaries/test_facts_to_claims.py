@@ -139,7 +139,7 @@ CITED = {
 }
 
 
-@pytest.mark.parametrize(("sampler", "neighbouring"), list(CITED), ids=lambda x: x.value)
+@pytest.mark.parametrize(("sampler", "neighbouring"), list(CITED), ids=str)
 def test_each_sampler_cites_its_own_theorem(sampler: Sampler, neighbouring: Neighbouring) -> None:
     found = WorstCase().assess(DPSGD(1.0, 0.1, 5, sampler=sampler), neighbouring)
     keys = set(found.theorems)

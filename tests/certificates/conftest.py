@@ -25,7 +25,7 @@ def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = I
             "sample_rate": None,
             "batch_size": round(400 * sample_rate),
             "steps": steps,
-            "sampler": sampler.value,
+            "sampler": sampler.name,
             "optimiser": "sgd",
             "randomness": "fresh",
             "seed": 7,

@@ -10,7 +10,6 @@ from typing import Any
 
 from jinja2 import Environment
 from jinja2.ext import extract_from_ast
-from reticent.mechanisms.sampling import ALLOCATED_NOTE, EVERY_STEP, FIXED_SIZE_NOTE, MU_NOTE, ONE_STEP, TRUNCATED_NOTE
 
 from reticent.adversaries import ADVERSARIES
 from reticent.adversaries.relaxed import fixed_length
@@ -25,6 +24,8 @@ from reticent.proofs import CONDITIONS
 from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_faults import Fault
 from reticent.registry import parameters_of
+from reticent.samplers import SAMPLERS
+from reticent.samplers.base import MU_NOTE
 
 PEOPLE: tuple[Protected, ...] = (None, 1, 2)
 """Who may be protected: one record, or one or several records of a person."""
@@ -46,10 +47,8 @@ NAMED = (
     answers.NO_LIMIT,
     f"{NOT_ASKED}.",
     f"{PRIVATE}.",
-    *(MU_NOTE.format(where) for where in (EVERY_STEP, ONE_STEP)),
-    FIXED_SIZE_NOTE,
-    TRUNCATED_NOTE.format("{size}"),
-    ALLOCATED_NOTE.format("{steps}"),
+    *dict.fromkeys(MU_NOTE.format(kind.exposed) for kind in SAMPLERS.values()),
+    *dict.fromkeys(kind.note for kind in SAMPLERS.values() if kind.note),
     CLIENT_NOTE,
     *fixed_length.NOTES,
 )

@@ -102,7 +102,7 @@ def test_engine_of_this_module_sees_the_loader_and_calibrates_for_it(poisson):
         engine, poisson_sampling=poisson, target_epsilon=4.0, target_delta=1e-5, epochs=2
     )
     trained(model, optimizer, loader, epochs=2)
-    assert engine.accountant.sampler is (Poisson() if poisson else Shuffled())
+    assert engine.accountant.sampler == (Poisson() if poisson else Shuffled())
     assert 3.99 < engine.get_epsilon(1e-5) <= 4.0
 
 

@@ -129,4 +129,4 @@ def test_a_file_is_read_by_every_door(tmp_path: Path, capsys: pytest.CaptureFixt
     pytest.importorskip("dash")
     from reticent.dashboard.released import release_in
 
-    assert release_in(kept(), "accountant.json") == allocated(10, 30, sampler=AllocatedOnce())
+    assert release_in(kept(), "accountant.json") == DPSGD(1.5, 0.1, 30, sampler=AllocatedOnce(10))

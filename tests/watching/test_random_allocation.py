@@ -14,7 +14,6 @@ from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import Drawn, Source
-from reticent.training import batches
 from reticent.training.randomness import SeededSource, Stream
 from reticent.watching import allocation
 from reticent.watching.allocation import RandomAllocation
@@ -262,4 +261,3 @@ def test_a_batch_sampler_of_ones_own_is_named():
         rt.random_allocation(DataLoader(records(), batch_sampler=Mine(RandomSampler(records()), BATCH, False)))
     with pytest.raises(ParameterError, match="batches must be"):
         RandomAllocation(10, 0)
-    assert batches.DRAWN[-1] is RandomAllocation()

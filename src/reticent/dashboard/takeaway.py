@@ -164,7 +164,7 @@ def _options(release: Mechanism, leave: Sequence[str]) -> list[str]:
     words = []
     for name, value in told(release).items():
         if name not in leave:
-            words += [_option(name), str(value) if isinstance(value, Enum) else repr(value)]
+            words += [_option(name), str(value) if isinstance(value, Enum | str) else repr(value)]
     return words
 
 

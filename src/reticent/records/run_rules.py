@@ -18,6 +18,7 @@ from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts, sec
 from reticent.records.run_parts import MOST_STAGES, OF_A_STAGE, StageRecord
 from reticent.records.run_warnings import OF_SAMPLERS, Randomness, RunWarning
 from reticent.records.selected_run import selected_as_drawn
+from reticent.samplers import Sampler
 from reticent.samplers.epochs import batches_of_a_pass
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def _settings_are_stated(ledger: PublicLedger) -> Found:
 def _asked_is_done(ledger: PublicLedger) -> Found:
     for asked, done in _ASKED_AND_DONE.items():
         wanted, was = ledger.config.get(asked), getattr(ledger, done)
+        was = was.name if isinstance(was, Sampler) else was
         if wanted is not None and wanted != was:
             yield f"config.{asked}", f"is not what ran: {done} is {was}"
     if ledger.records_per_user is not None and ledger.config.get("records_per_user") is None:

@@ -6,6 +6,7 @@ file names one: whoever asks something asks a trait or a method.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,8 @@ MU_NOTE = (
     "mu covers every error rate, and hidden draws never lower it below that of adding the record in {}: the smallest "
     "false positive rates decide it."
 )
+_IMPOSSIBLE = 60.0
+"""Batches that a fair draw shows with probability below e^-60 were drawn otherwise."""
 _RARE = 1e-6  # probability that some batch of the run is larger than what is called the largest
 
 
@@ -79,6 +82,8 @@ class Sampler(Short, ABC):
         title: in a few words, for the dashboard.
         sentence: what it does, for readers of a certificate.
         condition: key of the condition that a run with it states.
+        note: what readers must know in addition; see ``told``. Empty where there is nothing.
+        exposed: where chance puts a record at worst.
         independent: each record is in each batch by a coin of its own, with probability ``sample_rate``.
         in_passes: a record is in exactly one step of each epoch: who sees the step sees one release of it.
         allocated: that step is drawn for each record by itself, and hidden.
@@ -99,6 +104,8 @@ class Sampler(Short, ABC):
     title: ClassVar[str]
     sentence: ClassVar[str]
     condition: ClassVar[str]
+    note: ClassVar[str] = ""
+    exposed: ClassVar[str] = "every step"
     independent: ClassVar[bool] = False
     in_passes: ClassVar[bool] = False
     allocated: ClassVar[bool] = False
@@ -162,11 +169,13 @@ class Sampler(Short, ABC):
 
     def notes(self, run: Run) -> tuple[str, ...]:
         """What a reader must know about how batches were drawn."""
-        return self._least(run, "every step")
-
-    def _least(self, run: Run, when: str) -> tuple[str, ...]:
+        own = (self.note.format(**self.told(run)),) if self.note else ()
         hidden = run.sample_rate < 1.0 and run.noise_multiplier > 0.0
-        return (MU_NOTE.format(when),) if hidden else ()
+        return (*own, *((MU_NOTE.format(self.exposed),) if hidden else ()))
+
+    def told(self, run: Run) -> dict[str, int]:
+        """The numbers of the note, by name."""
+        return {}
 
     def takes_all(self, run: Run) -> bool:
         """Whether every batch is all records: then nothing rests on draws."""
@@ -313,3 +322,15 @@ def batch_within(size: int | None, records: int) -> int:
 def permutations(source: Uniform, size: int) -> Iterator[np.ndarray]:
     """Endless. Sorting independent uniform keys: ties have probability below size^2 2^-53."""
     return (np.argsort(source.uniform(size), kind="stable") for _ in count())
+
+
+def not_by_coins(drawn: int, expected: float, rate: float) -> bool:
+    """Whether independent coins show this many records with probability below 2 e^-60, by Bernstein's inequality.
+
+    Args:
+        drawn: records in all batches.
+        expected: their expected number.
+        rate: of each coin.
+    """
+    spread = 2.0 * _IMPOSSIBLE * expected * (1.0 - rate)
+    return abs(drawn - expected) > math.sqrt(spread + (_IMPOSSIBLE / 3.0) ** 2) + _IMPOSSIBLE / 3.0 + 1e-6 * expected

@@ -13,11 +13,6 @@ from reticent.errors import UnsupportedError
 from reticent.pairs import Neighbouring, Part
 from reticent.samplers.base import Run, Sampler, Uniform, batch_within, permutations
 
-_NOTE = (
-    "Batches of fixed size: a drawn record takes another one's place, so it moves the sum by up to 2 (BALLE2018); "
-    "sample_rate is the batch size over the data size, the target counted."
-)
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FixedSize(Sampler):
@@ -27,6 +22,10 @@ class FixedSize(Sampler):
     title: ClassVar[str] = "fixed size"
     sentence: ClassVar[str] = "Each batch has the same number of records, drawn by chance."
     condition: ClassVar[str] = "fixed-size-draws"
+    note: ClassVar[str] = (
+        "Batches of fixed size: a drawn record takes another one's place, so it moves the sum by up to 2 (BALLE2018); "
+        "sample_rate is the batch size over the data size, the target counted."
+    )
     displaces: ClassVar[bool] = True
     game: ClassVar[bool] = True
     drawn: ClassVar[str | None] = "fixed-size"
@@ -54,9 +53,6 @@ class FixedSize(Sampler):
             return (Part(pairs.Disclosure(rate, displaces=True), run.steps, (key,)),)
         shifted = pairs.SymmetrisedGaussianPair if sizes_agree and not attained else pairs.GaussianPair
         return (Part(shifted(noise, rate, shift), run.steps, (key,)),)
-
-    def notes(self, run: Run) -> tuple[str, ...]:
-        return (_NOTE, *Sampler.notes(self, run))
 
     def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
         size = round(sample_rate * records)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -13,10 +12,7 @@ import numpy as np
 from reticent import _check
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
-from reticent.samplers.base import Run, Sampler, Uniform, by_coins, rarely_exceeded
-
-_IMPOSSIBLE = 60.0
-"""Batches that a fair draw shows with probability below e^-60 were drawn otherwise."""
+from reticent.samplers.base import Run, Sampler, Uniform, by_coins, not_by_coins, rarely_exceeded
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -57,21 +53,9 @@ class Poisson(Sampler):
         return rarely_exceeded(run, run.sample_rate)
 
     def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
-        wrong = poisson_is_impossible(sum(sizes), sample_rate * records * len(sizes), sample_rate)
+        wrong = not_by_coins(sum(sizes), sample_rate * records * len(sizes), sample_rate)
         return f"are not those of a sample rate of {sample_rate:g}" if wrong else None
 
     def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:
         """By the rate; batches may be empty."""
         return (np.flatnonzero(source.uniform(records) < sample_rate) for _ in count())
-
-
-def poisson_is_impossible(drawn: int, expected: float, rate: float) -> bool:
-    """Whether independent coins show this many records with probability below 2 e^-60, by Bernstein's inequality.
-
-    Args:
-        drawn: records in all batches.
-        expected: their expected number.
-        rate: of each coin.
-    """
-    spread = 2.0 * _IMPOSSIBLE * expected * (1.0 - rate)
-    return abs(drawn - expected) > math.sqrt(spread + (_IMPOSSIBLE / 3.0) ** 2) + _IMPOSSIBLE / 3.0 + 1e-6 * expected

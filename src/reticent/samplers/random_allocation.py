@@ -13,15 +13,9 @@ from reticent import _check, pairs
 from reticent.errors import ParameterError
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
-from reticent.samplers.base import Run, Uniform, batch_within, rarely_exceeded
+from reticent.samplers.base import Run, Sampler, Uniform, batch_within, rarely_exceeded
 from reticent.samplers.epochs import batches_of_a_pass
 from reticent.samplers.passes import Passes
-
-_NOTE = (
-    "Random allocation: {} steps per epoch. An epoch that was started counts in full, and fewer steps per epoch are "
-    "the safe side where their number was not stated. Data sets that differ by a replaced record, or by several "
-    "records of one person, count as a chain of neighbours."
-)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -29,13 +23,22 @@ class Allocation(Passes):
     """Each record in one hidden step of each epoch, by a uniform draw of its own."""
 
     allocated: ClassVar[bool] = True
+    note: ClassVar[str] = (
+        "Random allocation: {steps} steps per epoch. An epoch that was started counts in full, and fewer steps per "
+        "epoch are the safe side where their number was not stated. Data sets that differ by a replaced record, or by "
+        "several records of one person, count as a chain of neighbours."
+    )
+    exposed: ClassVar[str] = "one step of every epoch"
     public_places: ClassVar[bool] = False
 
     def of_persons(self, run: Run) -> bool:
         return run.noise_multiplier > 0.0
 
     def notes(self, run: Run) -> tuple[str, ...]:
-        return (_NOTE.format(self.batches_of(run.sample_rate)), *self._least(run, "one step of every epoch"))
+        return Sampler.notes(self, run)
+
+    def told(self, run: Run) -> dict[str, int]:
+        return {"steps": self.batches_of(run.sample_rate)}
 
     def largest_batch(self, run: Run) -> int:
         return rarely_exceeded(run, 1.0 / self.batches_of(run.sample_rate))

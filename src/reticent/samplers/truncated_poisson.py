@@ -11,11 +11,6 @@ from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
 from reticent.samplers.base import Run, Sampler, rarely_exceeded
 
-_NOTE = (
-    "Batches cut at {}: in a batch that is full without the target, a drawn target takes another one's place and moves "
-    "the sum by up to 2. dataset_size counts the target."
-)
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TruncatedPoisson(Sampler):
@@ -33,6 +28,10 @@ class TruncatedPoisson(Sampler):
         "Each record is drawn by chance; of a batch that is too large, a part is left out by chance."
     )
     condition: ClassVar[str] = "truncated-draws"
+    note: ClassVar[str] = (
+        "Batches cut at {size}: in a batch that is full without the target, a drawn target takes another one's place "
+        "and moves the sum by up to 2. dataset_size counts the target."
+    )
     displaces: ClassVar[bool] = True
     cuts: ClassVar[bool] = True
     counts_records: ClassVar[bool] = True
@@ -70,8 +69,8 @@ class TruncatedPoisson(Sampler):
     def takes_all(self, run: Run) -> bool:
         return False
 
-    def notes(self, run: Run) -> tuple[str, ...]:
-        return (_NOTE.format(self.max_batch_size), *Sampler.notes(self, run))
+    def told(self, run: Run) -> dict[str, int]:
+        return {"size": self.max_batch_size}
 
     @classmethod
     def planned(cls, batches: int, memory: int | None) -> TruncatedPoisson:
