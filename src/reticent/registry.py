@@ -157,7 +157,7 @@ def _leaf(field: str, leaves: Registry[Any], leaf: Any, said: dict[str, Any]) ->
     """The leaf that is called so, or the one that is given, with these fields."""
     if not isinstance(leaf, str) and type(leaf) not in leaves.values():
         raise ParameterError(field, leaf, one_of(leaf, leaves))
-    made = leaves.find(leaf, field) if isinstance(leaf, str) else type(leaf)
+    made: Any = leaves.find(leaf, field) if isinstance(leaf, str) else type(leaf)
     taken = {p.name: p for p in parameters_of(made)}
     for name in (name for name in said if name not in taken):
         takers = [each for each, one in leaves.items() if name in {p.name for p in parameters_of(one)}]

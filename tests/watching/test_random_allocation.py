@@ -9,6 +9,7 @@ from scipy import stats
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler
 
 import reticent as rt
+from reticent import samplers
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
@@ -39,7 +40,7 @@ def watched(*made, **how):
 
 def release(steps: int) -> DPSGD:
     stated = {"num_parameters": 44, "dataset_size": RECORDS}
-    return DPSGD(NOISE, 1.0 / STEPS, steps, sampler=RandomAllocation(STEPS), **stated)
+    return DPSGD(NOISE, 1.0 / STEPS, steps, sampler=samplers.RandomAllocation(STEPS), **stated)
 
 
 def test_the_law_of_the_draws(monkeypatch):
@@ -134,7 +135,7 @@ def test_a_loop_of_opacus_gets_the_bound_of_random_allocation():
 def test_empty_batches_are_steps():
     ledger = watched(*allocated(batch_size=1), epochs=2)
     assert 0 in ledger.ledger.diagnostics.batch_sizes
-    assert isinstance(ledger.mechanism().sampler, RandomAllocation)
+    assert isinstance(ledger.mechanism().sampler, samplers.RandomAllocation)
     assert ledger.mechanism().steps == 2 * RECORDS
 
 

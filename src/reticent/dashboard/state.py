@@ -171,7 +171,8 @@ def _one_run(state: State) -> Mechanism:
 
 def _sampler_of(state: State) -> Sampler:
     """With the fields that it has."""
-    own = {name: optional_count(state, name) for name in OF_SAMPLERS[state["sampler"]]}
+    known = (p for p in parameters_of(SAMPLERS[state["sampler"]]) if p.name in OF_SAMPLERS[state["sampler"]])
+    own = {p.name: _value(state, p) for p in known if state[p.name]}
     sampler: Sampler = gathered(DPSGD, {"sampler": state["sampler"], **own})["sampler"]
     return sampler
 

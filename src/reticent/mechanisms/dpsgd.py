@@ -157,9 +157,11 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
     Shuffled epochs: given the permutation, what a person adds to the sums of an epoch has norm at most ``records``.
     """
     noise, rate, records = run.noise_multiplier, run.sample_rate, run.records
-    if run.sampler.displaces:
-        raise UnsupportedError("several records of one person in batches of fixed size: no dominating pair is proven")
-    if attained and stated.sampler.in_passes and stated.sample_rate < 1.0:
+    if not (stated.sampler.independent or stated.sampler.in_passes):
+        raise UnsupportedError(
+            "several records of one person in batches that are drawn so: no dominating pair is proven"
+        )
+    if attained and not stated.sampler.independent and stated.sample_rate < 1.0:
         return ()
     keys = ("RETICENT:whole-user-dominance", *stated.sampler.theorems(stated))
     if noise == 0.0:

@@ -90,7 +90,7 @@ class Sampler(Short, ABC):
         public_places: who is in which batch is taken to be known: nothing is claimed from draws.
         in_order: batches are the same, in the same order, in each epoch.
         displaces: a drawn record may take the place of another one.
-        cuts: a drawn record may be left out again, so ``sample_rate`` is not that of the batch.
+        at_rate: a record is in each batch with probability ``sample_rate``, whatever happened in other steps.
         counts_records: numbers follow from the number of records, too.
         game: the membership game has a rule for the other records of a batch.
         drawn: what a watch calls a loader of this kind; None where it knows none.
@@ -112,7 +112,7 @@ class Sampler(Short, ABC):
     public_places: ClassVar[bool] = False
     in_order: ClassVar[bool] = False
     displaces: ClassVar[bool] = False
-    cuts: ClassVar[bool] = False
+    at_rate: ClassVar[bool] = False
     counts_records: ClassVar[bool] = False
     game: ClassVar[bool] = False
     drawn: ClassVar[str | None] = None

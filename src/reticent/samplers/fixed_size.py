@@ -26,6 +26,7 @@ class FixedSize(Sampler):
         "Batches of fixed size: a drawn record takes another one's place, so it moves the sum by up to 2 (BALLE2018); "
         "sample_rate is the batch size over the data size, the target counted."
     )
+    at_rate: ClassVar[bool] = True
     displaces: ClassVar[bool] = True
     game: ClassVar[bool] = True
     drawn: ClassVar[str | None] = "fixed-size"

@@ -31,6 +31,7 @@ class Poisson(Sampler):
     sentence: ClassVar[str] = "Each record is drawn by chance, independently of all others."
     condition: ClassVar[str] = "poisson-draws"
     independent: ClassVar[bool] = True
+    at_rate: ClassVar[bool] = True
     game: ClassVar[bool] = True
     drawn: ClassVar[str | None] = "poisson"
 

@@ -33,7 +33,6 @@ class TruncatedPoisson(Sampler):
         "and moves the sum by up to 2. dataset_size counts the target."
     )
     displaces: ClassVar[bool] = True
-    cuts: ClassVar[bool] = True
     counts_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

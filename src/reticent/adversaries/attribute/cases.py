@@ -33,7 +33,7 @@ _FIXED = (
     "Holds if no step of this run changes the target's clipped gradient by more than the stated gradient change; "
     "a change measured on the run itself, with no budget fixed in advance, is a diagnostic and no guarantee."
 )
-_TRUNCATED = "attribute inference: nothing is proven for truncated batches"
+_UNPROVEN = "attribute inference: nothing is proven for batches that are drawn so"
 _GAUSSIAN_ONLY = "attribute inference is proven for Gaussian noise only"
 
 
@@ -186,8 +186,8 @@ def case_of(change: float | SensitivityRecord, mechanism: Mechanism) -> Constant
     if not isinstance(mechanism, DPSGD) or mechanism.noise_multiplier == 0.0:
         raise UnsupportedError("a sensitivity record is for one DP-SGD run with noise")
     stopped = change.budget is not None and change.steps < mechanism.steps  # by its filter: all planned steps count
-    if mechanism.sampler.cuts:
-        raise UnsupportedError(_TRUNCATED)
+    if not (mechanism.sampler.at_rate or mechanism.sampler.in_passes):
+        raise UnsupportedError(_UNPROVEN)
     if mechanism.steps != change.steps and not stopped:
         raise ParameterError("steps", mechanism.steps, f"the {change.steps} steps that were recorded")
     if not math.isclose(mechanism.noise_multiplier, change.noise_multiplier, rel_tol=_SAME):
@@ -198,8 +198,8 @@ def case_of(change: float | SensitivityRecord, mechanism: Mechanism) -> Constant
 def _part(mechanism: Mechanism, change: float) -> _Part:
     if isinstance(mechanism, DPSGD):
         relative = min(change / mechanism.max_grad_norm, LARGEST_CHANGE)
-        if mechanism.sampler.cuts:
-            raise UnsupportedError(_TRUNCATED)
+        if not (mechanism.sampler.at_rate or mechanism.sampler.in_passes):
+            raise UnsupportedError(_UNPROVEN)
         if mechanism.sampler.in_passes:
             return _Part(mechanism.noise_multiplier, 1.0, accountable(mechanism).steps, relative, affinity=False)
         coins = mechanism.sampler.independent
