@@ -4,6 +4,7 @@ from reticent.samplers.allocated_once import AllocatedOnce as AllocatedOnce
 from reticent.samplers.base import SAMPLERS as SAMPLERS
 from reticent.samplers.base import Run as Run
 from reticent.samplers.base import Sampler as Sampler
+from reticent.samplers.base import by_coins as by_coins
 from reticent.samplers.cyclic import Cyclic as Cyclic
 from reticent.samplers.fixed_size import FixedSize as FixedSize
 from reticent.samplers.poisson import Poisson as Poisson

@@ -8,8 +8,7 @@ from typing import ClassVar
 from reticent import _check
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
-from reticent.samplers import Run, Sampler
-from reticent.samplers.base import by_coins
+from reticent.samplers import Run, Sampler, by_coins
 
 
 @dataclass(frozen=True, slots=True, repr=False)
