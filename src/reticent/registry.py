@@ -153,7 +153,7 @@ def gathered(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _leaf(field: str, leaves: Registry[Any], leaf: Any, said: dict[str, Any]) -> Any:
+def _leaf(field: str, leaves: Any, leaf: Any, said: dict[str, Any]) -> Any:
     """The leaf that is called so, or the one that is given, with these fields."""
     if not isinstance(leaf, str) and type(leaf) not in leaves.values():
         raise ParameterError(field, leaf, one_of(leaf, leaves))
@@ -161,8 +161,7 @@ def _leaf(field: str, leaves: Registry[Any], leaf: Any, said: dict[str, Any]) ->
     taken = {p.name: p for p in parameters_of(made)}
     for name in (name for name in said if name not in taken):
         takers = [each for each, one in leaves.items() if name in {p.name for p in parameters_of(one)}]
-        wanted = f"given with the {field} {listed(takers, 'or')}, and with no other"
-        raise ParameterError(name, said[name], wanted)
+        raise ParameterError(name, said[name], f"given with the {field} {listed(takers, 'or')}, and with no other")
     if not isinstance(leaf, str):
         return replace(leaf, **said)
     for name in (name for name, p in taken.items() if p.required and name not in said):

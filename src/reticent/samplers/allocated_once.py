@@ -32,8 +32,8 @@ class AllocatedOnce(Allocation):
         epochs = self.epochs(run, attained=attained)
         if epochs == 0:
             return ()
-        bins = (self.most_batches if attained else self.batches_of)(run.sample_rate)
-        return _kept([run.noise_multiplier / math.sqrt(epochs)], bins, run.records, neighbouring)
+        bins, noise = self.counted(run, attained=attained), run.noise_multiplier / math.sqrt(epochs)
+        return _kept([noise], bins, run.records, neighbouring)
 
     def joined(self, runs: Sequence[Run], neighbouring: Neighbouring) -> tuple[Part, ...]:
         epochs = [-(-run.steps // run.sampler.batches_of(run.sample_rate)) for run in runs]

@@ -141,7 +141,7 @@ class Sampler(Short, ABC):
         return False
 
     def attains(self, run: Run) -> bool:
-        """Whether two data sets are known that show as much as is claimed."""
+        """Whether two data sets are known that show as much; asked where an attacker may gain by a hidden direction."""
         return True
 
     def check(self, run: Run) -> None:

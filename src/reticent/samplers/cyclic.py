@@ -35,8 +35,8 @@ class Cyclic(Passes):
 
     def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
         """Attained by a record of the first batch, in epochs that are certain."""
-        batches = (self.most_batches if attained else self.batches_of)(run.sample_rate)
-        return by_coins(run.noise_multiplier, 1.0, -(-run.steps // batches), neighbouring, *self.theorems(run))
+        epochs = -(-run.steps // self.counted(run, attained=attained))
+        return by_coins(run.noise_multiplier, 1.0, epochs, neighbouring, *self.theorems(run))
 
     def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:
         """The records as they lie."""

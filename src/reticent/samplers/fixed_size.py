@@ -32,9 +32,6 @@ class FixedSize(Sampler):
     drawn: ClassVar[str | None] = "fixed-size"
     warning: ClassVar[str | None] = "fixed-size-not-poisson"
 
-    def attains(self, run: Run) -> bool:
-        return run.sample_rate < 1.0
-
     def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
         """The target takes another record's place, so the sum moves by up to 2 under every relation.
 

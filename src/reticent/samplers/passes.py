@@ -44,9 +44,10 @@ class Passes(Sampler):
     def batches_of(self, sample_rate: float) -> int:
         return self.batches_per_epoch or whole_batches_of_a_pass(sample_rate)
 
-    def most_batches(self, sample_rate: float) -> int:
-        """Noisy updates per pass: as stated, else the most that there can be, which lower ends rest on."""
-        return self.batches_per_epoch or batches_of_a_pass(sample_rate)
+    def counted(self, run: Run, *, attained: bool) -> int:
+        """Noisy updates per pass: as stated, else the fewest that there can be, or the most for a lower end."""
+        most = batches_of_a_pass if attained else whole_batches_of_a_pass
+        return self.batches_per_epoch or most(run.sample_rate)
 
     def steps_in(self, epochs: float, sample_rate: float, most: int = MOST_STEPS) -> int:
         """An epoch has as many whole batches as fit.
@@ -75,7 +76,7 @@ class Passes(Sampler):
     def notes(self, run: Run) -> tuple[str, ...]:
         batches = self.batches_of(run.sample_rate)
         why = f"{batches} per epoch"
-        if batches != self.most_batches(run.sample_rate):
+        if batches != self.counted(run, attained=True):
             why += ", as the loader may drop an incomplete batch"
         updates = "1 step" if run.steps == 1 else f"{run.steps} steps"
         return (

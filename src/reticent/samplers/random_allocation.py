@@ -51,7 +51,7 @@ class Allocation(Passes):
 
     def epochs(self, run: Run, *, attained: bool) -> int:
         """How many count: an epoch that was broken off only dominates."""
-        batches = self.most_batches(run.sample_rate) if attained else self.batches_of(run.sample_rate)
+        batches = self.counted(run, attained=attained)
         return run.steps // batches if attained else -(-run.steps // batches)
 
 
@@ -103,8 +103,8 @@ class RandomAllocation(Allocation):
         epochs = self.epochs(run, attained=attained)
         if epochs == 0 or (attained and uses > 1):
             return ()
-        bins = (self.most_batches if attained else self.batches_of)(run.sample_rate)
-        pair = allocated_pair(noise, bins // uses, run.records, replaced)
+        bins = self.counted(run, attained=attained) // uses
+        pair = allocated_pair(noise, bins, run.records, replaced)
         return (allocated_part(pair, epochs * uses, *(("FELDMAN2025:Lemma 3.2",) if uses > 1 else ())),)
 
     def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:
