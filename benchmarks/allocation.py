@@ -40,7 +40,7 @@ def ours(noise: float, bins: int, epochs: int) -> Ends:
 
 def rough(noise: float, bins: int, epochs: int) -> Ends:
     """Ours on grids as coarse as their accuracy asks for: both ends within 1%."""
-    from reticent.accountants.compose import _composed
+    from reticent.accountants.compose import both_directions
     from reticent.accountants.steps import Step
     from reticent.pairs import CurvePair
     from reticent.pairs.allocated_sum import COARSE
@@ -49,7 +49,7 @@ def rough(noise: float, bins: int, epochs: int) -> Ends:
 
     above, below = enclosed(noise, bins, COARSE)
     if epochs > 1:
-        above, below = (_composed((Step(CurvePair(side), epochs),), 0.0, False) for side in (above, below))
+        above, below = (both_directions((Step(CurvePair(side), epochs),), 0.0, False) for side in (above, below))
         return epsilon_at_delta(below.optimistic, DELTA), epsilon_at_delta(above.pessimistic, DELTA)
     ends = [max(epsilon_at_delta(way, DELTA) for way in (side, side.reversed)) for side in (below, above)]
     return ends[0], ends[1]

@@ -9,7 +9,7 @@ import statistics
 import time
 from itertools import product
 
-from reticent.accountants.compose import _composed
+from reticent.accountants.compose import both_directions
 from reticent.accountants.steps import Step
 from reticent.pairs import AllocatedGaussianPair
 from reticent.pairs.random_allocation import random_allocation
@@ -25,7 +25,7 @@ def main() -> None:
     for noise, bins, epochs in product(NOISES, BINS, EPOCHS):
         random_allocation.cache_clear()
         start = time.process_time()
-        found = _composed((Step(AllocatedGaussianPair(noise, bins), epochs),), 0.0, False)
+        found = both_directions((Step(AllocatedGaussianPair(noise, bins), epochs),), 0.0, False)
         seconds.append(time.process_time() - start)
         gains = [advantage(curve) for curve in (found.optimistic, found.pessimistic)]
         epsilons = [epsilon_at_delta(curve, DELTA) for curve in (found.optimistic, found.pessimistic)]

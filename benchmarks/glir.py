@@ -17,7 +17,7 @@ from scipy.special import chndtr, log_ndtr
 
 from benchmarks._rows import Row, interleave, limit, main, spread
 from reticent.attacks import glir_statistics as glir
-from reticent.attacks._covariance import Background, Estimator
+from reticent.attacks.covariance import Background, Estimator
 from reticent.curves import ncx2
 
 QUERIES, RECORDS, BATCH = 1_000, 10_000, 500

@@ -13,8 +13,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks.planted_bugs import Loop
-from reticent.attacks.loop import as_trainer
-from reticent.attacks.white_box import Trainer
+from reticent.attacks.white_box import TrainFunction
 from reticent.mechanisms import DPSGD
 
 
@@ -92,10 +91,10 @@ class SixteenBits(Loop):
         return [g.bfloat16().float() for g in super().clip([g.bfloat16().float() for g in gradients])]
 
 
-FAULTS: dict[str, Callable[[], Trainer]] = {
-    "Opacus with class weights": lambda: as_trainer(partial(opacus_script, weights=(1.0, 5.0))),
-    "Opacus for the first layer alone": lambda: as_trainer(rest_in_the_open),
+FAULTS: dict[str, Callable[[], TrainFunction]] = {
+    "Opacus with class weights": lambda: partial(opacus_script, weights=(1.0, 5.0)),
+    "Opacus for the first layer alone": lambda: rest_in_the_open,
     "losses divided by the items of all micro-batches": DividedByItems,
     "the Trainer's default seed": SeededByTheTrainer,
 }
-CORRECT: dict[str, Callable[[], Trainer]] = {"gradients in sixteen bits": SixteenBits}
+CORRECT: dict[str, Callable[[], TrainFunction]] = {"gradients in sixteen bits": SixteenBits}

@@ -20,8 +20,7 @@ from torch.utils.data import TensorDataset
 
 from benchmarks import issue_bugs, planted_bugs
 from benchmarks.planted_bugs import Loop, audit
-from reticent.attacks.loop import as_trainer
-from reticent.attacks.white_box import Trainer
+from reticent.attacks.white_box import TrainFunction
 from reticent.mechanisms import DPSGD
 
 
@@ -263,7 +262,7 @@ class LearningRateFromTheLoss(Script):
         optimizer.step()
 
 
-FAULTS: dict[str, Callable[[], Trainer]] = {
+FAULTS: dict[str, Callable[[], TrainFunction]] = {
     "no noise at large gradients": NoNoiseAtLargeGradients,
     "noise on touched rows only": NoiseOnTouchedRows,
     "noise cut off at 2.5 deviations": NoiseCutOff,
@@ -273,9 +272,9 @@ FAULTS: dict[str, Callable[[], Trainer]] = {
     "large batches cut": LargeBatchesCut,
     "the median as clip norm": MedianAsClipNorm,
     "a norm in half precision": HalfPrecisionNorm,
-    "a raw update beside the step": lambda: as_trainer(RawUpdateBesideTheStep()),
-    "a closure overwrites the gradient": lambda: as_trainer(ClosureOverwritesTheGradient()),
-    "a learning rate from the loss": lambda: as_trainer(LearningRateFromTheLoss()),
+    "a raw update beside the step": lambda: RawUpdateBesideTheStep(),
+    "a closure overwrites the gradient": lambda: ClosureOverwritesTheGradient(),
+    "a learning rate from the loss": lambda: LearningRateFromTheLoss(),
     "a record forced into step 50": ForcedLate,
     "a record forced into step 37": ForcedAnywhere,
     "uniform noise": UniformNoise,
@@ -311,10 +310,10 @@ class NumpyLoop(Loop):
 class SecretLoop(Loop):
     """A generator that torch seeds by itself, so that nothing can be replayed."""
 
-    def __call__(self, model, features, labels, claim, run):  # type: ignore[no-untyped-def]
+    def __call__(self, model, data, claim):  # type: ignore[no-untyped-def]
         self.own = torch.Generator()
         self.own.seed()
-        return super().__call__(model, features, labels, claim, run)
+        return super().__call__(model, data, claim)
 
     def batch(self, step: int) -> torch.Tensor:
         self.rng = self.own
@@ -381,16 +380,16 @@ class Averaged(Script):
 
 
 def _script(base: type[Script] = Script, optimizer: Callable[..., torch.optim.Optimizer] | None = None, **how: float):  # type: ignore[no-untyped-def]
-    def make() -> Trainer:
+    def make() -> TrainFunction:
         loop = base()
         if optimizer is not None:
             loop.optimizer = lambda parameters: optimizer(parameters, **how)
-        return as_trainer(loop)
+        return loop
 
     return make
 
 
-CORRECT: dict[str, Callable[[], Trainer]] = {
+CORRECT: dict[str, Callable[[], TrainFunction]] = {
     **planted_bugs.CORRECT,
     **issue_bugs.CORRECT,
     "numpy draws": NumpyLoop,
@@ -406,7 +405,7 @@ CORRECT: dict[str, Callable[[], Trainer]] = {
     "a projection between steps": _script(ProjectedBetweenSteps),
     "a schedule": _script(Annealed),
     "an average of weights": _script(Averaged),
-    "Opacus": lambda: as_trainer(issue_bugs.opacus_script),
+    "Opacus": lambda: issue_bugs.opacus_script,
 }
 
 

@@ -19,17 +19,15 @@ import numpy as np
 from reticent.auditing import (
     Finding,
     Guesses,
-    PairedCanaries,
     auc_interval,
     audit_claim,
     audit_epsilon_if_gaussian,
-    audit_epsilon_paired,
     delong,
     empirical_trade_off,
     proportion,
     tpr_interval,
 )
-from reticent.auditing._claims import ApproximateDP, GaussianClaim
+from reticent.auditing.claims import ApproximateDP, GaussianClaim
 from reticent.auditing.one_run import binomial_p_value, count_guesses, curve_p_value, rejects
 from reticent.curves import GaussianTradeOff, Mixture
 
@@ -60,8 +58,6 @@ def cells() -> Iterator[Cell]:
                 yield named, AUDITS, partial(_one_run, null, test, share, mu)
     for leak in ("independent", "shared"):
         yield f"one run, verdict, {leak} leakage, 120", AUDITS, partial(_leaks, null, leak)
-    for mu in (0.0, 1.0):
-        yield f"paired canaries, epsilon, mu {mu:g}, 200 pairs", AUDITS, partial(_paired, null, mu)
 
 
 def _verdicts(null: Any, release: str, rule: str) -> int:
@@ -123,15 +119,6 @@ def _leaks(null: Any, kind: str) -> int:
         scores = null["canaries"](rng, 120, 1.0) if independent else null["shared"](rng, 120, weight, mu)
         curve = GaussianTradeOff(1.0) if independent else mixture
         found += curve_p_value(count_guesses(scores, guesses), curve) <= SIGNIFICANCE
-    return found
-
-
-def _paired(null: Any, mu: float) -> int:
-    rng, epsilon = np.random.default_rng(11), null["gaussian_epsilon"](2**0.5 * mu, 1e-5) if mu else 0.0
-    found = 0
-    for _ in range(AUDITS):
-        included, left_out = rng.normal(mu, 1, 200), rng.normal(0, 1, 200)
-        found += audit_epsilon_paired(PairedCanaries(included, left_out), 1e-5).value > epsilon
     return found
 
 

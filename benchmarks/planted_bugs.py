@@ -25,13 +25,14 @@ import torch
 from scipy.stats import binom
 from torch import nn
 from torch.func import functional_call, grad, vmap
+from torch.utils.data import TensorDataset
 
 from benchmarks._rows import Row, main, spread
 from reticent.attacks.canaries import CanaryAudit
-from reticent.attacks.experiments import LAYERS, Observations, experiments, observe
+from reticent.attacks.experiments import LAYERS, Experiment, experiments
 from reticent.attacks.mechanics import SIGNIFICANCE, MechanicsReport, audit_mechanics, judge
 from reticent.attacks.own_trainer import OwnTrainer
-from reticent.attacks.white_box import Released, Trainer, sizes, spread_records, usable
+from reticent.attacks.white_box import Released, TrainFunction, sizes, spread_records, usable
 from reticent.mechanisms import DPSGD
 
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=64, max_grad_norm=1.0, batch_size=50, dataset_size=1000)
@@ -43,9 +44,8 @@ LEARNING_RATE = 0.1
 class Loop:
     """DP-SGD as it should be. Each fault below overrides one method."""
 
-    def __call__(
-        self, model: nn.Module, features: torch.Tensor, labels: torch.Tensor, claim: DPSGD, run: int
-    ) -> torch.Tensor:
+    def __call__(self, model: nn.Module, data: TensorDataset, claim: DPSGD) -> torch.Tensor:
+        features, labels = data.tensors
         self.claim, self.model, self.records = claim, model, len(features)
         self.rng = torch.Generator().manual_seed(self.seed())
         released = []
@@ -255,7 +255,7 @@ class AugmentationsClippedOneByOne(Loop):
         return [(s + n) / (views * size) for s, n in zip(sums, self.noise(step, sums), strict=True)]
 
 
-FAULTS: dict[str, Callable[[], Trainer]] = {
+FAULTS: dict[str, Callable[[], TrainFunction]] = {
     "no clipping": NoClipping,
     "clipping after averaging": ClippingAfterAveraging,
     "noise divided by the batch size twice": NoiseDividedTwice,
@@ -278,7 +278,7 @@ FAULTS: dict[str, Callable[[], Trainer]] = {
     "wrong divisor by accumulation": AccumulationDivisor,
     "clipping before averaging over views": AugmentationsClippedOneByOne,
 }
-CORRECT: dict[str, Callable[[], Trainer]] = {"correct loop": Loop, "reticent.training": OwnTrainer}
+CORRECT: dict[str, Callable[[], TrainFunction]] = {"correct loop": Loop, "reticent.training": OwnTrainer}
 
 
 @dataclass(frozen=True)
@@ -289,16 +289,16 @@ class Outcome:
     seconds: float
 
 
-def audit(make: Callable[[], Trainer], seed: int) -> Outcome:
+def audit(make: Callable[[], TrainFunction], seed: int) -> Outcome:
     """One timed audit."""
     start = time.perf_counter()
     report = audit_mechanics(make(), CLAIM, significance=SIGNIFICANCE, seed=seed)
     return Outcome(report, time.perf_counter() - start)
 
 
-def simulate_correct(rng: np.random.Generator, claim: DPSGD = CLAIM) -> Observations:
+def simulate_correct(rng: np.random.Generator, claim: DPSGD = CLAIM) -> tuple[list[Experiment], list[Released]]:
     """What a correct implementation releases, straight from the definition, without any training."""
-    setup = [experiment for experiment in experiments(claim) if experiment.seed is None]
+    setup = experiments(claim)
     size = claim.dataset_size or 0
     _, direction = spread_records(LAYERS, 1.0, 1)
     runs = []
@@ -306,6 +306,8 @@ def simulate_correct(rng: np.random.Generator, claim: DPSGD = CLAIM) -> Observat
         sums = experiment.claim.noise_multiplier * rng.standard_normal(
             (experiment.claim.steps, sum(sizes(experiment.layers))), dtype=np.float32
         )
+        if experiment.seed is not None:  # replays of nobody: the same noise again
+            sums[:] = 0.0
         batch = rng.binomial(size, claim.sample_rate, size=len(sums))
         match experiment.name:
             case "canaries":
@@ -326,14 +328,14 @@ def simulate_correct(rng: np.random.Generator, claim: DPSGD = CLAIM) -> Observat
                 sums[:, :size] += part * rng.uniform(0.2, 0.9, size)
             case "participation":
                 sums[:, :size] += rng.random((len(sums), size), dtype=np.float32) < claim.sample_rate
-        runs.append(Released(sums, np.zeros(sums.shape[1])))
-    return observe(setup, runs)
+        runs.append(Released(sums.astype(np.float64), np.zeros(sums.shape[1])))
+    return setup, runs
 
 
 def accusations(repeats: int, seed: int) -> int:
     """In how many simulated audits a correct implementation is accused."""
     rng = np.random.default_rng(seed)
-    return sum(judge(simulate_correct(rng), CLAIM, significance=SIGNIFICANCE).accused for _ in range(repeats))
+    return sum(judge(*simulate_correct(rng), significance=SIGNIFICANCE).accused for _ in range(repeats))
 
 
 def fault_row(name: str, outcomes: Sequence[Outcome]) -> Row:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,7 +21,7 @@ from benchmarks._rows import Row, interleave, limit, main, spread
 from reticent import data
 from reticent.attacks.shadow import ShadowPlan, train_shadow_models
 from reticent.attacks.shadow_training import BLOCK
-from reticent.attacks.stacked import Buffers, Stacked, StackedMLP, StackedModules
+from reticent.attacks.stacked import Buffers, StackedMLP
 from reticent.tasks import Local, Store
 from reticent.training import parse_config
 from reticent.training.models import build_model
@@ -60,17 +59,17 @@ def modules() -> list[nn.Module]:
 class Training:
     """Both sides on the same batches, from the same weights."""
 
-    def __init__(self, make: Callable[[list[nn.Module]], Stacked]) -> None:
+    def __init__(self) -> None:
         x, y = records()
         rng = np.random.default_rng(0)
-        self._make, self.features, self._labels = make, torch.from_numpy(x), torch.from_numpy(y)
+        self.features, self._labels = torch.from_numpy(x), torch.from_numpy(y)
         self.batches = torch.from_numpy(rng.integers(0, len(x), size=(STEPS, MODELS, BATCH)))
         self.renew()
 
     def renew(self) -> None:
         """New models and optimisers with the first weights; not timed."""
         self.alone = modules()
-        self.blocks = [self._make(self.alone[start : start + BLOCK]) for start in range(0, MODELS, BLOCK)]
+        self.blocks = [StackedMLP(self.alone[start : start + BLOCK]) for start in range(0, MODELS, BLOCK)]
         self._singly = [torch.optim.SGD(module.parameters(), lr=LEARNING_RATE) for module in self.alone]
         self._jointly = [torch.optim.SGD(block.parameters, lr=LEARNING_RATE) for block in self.blocks]
 
@@ -92,7 +91,7 @@ class Training:
                 optimiser.step()
 
 
-def difference(blocks: list[Stacked], alone: list[nn.Module]) -> float:
+def difference(blocks: list[StackedMLP], alone: list[nn.Module]) -> float:
     """Largest difference of a weight."""
     worst = 0.0
     for k, module in enumerate(alone):
@@ -117,12 +116,10 @@ def arithmetic(features: torch.Tensor, batches: torch.Tensor) -> None:
             torch.bmm(rows.mT, upper)
 
 
-def ratio_row(
-    name: str, make: Callable[[list[nn.Module]], Stacked], goal: float, threads: int, moonshot: float | None = None
-) -> Row:
+def ratio_row(goal: float, threads: int, moonshot: float | None = None) -> Row:
     """Interleaved times on the same batches."""
     torch.set_num_threads(threads)
-    training = Training(make)
+    training = Training()
     ratios = interleave(training.at_once, training.one_after_the_other, REPEATS, before=training.renew)
     training.renew()
     training.at_once()
@@ -139,7 +136,7 @@ def ratio_row(
         before=training.renew,
     )
     return Row(
-        work=f"64 MLPs on Adult, {name}, {threads} thread{'s' * (threads > 1)}",
+        work=f"64 MLPs on Adult, batched products, {threads} thread{'s' * (threads > 1)}",
         peer="one after the other in torch",
         ratio=spreads,
         error=error,
@@ -171,9 +168,7 @@ def rows() -> list[Row]:
     """Memory first, so that the peak is that of the work itself."""
     table = [whole_row()]
     for threads in (1, 2):
-        alone = threads == 1
-        table.append(ratio_row("batched products", StackedMLP, 4.0, threads, 6.0 if alone else None))
-        table.append(ratio_row("vmap", StackedModules, 2.5, threads, 4.0 if alone else None))
+        table.append(ratio_row(4.0, threads, 6.0 if threads == 1 else None))
     return table
 
 

@@ -11,8 +11,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from reticent.attacks.loop import as_trainer
-from reticent.attacks.white_box import Trainer
+from reticent.attacks.white_box import TrainFunction
 from reticent.mechanisms import DPSGD
 
 
@@ -75,7 +74,7 @@ class BestModelAtEnd:
             self.kept = {name: value.clone() for name, value in model.state_dict().items()}
 
 
-FAULTS: dict[str, Callable[[], Trainer]] = {
-    "small batches skipped": lambda: as_trainer(small_batches_skipped),
-    "the best model at the end": lambda: as_trainer(BestModelAtEnd()),
+FAULTS: dict[str, Callable[[], TrainFunction]] = {
+    "small batches skipped": lambda: small_batches_skipped,
+    "the best model at the end": lambda: BestModelAtEnd(),
 }

@@ -12,9 +12,10 @@ from reticent.api.noise import Calibrations
 from reticent.auditing import Design, Scores
 from reticent.auditing.verdict import Verdict, judge_p_values
 from reticent.calibration import Advantage, BayesSecurity
-from reticent.certificates.numbers import _number
+from reticent.certificates.numbers import tables
 from reticent.certificates.sentences import percent
 from reticent.dashboard.words import number_table
+from reticent.proofs import Claim
 from reticent.risk import advantage, bayes_security, epsilon_at_delta, success, tpr_at_fpr
 from reticent.risk.report import Number
 from reticent.text import digits
@@ -108,8 +109,12 @@ def test_a_certificate_in_python_shows_no_less_than_its_bounds() -> None:
 
 def test_certificate_pages_and_verdicts_round_outwards() -> None:
     wide = Number(lower=0.12346, value=0.23454, upper=0.23454)
-    assert _number(wide, up=True) == "0.2346 [0.1234, 0.2346]"
-    assert _number(wide, up=None) == "0.2345 [0.1234, 0.2346]"
+    made = rt.certify(rt.Gaussian(2.0), created="2026-01-01", adversary="worst-case").certificate
+    for claim, shown in ((Claim.BOUND, "0.2346"), (Claim.ESTIMATE, "0.2345")):
+        changed = {"claim": str(claim), "mu": wide}
+        records = tuple(one.model_copy(update=changed) for one in made.assessments)
+        (_, cells), *_ = tables(made.model_copy(update={"assessments": records}))[0].rows
+        assert cells[2] == f"{shown} [0.1234, 0.2346]"
     verdict: Verdict = judge_p_values(0.0123, 0.0, 0.0, 0.95, ("RETICENT:audit-ranks",), ())
     assert "at most 0.013" in verdict.reason
 

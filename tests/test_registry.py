@@ -136,7 +136,7 @@ class Point:
 def offered(monkeypatch: pytest.MonkeyPatch, *points: Point) -> Registry[Adversary]:
     """A list with one built-in attacker, and what other packages offer."""
     found = SimpleNamespace(select=lambda group: [point for point in points if group == "group"])
-    monkeypatch.setattr(registry, "_entry_points", lambda: found)
+    monkeypatch.setattr(registry, "offered_here", lambda: found)
     listed: Registry[Adversary] = Registry("attacker", "group", Adversary)
     listed.add(WorstCase)
     return listed

@@ -47,7 +47,7 @@ ENTRY = Entry(
     "(0.485 against 0.993), and the attribute values depend on unprinted settings such as the scale of age.",
     stored=COMMANDS,
     settings={
-        "seeds": "5 (Adult), 2 (generated records)",
+        "seeds": 5,
         "stored": "results/*.json",
         "Purchase": "not at hand; a stand-in",
     },

@@ -15,8 +15,8 @@ from reticent.mechanisms import Neighbouring
 RESULTS = results(__file__)
 COMMANDS = tuple(
     f"experiments.closed_form_bounds.attribute_runs {name} --seed {seed}"
-    for name, seeds in (("adult", 5), ("generated-purchase-shape", 2))
-    for seed in range(seeds)
+    for name in ("adult", "generated-purchase-shape")
+    for seed in range(5)
 )
 
 

@@ -16,12 +16,12 @@ import json
 
 import numpy as np
 
+from experiments.gaussian_mip.exact_step import GaussianGradientTradeOff
 from experiments.where import results
 from reticent.adversaries.game import gmip
-from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.attacks import glir_statistics as glir
-from reticent.attacks._covariance import Background
+from reticent.attacks.covariance import Background
 from reticent.curves import GaussianTradeOff, MembershipStepTradeOff
 
 SETTINGS = ((5, 2), (32, 20), (500, 650), (1970, 2580))

@@ -29,12 +29,12 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, relu
 
+from experiments.gaussian_mip.exact_step import GaussianGradientTradeOff
 from experiments.where import results
 from reticent.adversaries.game import gmip
-from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
 from reticent.attacks import glir_statistics as glir
-from reticent.attacks._gradients import GradientMap
 from reticent.attacks.glir import Records, ReleasedStep, glir_attack
+from reticent.attacks.gradients import GradientMap
 from reticent.curves import GaussianTradeOff
 from reticent.data import Dataset, load
 

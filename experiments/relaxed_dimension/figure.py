@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from reticent.accountants import certified_advantage
-from reticent.adversaries.relaxed.dimension import relaxed_advantage
+from reticent.adversaries.relaxed.dimension import relaxed_in
 from reticent.mechanisms import DPSGD, Neighbouring
 
 RUN = DPSGD(noise_multiplier=1.1, sample_rate=256 / 60000, steps=14000)
@@ -21,8 +21,8 @@ TARGET = Path(__file__).parents[2] / "docs" / "figures" / "relaxed-dimension.svg
 
 def main() -> None:
     """Draw both ends of the enclosure, and the worst case beside them."""
-    ends = np.array([relaxed_advantage(RUN, int(d)) for d in DIMENSIONS])
-    ends[:, 1] = np.minimum(ends[:, 1], ends[0, 1])  # the common sign holds in every dimension
+    found = [relaxed_in(RUN, int(d)) for d in DIMENSIONS]
+    ends = np.array([[float(curve.delta(0.0)) for curve in (e.optimistic, e.pessimistic)] for e in found])
     worst = certified_advantage(RUN.noise_multiplier, RUN.sample_rate, RUN.steps, Neighbouring.ADD_REMOVE)[1]
     plt.rcParams["svg.hashsalt"] = "reticent"
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")

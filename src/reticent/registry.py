@@ -251,7 +251,7 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         """All kinds; other packages are looked for once, when the list is first needed."""
         if not self._searched:
             self._searched = True
-            for point in sorted(_entry_points().select(group=self._group), key=lambda point: (point.name, point.value)):
+            for point in sorted(offered_here().select(group=self._group), key=lambda point: (point.name, point.value)):
                 self._add_from(point)
         return self._listed
 
@@ -282,7 +282,7 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
 
 
 @cache
-def _entry_points() -> EntryPoints:
+def offered_here() -> EntryPoints:
     """Of every installed package, read once: that takes milliseconds, and so does the import of their reader."""
     from importlib.metadata import entry_points
 

@@ -76,7 +76,7 @@ class TestChain:
 
     def test_many_edges_are_thinned_to_the_safe_side(self, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = chained(gaussian(0.7), gaussian(0.4))
-        monkeypatch.setattr("reticent.curves.moves._MOST", 300)
+        monkeypatch.setattr("reticent.curves.moves.MOST_EDGES", 300)
         few = chained(gaussian(0.7), gaussian(0.4))
         assert len(few.log_slopes) <= 302 < len(whole.log_slopes)
         for epsilon in (0.0, 0.51, 2.3):

@@ -15,7 +15,7 @@ from reticent.pairs import allocated_transform, log_normal
 from reticent.pairs.allocated_sum import COARSE, sum_of
 from reticent.pairs.allocated_transform import Period, Stretch, Sums, period_of, sums_of
 from reticent.pairs.log_normal import line_of, transform
-from reticent.pairs.random_allocation import _deltas, enclosed, random_allocation
+from reticent.pairs.random_allocation import deltas_of, enclosed, random_allocation
 from reticent.risk import advantage, epsilon_at_delta
 
 NOISE, BINS = 2.0, 64
@@ -108,12 +108,12 @@ class TestErrorTerms:
 
     def test_the_rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
         period = planned()
-        monkeypatch.setattr(log_normal, "_DIGITS", 3.0)
+        monkeypatch.setattr(log_normal, "DIGITS", 3.0)
         self.check(found_at(period), 1e-6)
 
     def test_nodes_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
         period = planned()
-        monkeypatch.setattr(log_normal, "_FURTHEST", 3.0)
+        monkeypatch.setattr(log_normal, "FURTHEST", 3.0)
         self.check(found_at(period), 1e-6)
 
     def test_frequencies_left_out(self) -> None:
@@ -128,7 +128,7 @@ class TestErrorTerms:
 
     def test_copies_above(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The period ends soon, and hardly dampens; below the first two thresholds nothing is left."""
-        monkeypatch.setattr(allocated_transform, "_LOWEST", 1e-2)
+        monkeypatch.setattr(allocated_transform, "LOWEST", 1e-2)
         period = planned(low=0.84, high=1.15, excess=float(TRUTH[0][-1]) - 0.15, at=AT[:2])
         self.check(found_at(period, AT[:2]), 1e-7)
 
@@ -149,7 +149,7 @@ def test_rates_within_a_cell_are_means() -> None:
 @pytest.mark.parametrize(("noise", "bins"), [(1.0, 64), (0.5, 1000), (20.0, 300), (1.0, 8)])
 def test_closer_than_grids_and_within_them(noise: float, bins: int) -> None:
     with np.errstate(under="ignore"):
-        law = _deltas(sum_of(1.0 / noise, bins, [], COARSE, above=True), bins)
+        law = deltas_of(sum_of(1.0 / noise, bins, [], COARSE, above=True), bins)
     close, coarse = allocated_transform.resolved(1.0 / noise, bins, law), enclosed(noise, bins, COARSE)
     assert close is not None
     low, high = advantage(close[1]), advantage(close[0])
@@ -176,7 +176,7 @@ def test_a_test_of_rates_known_within_bounds() -> None:
     (put, absent, present), none = TRUTH, np.zeros(len(AT))
     sums = Sums(AT, put, none, absent, none + 0.005, present, none + 0.005)
     below, exact = (
-        allocated_transform._below(one, 1e-13) for one in (sums, Sums(AT, put, none, absent, none, present, none))
+        allocated_transform.tests_below(one, 1e-13) for one in (sums, Sums(AT, put, none, absent, none, present, none))
     )
     for epsilon in np.log(AT[2:]):
         assert 0.5 * exact.delta(epsilon) < below.delta(epsilon) < exact.delta(epsilon)

@@ -71,7 +71,7 @@ def test_arguments_bound_the_true_ones(antipodal):
     law = SampledGaussian(noise, rate, antipodal, 100, 4.0, 9.0)
     grid = law.nodes
     assert 0.0 in grid.x  # the normal density is largest there, and bounds on cells rest on their ends
-    ends = np.concatenate([grid.x, grid.x[-1] + noise * np.array(sampled_gaussian._FAR)])
+    ends = np.concatenate([grid.x, grid.x[-1] + noise * np.array(sampled_gaussian.FAR)])
     starts = np.concatenate([[grid.x[0] - 40.0], ends]) if not antipodal else ends
     for angle in (0.9, 2.8):
         bounds = law.arguments(angle)

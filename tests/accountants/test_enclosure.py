@@ -228,8 +228,8 @@ def test_aliases_are_covered_and_matter(monkeypatch):
     value = contour.delta(np.zeros(1))
     assert value.lower[0] - 1e-10 <= C2["advantage"] <= value.upper[0] + 1e-10
     assert value.upper[0] - C2["advantage"] > 1e-9
-    monkeypatch.setattr(transform.Contour, "_right", lambda *_: 0.0)
-    monkeypatch.setattr(transform.Contour, "_left", lambda *_: 0.0)
+    monkeypatch.setattr(transform.Contour, "right", lambda *_: 0.0)
+    monkeypatch.setattr(transform.Contour, "left", lambda *_: 0.0)
     bare = contour.delta(np.zeros(1))
     assert not bare.lower[0] - 1e-10 <= C2["advantage"] <= bare.upper[0] + 1e-10
 

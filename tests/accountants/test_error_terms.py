@@ -11,13 +11,13 @@ import pytest
 from scipy.special import erf
 from scipy.stats import binom
 
-from reticent.accountants import _power, advantage_alone, affinity, bounds, cut_moments, lattice
-from reticent.accountants._power import GridStep, Tilted
+from reticent.accountants import advantage_alone, affinity, bounds, cut_moments, lattice, powers
 from reticent.accountants.cut_moments import SampledStep
+from reticent.accountants.powers import GridStep, Tilted
 from reticent.accountants.steps import steps_of
 from reticent.accountants.transform import transform_of
 from reticent.curves import GaussianTradeOff, Subsampled
-from reticent.curves._sums import roundings, running_roundings
+from reticent.curves.sums import roundings, running_roundings
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring
 from reticent.pairs import AntipodalGaussianPair, sampled_gaussian
 from reticent.pairs.gaussian_mixture import GaussianMixture
@@ -46,7 +46,7 @@ def test_power_bounds_its_rounding():
     for _ in range(12):
         exact = np.convolve(exact, weights)
     part = GridStep((np.arange(4),), weights / 16.0, np.zeros(4), 12)
-    found, rounding = _power.power([part], (64,), (0,))
+    found, rounding = powers.power([part], (64,), (0,))
     off = float(np.abs(found[: len(exact)] - exact / 16.0**12).sum() + found[len(exact) :].sum())
     assert 0.0 < off <= rounding < 1e-11
 
@@ -54,7 +54,7 @@ def test_power_bounds_its_rounding():
 def test_powers_of_many_copies_keep_their_phases():
     """A million copies turn a phase 5e5 times; the law is binomial."""
     part = GridStep((np.arange(2),), np.array([0.7, 0.3]), np.zeros(2), 10**6)
-    found, rounding = _power.power([part], (2**15,), (3 * 10**5 - 2**14,))
+    found, rounding = powers.power([part], (2**15,), (3 * 10**5 - 2**14,))
     off = float(np.abs(found - binom.pmf(3 * 10**5 + np.arange(-(2**14), 2**14), 10**6, 0.3)).sum())
     assert 0.0 < off <= rounding < 1e-7
 
@@ -70,7 +70,7 @@ def test_powers_along_two_axes_bound_their_rounding():
         exact = grown
     index = np.indices(weights.shape).reshape(2, -1) - np.array([[0], [2]])
     part = GridStep((index[0], index[1]), weights.ravel() / 16.0, np.zeros(6), 8)
-    found, rounding = _power.power([part], (rows, columns), (0, -16))
+    found, rounding = powers.power([part], (rows, columns), (0, -16))
     wanted = np.zeros((rows, columns))
     wanted[: exact.shape[0], : exact.shape[1]] = exact / 16.0**8
     assert 0.0 < float(np.abs(found - wanted.ravel()).sum()) <= rounding < 1e-11
@@ -116,7 +116,7 @@ def test_sums_over_a_lattice_count_their_roundings():
     """The tail sums of 50,000 masses, against exact ones: a delta is no smaller, and not much larger."""
     rng = np.random.default_rng(7)
     losses, mass = 1e-5 * np.arange(50_000), rng.uniform(0.0, 1e-4, 50_000)
-    found = lattice._positive_parts(losses, mass, mass * np.exp(-losses))
+    found = lattice.positive_parts(losses, mass, mass * np.exp(-losses))
     for k in (0, 1, 20_000, 49_000):
         at = losses[k - 1] if k else 0.0
         exact = math.fsum(m * -math.expm1(at - x) for x, m in zip(losses[k:].tolist(), mass[k:].tolist(), strict=True))
@@ -128,9 +128,9 @@ def test_mass_outside_a_window_is_bounded():
     """40 fair coins: what exceeds 28 wraps around, and is counted."""
     part = Tilted(np.array([0.0, 1.0]), np.array([0.5, 0.5]), 40)
     truth = sum(math.comb(40, k) for k in range(29, 41)) / 2**40
-    assert truth <= _power.beyond([part], 28.0, 0.5, 1.0, 10.0) <= 20 * truth
+    assert truth <= powers.beyond([part], 28.0, 0.5, 1.0, 10.0) <= 20 * truth
     mirrored = Tilted(np.array([-1.0, 0.0]), np.array([0.5, 0.5]), 40)
-    assert truth <= _power.beyond([mirrored], -28.0, -0.5, 1.0, 10.0) <= 20 * truth
+    assert truth <= powers.beyond([mirrored], -28.0, -0.5, 1.0, 10.0) <= 20 * truth
 
 
 def test_one_step_of_a_lattice_is_known_to_its_stated_error():
@@ -142,14 +142,14 @@ def test_one_step_of_a_lattice_is_known_to_its_stated_error():
         truth = [mpmath.ncdf(0.5 - e) - mpmath.exp(e) * mpmath.ncdf(-0.5 - e) for e in thresholds.tolist()]
         own = (np.exp(rates.tpr) - np.exp(thresholds) * np.exp(rates.fpr)).tolist()
         worst = float(max(abs(a - b) for a, b in zip(own, truth, strict=True)))
-    assert 0.0 < worst <= lattice._STEP_ERROR < 1e-12
+    assert 0.0 < worst <= lattice.STEP_ERROR < 1e-12
 
 
 def test_every_step_adds_its_error_to_a_lattice(monkeypatch):
     """Far beyond the largest loss nothing but stated errors is left: they count once for each step."""
     far = []
-    for error in (lattice._STEP_ERROR, lattice._STEP_ERROR + 1e-7):
-        monkeypatch.setattr(lattice, "_STEP_ERROR", error)
+    for error in (lattice.STEP_ERROR, lattice.STEP_ERROR + 1e-7):
+        monkeypatch.setattr(lattice, "STEP_ERROR", error)
         above, _ = latticed(Subsampled(GaussianTradeOff(0.5), 0.1), 40, points=2**13)
         far.append(float(above.delta(30.0)))
     assert far[1] - far[0] == pytest.approx(40e-7, rel=1e-3, abs=0)
@@ -214,10 +214,10 @@ def test_the_rule_counts_for_every_step_of_a_certified_advantage(antipodal, monk
 @pytest.mark.parametrize(("exponent", "reach"), [(5.0, 9.5), (36.0, 1.5)])
 def test_the_radius_of_an_affinity_is_needed(relation, exponent, reach, monkeypatch):
     """A coarse rule, or one that is cut early: its enclosure holds, and its middle is off by more than rounding."""
-    fine = affinity.affinity(np.array(0.7), np.array(0.2), relation).minus_log
+    fine = affinity.minus_log_affinity(np.array(0.7), np.array(0.2), relation)
     monkeypatch.setattr(affinity, "_EXPONENT", exponent)
     monkeypatch.setattr(affinity, "_REACH", reach)
-    coarse = affinity.affinity(np.array(0.7), np.array(0.2), relation).minus_log
+    coarse = affinity.minus_log_affinity(np.array(0.7), np.array(0.2), relation)
     assert float(coarse.lower) <= float(fine.lower) <= float(fine.upper) <= float(coarse.upper)
     assert abs(0.5 * float(coarse.lower + coarse.upper) - float(fine.upper)) > 1e-9
 
@@ -252,7 +252,7 @@ def test_a_test_of_cheap_bounds_misses_what_its_grid_leaves_out():
 )
 def test_moments_without_rare_large_losses(antipodal, noise, rate, exponent, log_tail, cells, monkeypatch):
     """Upper bounds, close, and what is left out is about as probable as was asked for."""
-    monkeypatch.setattr(cut_moments, "_CELLS", cells)
+    monkeypatch.setattr(cut_moments, "CELLS", cells)
     step = SampledStep(noise, rate, antipodal, 50)
     logs, lost = cut_moments.cut_moments(step, np.array([float(exponent)]), log_tail)
     _, mass, loss = sampled_nodes(noise, rate, antipodal)

@@ -105,7 +105,7 @@ def test_arguments_on_a_line_are_least_in_their_cells(antipodal: bool) -> None:
     law = SampledGaussian(noise, rate, antipodal, 2, reach=20.0, largest=1.5, digits=20.0)
     lines, x = law._on_lines(0.5, law.log_scale(0.5)), law.nodes.x
     inside = x[:-1, None] + np.diff(x)[:, None] * np.linspace(0.0, 1.0, 7)
-    angles = sampled_gaussian._LINES * min(math.pi, sampled_gaussian._MOST_GROWTH / noise)
+    angles = sampled_gaussian.LINES * min(math.pi, sampled_gaussian.MOST_GROWTH / noise)
     z = inside + 1j * noise**2 * angles[:, None, None]
     turned = np.angle(1.0 - rate + rate * np.exp((z - 0.5) / noise**2))
     if antipodal:

@@ -42,7 +42,7 @@ def test_wide_cells_do_not_widen_the_enclosure(monkeypatch: pytest.MonkeyPatch, 
     """As narrow as with cells of one spacing, and on either side of what these say."""
     with np.errstate(all="ignore"):
         wide = Lattice(points=2**15).answer([STEPS[name]])
-        monkeypatch.setattr(lattice_cells, "_WIDER", 1e-300)
+        monkeypatch.setattr(lattice_cells, "WIDER", 1e-300)
         even = Lattice(points=2**15).answer([STEPS[name]])
     assert wide.width <= min(1.01 * even.width, WIDTHS[name])
     for epsilon in (0.0, 0.5, 2.0):

@@ -141,7 +141,7 @@ def test_a_contour_that_is_cut_pays_for_what_it_leaves(antipodal, monkeypatch):
     miss = np.abs(found.excess - exact)
     assert np.all(miss <= found.error)
     assert miss[-1] > 1e-6
-    monkeypatch.setattr(SampledGaussian, "_cut_rule", lambda law, c, angle, growth, cells: np.full(len(growth), np.inf))
+    monkeypatch.setattr(SampledGaussian, "cut_rule", lambda law, c, angle, growth, cells: np.full(len(growth), np.inf))
     assert law.rule(0.5, t, law.real(np.array([0.5])))[-1] > 1e6 * found.rule[-1]
 
 

@@ -96,7 +96,7 @@ def test_few_steps_of_several_kinds_have_a_closer_decay() -> None:
 def test_one_contour_agrees_with_several(relation: Neighbouring, monkeypatch: pytest.MonkeyPatch) -> None:
     steps, _ = steps_of(kinds(40), relation)
     one = SpectralComposition(transform_of(steps).steps)
-    monkeypatch.setattr("reticent.accountants.contour_plan._FOLLOWED", 10)
+    monkeypatch.setattr("reticent.accountants.contour_plan.FOLLOWED", 10)
     sides = one.polygons()
     assert one.plan.rightmost == 0.5
     assert len(one._contours) == 1

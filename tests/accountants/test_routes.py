@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from reticent.accountants import WorstCaseProfile, advantage, certified_advantage, compose
+from reticent.accountants import advantage, certified_advantage, compose
 from reticent.accountants.advantage_map import advantage_map
 from reticent.accountants.enclose import enclose
 from reticent.accountants.lattice import Lattice
@@ -168,8 +168,3 @@ def test_estimates_keep_to_their_stated_error_where_few_steps_matter(run):
     noise, rate, steps = run
     for found in (advantage(*run, ADD), advantage_map(np.array([noise]), np.array([0.9, rate]), steps, ADD)[0, 1]):
         assert lower - 1e-8 <= found <= upper + 1e-8
-
-
-def test_a_lattice_of_estimates_does_not_wrap_around():
-    """Sixteen draws that each show nearly all add up beyond its window: 0.83 stood there for 1 - 1e-7."""
-    assert float(WorstCaseProfile(0.153, 0.00374, 4393, REPLACE).delta(np.array([0.5]))[0]) > 0.999

@@ -13,7 +13,7 @@ import pytest
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from reticent.accountants import compose, mu_limits
-from reticent.accountants.selection import _gained, _losses
+from reticent.accountants.selection import losses_between, slopes_gained
 from reticent.accountants.steps import Known
 from reticent.adversaries import WorstCase
 from reticent.certificates.sentences import persons
@@ -298,7 +298,7 @@ def test_a_threshold_beside_zero_is_none() -> None:
     delta = WorstCase().assess(run).measure(delta_at_epsilon, 0.5)
     assert delta.lower == pytest.approx(delta.upper, rel=0.005, abs=0)
     for back, ahead in ((2.0, 2.0), (1e-6, 5.0), (0.3, 0.7), (1.9615028243111856, 1.9615028243111856)):
-        losses = _losses(back, ahead)
+        losses = losses_between(back, ahead)
         assert 0.0 in losses
         assert [losses[0], losses[-1]] == [-back, ahead]
         assert np.diff(losses).min() > 1e-10
@@ -306,8 +306,8 @@ def test_a_threshold_beside_zero_is_none() -> None:
 
 def test_slopes_at_which_a_cell_gains_nothing_are_left_out() -> None:
     slopes, gain = np.array([1.0, 2.0, 3.9, 4.1, 8.0]), np.array([1.0, 2.0])
-    assert _gained([(0.5 * gain, np.array([0.5, 0.5])), (gain, np.array([0.5, 0.5]))], slopes) == 3
-    assert _gained([(gain, np.array([0.0, 0.5]))], slopes) == 5
+    assert slopes_gained([(0.5 * gain, np.array([0.5, 0.5])), (gain, np.array([0.5, 0.5]))], slopes) == 3
+    assert slopes_gained([(gain, np.array([0.0, 0.5]))], slopes) == 5
 
 
 def test_what_is_refused() -> None:

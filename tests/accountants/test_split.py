@@ -65,14 +65,14 @@ def test_steps_that_are_large_are_no_small_ones(monkeypatch):
     """A few of a hundred steps are large: the lower side without leaving them out would claim too much."""
     above, below = composed(1.0, 0.02, 100, 2**15, room=0.4)
     assert holds(1.0, 0.02, 100, above, below)
-    monkeypatch.setattr(split, "_most_large", lambda *_: 0)
+    monkeypatch.setattr(split, "most_large", lambda *_: 0)
     _, bold = composed(1.0, 0.02, 100, 2**15, room=0.4)
     assert not holds(1.0, 0.02, 100, above, bold, 1e-5)
 
 
 def test_more_large_steps_than_counted_are_paid_for(monkeypatch):
     """With so few counted, the failure is likely; the lower side says so."""
-    monkeypatch.setattr(split, "_most_large", lambda *_: 0)
+    monkeypatch.setattr(split, "most_large", lambda *_: 0)
     above, below = composed(1.0, 0.02, 100, room=0.4, failed=math.log(0.9))
     assert holds(1.0, 0.02, 100, above, below)
 
@@ -82,7 +82,7 @@ def test_the_number_of_large_steps_is_exceeded_as_rarely_as_stated():
 
     small = Within(Subsampled(GaussianTradeOff(1.0), 0.01), 0.1)
     for count in (30, 300, 3000):
-        most = split._most_large(small, count, math.log(1e-10))
+        most = split.most_large(small, count, math.log(1e-10))
         assert binom.sf(most, count, small.q_outside) <= 1e-10
 
 

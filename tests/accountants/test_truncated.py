@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from reticent.accountants import compose
-from reticent.accountants.compose import _composed
+from reticent.accountants.compose import both_directions
 from reticent.accountants.steps import Step
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring
 from reticent.pairs import AntipodalGaussianPair, GaussianPair, MixedPair
@@ -108,7 +108,7 @@ def test_the_example_of_dp_accounting() -> None:
         share, rate = saturation(0.5, records, 2)
         pair = MixedPair(GaussianPair(1.0, 0.5, 1.0), AntipodalGaussianPair(0.5, rate), share)
         theirs.append(Step(pair, steps))
-    found = _composed(tuple(theirs), 0.0, False)
+    found = both_directions(tuple(theirs), 0.0, False)
     low, high = (epsilon_at_delta(curve, 1e-6) for curve in (found.optimistic, found.pessimistic))
     assert low < 17.904330 < high
     assert high - low < 2e-5

@@ -64,7 +64,7 @@ def test_thresholds_of_replacement_are_found_in_a_few_rounds(
 ) -> None:
     """Rounding in a flat likelihood ratio kept bisecting: 40 rounds for all thresholds, where a few are enough."""
     pair, asked = WholeUserGaussianPair(*case, True), []
-    lines = WholeUserGaussianPair._lines
+    lines = WholeUserGaussianPair.lines
 
     def counted(self: WholeUserGaussianPair, z: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
         asked.append(len(z))
@@ -73,7 +73,7 @@ def test_thresholds_of_replacement_are_found_in_a_few_rounds(
     sizes = np.geomspace(1e-12, 100.0, 2000)
     ratio = np.concatenate([-sizes[::-1], [0.0], sizes])
     assert pair._table  # once for all that is asked
-    monkeypatch.setattr(WholeUserGaussianPair, "_lines", counted)
+    monkeypatch.setattr(WholeUserGaussianPair, "lines", counted)
     z = pair._antipodal_threshold(ratio)
     assert sum(asked) <= 2 * 5 * len(ratio)
     again = lines(pair, z, 0)[0] - lines(pair, -z, 0)[0]

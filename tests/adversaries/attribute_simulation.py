@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erf
 
-from reticent import _check
 from reticent.errors import ParameterError
 
 _BLOCK = 2_000_000
@@ -93,17 +92,13 @@ def simulate(
         sample_rate: Poisson inclusion probability of the target, in (0, 1].
         runs: of each kind.
         rng: source of masks and noise.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
     """
-    noise, rate = _check.positive(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
-    total = _check.count(runs=runs)
     scores: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     block = max(1, _BLOCK // len(trace.distance))
     for truth in (0, 1):
-        for start in range(0, total, block):
-            scores[truth].append(_scores(trace, noise, rate, min(block, total - start), truth, rng))
+        for start in range(0, runs, block):
+            some = min(block, runs - start)
+            scores[truth].append(_scores(trace, noise_multiplier, sample_rate, some, truth, rng))
     return SimulatedAttack(np.concatenate(scores[0]), np.concatenate(scores[1]))
 
 

@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 from reticent.adversaries.attribute.adversary import Attribute
 from reticent.adversaries.attribute.bounds import (
-    AffinityTradeOff,
+    affinity_log_delta,
     gaussian_log_delta,
     revealed_mask_log_delta,
     tangent_envelope,
@@ -117,38 +117,38 @@ def test_log_affinity_is_below_the_integral(noise, rate):
 # --- curves --------------------------------------------------------------------------------------
 
 
+def affinity_delta(log_rho, epsilon):
+    return float(np.exp(affinity_log_delta(log_rho)(np.array([epsilon])))[0])
+
+
 def test_affinity_curve():
-    curve = AffinityTradeOff(math.log(0.9))
-    alpha = np.array([1e-9, 1e-4, 0.01, 0.1, 0.3, 0.6, 0.8])
-    exact = np.sin(math.asin(0.9) - np.arcsin(np.sqrt(alpha))) ** 2
-    np.testing.assert_allclose(curve.beta(alpha), exact, rtol=1e-12)
-    assert float(curve.delta(0.0)) == pytest.approx(math.sqrt(1 - 0.81), rel=1e-12, abs=0)
+    assert affinity_delta(math.log(0.9), 0.0) == pytest.approx(math.sqrt(1 - 0.81), rel=1e-12, abs=0)
     fine = np.linspace(0, 0.81, 400_001)
     line = np.sin(math.asin(0.9) - np.arcsin(np.sqrt(fine))) ** 2
-    for e in (-2.0, -0.5, 0.3, 2.0):
-        assert float(curve.delta(e)) == pytest.approx(float(np.max(1 - line - math.exp(e) * fine)), rel=1e-6, abs=0)
-    tiny = AffinityTradeOff(-1e-14)
-    assert float(tiny.delta(0.0)) == pytest.approx(math.sqrt(2e-14), rel=1e-6, abs=0)
-    assert float(AffinityTradeOff(-math.inf).delta(0.0)) == 1.0
-    assert float(AffinityTradeOff(0.0).delta(0.0)) == 0.0
+    for e in (0.02, 0.3, 2.0):
+        most = float(np.max(1 - line - math.exp(e) * fine))
+        assert affinity_delta(math.log(0.9), e) == pytest.approx(most, rel=1e-6, abs=0)
+    assert affinity_delta(-1e-14, 0.0) == pytest.approx(math.sqrt(2e-14), rel=1e-6, abs=0)
+    assert affinity_delta(-math.inf, 0.0) == 1.0
+    assert affinity_delta(0.0, 0.0) == 0.0
 
 
 def test_no_pair_beats_the_affinity_curve():
     """Gaussian and Bernoulli pairs with the same affinity are weaker everywhere."""
-    alpha = np.array([1e-8, 1e-3, 0.05, 0.3, 0.7])
+    sizes = np.array([0.0, 0.01, 0.3, 2.0, 9.0])
     for mu in (0.01, 0.5, 3.0):
-        bound = AffinityTradeOff(-(mu**2) / 8)
-        assert np.all(bound.beta(alpha) <= GaussianTradeOff(mu).beta(alpha) + 1e-15)
+        assert np.all(affinity_log_delta(-(mu**2) / 8)(sizes) >= GaussianTradeOff(mu).log_delta(sizes) - 1e-12)
 
 
 def test_envelope_follows_the_best_bound():
-    gauss, affinity = GaussianTradeOff(0.3), AffinityTradeOff(math.log(0.995))
-    curve = tangent_envelope([gauss.log_delta, affinity.log_delta])
+    gauss, rho = GaussianTradeOff(0.3), 0.995
+    curve = tangent_envelope([gauss.log_delta, affinity_log_delta(math.log(rho))])
     alpha = np.array([1e-12, 1e-8, 1e-4, 0.01, 0.1, 0.4, 0.8, 0.99])
-    best = np.maximum(gauss.beta(alpha), affinity.beta(alpha))
+    affinity = np.sin(np.maximum(math.asin(rho) - np.arcsin(np.sqrt(alpha)), 0.0)) ** 2
+    best = np.maximum(gauss.beta(alpha), affinity)
     assert np.all(curve.beta(alpha) <= best * (1 + 1e-12))
     np.testing.assert_allclose(curve.beta(alpha), best, rtol=1e-3)
-    power = np.minimum(gauss.power(alpha), affinity.power(alpha))
+    power = np.minimum(gauss.power(alpha), 1.0 - affinity)
     assert np.all(curve.power(alpha) >= power * (1 - 1e-12))
     np.testing.assert_allclose(curve.power(alpha), power, rtol=1e-3)
     # Thresholds, rates and delta are one curve.
@@ -381,9 +381,9 @@ def test_erratum_b5_factor():
 def test_erratum_b17_and_b11():
     """V = 1 - beta/2 and TPR = FPR + 1 - beta for every prior: .93 gives 17% at 10%, not 16%."""
     assert pytest.approx(0.17, rel=1e-12, abs=0) == 0.1 + 1 - 0.93
-    curve = AffinityTradeOff(0.5 * math.log1p(-(0.07**2)))
-    assert float(curve.delta(0.0)) == pytest.approx(0.07, rel=1e-12, abs=0)
-    assert float(curve.power(0.1)) <= 0.17 + 1e-12
+    log_rho = 0.5 * math.log1p(-(0.07**2))
+    assert affinity_delta(log_rho, 0.0) == pytest.approx(0.07, rel=1e-12, abs=0)
+    assert float(tangent_envelope([affinity_log_delta(log_rho)]).power(0.1)) <= 0.17 + 1e-12
 
 
 # --- closed loop ---------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from reticent.accountants import compose
 from reticent.adversaries import Attribute, Claim, MembershipGame, Relaxed, WorstCase
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.attribute.terms import worst_mask_term
-from reticent.adversaries.game.gmip_curves import GradientSpectrum
+from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import to_dp_event
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Neighbouring

@@ -11,7 +11,6 @@ import mpmath
 import pytest
 
 from reticent.adversaries import Membership, MembershipGame, Method, Relaxed, WorstCase, assess
-from reticent.adversaries.game import gmip
 from reticent.calibration import Advantage, Mu, NoiseMultiplier, TprAtFpr, calibrate
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
@@ -106,15 +105,3 @@ def test_one_pass_over_many_records_needs_no_noise_in_the_game() -> None:
     assert answer.value == 0.0
     assert answer.achieved.value == pytest.approx(math.erf(math.sqrt(1.026 / 8)), rel=1e-4, abs=0)
     assert calibrate(run, NoiseMultiplier(), Advantage(0.5), WorstCase()).value > 0.7
-
-
-@pytest.mark.parametrize("batch", [10.0, 400.0])
-def test_corollary_f1_translates_both_ways(batch: float) -> None:
-    """LEEMANN2023:G11, LEEMANN2023:G12: with 4/mu^2 for the printed 4 C^2/mu^2, and none needed above the threshold."""
-    d = 650.0
-    for dp in (0.01, 0.3, 1.0, 5.0):
-        found = gmip.membership_mu(dp, d, batch)
-        assert found == pytest.approx(min(math.sqrt(d / (batch + 4 / dp**2 + 0.5)), dp), rel=1e-12, abs=0)
-        noise = gmip.noise_for_membership_mu(found, d, batch)
-        assert noise == pytest.approx(2 / dp, rel=1e-9, abs=0)
-    assert gmip.noise_for_membership_mu(math.sqrt(2 * d / (2 * batch + 1)) * (1 + 1e-9), d, batch) == 0.0

@@ -13,9 +13,9 @@ from torch import nn  # noqa: E402
 from torch.nn.functional import cross_entropy  # noqa: E402
 
 from reticent.attacks import glir_statistics as statistics  # noqa: E402
-from reticent.attacks._gradients import GradientMap, Sketch  # noqa: E402
 from reticent.attacks.base import AttackSettings, find_attack  # noqa: E402
 from reticent.attacks.glir import Records, ReleasedStep, glir_attack, glir_audit  # noqa: E402
+from reticent.attacks.gradients import GradientMap, Sketch  # noqa: E402
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError  # noqa: E402
 from reticent.training import parse_config, train  # noqa: E402
 
@@ -112,9 +112,8 @@ def test_members_score_higher_and_calibration_holds():
     assert p[20:].mean() == pytest.approx(0.5, abs=0.06)
     assert np.mean(p[20:] <= 0.1) == pytest.approx(0.1, abs=0.05)
     assert any("G1" in w for w in result.warnings)
-    # Redundant softmax coordinates were left out, so single steps have p-values.
-    assert result.log_p is not None
-    assert result.log_p.shape == (2, 620)
+    # Redundant softmax coordinates were left out, so that the covariance could be inverted.
+    assert not any("shrunk" in w for w in result.warnings)
 
 
 def test_much_noise_leaves_no_power():
@@ -134,7 +133,6 @@ def test_few_background_records_shrink_and_warn():
     result = glir_attack(steps, gradients, queries, background, statistics.BatchDesign(20.0))
     assert np.all(np.isfinite(result.log_ratio))
     assert any("shrunk" in w for w in result.warnings)
-    assert result.log_p is None
 
 
 def test_no_step_is_refused():

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from reticent.attacks.loop import as_trainer, audit_loop, find_loop
+from reticent.attacks.loop import audit_loop, find_loop
 from reticent.attacks.mechanics import MechanicsReport, audit_mechanics
 from reticent.attacks.participation import Check
 from reticent.errors import ParameterError, UnsupportedError, WorkerError
@@ -125,13 +125,13 @@ def test_a_loop_that_hangs_is_given_up_in_one_line(loops):
 
 @pytest.mark.slow  # by default: the loop of Opacus below
 def test_a_correct_plain_loop_is_not_accused(loops):
-    report = audit_mechanics(as_trainer(loops.plain), CLAIM, significance=1e-6)
+    report = audit_mechanics(loops.plain, CLAIM, significance=1e-6)
     assert not report.accused, report.failed
 
 
 @pytest.mark.filterwarnings("ignore:Secure RNG", "ignore:Full backward hook", "ignore:Optimal order")
 def test_a_correct_opacus_loop_is_not_accused_and_its_whole_epochs_are_cut():
-    report = audit_mechanics(as_trainer(opacus_loop), CLAIM, significance=1e-6)
+    report = audit_mechanics(opacus_loop, CLAIM, significance=1e-6)
     assert not report.accused, report.failed
 
 
@@ -159,17 +159,8 @@ def test_an_opacus_loop_that_draws_fixed_batches_is_accused():
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        report = audit_mechanics(as_trainer(fixed), CLAIM)
+        report = audit_mechanics(fixed, CLAIM)
     assert {check.name for check in report.failed} & {"once per epoch", "gaps", "batch sizes"}
-
-
-@pytest.mark.slow  # own_trainer returns its releases too: test_white_box
-def test_releases_may_be_returned_in_place_of_optimizer_steps(loops):
-    def own_update(model, data, claim):
-        with_optimizer = as_trainer(loops.plain)
-        return with_optimizer(model, *data.tensors, claim, 0)
-
-    assert not audit_mechanics(as_trainer(own_update), CLAIM, significance=1e-6).accused
 
 
 def test_loops_that_show_nothing_or_too_little_are_refused():
@@ -180,7 +171,7 @@ def test_loops_that_show_nothing_or_too_little_are_refused():
 
     for loop, words in ((lambda *_: None, "none on the model's parameters"), (few, "at least claim.steps = 20")):
         with pytest.raises(ParameterError, match="optimizer steps") as stop:
-            audit_mechanics(as_trainer(loop), CLAIM)
+            audit_mechanics(loop, CLAIM)
         assert words in str(stop.value)
     with pytest.raises(UnsupportedError, match="Poisson"):
         audit_loop(few, DPSGD(1.0, 0.1, 20, batch_size=20, dataset_size=200, sampler=Shuffled()))

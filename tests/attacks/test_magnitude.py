@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 from sklearn.datasets import load_diabetes
 
-from reticent.attacks.magnitude import ReleaseGame, magnitude_scores, one_sided_scores
 from reticent.auditing import Scores, audit_claim, empirical_trade_off
 from reticent.auditing.verdict import Finding
 from reticent.curves import (
@@ -17,8 +16,8 @@ from reticent.curves import (
     RelaxedLaplaceTradeOff,
     Subsampled,
 )
-from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Gaussian, Laplace
+from tests.attacks.release_game import ReleaseGame, magnitude_scores, one_sided_scores
 
 RUNS = 1024
 CONFIDENCE = 0.99
@@ -141,14 +140,3 @@ def test_scores_do_not_depend_on_the_centre_or_on_the_length_of_the_direction():
     )
     a, b = (one_sided_scores(observed, np.zeros(3), scale * np.array([1.0, 2.0, 0.0])) for scale in (1.0, 9.0))
     assert a == pytest.approx(b, rel=1e-12, abs=0)
-
-
-def test_refusals():
-    with pytest.raises(UnsupportedError, match="R14"):
-        ReleaseGame(Laplace(1.0), np.zeros(2), np.zeros(2))
-    with pytest.raises(ParameterError, match="norm at most 1"):
-        ReleaseGame(Gaussian(1.0), np.zeros(2), np.array([1.0, 1.0]))
-    with pytest.raises(UnsupportedError, match="optimal only"):
-        scalar_game(Laplace(1.0, releases=2)).magnitude(10, np.random.default_rng(0))
-    with pytest.raises(ParameterError, match="direction"):
-        scalar_game(Gaussian(1.0)).one_sided(10, np.random.default_rng(0), [0.0])

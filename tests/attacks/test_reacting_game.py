@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.attacks import LearningGame, audit_direction_condition
-from reticent.attacks.reacting import absolute_error, perceptron
-from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD
-from reticent.samplers import Shuffled
+from tests.attacks.reacting_game import LearningGame, absolute_error, audit_direction_condition, perceptron
 
 RUN = DPSGD(noise_multiplier=4.0, sample_rate=1.0, steps=60)
 
@@ -44,8 +41,3 @@ def test_a_condition_that_holds_or_an_attack_too_weak_is_not_refuted(run, dimens
     found = audit_direction_condition(LearningGame(run, dimension, push), 2000, np.random.default_rng(2))
     assert not found.refuted
     assert "nothing" in found.reason
-
-
-def test_other_samplers_are_refused():
-    with pytest.raises(UnsupportedError, match="Poisson"):
-        LearningGame(DPSGD(1.0, 0.1, 5, batch_size=10, dataset_size=100, sampler=Shuffled()), 3)

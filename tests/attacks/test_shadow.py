@@ -17,13 +17,14 @@ from reticent.attacks.shadow import (
     train_shadow_models,
 )
 from reticent.attacks.shadow_training import BLOCK, members_of, model_seed, train_stacked
-from reticent.attacks.stacked import StackedMLP, StackedModules, stack
+from reticent.attacks.signals import scaled_confidence
+from reticent.attacks.stacked import StackedMLP, is_mlp
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.records.run_warnings import Randomness
 from reticent.tasks import Store, Task
 from reticent.training import fit, parse_config
 from reticent.training.models import build_model
-from reticent.training.randomness import SeededSource, Stream
+from reticent.training.randomness import SeededSource, Stream, torch_seed
 from reticent.training.setup import make_settings, optimiser_of
 from reticent.training.smoothing import WeightAverage
 
@@ -79,24 +80,15 @@ def test_stacked_training_is_the_training_of_each_model_alone(changes):
     chosen = [np.sort(rng.permutation(RECORDS)[:90]) for _ in range(3)]
     modules = [build_model(settings_of.model, (FEATURES,), CLASSES, seed) for seed in range(3)]
     singles = [one_at_a_time(settings_of, 5 + k, k, chosen[k]) for k in range(3)]
-    for make in (StackedMLP, StackedModules):
-        models = make(modules)
-        steps = make_settings(settings_of, 90).steps
-        train_stacked(models, settings_of, torch.from_numpy(X), torch.from_numpy(Y), chosen, [5, 6, 7], steps)
-        for k, alone in enumerate(singles):
-            for ours, theirs in zip(models.parameters, alone.parameters(), strict=True):
-                torch.testing.assert_close(ours[k], theirs.detach(), rtol=2e-4, atol=2e-5)
-            torch.testing.assert_close(
-                models.logits(torch.from_numpy(X))[k], alone(torch.from_numpy(X)).detach(), rtol=1e-3, atol=1e-4
-            )
-
-
-class _WithSpare(nn.Sequential):
-    """A convolution, and a weight that no loss depends on."""
-
-    def __init__(self):
-        super().__init__(nn.Conv2d(1, 3, 3), nn.Tanh(), nn.Flatten(), nn.LayerNorm(12), nn.Linear(12, 2))
-        self.spare = nn.Parameter(torch.ones(2))
+    models = StackedMLP(modules)
+    steps = make_settings(settings_of, 90).steps
+    train_stacked(models, settings_of, torch.from_numpy(X), torch.from_numpy(Y), chosen, [5, 6, 7], steps)
+    for k, alone in enumerate(singles):
+        for ours, theirs in zip(models.parameters, alone.parameters(), strict=True):
+            torch.testing.assert_close(ours[k], theirs.detach(), rtol=2e-4, atol=2e-5)
+        torch.testing.assert_close(
+            models.logits(torch.from_numpy(X))[k], alone(torch.from_numpy(X)).detach(), rtol=1e-3, atol=1e-4
+        )
 
 
 def _plain():
@@ -104,12 +96,10 @@ def _plain():
 
 
 @pytest.mark.parametrize("clip", [0.5, None])
-@pytest.mark.parametrize(("make", "kind"), [(_WithSpare, StackedModules), (_plain, StackedMLP)])
-def test_any_module_can_be_stacked(make, kind, clip):
+def test_stacked_gradients_are_those_of_each_record(clip):
     torch.manual_seed(0)
-    modules = [make() for _ in range(2)]
-    models = stack(modules)
-    assert isinstance(models, kind)
+    modules = [_plain() for _ in range(2)]
+    models = StackedMLP(modules)
     x, y, weights = torch.randn(2, 6, 1, 4, 4), torch.randint(0, 2, (2, 6)), torch.ones(2, 6)
     weights[1, 0] = 0.0  # left out
     models.add_gradients(x, y, weights, clip)
@@ -125,18 +115,33 @@ def test_any_module_can_be_stacked(make, kind, clip):
             torch.testing.assert_close(p.grad[k], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_mlps_are_stacked_by_hand_and_others_are_not():
-    mlp = nn.Sequential(nn.Flatten(), nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
-    assert isinstance(stack([mlp, mlp]), StackedMLP)
+def test_mlps_are_stacked_and_others_are_not():
+    assert is_mlp(nn.Sequential(nn.Flatten(), nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)))
     for other in (
         nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2)),
         nn.Sequential(nn.Linear(3, 4), nn.Sigmoid(), nn.Linear(4, 2)),
         nn.Sequential(nn.Linear(3, 4, bias=False), nn.ReLU(), nn.Linear(4, 2)),
         nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2)),
     ):
-        assert isinstance(stack([other, other]), StackedModules)
-    with pytest.raises(UnsupportedError, match="buffers"):
-        stack([nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))])
+        assert not is_mlp(other)
+        with pytest.raises(UnsupportedError, match="StackedMLP takes"):
+            StackedMLP([other, other])
+
+
+def test_models_that_are_no_mlp_are_trained_one_by_one(tmp_path):
+    """A network of convolutions: one task a model, and each is what ``fit`` gives."""
+    settings_of = config(model={"kind": "convnet", "channels": [2]}, steps=3)
+    images = rng.standard_normal((RECORDS, 1, 6, 6)).astype(np.float32)
+    store = Store(tmp_path)
+    found = train_shadow_models(ShadowPlan(settings_of, 2, 90, seed=2), images, Y, store)
+    seed, chosen = model_seed(2, 1), members_of(2, 1, RECORDS, 90)
+    model = build_model(settings_of.model, (1, 6, 6), CLASSES, torch_seed(seed, Stream.INITIALISATION))
+    settings = make_settings(settings_of, 90)
+    context = settings.context(model, torch.from_numpy(images[chosen]), torch.from_numpy(Y[chosen]))
+    sources = [SeededSource(seed, stream) for stream in (Stream.SAMPLING, Stream.NOISE)]
+    fit(context, settings, partial(optimiser_of, settings_of, settings.steps), *sources)
+    logits = model(torch.from_numpy(images)).detach().numpy()
+    assert found.confidence[1] == pytest.approx(scaled_confidence(logits, Y), rel=1e-4, abs=1e-5)
 
 
 def test_sixteen_models_extend_to_forty_without_retraining(tmp_path):

@@ -22,7 +22,7 @@ def sums(rng, count=lambda part: 1.0, noise=NOISE):
 @pytest.mark.parametrize("repeats", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_the_level_holds_without_rounding_and_with_it(repeats, monkeypatch):
     rng = np.random.default_rng(1)
-    monkeypatch.setattr("reticent.attacks.short_gradients._ROUNDING", 0.0)
+    monkeypatch.setattr("reticent.attacks.short_gradients.ROUNDING", 0.0)
     exact = np.array([counts_alone(sums(rng), RECORDS, NOISE).p_value for _ in range(repeats)])
     for level in (0.01, 0.05, 0.2, 0.5, 0.8):
         low, high = stats.binom.ppf([0.005, 0.995], repeats, level)

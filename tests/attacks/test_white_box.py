@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from benchmarks import more_bugs, planted_bugs
 from benchmarks._rows import Row, main, spread
 from reticent.adversaries import WorstCase
 from reticent.adversaries.base import Method
-from reticent.attacks.canaries import CanaryAudit, canary_scores, unknown_sign_scores
+from reticent.attacks.canaries import CanaryAudit, canary_scores
 from reticent.attacks.experiments import LAYERS
 from reticent.attacks.mechanics import audit_mechanics, judge
 from reticent.attacks.own_trainer import OwnTrainer
@@ -85,7 +85,8 @@ def test_the_released_sum_of_our_own_trainer_is_the_clipped_count():
     claim = replace(FULL, noise_multiplier=1e-9, max_grad_norm=0.25)
     layers = ((2, 3),)
     features = dirac_records(layers, np.array([0, 0, 4]), np.array([100.0, 7.0, -0.125]), claim.dataset_size)
-    sums = release(OwnTrainer(), layers, features, claim, 0).sums
+    sums = release(OwnTrainer(), layers, features, claim).sums
+    assert sums.dtype == np.float64  # many squares need more digits than releases have
     assert sums == pytest.approx(np.tile([2.0, 0, 0, 0, -0.5, 0], (claim.steps, 1)), abs=1e-4)
 
 
@@ -96,9 +97,6 @@ def test_canary_scores_are_the_likelihood_ratio_of_the_run():
     present = 0.7 * absent + 0.3 * stats.norm.pdf(sums, 1.0, 0.8)
     claim = DPSGD(noise_multiplier=0.8, sample_rate=0.3, steps=3)
     assert canary_scores(sums, claim) == pytest.approx(np.log(present / absent).sum(axis=0), rel=1e-12, abs=0)
-    mirrored = 0.7 * absent + 0.3 * stats.norm.pdf(sums, -1.0, 0.8)
-    both = 0.5 * (present / absent).prod(axis=0) + 0.5 * (mirrored / absent).prod(axis=0)
-    assert unknown_sign_scores(sums, claim) == pytest.approx(np.log(both), rel=1e-9, abs=0)
     one = DPSGD(noise_multiplier=0.8, sample_rate=0.3, steps=1)
 
     def weighted(y):
@@ -125,13 +123,6 @@ def test_a_correct_subsampled_run_is_consistent_with_its_worst_case_and_inconsis
     curve = WorstCase().assess(CLAIM, Neighbouring.ADD_REMOVE, Method.EXACT).curve
     assert audit_claim(scores, curve, confidence=0.99).finding is not Finding.INCONSISTENT
     assert audit_claim(scores, GaussianTradeOff(0.02), confidence=0.99).finding is Finding.INCONSISTENT
-
-
-def test_without_the_sign_the_canary_is_harder_to_find():
-    known = CanaryAudit(1000, 3).scores(OwnTrainer(), FULL)
-    unknown = CanaryAudit(1000, 3, sign_known=False).scores(OwnTrainer(), replace(FULL, noise_multiplier=2.0))
-    area = [float(np.mean(s.member[:, None] > s.non_member)) for s in (known, unknown)]
-    assert area[0] > area[1] > 0.55
 
 
 def test_an_unclipped_run_is_refuted_by_canaries_alone():
@@ -183,7 +174,7 @@ def test_a_correct_loop_is_not_accused(name):
 def test_a_correct_mechanism_is_accused_no_more_often_than_promised(repeats):
     """Null test by simulation at 5%, and each p-value is uniform or larger."""
     rng = np.random.default_rng(8)
-    reports = [judge(planted_bugs.simulate_correct(rng, SMALL), SMALL, significance=0.05) for _ in range(repeats)]
+    reports = [judge(*planted_bugs.simulate_correct(rng, SMALL), significance=0.05) for _ in range(repeats)]
     assert sum(r.accused for r in reports) <= stats.binom.ppf(0.995, repeats, 0.05)
     for place, check in enumerate(reports[0].checks):
         p = np.array([r.checks[place].p_value for r in reports])
@@ -233,17 +224,6 @@ def test_a_single_step_is_audited(steps):
     assert not report.accused, report.failed
 
 
-def test_single_precision_is_no_fault():
-    """What was released in single precision is judged in double precision."""
-    rng, claim = np.random.default_rng(11), replace(SMALL, steps=40)
-    seen = planted_bugs.simulate_correct(rng, claim)
-    arrays = {f.name: getattr(seen, f.name) for f in fields(seen) if f.name != "direction"}
-    single = {k: v.astype(np.float32) for k, v in arrays.items() if isinstance(v, np.ndarray) and v.dtype.kind == "f"}
-    double = {k: v.astype(np.float64) for k, v in single.items()}  # the same numbers
-    p = [[c.p_value for c in judge(replace(seen, **kind), claim).checks] for kind in (single, double)]
-    assert p[0] == pytest.approx(p[1], rel=1e-6, abs=1e-12)
-
-
 def test_stronger_clipping_is_named_and_not_accused():
     report = audit_mechanics(more_bugs.StrongerClippingByLayer(), SMALL, significance=1e-4)
     assert not report.accused, report.failed
@@ -257,17 +237,14 @@ def test_refusals():
         audit_mechanics(OwnTrainer(), replace(CLAIM, noise_multiplier=0.0))
     with pytest.raises(UnsupportedError, match="Poisson"):
         audit_mechanics(OwnTrainer(), replace(CLAIM, sampler=Shuffled()))
-    with pytest.raises(ParameterError, match="canaries"):
-        CanaryAudit(10, layers=((2, 2),)).scores(OwnTrainer(), CLAIM)
     with pytest.raises(ParameterError, match="shape"):
-        release(lambda *_: torch.zeros(2, 2), LAYERS, dirac_records(LAYERS, np.array([0]), np.ones(1), 5), CLAIM, 0)
+        release(lambda *_: torch.zeros(2, 2), LAYERS, dirac_records(LAYERS, np.array([0]), np.ones(1), 5), CLAIM)
     with pytest.raises(ParameterError, match="diverged"):
         release(
             lambda *_: torch.full((60, 6), torch.nan),
             ((2, 3),),
             dirac_records(((2, 3),), np.array([0]), np.ones(1), 5),
             CLAIM,
-            0,
         )
 
 

@@ -21,8 +21,8 @@ from reticent.auditing import (
     audit_epsilon,
     audit_mu,
 )
-from reticent.auditing._claims import GaussianClaim
-from reticent.auditing._joint import probits
+from reticent.auditing.claims import GaussianClaim
+from reticent.auditing.joint import probits
 from reticent.auditing.thresholds import BetweenValues, FixedCounts, NormalScores, Ranks
 from reticent.certificates.audit_page import render_audit
 from reticent.curves import GaussianTradeOff

@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import binom, norm
 
 from reticent.auditing import Design, NormalScores, Ranks, Scores, audit_claim, audit_mu, normal_scores
-from reticent.auditing._claims import ApproximateDP, GaussianClaim
-from reticent.auditing._joint import probits
+from reticent.auditing.claims import ApproximateDP, GaussianClaim
+from reticent.auditing.joint import probits
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.ties import SHARE
 from reticent.curves import GaussianTradeOff
@@ -127,7 +127,7 @@ def response(rng, size: int, bit: int, epsilon: float = 1.0):
 )
 def test_the_level_holds_where_the_claim_is_exactly_true(name, sizes, audits, monkeypatch) -> None:
     """The level is exact for any number of drawn samples."""
-    monkeypatch.setattr(normal_scores, "_DRAWS", 399)
+    monkeypatch.setattr(normal_scores, "DRAWS", 399)
     rng = np.random.default_rng([len(name), *sizes])
     refused = 0
     claim = {"gaussian": GaussianClaim(1.0), "response": ApproximateDP(1.0, 0.0), "nothing": GaussianClaim(0.0)}
@@ -180,7 +180,7 @@ def test_what_is_beyond_the_drawn_law_is_left_to_ranks() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 64, 65, 100, 1001])
 def test_the_ranks_that_are_kept_mirror_themselves(size: int) -> None:
-    kept = normal_scores._kept(size)
+    kept = normal_scores.kept_ranks(size)
     assert len(kept) == min(size, 64)
     assert kept[0] >= 1
     assert np.all(np.diff(kept) >= 1)
@@ -188,8 +188,8 @@ def test_the_ranks_that_are_kept_mirror_themselves(size: int) -> None:
 
 
 def test_kept_order_statistics_have_their_beta_laws() -> None:
-    drawn = normal_scores._order_statistics(np.random.default_rng(7), 200)
-    kept = normal_scores._kept(200)
+    drawn = normal_scores.order_statistics(np.random.default_rng(7), 200)
+    kept = normal_scores.kept_ranks(200)
     expected, deviation = kept / 201, np.sqrt(kept * (201 - kept) / (201**2 * 202))
     assert np.all(np.abs(drawn.mean(axis=0) - expected) <= 5 * deviation / math.sqrt(DRAWS))
     np.testing.assert_allclose(drawn.std(axis=0), deviation, rtol=0.1)

@@ -22,7 +22,7 @@ from reticent.auditing import (
     audit_claim_one_run,
     plan_audit,
 )
-from reticent.auditing._claims import GaussianClaim
+from reticent.auditing.claims import GaussianClaim
 from reticent.auditing.planning import best_level, rank_power
 from reticent.auditing.thresholds import RankCounts, rank_for
 from reticent.curves import GaussianTradeOff, Subsampled

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from reticent.auditing import Design, Scores, audit
-from reticent.auditing._claims import ApproximateDP, GaussianClaim
-from reticent.auditing.one_run import GuessCounts, _mass_needed
+from reticent.auditing.claims import ApproximateDP, GaussianClaim
+from reticent.auditing.one_run import GuessCounts, mass_needed
 from reticent.curves import GaussianTradeOff
 
 HALF = 500_000
@@ -61,7 +61,7 @@ def test_the_recursion_stops_where_nothing_more_would_happen(correct):
     for claim in claims:
         for tail in (1e-9, 0.01, 0.05, 0.5):
             whole = to_the_end(counts, claim, tail)
-            short = float(_mass_needed(counts, claim, np.array([tail]))[0])
+            short = float(mass_needed(counts, claim, np.array([tail]))[0])
             assert (short > 1.0) == (whole > 1.0)
             if whole <= 1.0:
                 assert short == pytest.approx(whole, rel=1e-9, abs=0)

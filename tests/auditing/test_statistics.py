@@ -37,11 +37,11 @@ from reticent.auditing import (
     proportion,
     tpr_interval,
 )
-from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable
-from reticent.auditing._joint import JointTest, probits
+from reticent.auditing.claims import ApproximateDP, GaussianClaim, TangentTable
 from reticent.auditing.intervals import dkw_radius, lower_proportion, upper_proportion
+from reticent.auditing.joint import JointTest, probits
 from reticent.auditing.thresholds import RankCounts, count
-from reticent.curves import GaussianTradeOff, Mixture, Subsampled, _binomial
+from reticent.curves import GaussianTradeOff, Mixture, Subsampled, binomial
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring
 
@@ -261,7 +261,7 @@ def test_given_threshold_lies_between_the_textbook_formula_and_the_estimate(delt
 def test_blocks_of_counts_are_a_distribution_and_round_up() -> None:
     rates = np.linspace(0.0, 0.4, 7)
     for trials in (3, 50, 20_000):
-        starts, mass = _binomial.shared_blocks(rates, trials, 320)
+        starts, mass = binomial.shared_blocks(rates, trials, 320)
         assert starts[0] == 0
         np.testing.assert_allclose(mass.sum(axis=1), 1.0, rtol=1e-12)
         expected = np.diff(binom.cdf(np.append(starts[1:] - 1, trials), trials, rates[:, None]), axis=1, prepend=0.0)

@@ -28,7 +28,6 @@ from reticent.auditing import (
     audit_epsilon_one_run,
     audit_mu,
     audit_mu_one_run,
-    audit_noise,
     tpr_interval,
 )
 from reticent.auditing.one_run import curve_p_value
@@ -160,12 +159,3 @@ def test_true_positive_rates_are_at_least_what_equal_shares_give(fpr: float) -> 
         assert enough or found.lower == 0.0
         rescued += lower == 0.0 < found.lower
     assert rescued
-
-
-def test_a_bound_on_the_noise_is_searched_far_beyond_the_claim() -> None:
-    rng = np.random.default_rng(4)
-    scores = Scores(rng.normal(0.4, 1, 2000), rng.normal(size=2000), design=Design.INDEPENDENT)
-    found = audit_noise(scores, lambda noise: GaussianTradeOff(1.0 / noise), 0.01, 1e-5)
-    assert audit_mu(scores).value > 0.2
-    assert 2.5 < found.noise_multiplier < 5.0
-    assert found.epsilon > 0.0

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from reticent.calibration import _gaussian
+from reticent.calibration import gaussian
 
 
 def mp_delta(mu: float, epsilon: float) -> mpmath.mpf:
@@ -23,27 +23,27 @@ def test_delta_and_its_inverses_against_decimals(mu: float, ratio: float) -> Non
     epsilon = ratio * mu
     with mpmath.workdps(400):
         truth = float(mpmath.log(mp_delta(mu, epsilon)))
-    assert _gaussian.log_delta_at(mu, epsilon) == pytest.approx(truth, rel=1e-9, abs=1e-13)
+    assert gaussian.log_delta_at(mu, epsilon) == pytest.approx(truth, rel=1e-9, abs=1e-13)
     if truth < -1e-3:
-        assert _gaussian.mu_at(epsilon, truth) == pytest.approx(mu, rel=1e-9, abs=0)
-        assert _gaussian.epsilon_at(mu, truth) == pytest.approx(epsilon, rel=1e-6, abs=1e-9 * mu)
+        assert gaussian.mu_at(epsilon, truth) == pytest.approx(mu, rel=1e-9, abs=0)
+        assert gaussian.epsilon_at(mu, truth) == pytest.approx(epsilon, rel=1e-6, abs=1e-9 * mu)
 
 
 def test_inverses_on_random_curves() -> None:
     rng = np.random.default_rng(4)
     for _ in range(2000):
         mu, level = 10 ** rng.uniform(-2, 1.3), math.log(10 ** rng.uniform(-12, -0.5))
-        epsilon = _gaussian.epsilon_at(mu, level)
+        epsilon = gaussian.epsilon_at(mu, level)
         assert epsilon >= 0.0
         if epsilon > 0.0:
-            assert _gaussian.log_delta_at(mu, epsilon) == pytest.approx(level, rel=1e-9, abs=0)
-            assert _gaussian.mu_at(epsilon, level) == pytest.approx(mu, rel=1e-8, abs=0)
+            assert gaussian.log_delta_at(mu, epsilon) == pytest.approx(level, rel=1e-9, abs=0)
+            assert gaussian.mu_at(epsilon, level) == pytest.approx(mu, rel=1e-8, abs=0)
         else:
-            assert _gaussian.log_delta_at(mu, 0.0) <= level
+            assert gaussian.log_delta_at(mu, 0.0) <= level
 
 
 def test_what_no_curve_reaches_is_clipped() -> None:
-    assert _gaussian.mu_at(1.0, -math.inf) == _gaussian.LEAST_MU
-    assert _gaussian.mu_at(1.0, 0.0) == _gaussian.LARGEST_MU
-    assert _gaussian.mu_at(math.inf, -3.0) == _gaussian.LARGEST_MU
-    assert _gaussian.clipped(math.nan) == _gaussian.LARGEST_MU
+    assert gaussian.mu_at(1.0, -math.inf) == gaussian.LEAST_MU
+    assert gaussian.mu_at(1.0, 0.0) == gaussian.LARGEST_MU
+    assert gaussian.mu_at(math.inf, -3.0) == gaussian.LARGEST_MU
+    assert gaussian.clipped(math.nan) == gaussian.LARGEST_MU

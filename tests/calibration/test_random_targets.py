@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from reticent.accountants import Composed, WorstCaseProfile, closed_forms
-from reticent.accountants.lattice_estimate import on_a_lattice
+from reticent.accountants.rough import rough_curve
 from reticent.adversaries import Membership, Method, Relaxed, WorstCase
 from reticent.calibration import (
     Advantage,
@@ -183,17 +183,20 @@ def test_2000_random_targets(part: int) -> None:
     [
         (1.2, 0.01, 1000),
         pytest.param(0.7, 0.003, 600, marks=pytest.mark.slow),
+        (0.645, 0.00879, 64),
         pytest.param(0.45, 0.002, 60, marks=pytest.mark.slow),
     ],
 )
 def test_estimates_agree_with_enclosures(noise: float, rate: float, steps: int, relation: Neighbouring) -> None:
-    """Both estimates of delta, the rough one to 1e-4, the other to 1e-8 where it applies."""
-    composed, profile = Composed(DPSGD(noise, rate, steps), relation), WorstCaseProfile(noise, rate, steps, relation)
-    rough = on_a_lattice(profile._pair, steps, 5.0)
+    """Both estimates of delta: the rough one to 1e-3, the other to 1e-7, or as far where few sampled steps matter."""
+    run = DPSGD(noise, rate, steps)
+    composed, profile = Composed(run, relation), WorstCaseProfile(noise, rate, steps, relation)
+    rough = rough_curve(run, relation)
     for epsilon in (0.1, 0.4, 1.0):
         lower, upper = composed.delta(epsilon)
         if lower < 1e-6:
             continue
-        assert math.log(rough(np.array([epsilon]))[0] / upper) == pytest.approx(0.0, abs=1e-4)
-        if profile.reliable and profile.kurtosis < 0.5:
-            assert profile.delta(np.array([epsilon]))[0] == pytest.approx(upper, rel=1e-7, abs=0)
+        assert math.log(rough.delta(epsilon) / upper) == pytest.approx(0.0, abs=1e-3)
+        if profile.reliable:
+            error = 1e-7 if profile.kurtosis < 0.5 else 1e-3
+            assert profile.delta(np.array([epsilon]))[0] == pytest.approx(upper, rel=error, abs=0)

@@ -21,9 +21,8 @@ from reticent.calibration import (
     calibrate,
 )
 from reticent.calibration.claims import Attack
-from reticent.calibration.estimates import _chained, _epsilon
+from reticent.calibration.estimates import chained, epsilon_allowed
 from reticent.calibration.search import Edge
-from reticent.calibration.solve import _Search
 from reticent.calibration.steer import steering
 from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring, Selection
@@ -44,13 +43,13 @@ BEST = Selection(Gaussian(2.0), Geometric(10))
 def certified(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The releases of which something was claimed while searching."""
     asked: list[object] = []
-    measured = _Search._measured
+    claim = Attack.claim
 
-    def counted(self: _Search, release):
+    def counted(self: Attack, release: Mechanism, target: Target):
         asked.append(release)
-        return measured(self, release)
+        return claim(self, release, target)
 
-    monkeypatch.setattr(_Search, "_measured", counted)
+    monkeypatch.setattr(Attack, "claim", counted)
     return asked
 
 
@@ -131,15 +130,15 @@ def test_a_step_of_the_estimate_is_no_edge_of_the_claim(who: Adversary) -> None:
 
 def test_an_epsilon_is_found_where_the_estimate_has_the_delta() -> None:
     curve, target = GaussianTradeOff(0.4), EpsilonAtDelta(1.1, 1e-3)
-    found = _epsilon(curve.delta, target)
+    found = epsilon_allowed(curve.delta, target)
     assert found is not None
     assert float(curve.delta(found)) == pytest.approx(1e-3, rel=1e-3, abs=0)
-    assert _epsilon(curve.delta, EpsilonAtDelta(40.0, 1e-3)) is None
+    assert epsilon_allowed(curve.delta, EpsilonAtDelta(40.0, 1e-3)) is None
 
 
 def test_two_steps_of_an_estimate_are_a_chain() -> None:
     delta = GaussianTradeOff(0.5).delta
-    both = _chained(delta)(np.array([0.0, 1.0]))
+    both = chained(delta)(np.array([0.0, 1.0]))
     assert both[0] == pytest.approx(2.0 * float(delta(0.0)), rel=1e-12, abs=0)
     assert both[1] == pytest.approx(float(GaussianTradeOff(1.0).delta(1.0)), rel=1e-9, abs=0)
 

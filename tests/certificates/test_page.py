@@ -17,7 +17,7 @@ from reticent.certificates.build import certify, public
 from reticent.certificates.language import ENGLISH, language_of
 from reticent.certificates.page import embedded, first_difference, is_page, render_html
 from reticent.certificates.schema import Certificate, CertifiedAssessment, Declaration
-from reticent.certificates.sentences import _above
+from reticent.certificates.sentences import above_blind
 from reticent.certificates.words import GLOSSARY
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Gaussian
@@ -154,7 +154,7 @@ def test_an_attacker_has_one_name_in_every_table_picture_and_note(certificate: C
 def test_a_small_gain_over_the_blind_guess_is_shown_small_and_never_too_small(
     blind: float, share: float, shown: str
 ) -> None:
-    assert _above(blind, share) == shown
+    assert above_blind(blind, share) == shown
     assert Decimal(shown.rstrip("%")) / 100 >= Decimal(repr(share))
 
 

@@ -15,11 +15,14 @@ import reticent as rt
 from reticent import risk
 from reticent.adversaries import FinalModel, Relaxed, WorstCase
 from reticent.adversaries.relaxed.dimension import DirectionLaw
-from reticent.auditing import Ranks, Scores
+from reticent.auditing import NormalScores, Ranks, Scores
+from reticent.auditing.claims import TangentTable
+from reticent.auditing.normal_scores import normal_scores_power
+from reticent.auditing.planning import rank_power
 from reticent.auditing.scores import Design
 from reticent.auditing.verdict import Finding
 from reticent.certificates import audit_page, words
-from reticent.certificates.audit_power import _detectable, detectable
+from reticent.certificates.audit_power import POWER, detectable
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify, certify_run, certify_watched, public
 from reticent.certificates.check import check
 from reticent.certificates.derive import derive
@@ -33,6 +36,7 @@ from reticent.certificates.schema import Certificate, CitedRelease, Declaration
 from reticent.certificates.sentences import even_guess, headline, limited
 from reticent.certificates.signature import signed, write_key_pair
 from reticent.certificates.verify import verify
+from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.proofs import CONDITIONS
 from reticent.records.run_ledger import RunLedger
@@ -256,13 +260,17 @@ def test_the_page_of_an_audit_rounds_to_the_safe_side_and_shows_records_on_reque
     asked: dict[str, Any] = {}
     monkeypatch.setattr(audit_page, "template", lambda _: SimpleNamespace(render=lambda **given: asked.update(given)))
     monkeypatch.setattr(audit_page, "histogram_figure", lambda _: None)
+    monkeypatch.setattr(audit_page, "audit_figure", lambda *_: None)
     monkeypatch.setattr(audit_page, "svg", lambda _: "")
+    monkeypatch.setattr(audit_page, "detectable", lambda *_: None)
     interval = SimpleNamespace(value=0.2, lower=0.123456, upper=0.234561, method="exact")
     bound = SimpleNamespace(title="mu", rule="ranks", value=0.123456, ceiling=0.234561, notes=["of a bound"])
     verdict = SimpleNamespace(finding=Finding.CONSISTENT, notes=["of a verdict"])
     scores = SimpleNamespace(meta={}, design=Design.INDEPENDENT)
-    report = SimpleNamespace(scores=scores, bounds=[bound], auc=interval, tpr={}, verdicts={"claim": verdict})
-    audit_page._render(report, "", None, private=private)
+    report = SimpleNamespace(
+        scores=scores, confidence=0.95, bounds=[bound], auc=interval, tpr={}, verdicts={"claim": verdict}
+    )
+    audit_page.render_audit(report, {}, private=private)
     assert asked["bounds"] == [("mu", "0.1234", "0.2346", "ranks")]
     assert asked["rates"] == [("AUC", "0.2", "0.1234 to 0.2346", "exact")]
     assert asked["notes"] == ["of a bound", "of a verdict"]
@@ -281,6 +289,12 @@ def test_the_power_of_an_audit_is_that_of_its_own_sizes(rule: object) -> None:
     """Few members among many others are another audit than many among few."""
     few, many = np.linspace(0.0, 1.0, 60), np.linspace(0.0, 2.0, 600)
     found = [detectable(Scores(*both), 0.95, rule) for both in ((few, many), (many, few))]
-    levels = (0.01, 0.1) if rule else Ranks().levels
-    assert found == [_detectable(*sizes, 0.95, levels, rule is None) for sizes in ((60, 600), (600, 60))]
-    assert found[0] != found[1]
+    guessing, level = TangentTable(GaussianTradeOff(0.0)), NormalScores().shares[0] * 0.05
+    for one, (members, others) in zip(found, ((60, 600), (600, 60)), strict=True):
+        truth = TangentTable(GaussianTradeOff(one.mu))
+        if rule is None:
+            power = normal_scores_power(guessing, truth, others, members, level)
+        else:
+            power = max(rank_power(guessing, truth, members, others, fpr, 0.025) for fpr in rule.levels)
+        assert POWER <= one.power < 1.01 * POWER
+        assert one.power == pytest.approx(power, rel=1e-9, abs=0)

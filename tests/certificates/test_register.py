@@ -182,7 +182,7 @@ def test_a_full_disk_leaves_what_was_there(path, tmp_path, monkeypatch) -> None:
 
 def test_who_holds_the_register_for_long_is_named(path, monkeypatch) -> None:
     """Whoever may read the file can lock it; ``add`` hung without a word."""
-    monkeypatch.setattr(files, "_TURN", 0.0)
+    monkeypatch.setattr(files.time, "sleep", lambda _: None)
     with path.open() as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(ArtifactError, match="another process holds it"):

@@ -16,8 +16,6 @@ from safetensors.numpy import load_file, save_file
 
 from reticent.auditing import Design, Scores, load_scores, save_scores
 from reticent.cli import main
-from reticent.cli._audit_input import parse_guesses, parse_rule
-from reticent.errors import ParameterError
 from tests.cli.calling import run
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/audit-1.schema.json").read_text())
@@ -188,16 +186,6 @@ def test_a_rule_is_shown_as_it_is_typed(capsys, scores: Path, rule: str) -> None
     assert audit(capsys, scores, "--rule", rule)["bounds"][0]["rule"] == rule
 
 
-def test_rules_as_types() -> None:
-    assert parse_rule("ranks:0.1,0.2", 0).levels == (0.1, 0.2)  # type: ignore[union-attr]
-    for text in ("ranks", "given:1,2", "split:", "best:1", "given:x", ""):
-        with pytest.raises(ParameterError):
-            parse_rule(text, 0)
-    for text in ("1", "1,-2", "a,b", "1,2,3"):
-        with pytest.raises(ParameterError):
-            parse_guesses(text)
-
-
 BAD = {
     "confidence": (["--confidence", "95"], "--confidence"),
     "confidence nan": (["--confidence", "nan"], "--confidence"),
@@ -206,6 +194,8 @@ BAD = {
     "rule": (["--rule", "best"], "--rule"),
     "level": (["--rule", "ranks:0"], "--rule"),
     "guesses": (["--guesses", "many"], "--guesses"),
+    **{f"rule {text}": (["--rule", text], "--rule") for text in ("ranks", "given:1,2", "split:", "given:x", "")},
+    **{f"guesses {text}": (["--guesses", text], "two whole") for text in ("1", "1,-2", "a,b", "1,2,3")},
     "design": (["--design", "magic"], "--design"),
     "adversary": (["--noise-multiplier", "1", "--against", "nosy"], "nosy"),
     "no release": (["--against", "worst-case"], "--noise-multiplier"),
@@ -394,7 +384,7 @@ def test_bad_options_for_a_run(capsys, trained: Path, arguments: list[str], word
 
 
 def test_numbers_are_refused_before_the_attack_begins(capsys, trained: Path, monkeypatch) -> None:
-    monkeypatch.setattr("reticent.cli.audit._attack", lambda *_, **__: pytest.fail("the attack was run"))
+    monkeypatch.setattr("reticent.attacks.base.find_attack", lambda *_, **__: pytest.fail("the attack was run"))
     for arguments in (
         ["--confidence", "2"],
         ["--delta", "2"],

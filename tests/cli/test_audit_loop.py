@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from reticent.attacks.loop import as_trainer
 from reticent.attacks.mechanics import audit_mechanics
 from reticent.cli import main
 from reticent.cli.audit_loop import read_claim
@@ -41,9 +40,7 @@ def here(tmp_path: Path, monkeypatch) -> Path:
 
 @pytest.fixture
 def in_this_process(monkeypatch) -> None:
-    monkeypatch.setattr(
-        "reticent.attacks.loop.audit_loop", lambda loop, claim, **_: audit_mechanics(as_trainer(loop), claim)
-    )
+    monkeypatch.setattr("reticent.attacks.loop.audit_loop", lambda loop, claim, **_: audit_mechanics(loop, claim))
 
 
 @pytest.mark.slow

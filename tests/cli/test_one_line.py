@@ -16,8 +16,6 @@ import pytest
 
 from reticent.auditing import Scores
 from reticent.auditing.files import load_scores, save_scores
-from reticent.cli._app import app
-from reticent.cli._mistakes import one_line
 from reticent.errors import ArtifactError, ParameterError
 from tests.cli.calling import run
 
@@ -126,16 +124,23 @@ def test_an_overflow_deep_inside_is_one_line(capsys, monkeypatch):
     assert "too extreme to compute with" in refused(capsys, "risk", "gaussian", "--noise-multiplier", "1")
 
 
-def test_errors_name_only_options_that_exist():
-    typed = ["audit", "scores.npz", "--confidence", "0.9"]
-    assert one_line(ParameterError("scores", "x", "y"), app, typed) == "scores must be y, got 'x'"
-    assert one_line(ParameterError("member", "x", "y"), app, typed) == "member must be y, got 'x'"
-    assert one_line(ParameterError("confidence", 2, "y"), app, typed) == "--confidence must be y, got 2"
-    assert (
-        one_line(ParameterError("num_parameters", 2, "y"), app, ["risk", "dpsgd"])
-        == "--num-parameters must be y, got 2"
-    )
-    assert one_line(ParameterError("num_parameters", 2, "y"), app, ["train"]) == "num_parameters must be y, got 2"
+@pytest.mark.parametrize(
+    ("name", "kind", "shown"),
+    [
+        ("member", "gaussian", "member"),
+        ("num_parameters", "gaussian", "num_parameters"),
+        ("num_parameters", "dpsgd", "--num-parameters"),
+        ("data", "gaussian", "--data"),  # an option of the group above
+    ],
+)
+def test_errors_name_only_options_that_exist(name, kind, shown, capsys, monkeypatch):
+    def wrong(*_):
+        raise ParameterError(name, "x", "y")
+
+    monkeypatch.setattr("reticent.api.risks.assess_each", wrong)
+    run_of_it = ["--sample-rate", "0.1", "--steps", "9"] if kind == "dpsgd" else []
+    err = refused(capsys, "risk", kind, "--noise-multiplier", "1", *run_of_it)
+    assert err == f"reticent: {shown} must be y, got 'x'\n"
 
 
 def test_scores_that_do_not_do_name_no_option(tmp_path, capsys):
@@ -213,7 +218,7 @@ def test_score_files_that_unpack_to_gigabytes(name, build, message, tmp_path):
 
 
 def test_csv_with_too_many_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("reticent.auditing.files._MOST_SCORES", 3)
+    monkeypatch.setattr("reticent.auditing.files.MOST_SCORES", 3)
     (tmp_path / "s.csv").write_text("score,member\n" + "1,1\n2,0\n" * 3)
     with pytest.raises(ArtifactError, match="holds 4 scores, at most 3"):
         load_scores(tmp_path / "s.csv")

@@ -10,7 +10,7 @@ import click
 import numpy as np
 import pytest
 
-from reticent.cli._app import app
+from reticent.cli import app
 from tests.cli.calling import run
 
 RUN = ["--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3"]

@@ -6,15 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from reticent.cli import main
-from reticent.cli._app import VERBS
+from reticent.cli import app, main
 from reticent.mechanisms import MECHANISMS
 from reticent.training.rundir import LEDGER, WEIGHTS, new_run
 from tests.certificates.conftest import make_ledger
 from tests.cli.calling import run
 
+VERBS = app.list_commands(click.Context(app))
 HEAVY = {"numpy", "scipy", "pydantic", "matplotlib", "jinja2", "cryptography", "yaml", "torch", "dash"}
 MAY = {
     "--help": set(),

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from reticent.cli import main
-from reticent.cli.audit_loop import _print
 from tests.cli.calling import run
 
 
@@ -43,15 +42,17 @@ def test_a_plan_keeps_to_80_columns(capsys) -> None:
     assert max(map(len, lines("plan-audit", "--claimed-mu", "0.5", "--true-mu", "1", capsys=capsys))) <= 80
 
 
-def test_an_audit_of_a_loop_says_its_verdict_first_and_marks_what_failed(capsys) -> None:
+def test_an_audit_of_a_loop_says_its_verdict_first_and_marks_what_failed(capsys, monkeypatch) -> None:
     good = SimpleNamespace(name="noise scale", p_value=0.63, finding="noise is 0.995 times the claimed size")
     bad = SimpleNamespace(name="pairs of records", p_value=1e-9, finding="records 29 and 175 share " + "batches " * 9)
-    report = SimpleNamespace(checks=(good, bad), failed=(bad,), verdict="REFUTED at significance 0.01.")
-    report.headlines = [report.verdict]
-    _print("training:train", report)  # type: ignore[arg-type]
-    found = capsys.readouterr().out.splitlines()
+    verdict = "REFUTED at significance 0.01."
+    report = SimpleNamespace(checks=(good, bad), failed=(bad,), headlines=[verdict], accused=True)
+    monkeypatch.setattr("reticent.attacks.loop.find_loop", lambda _: None)
+    monkeypatch.setattr("reticent.attacks.loop.audit_loop", lambda *_, **__: report)
+    Path("claim.yaml").write_text("noise_multiplier: 1.0\nsample_rate: 0.1\nsteps: 12\ndataset_size: 100\n")
+    found = lines("audit-loop", "training:train", "--claim", "claim.yaml", capsys=capsys)
     assert max(map(len, found)) <= 80
-    assert found.index("REFUTED at significance 0.01.") < found.index(" p-value")
+    assert found.index(verdict) < found.index(" p-value")
     assert [line for line in found if "FAILED" in line] == [line for line in found if line.startswith("   1e-09 ")]
 
 

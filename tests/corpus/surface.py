@@ -46,7 +46,7 @@ def _verbs(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 def cases() -> Iterator[Case]:
     """What somebody can name."""
-    from reticent.cli._app import app
+    from reticent.cli import app
 
     yield Case("names; reticent", lambda: _names(rt))
     for room in ROOMS:

@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from reticent.curves._bessel import inverse_log_mean_exponential, log_mean_exponential
+from reticent.curves.bessel import inverse_log_mean_exponential, log_mean_exponential
 
 _Z = (1e-9, 1e-4, 0.5, 3.0, 11.9, 12.1, 100.0, 1999.0, 2001.0, 1e6, 1e9)
 

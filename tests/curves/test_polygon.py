@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 from reticent.curves import GaussianTradeOff, LogErrors, polygon
 from reticent.curves._logs import log1mexp
 from reticent.curves.enclosure import Enclosure
-from reticent.curves.polygon import Polygon, convex_chain, hull, polygon_above, polygon_through, safest, strictest
+from reticent.curves.polygon import (
+    Polygon,
+    convex_chain,
+    hull,
+    polygon_above,
+    polygon_through,
+    safest,
+    strictest,
+    symmetric_above,
+)
 
 NET = np.linspace(-8.0, 8.0, 641)
 
@@ -44,9 +53,9 @@ def test_few_bends_and_many_are_pooled_alike(seed, size, bend):
     run = rng.normal(size=size)
     rise = np.sort(rng.normal(size=size))[::-1] + run + bend * rng.normal(size=size)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(polygon, "_FEW_BENDS", 0)
+        patch.setattr(polygon, "FEW_BENDS", 0)
         by_passes = convex_chain(run, rise).tolist()
-        patch.setattr(polygon, "_FEW_BENDS", size)
+        patch.setattr(polygon, "FEW_BENDS", size)
         one_by_one = convex_chain(run, rise).tolist()
     assert by_passes == one_by_one
 
@@ -57,6 +66,15 @@ def test_convex_chain_leaves_a_flat_end_out():
 
 def gaussian_bounds(mu: float, thresholds: np.ndarray) -> np.ndarray:
     return GaussianTradeOff(mu).log_delta(np.abs(thresholds))  # symmetric
+
+
+def test_tails_of_what_is_next_to_certainty_are_kept():
+    """Bounds that say nothing below threshold 50: the tangents at 0 of both halves still leave room for the tails."""
+    thresholds = np.array([0.0, 50.0, 100.0])
+    curve = symmetric_above(thresholds, np.log([1.0, 1.0 - 1e-14, 1e-5]))
+    assert curve.delta(thresholds[1:]) == pytest.approx([1.0 - 1e-14, 1e-5], rel=1e-12, abs=0)
+    # Both errors of the test at threshold 0 are 1e-14 e^-50: the chord from -50 to 50, halved.
+    assert curve.errors(0.0).fnr == pytest.approx(np.log(1e-14) - 50.0, rel=1e-4, abs=0)
 
 
 @settings(derandomize=True, max_examples=40, deadline=None)

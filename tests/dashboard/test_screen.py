@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reticent.adversaries import Adversary, Claim, Mixed, Relaxed, WorstCase
-from reticent.dashboard.comparing import _ticks
+from reticent.dashboard.comparing import map_figure
 from reticent.dashboard.exploring import explore
 from reticent.dashboard.readings import FPRS, answer, assessed, is_known
 from reticent.dashboard.screen import ACCURACY, ROUGH, screen_assessment
@@ -156,10 +156,15 @@ def test_tails_and_tables_wait_for_the_proof(view: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "texts"),
-    [((0.0031, 0.04), ["0.005", "0.01", "0.02"]), ((0.3, 5.6), ["0.5", "1", "2", "5"]), ((1e-7, 1e-3), None)],
+    ("rate", "rates", "noises"),
+    [(0.01, "0.005 0.01 0.02", "0.5 1 2 5"), (2e-7, "1e-07 1e-06 1e-05 0.0001 0.001 0.01", "1 2 5")],
 )
-def test_marks_of_a_logarithmic_axis_are_written_in_full(values: tuple[float, ...], texts: list[str] | None) -> None:
-    found = _ticks(values)
-    assert found["ticktext"] == (texts or ["1e-07", "1e-06", "1e-05", "0.0001", "0.001"])
-    assert [float(text) for text in found["ticktext"]] == found["tickvals"]
+def test_marks_of_a_logarithmic_axis_are_written_in_full(rate: float, rates: str, noises: str) -> None:
+    """At 1, 2 and 5 in each decade, at 1 alone over many."""
+    settings = {"A": DPSGD(1.1, rate, 1000), "B": DPSGD(1.1, 0.01, 1000)}
+    figure = map_figure(settings, Neighbouring.ADD_REMOVE, "light", None)
+    assert figure is not None
+    for axis, expected in (("xaxis", rates), ("yaxis", noises)):
+        found = figure["layout"][axis]
+        assert found["ticktext"] == expected.split()
+        assert [float(text) for text in found["ticktext"]] == found["tickvals"]

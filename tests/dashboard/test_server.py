@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from reticent.dashboard.guard import LARGEST_REQUEST, cookie_of
-from reticent.dashboard.server import Server, _Bounded, _Quiet, free_port, is_local
+from reticent.dashboard.server import BoundedServer, QuietHandler, Server, free_port, is_local
 from tests.cli.calling import run
 
 HERE = {"Host": "127.0.0.1:8050"}
@@ -131,8 +131,8 @@ class TestToken:
 
 
 def test_a_connection_that_says_nothing_ends(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert 0 < _Quiet.timeout <= 60
-    monkeypatch.setattr(_Quiet, "timeout", 0.2)
+    assert 0 < QuietHandler.timeout <= 60
+    monkeypatch.setattr(QuietHandler, "timeout", 0.2)
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as idle:
         idle.sendall(b"GET / HTTP/1.1\r\n")
         assert idle.recv(1) == b""
@@ -147,7 +147,7 @@ def slow(served: Server, said: bytes = b"GET / HTTP/1.1\r\n") -> socket.socket:
 @pytest.mark.parametrize("body", [False, True])
 def test_a_request_that_drips_in_ends(served: Server, monkeypatch: pytest.MonkeyPatch, body: bool) -> None:
     """A byte now and then keeps a connection from being idle; the whole request has to arrive in time."""
-    monkeypatch.setattr("reticent.dashboard.server._IDLE", 0.3)
+    monkeypatch.setattr(BoundedServer, "idle", 0.3)
     known = f"Cookie: {cookie_of(served.port)}={served.token}\r\nHost: 127.0.0.1:{served.port}\r\n"
     head = f"POST /explore HTTP/1.1\r\n{known}Content-Length: 1000\r\n\r\n".encode()
     with slow(served, head if body else b"GET /") as connection, pytest.raises(OSError, match=r"Broken pipe|reset"):
@@ -162,7 +162,7 @@ def drip(connection: socket.socket) -> None:
 
 def test_slow_connections_do_not_lock_the_owner_out(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """1,100 of them took all file descriptors of the process."""
-    monkeypatch.setattr("reticent.dashboard.server._MOST", 8)
+    monkeypatch.setattr(BoundedServer, "most", 8)
     crowd = [slow(served) for _ in range(40)]
     try:
         owner = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
@@ -177,8 +177,8 @@ def test_slow_connections_do_not_lock_the_owner_out(served: Server, monkeypatch:
 
 
 def test_a_request_that_has_arrived_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reticent.dashboard.server._IDLE", 0.1)
-    monkeypatch.setattr("reticent.dashboard.server._MOST", 2)
+    monkeypatch.setattr(BoundedServer, "idle", 0.1)
+    monkeypatch.setattr(BoundedServer, "most", 2)
 
     def work(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
         server.arrived(environ["werkzeug.socket"])
@@ -187,7 +187,11 @@ def test_a_request_that_has_arrived_takes_its_time(monkeypatch: pytest.MonkeyPat
         start("200 OK", [])
         return [b"done"]
 
-    server, at_work, goes_on = _Bounded("127.0.0.1", 0, work, _Quiet), threading.Semaphore(0), threading.Event()
+    server, at_work, goes_on = (
+        BoundedServer("127.0.0.1", 0, work, QuietHandler),
+        threading.Semaphore(0),
+        threading.Event(),
+    )
     threading.Thread(target=lambda: server.serve_forever(0.05), daemon=True).start()
     place = ("127.0.0.1", server.server_port)
     try:

@@ -15,11 +15,11 @@ import pytest
 from reticent.adversaries import Relaxed, WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
-from reticent.certificates.requirements import Check
+from reticent.certificates.policy import Limit, Policy
 from reticent.certificates.schema import Declaration
 from reticent.dashboard.explaining import explanation, place_of_name
 from reticent.dashboard.exploring import explore
-from reticent.dashboard.judging import _look
+from reticent.dashboard.judging import judge
 from reticent.dashboard.planning import budget_figure, budget_of
 from reticent.dashboard.readings import assessed
 from reticent.dashboard.sheet import as_html
@@ -105,8 +105,6 @@ class TestAPolicyOverTheNumbers:
         assert (float(stated) <= float(allowed)) == (limit == "0.197413")
 
     def test_it_says_what_certify_says(self, taking: Taking) -> None:
-        from reticent.certificates.policy import Policy
-
         policy = Policy.model_validate(json.loads(dict(parse_qsl(taking.policy(uploaded(POLICY), "p")[0]))["policy"]))
         declared = Declaration(subject="plan", created="2026-11-23")
         made = certify(Gaussian(2.0), declared, adversaries=(WorstCase(),), policy=policy)
@@ -261,4 +259,8 @@ def test_the_matrix_mechanism_is_set_as_any_other() -> None:
 
 
 def test_what_is_not_met_does_not_look_good() -> None:
-    assert [_look(Check("a requirement", passed, "")) for passed in (True, False)] == ["good", "bad"]
+    limits = tuple(Limit(measure="advantage", at_most=most) for most in (0.1, 0.9))
+    policy = Policy(schema="reticent.policy/1", per="record", limits=limits, accept_conditions=("clipped",))
+    (rows,) = judge(policy, Gaussian(2.0), [WorstCase().assess(Gaussian(2.0))]).rows.values()
+    looks = [(row.children[1].children, row.className) for row in rows.children]
+    assert looks == [("not met: ", "bad"), ("met: ", "good")]

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 import torch
+from opacus.optimizers import DPOptimizerFastGradientClipping
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 import reticent as rt
-from tests.fuzz.watch_operations import HARMLESS, Toy, planned
+from tests.fuzz.watch_operations import HARMLESS, LEFT_OUT, Toy, planned
 from tests.watching.loops import BATCH, RECORDS, plain_step, private, records
 
 
@@ -47,19 +48,31 @@ def opacus_toy(rng: random.Random) -> tuple[Toy, float | None]:
     return toy, rate
 
 
-def opacus_pass(toy: Toy, plan: dict[int, str], most: int | None, every: int, physical: int | None) -> None:
+def opacus_pass(
+    toy: Toy, plan: dict[int, str], most: int | None, every: int, physical: int | None, left_out: int | None
+) -> None:
     """One pass over the data; operations of the plan happen after its steps."""
 
     def over(loader: Any) -> None:
         count = 0
+        dropped = False
         for index, (features, labels, numbers) in enumerate(loader):
             if index == most:
                 break
+            if index == left_out and every == 1:
+                dropped = True
+                if physical is not None:
+                    toy.oracle.dirty(LEFT_OUT)
+                continue
             if index % every == 0:
                 toy.optimizer.zero_grad()
             toy.criterion(toy.wrapped(features), labels).backward()
             toy.oracle.used(numbers.tolist())
             if (index + 1) % every == 0:
+                if every > 1 and isinstance(toy.optimizer, DPOptimizerFastGradientClipping):
+                    toy.oracle.dirty("each backward pass of ghost clipping drops the batch before")
+                if dropped:
+                    toy.oracle.dirty("a batch that was left out")
                 toy.optimizer.step()
                 count += 1
                 if count in plan:
@@ -82,9 +95,11 @@ def opacus_loop(rng: random.Random) -> tuple[Toy, Any]:
     phases = rng.choice([1, 1, 2, 3])
     again = rng.random() < 0.5
     seen: Any = None
-    for phase in range(phases):
+    nothing_ran = True
+    for _ in range(phases):
         plan = planned(rng, 6)
-        if phase == 0:
+        nothing_ran = seen is None or (nothing_ran and not again and not len(seen))
+        if nothing_ran:
             toy.before(plan)
         elif -1 in plan:
             toy.do(plan[-1])
@@ -96,7 +111,8 @@ def opacus_loop(rng: random.Random) -> tuple[Toy, Any]:
         physical = None if ghost else rng.choice([None, None, 4])
         with seen:
             for _ in range(rng.choice([1, 1, 2])):
-                opacus_pass(toy, plan, rng.choice([None, None, 2]), every, physical)
+                left_out = rng.choice([*[None] * 12, 0, 1, 3])
+                opacus_pass(toy, plan, rng.choice([None, None, 2]), every, physical, left_out)
             toy.oracle.compare("after the last step")
     return toy, seen
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
-from reticent.adversaries.game.stochastic import DistributionFreeTradeOff
+from experiments.gaussian_mip.exact_step import GaussianGradientTradeOff
 from reticent.curves import (
     GaussianTradeOff,
     LaplaceTradeOff,
     MembershipStepTradeOff,
     Mixture,
     PiecewiseLinearTradeOff,
-    ProfileTradeOff,
     RelaxedGaussianTradeOff,
     RelaxedLaplaceTradeOff,
     Subsampled,
@@ -22,9 +20,21 @@ from reticent.curves import (
     no_privacy,
     symmetrised,
 )
+from reticent.curves.polygon import mirrored, polygon_above, polygon_through
 from reticent.pairs import WholeUserGaussianPair
 
 _GRID = np.concatenate([[0.0], np.logspace(-3.0, 1.3, 60)])
+
+
+def tangents(curve: TradeOff, grid: np.ndarray) -> TradeOff:
+    """The least safe curve that has the deltas of ``curve`` at ``grid``, from 0 on, in either direction."""
+    return polygon_above(mirrored(-grid, grid), mirrored(curve.reversed.log_delta(grid), curve.log_delta(grid)))
+
+
+def chords(curve: TradeOff, grid: np.ndarray) -> TradeOff:
+    """What the tests of ``curve`` at these thresholds attain, in either direction."""
+    return polygon_through(curve.errors(mirrored(-grid, grid)))
+
 
 SIMPLE: dict[str, TradeOff] = {
     "gaussian-0": GaussianTradeOff(0.0),
@@ -49,13 +59,12 @@ SIMPLE: dict[str, TradeOff] = {
     "membership-step-d650": MembershipStepTradeOff(500.0, 650, 650.0),
     "gaussian-gradients-d2": GaussianGradientTradeOff(2, 5.0),
     "gaussian-mixture": Mixture([GaussianTradeOff(mu) for mu in (0.0, 0.4, 2.0)], [0.2, 0.5, 0.3]),
-    "distribution-free": DistributionFreeTradeOff(0.3),
     "advantage-0.3": from_advantage(0.3),
     "no-privacy": no_privacy(),
     "polygon": PiecewiseLinearTradeOff([0.0, 0.1, 0.4, 1.0], [0.9, 0.5, 0.1, 0.0]),
-    "profile-gaussian": ProfileTradeOff.of(GaussianTradeOff(1.0), _GRID),
-    "profile-relaxed-laplace": ProfileTradeOff.of(RelaxedLaplaceTradeOff(1.0), _GRID),
-    "profile-optimistic": ProfileTradeOff.of(Subsampled(GaussianTradeOff(1.5), 0.2), _GRID).optimistic,
+    "tangents-gaussian": tangents(GaussianTradeOff(1.0), _GRID),
+    "tangents-relaxed-laplace": tangents(RelaxedLaplaceTradeOff(1.0), _GRID),
+    "chords-subsampled": chords(Subsampled(GaussianTradeOff(1.5), 0.2), _GRID),
 }
 
 COMPOUND: dict[str, TradeOff] = {
@@ -78,7 +87,7 @@ REVERSED = {"subsampled-gaussian", "mixture-of-atoms", "polygon", "laplace-1", "
 LATER = {f"{name}-reversed" for name in SIMPLE | COMPOUND if name not in REVERSED}
 LATER |= {f"gaussian-{mu}" for mu in ("0", "0.01")} | {"laplace-0", "relaxed-laplace-0.1", "relaxed-laplace-5"}
 LATER |= {f"relaxed-gaussian-{which}" for which in ("d1-weak", "d3-zero", "d30", "d1000")} | {"membership-step-d650"}
-LATER |= {"whole-user-antipodal", "profile-relaxed-laplace", "symmetrised-relaxed-gaussian"}
+LATER |= {"whole-user-antipodal", "tangents-relaxed-laplace", "symmetrised-relaxed-gaussian"}
 LATER |= {"subsampled-relaxed-laplace", "symmetrised-relaxed-laplace", "symmetrised-subsampled-relaxed-laplace"}
 """Curves whose laws are slow tests: by default each kind of curve and of reversal is met once, and no more."""
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from reticent.curves import ProfileTradeOff, Subsampled, TradeOff, Worst
-from tests.laws.cases import COMPOUND, CURVES, LATER, SIMPLE
+from reticent.curves import Subsampled, TradeOff, Worst
+from tests.laws.cases import COMPOUND, CURVES, LATER, SIMPLE, chords, tangents
 
 _LAWS = settings(max_examples=2, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
 _EPS = 1e-10
@@ -146,7 +146,7 @@ def test_ends_of_the_curve(curve: TradeOff) -> None:
 
 
 @pytest.mark.parametrize("name", _named(SIMPLE | COMPOUND))
-def test_profile_encloses_the_curve(name: str) -> None:
+def test_tangents_and_chords_enclose_the_curve(name: str) -> None:
     """The table of delta gives back the curve: tangents below, chords above, and the gap closes."""
     curve = CURVES[name]
     log_alpha = np.concatenate([np.linspace(-40.0, -0.7, 40), np.log(np.linspace(0.5, 0.999, 40))])
@@ -154,8 +154,7 @@ def test_profile_encloses_the_curve(name: str) -> None:
     gaps = []
     for rows in (50, 400):
         grid = np.concatenate([[0.0], np.logspace(-5.0, np.log10(30.0), rows)])
-        table = ProfileTradeOff.of(curve, grid)
-        low, high = table.log_beta(log_alpha), table.optimistic.log_beta(log_alpha)
+        low, high = (polygon(curve, grid).log_beta(log_alpha) for polygon in (tangents, chords))
         assert _at_most(low, exact)
         assert _at_most(exact, high)
         gaps.append(float(np.max(np.exp(high) - np.exp(low))))

@@ -22,8 +22,7 @@ from reticent.certificates.schema import Declaration
 from reticent.certificates.verify import verify
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import from_dp_event, to_dp_event
-from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism, Neighbouring
-from reticent.mechanisms import _strategies as strategies
+from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism, Neighbouring, strategies
 from reticent.risk import advantage
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE

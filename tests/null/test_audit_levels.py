@@ -42,9 +42,9 @@ from reticent.auditing import (
     proportion,
     tpr_interval,
 )
-from reticent.auditing._claims import ApproximateDP, GaussianClaim
-from reticent.auditing._joint import probits
-from reticent.auditing.lower_bounds import _SMALL_ADVANTAGE, _SMALL_EPSILON, _epsilon
+from reticent.auditing.claims import ApproximateDP, GaussianClaim
+from reticent.auditing.joint import probits
+from reticent.auditing.lower_bounds import SMALL_ADVANTAGE, SMALL_EPSILON, least_epsilon
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.one_run import binomial_p_value, rejects
 from reticent.auditing.thresholds import FixedCounts, RankCounts
@@ -130,10 +130,10 @@ CELLS = [(r, u, q) for r in RELEASES for u in RULES for q in RELEASES[r][1]]
 FAMILIES = {
     "mu": (GaussianClaim, probits),
     "advantage": (lambda advantage: ApproximateDP(0.0, advantage), lambda a, b: 1.0 - a - b),
-    "epsilon": (lambda epsilon: ApproximateDP(epsilon, DELTA), lambda a, b: _epsilon(a, b, DELTA)),
+    "epsilon": (lambda epsilon: ApproximateDP(epsilon, DELTA), lambda a, b: least_epsilon(a, b, DELTA)),
 }
 
-SMALL = {"epsilon": _SMALL_EPSILON, "advantage": _SMALL_ADVANTAGE}
+SMALL = {"epsilon": SMALL_EPSILON, "advantage": SMALL_ADVANTAGE}
 
 
 def rejections(release: str, rule: str, quantity: str, audits: int, members: int, others: int) -> int:

@@ -146,7 +146,7 @@ def test_a_later_step_that_disagrees_spoils_the_record(monkeypatch):
     assert recorder.observe(x, y)
     recorder.record()
     model.hidden[0] = 2.0
-    monkeypatch.setattr("reticent.sensitivity.meter._EXAMINED", 1.0)
+    monkeypatch.setattr("reticent.sensitivity.meter.EXAMINED", 1.0)
     with pytest.raises(UnsupportedError, match="no longer agree"):
         recorder.observe(x, y)
     with pytest.raises(UnsupportedError, match=r"the record is not complete: .*no longer agree"):
@@ -189,13 +189,33 @@ def test_single_precision_is_left_where_it_loses_more_than_the_slack(size):
 
 
 def test_single_precision_is_looked_at_again(monkeypatch):
-    monkeypatch.setattr("reticent.sensitivity.meter._EXAMINED", 1.0)
+    monkeypatch.setattr("reticent.sensitivity.meter.EXAMINED", 1.0)
     model = _cancelling(1.0)
     meter = GradientSensitivity(model, AGE, precision=Precision.SINGLE)
     meter.largest(*_batch())
     model.load_state_dict(_cancelling(2e4).state_dict())
     with pytest.raises(UnsupportedError, match="no longer agree"):
         meter.largest(*_batch())
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_answers_that_are_nearly_certain_are_measured_in_single_precision(monkeypatch, wrapped):
+    """A trained network leaves gradients of 1e-6: rounding has eaten their digits, and no clip norm notices."""
+    monkeypatch.setattr("reticent.sensitivity.meter._EXAMINED", 1.0)
+    model, (x, _) = mlp(), _batch()
+    meter = GradientSensitivity(nn.Sequential(model) if wrapped else model, AGE, precision=Precision.SINGLE)
+    meter.largest(x, model(x).argmax(1))
+    with torch.no_grad():
+        last = model[-1]
+        last.weight.zero_()
+        last.weight[0] += 1e-3
+        last.bias[0] = 14.0
+    sure = torch.zeros(len(x), dtype=torch.int64)
+    (block,) = meter.blocks(x, sure)
+    found = block.squared.double().clone()
+    (exact,) = GradientSensitivity(model, AGE).blocks(x.double(), sure)
+    assert 0.0 < float(exact.norms.max()) < 1e-4
+    assert float((found - exact.squared).abs().max()) < block.slack
 
 
 def test_randomness_that_starts_later_is_refused_and_put_back():

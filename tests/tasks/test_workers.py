@@ -117,7 +117,7 @@ def test_work_that_hangs_ends_after_the_timeout_with_what_is_kept(tmp_path, work
 
 
 def test_workers_with_another_version_of_a_library_are_refused(tmp_path, work, monkeypatch):
-    monkeypatch.setattr("reticent.tasks.engine._versions", lambda: {"numpy": "1.0.0-elsewhere"})
+    monkeypatch.setattr("reticent.tasks.engine.library_versions", lambda: {"numpy": "1.0.0-elsewhere"})
     line = lost(tasks(3, seconds=0.0), work.sleep, Store(tmp_path / "work"), Local(2))
     assert f"a worker has numpy {np.__version__}, this process 1.0.0-elsewhere" in line
 

@@ -179,15 +179,15 @@ class TestRuns:
 
     def test_categories_bound_the_share_of_the_bias(self, make_config, tmp_path, dataset) -> None:
         """Each category is a 1 in one column, so the features of a person have a least length."""
-        from reticent.training.model_form import _least_squared_norm
+        from reticent.training.model_form import least_squared_norm
 
         group = ColumnGroup("job", ColumnKind.ONE_HOT, (0, 1), ("a", "b"), np.eye(2, dtype=np.float32))
         mine = replace(dataset, groups=(group, replace(group, name="town", columns=(2, 3))))
         config = make_config(model={"kind": "logistic"})
-        assert _least_squared_norm(mine, config, encoded_here=True) == 2.0
-        assert _least_squared_norm(mine, config, encoded_here=False) == 0.0
+        assert least_squared_norm(mine, config, encoded_here=True) == 2.0
+        assert least_squared_norm(mine, config, encoded_here=False) == 0.0
         features = make_config(data={"name": "adult", "features": {"kind": "random", "width": 4}})
-        assert _least_squared_norm(mine, features, encoded_here=True) == 0.0
+        assert least_squared_norm(mine, features, encoded_here=True) == 0.0
 
     def test_records_that_were_handed_over_are_not_vouched_for(self, make_config, tmp_path, dataset) -> None:
         ledger = trained(make_config, tmp_path, "a", dataset=dataset, data={"name": "own"})

@@ -78,7 +78,7 @@ def test_a_data_file_must_be_a_plain_file(folder, kind):
 
 
 def test_a_data_file_that_is_too_large(folder, monkeypatch):
-    monkeypatch.setattr("reticent.data.files._LARGEST", 100)
+    monkeypatch.setattr("reticent.data.files.LARGEST", 100)
     with pytest.raises(DataError, match="more than the 100 that are allowed"):
         load_purchase100()
 

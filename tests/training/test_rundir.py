@@ -250,7 +250,7 @@ def test_killed_run_is_never_seen_half_written(tmp_path, monkeypatch):
 
 def test_trace_replays_the_run(make_config, dataset, tmp_path, monkeypatch):
     """Weights move by learning rate times the recorded gradient; masks agree with the ledger."""
-    monkeypatch.setattr("reticent.training.trace._SHARD_BYTES", 34 * 8 * 4)  # four steps per shard
+    monkeypatch.setattr("reticent.training.trace.SHARD_BYTES", 34 * 8 * 4)  # four steps per shard
     run = train(make_config(trace={"masks": True}), tmp_path / "run", dataset=dataset)
     trace = run.trace()
     shards = list(trace)

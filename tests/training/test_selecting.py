@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +22,8 @@ from reticent.mechanisms import OneOf
 from reticent.mechanisms.codec import mechanism_record
 from reticent.mechanisms.one_of import drawn_from
 from reticent.proofs import Status
-from reticent.training import load_run, selecting
+from reticent.training import load_run, rundir, selecting
+from reticent.training.run import Fitted
 from reticent.training.selecting import parse_selection, plan_selection, select
 from reticent.training.sweep import make_grid
 
@@ -65,17 +69,33 @@ def test_the_best_is_written_and_nothing_else(tmp_path) -> None:
     assert before - timedelta(seconds=1) <= datetime.fromisoformat(run.ledger.created) <= datetime.now(UTC)
 
 
-def count_runs(monkeypatch, scores=lambda place: 0.0):
-    """Runs that cost nothing: what was trained, in order, and the one that was written."""
-    seen = SimpleNamespace(settings=[], written=None)
+def without_training(monkeypatch, plan, run: Callable[[int], tuple[Any, float]]) -> list[Any]:
+    """Runs that cost nothing: ``run`` says of a setting what a run is, and its score. Which are written comes back."""
+    written: list[Any] = []
+    places = {id(cell.config): place for place, cell in enumerate(plan.cells)}
 
-    def one(plan, cell):
-        seen.settings.append(plan.cells.index(cell))
-        return len(seen.settings) - 1
+    def fitted(config, *_):
+        known, score = run(places[id(config)])
+        ledger = SimpleNamespace(known=known, utility=SimpleNamespace(test_accuracy=score), sealed=lambda: ledger)
+        ledger.model_copy = lambda **_: ledger
+        return Fitted(None, ledger, 30)
 
-    monkeypatch.setattr(selecting, "_one", one)
-    monkeypatch.setattr(selecting, "_score", lambda plan, run: scores(run))
-    monkeypatch.setattr(selecting, "_written", lambda plan, run, *_: setattr(seen, "written", run))
+    monkeypatch.setattr(selecting, "fitted", fitted)
+    monkeypatch.setattr(selecting, "make_settings", lambda *_: None)
+    monkeypatch.setattr(selecting, "mechanism_record", lambda _: None)
+    monkeypatch.setattr(selecting, "SelectionRecord", lambda **_: None)
+    monkeypatch.setattr(rundir, "new_run", lambda *_: nullcontext())
+    monkeypatch.setattr(rundir, "write_run", lambda _, ledger, model: written.append(ledger.known))
+    monkeypatch.setattr(rundir, "load_run", lambda _: None)
+    return written
+
+
+def count_runs(monkeypatch, plan):
+    """The settings that are trained, in order, and the number of the run that is written."""
+    seen = SimpleNamespace(settings=[])
+    seen.written = without_training(
+        monkeypatch, plan, lambda place: (seen.settings.append(place) or len(seen.settings) - 1, 0.0)
+    )
     return seen
 
 
@@ -83,7 +103,7 @@ def count_runs(monkeypatch, scores=lambda place: 0.0):
 def test_how_many_runs_there_are_has_the_stated_law(runs, monkeypatch, tmp_path) -> None:
     plan, numbers, settings = planned(NOISES, runs=runs, mean_runs=4), [], Counter()
     for seed in range(600):
-        seen = count_runs(monkeypatch)
+        seen = count_runs(monkeypatch, plan)
         select(plan, tmp_path / "run", rng=np.random.default_rng(seed))
         numbers.append(len(seen.settings))
         settings.update(seen.settings)
@@ -98,16 +118,16 @@ def test_how_many_runs_there_are_has_the_stated_law(runs, monkeypatch, tmp_path)
 def test_runs_with_equal_scores_win_by_a_coin(monkeypatch, tmp_path) -> None:
     plan, first = planned(runs="fixed", mean_runs=2), 0
     for seed in range(400):
-        seen = count_runs(monkeypatch)
+        seen = count_runs(monkeypatch, plan)
         select(plan, tmp_path / "run", rng=np.random.default_rng(seed))
-        first += seen.written == 0
+        first += seen.written == [0]
     assert 150 < first < 250
 
 
 def test_the_draws_come_from_the_operating_system(monkeypatch, tmp_path) -> None:
     plan, seeds, real = planned(), [], np.random.default_rng
     monkeypatch.setattr(np.random, "default_rng", lambda *seed: seeds.append(seed) or real(*seed))
-    count_runs(monkeypatch)
+    count_runs(monkeypatch, plan)
     select(plan, tmp_path / "run")
     assert seeds == [()]
 
@@ -164,9 +184,10 @@ def test_what_is_no_selection_ends_in_one_line(asked, words) -> None:
         parse_selection(asked, "x")
 
 
-def test_the_score_on_training_records_has_the_noise_that_is_counted() -> None:
-    plan = planned(score="train", score_noise=7.0)
-    drawn = [selecting._score(plan, SimpleNamespace(right=30)) for _ in range(2000)]
+def test_the_score_on_training_records_has_the_noise_that_is_counted(monkeypatch, tmp_path) -> None:
+    plan = planned(score="train", score_noise=7.0, runs="fixed", mean_runs=1)
+    count_runs(monkeypatch, plan)
+    drawn = [select(plan, tmp_path / "run").score for _ in range(2000)]
     assert np.std(drawn) == pytest.approx(7.0, rel=0.1)
     assert np.mean(drawn) == pytest.approx(30.0, abs=0.8)
 
@@ -224,16 +245,13 @@ def advantage_of_attack(plan, mus, monkeypatch, tmp_path, trials=6000) -> float:
     The real ``select`` draws, ranks and picks; only the training is replaced: by a normal number.
     """
     rng, flagged = np.random.default_rng(5), []
-    monkeypatch.setattr(selecting, "_score", lambda plan, run: abs(run[1] - 0.5 * run[0]))
     for present in (0.0, 1.0):
-        released = []
 
-        def one(plan, cell, present=present):
-            mu = mus[plan.cells.index(cell)]
-            return mu, present * mu + rng.normal()
+        def one(place, present=present):
+            mu, x = mus[place], present * mus[place] + rng.normal()
+            return (mu, x), 1e9 * abs(x - 0.5 * mu)  # scores are rounded
 
-        monkeypatch.setattr(selecting, "_one", one)
-        monkeypatch.setattr(selecting, "_written", lambda plan, run, *_, to=released: to.append(run))
+        released = without_training(monkeypatch, plan, one)
         for _ in range(trials):
             select(plan, tmp_path / "run", rng=rng)
         flagged.append(sum(mu * (x - 0.5 * mu) > 0.0 for mu, x in released))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from itertools import chain, repeat
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
+from reticent.watching.optimisers import release_of
 
 RECORDS, BATCH, RATE, NOISE = 60, 10, 1.0 / 6.0, 1.1
 DELTA = 1e-5
@@ -28,6 +30,13 @@ def network() -> nn.Module:
     model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
     torch.seed()  # noise and draws from the operating system again
     return model
+
+
+def adaptive_noise(adjusted: float, nominal: float, size: int | None) -> float:
+    """The noise multiplier that is recorded of a step of adaptive ghost clipping with so many records."""
+    of_opacus = {"_adjusted_noise_multiplier": adjusted, "noise_multiplier": nominal, "max_grad_norm": 1.0}
+    optimizer = SimpleNamespace(**of_opacus, loss_reduction="sum")
+    return release_of(optimizer, 1.0, size, 1).noise_multiplier
 
 
 def private(

@@ -20,6 +20,7 @@ from tests.watching.loops import (
     NOISE,
     RATE,
     RECORDS,
+    adaptive_noise,
     epsilon,
     network,
     private,
@@ -351,14 +352,10 @@ class TestFalseAlarms:
         assert [s.noise_multiplier for s in seen.ledger.segments] == [pytest.approx(NOISE, rel=1e-12, abs=0)]
 
     def test_rounding_of_a_computer_is_no_other_noise(self):
-        from types import SimpleNamespace
-
-        from reticent.watching.optimisers import _noise
-
         found = set()
         for size in range(12, 400):
             adjusted = (NOISE**-2 - (size / 10.0) ** -2) ** -0.5
-            found.add(_noise(SimpleNamespace(_adjusted_noise_multiplier=adjusted, noise_multiplier=NOISE), size))
+            found.add(adaptive_noise(adjusted, NOISE, size))
         assert max(found) <= NOISE
         assert max(found) <= min(found) * (1 + 1e-12)
         seen = watched(*private()).ledger

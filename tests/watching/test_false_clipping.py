@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
+
 import pytest
 import torch
 from opacus.utils.batch_memory_manager import BatchMemoryManager
@@ -36,6 +38,19 @@ def ahead(loader):
         yield waits
         waits = batch
     yield waits
+
+
+class Sizes:
+    """Batches of these sizes, in each pass of the next ones."""
+
+    def __init__(self, passes):
+        self.passes = passes
+
+    def __len__(self):
+        return 6
+
+    def __iter__(self):
+        return map(list, map(range, self.passes.pop(0)))
 
 
 class TestFrozen:
@@ -256,6 +271,81 @@ class TestDraws:
                 scaler.step(optimizer)
                 scaler.update()
         assert faults(seen) == {Fault.LEFT_OUT}
+
+    @pytest.mark.parametrize(
+        ("sizes", "broken_off"),
+        [
+            ([[8, 9], [6, 9, 9, 10]], lambda parts: (part for part, _ in zip(parts, range(2), strict=False))),
+            ([[10], [3, 5, 10]], lambda parts: islice(parts, 2)),
+        ],
+    )
+    def test_parts_of_a_pass_that_was_broken_off(self, sizes, broken_off):
+        """Steps begin and end within batches: one that is as large as another batch leaves none out."""
+        made = private(DataLoader(records(), batch_sampler=Sizes(sizes)), poisson_sampling=False)
+        model, optimizer, loader, criterion = made
+        with (
+            rt.watch(*made[:3]) as seen,
+            BatchMemoryManager(data_loader=loader, max_physical_batch_size=4, optimizer=optimizer) as parts,
+        ):
+            for features, labels in chain(broken_off(parts), parts):
+                optimizer.zero_grad()
+                criterion(model(features), labels).backward()
+                optimizer.step()
+        assert {Fault.LEFT_OUT, Fault.OTHER_BATCHES} & set(seen.ledger.faults) == {Fault.OTHER_BATCHES}
+
+    @pytest.mark.parametrize(
+        ("stop", "left_out"), [(None, None), (5, None), (None, 0), (None, 1), (None, 4), (None, 17), (5, 1)]
+    )
+    def test_a_part_of_a_batch_that_is_left_out(self, stop, left_out):
+        """The others are released with noise for one record, and one record may decide it of four."""
+        made = model, optimizer, loader, criterion = private(
+            DataLoader(records(), batch_size=BATCH), poisson_sampling=False
+        )
+        with (
+            rt.watch(*made[:3]) as seen,
+            BatchMemoryManager(data_loader=loader, max_physical_batch_size=4, optimizer=optimizer) as parts,
+        ):
+            for part, (features, labels) in enumerate(chain(islice(parts, stop), parts)):
+                if part != left_out:
+                    optimizer.zero_grad()
+                    criterion(model(features), labels).backward()
+                    optimizer.step()
+        assert faults(seen) == (set() if left_out is None else {Fault.LEFT_OUT})
+
+    @pytest.mark.parametrize("left_out", [None, "a part", "a batch"])
+    def test_parts_that_wait_for_the_next_watch(self, left_out):
+        """The first watch has no step and no ledger; six records of its batch are as many as are left out later."""
+        loader = DataLoader(records(), batch_sampler=Sizes([[12], [6, 13, 10]]))
+        made = model, optimizer, loader, criterion = private(loader, poisson_sampling=False)
+
+        def over(batches):
+            for features, labels in batches:
+                optimizer.zero_grad()
+                criterion(model(features), labels).backward()
+                optimizer.step()
+
+        with (
+            rt.watch(*made[:3]),
+            BatchMemoryManager(data_loader=loader, max_physical_batch_size=3, optimizer=optimizer) as parts,
+        ):
+            over(islice(parts, 0, 3, 2) if left_out == "a part" else islice(parts, 2))
+        optimizer._step_skip_queue.clear()
+        with rt.watch(*made[:3]) as seen:
+            over(islice(loader, left_out == "a batch", None))
+        assert faults(seen) == (set() if left_out is None else {Fault.LEFT_OUT})
+
+    @pytest.mark.parametrize("stop", [1, None])
+    def test_a_step_of_two_passes(self, stop):
+        """What waits at the end of a pass, or where it is broken off, are whole batches."""
+        made = model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=BATCH * 2))
+        with rt.watch(*made[:3]) as seen:
+            for index, (features, labels) in enumerate(chain(islice(loader, stop), islice(loader, stop))):
+                optimizer.zero_grad()
+                criterion(model(features), labels).backward()
+                optimizer.signal_skip_step(do_skip=index % 2 == 0)
+                optimizer.step()
+        assert [(s.batches, s.steps) for s in seen.ledger.segments if s.mixed_passes == 2] == [(2, 1)]
+        assert not {Fault.LEFT_OUT, Fault.OTHER_BATCHES} & set(seen.ledger.faults)
 
     def test_a_pass_for_evaluation_leaves_nothing_out(self):
         made = model, _, loader, _ = private()

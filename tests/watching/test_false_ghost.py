@@ -223,6 +223,32 @@ class TestGhost:
         assert (dict(vars(Hooks)), dict(vars(Loss))) == before
 
 
+@pytest.mark.parametrize("signals", [True, False])
+def test_batches_that_a_step_adds_up(signals):
+    """Each backward pass drops the sum of the batch before, unless a step that is skipped has taken that over."""
+    made = private(DataLoader(records(), batch_size=BATCH), mode="ghost", poisson_sampling=False)
+    model, optimizer, loader, criterion = made
+    optimizer.param_groups[0]["lr"] = 0.0
+
+    def sums(every):
+        for index, (features, labels) in enumerate(loader, 1):
+            criterion(model(features), labels).backward()
+            if signals:
+                optimizer.signal_skip_step(do_skip=index % every > 0)
+            if signals or index % every == 0:
+                optimizer.step()
+                if index % every == 0:
+                    yield optimizer.params[0].summed_grad.clone()
+                optimizer.zero_grad()
+
+    alone = list(sums(1))
+    with rt.watch(*made[:3]) as seen:
+        pairs = list(sums(2))
+    kept = [first * signals + second for first, second in zip(alone[::2], alone[1::2], strict=True)]
+    assert torch.allclose(torch.stack(pairs), torch.stack(kept), rtol=1e-4, atol=1e-6)
+    assert faults(seen) == (set() if signals else {Fault.LEFT_OUT})
+
+
 class Table(nn.Module):
     """Rows of a table for the words of a record, of which 0 is none."""
 

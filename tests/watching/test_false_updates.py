@@ -82,7 +82,7 @@ class TestHiddenWrites:
 
     def test_a_pass_at_other_weights_after_the_watch_was_entered_again(self, monkeypatch):
         """The first passes are looked at for certain each time, whatever the dice say of later ones."""
-        monkeypatch.setattr(closer_looks, "_PICK", SimpleNamespace(random=lambda: 1.0 - 1e-9))
+        monkeypatch.setattr(closer_looks, "DICE", SimpleNamespace(random=lambda: 1.0 - 1e-9))
         made = model, *_ = private()
         watch = rt.watch(*made[:3])
         with watch:

@@ -11,12 +11,12 @@ from torch.utils.data import DataLoader
 import reticent as rt
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.records.watch_faults import Fault
-from reticent.watching import models, optimisers
+from reticent.watching import live, models, optimisers
 from reticent.watching.draws import Draws
 from reticent.watching.ghost import GhostClipping
-from reticent.watching.live import Live
 from reticent.watching.moves import Moves
 from reticent.watching.recorder import Recorder
+from reticent.watching.starts import fresh
 from reticent.watching.steps import SeenStep
 from reticent.watching.weights import Weights
 from tests.watching.loops import network, private, records, run, void, watched
@@ -116,7 +116,7 @@ def test_a_logger_that_fails_loses_its_line(capsys):
 
 
 def test_a_risk_that_cannot_be_computed_is_at_most_one(monkeypatch, capsys):
-    monkeypatch.setattr(Live, "_read", failing)
+    monkeypatch.setattr(live, "quick_advantage", failing)
     made = private()
     with rt.watch(*made[:3]) as seen:
         run(*made, epochs=1)
@@ -129,6 +129,19 @@ def test_a_watch_without_steps_says_so_when_it_is_asked():
         pass
     with pytest.raises(ParameterError, match="at least one step, or"):
         rt.certify(seen)
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_weights_that_are_written_while_a_watch_sees_no_step(written):
+    """It is entered again, and the ledger begins at the weights before: weights from a generator, as it said."""
+    made = private(model=fresh(network()))
+    with rt.watch(*made[:3]) as seen:
+        if written:
+            next(iter(made[0].parameters())).data[0, 0] += 0.5
+    with seen:
+        run(*made)
+    assert void(seen) == written
+    assert ("start-weights" in seen.ledger.vouches()) != written
 
 
 @pytest.mark.parametrize("wrapped", [True, False])

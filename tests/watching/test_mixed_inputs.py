@@ -9,8 +9,8 @@ from torch.utils.data import DataLoader, TensorDataset, default_collate
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
-from reticent.watching.collating import _mixes
-from reticent.watching.mixed_inputs import _flat, _mixed
+from reticent.watching.collating import look_at_collating
+from reticent.watching.mixed_inputs import Yielded
 from reticent.watching.paddings import places
 from tests.watching.loops import BATCH, RECORDS, faults, private, records, trained, void
 
@@ -94,7 +94,11 @@ class TestCollating:
             begin = torch.tensor([0, *(len(x) for x, _ in records[:-1])]).cumsum(0)
             return torch.cat([x for x, _ in records]), begin, torch.tensor([y for _, y in records])
 
-        assert not _mixes(bags, rows, places())
+        made, found = DataLoader(rows, batch_size=8, collate_fn=bags), []
+        end = look_at_collating(made, found.append, places(), lambda: 0)
+        assert len(list(made)) == 1
+        end()
+        assert found == []
 
     def test_a_look_draws_nothing(self):
         model, drawn = nn.Linear(4, 1), []
@@ -132,7 +136,10 @@ def test_images(name, sparse):
     change, wanted = IMAGES[name]
     images = torch.rand(16, 2, 10, 10)
     images = images * (images > 0.7) if sparse and name != "of unit variance" else images
-    assert _mixed(_flat(images), _flat(change(images))) == wanted
+    own = TensorDataset(images)
+    seen = Yielded(DataLoader(own))
+    seen.gave(own, [images])
+    assert seen.mixed(change(images)) == wanted
 
 
 @pytest.mark.parametrize("name", ["mixup", "in another order", "noisy", "scaled"])
@@ -261,6 +268,17 @@ class TestSeveralRecordsForOneGradient:
     @pytest.mark.parametrize("name", GROUPED)
     def test_fewer_gradients_than_records(self, name, options):
         assert loop(GROUPED[name], **options) == {Fault.MIXES_RECORDS}
+
+    def test_after_a_batch_with_fewer_records_than_rows(self):
+        """Seven records of seven persons explain no eight rows: those are of the ten records that came after."""
+        data = records()
+        seen = Yielded(DataLoader(data))
+        for few in (range(7), range(10)):
+            seen.gave(data, default_collate([data[k] for k in few]))
+        x = default_collate([data[k] for k in range(10)])[0]
+        rows = torch.cat([x[:6], x[6:8].mean(0, keepdim=True), x[8:].mean(0, keepdim=True)])
+        assert seen.grouped([rows], 8)
+        assert not seen.grouped([x[:8]], 8)
 
     def test_in_one_step_of_all(self):
         whole = DataLoader(records(), batch_size=RECORDS)

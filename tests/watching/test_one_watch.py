@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader
 import reticent as rt
 from reticent.errors import ParameterError
 from reticent.records.watch_faults import Fault
+from reticent.watching.session import Watch
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, plain_step, private, records, run
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
@@ -194,6 +195,20 @@ class TestViews:
     def test_views_of_what_workers_loaded(self):
         loader = DataLoader(records(), batch_size=BATCH, shuffle=True, num_workers=1)
         assert Fault.LARGER_BATCH in voiding(self.loop(5, False, loader=loader))
+
+    def test_batches_that_a_step_adds_up_in_a_watch_that_is_entered_again(self):
+        """Passes of entries before were taken for ones that were broken off, each of which drew some in vain."""
+        model, loader = network(), DataLoader(records(), batch_size=BATCH, shuffle=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        seen = Watch(model, optimizer, loader, draws_ahead=True)
+        for _ in range(3):
+            with seen:
+                for index, (features, labels) in enumerate(loader):
+                    if index % 2:
+                        plain_step(model, features, labels, NOISE, 1.0)
+                        optimizer.step()
+                        seen.step(noise_multiplier=NOISE)
+        assert [segment.batches for segment in seen.ledger.segments] == [1, 2, 3] * 3
 
     def test_views_in_a_loop_of_ones_own(self):
         model, loader = network(), DataLoader(records(), batch_size=BATCH, shuffle=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.curves._sums import roundings, weighted
+from reticent.curves.sums import roundings, weighted
 from reticent.errors import NumericalError
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.loss_cells import LossCells

@@ -1,4 +1,4 @@
-"""Bhattacharyya affinity of one subsampled step and cumulants of its loss, by quadrature with a bounded error.
+"""Bhattacharyya affinity of one subsampled step, by quadrature with a bounded error.
 
 With z standard normal under N(0), A = 1-p + p e^{z/n - s/2} and B = 1 (add) or 1-p + p e^{-z/n - s/2}
 (replace), n the noise multiplier, s = 1/n^2:
@@ -35,38 +35,11 @@ class Interval(NamedTuple):
     upper: np.ndarray
 
 
-class Affinity(NamedTuple):
-    """Of one step; arrays of one shape.
-
-    ``minus_log`` encloses -log rho. ``mean``, ``variance``, ``third`` and ``fourth`` are the cumulants of
-    L = log Q/P under the law sqrt(PQ)/rho (no certificate; relative error about 1e-12).
-    """
-
-    minus_log: Interval
-    mean: np.ndarray
-    variance: np.ndarray
-    third: np.ndarray
-    fourth: np.ndarray
-
-
-def affinity(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring) -> Affinity:
-    """Affinity and cumulants for broadcast ``noise`` >= 0 and ``rate`` in (0, 1]."""
-    low, high, mean, variance, third, fourth = _by_size(noise, rate, neighbouring, 6)
-    return Affinity(Interval(low, high), mean, variance, third, fourth)
-
-
 def minus_log_affinity(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring) -> Interval:
-    """``affinity(...).minus_log`` alone, in half of the time."""
-    return Interval(*_by_size(noise, rate, neighbouring, 2))
+    """Both ends of -log rho for broadcast ``noise`` >= 0 and ``rate`` in (0, 1].
 
-
-def advantage_above(minus_log: np.ndarray) -> np.ndarray:
-    """sqrt(1 - rho^2): no two laws of affinity rho = exp(-minus_log) have a larger total variation."""
-    return np.sqrt(-np.expm1(-2.0 * minus_log))
-
-
-def _by_size(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring, rows: int) -> np.ndarray:
-    """The first ``rows`` numbers of each law, those with like numbers of nodes together; shape (rows, ...)."""
+    Laws with like numbers of nodes are summed together.
+    """
     replace = neighbouring is Neighbouring.REPLACE
     noise, rate = np.asarray(noise, dtype=float), np.asarray(rate, dtype=float)
     if noise.shape != rate.shape:
@@ -75,19 +48,23 @@ def _by_size(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring, ro
     width, step = _grid(flat_noise, replace)
     count = np.ceil(width / step).astype(int) + 1
     if noise.size == 1:
-        out = _evaluate(flat_noise, flat_rate, int(count[0]), replace, rows)
+        out = _evaluate(flat_noise, flat_rate, int(count[0]), replace)
     else:
-        out = np.empty((rows, noise.size))
+        out = np.empty((2, noise.size))
         size = 1 << np.ceil(np.log2(count)).astype(int)
         for nodes in np.unique(size):
             members = np.flatnonzero(size == nodes)
             block = max(1, _NODES_AT_ONCE // int(nodes))
             for start in range(0, len(members), block):
                 index = members[start : start + block]
-                most = int(count[index].max())
-                out[:, index] = _evaluate(flat_noise[index], flat_rate[index], most, replace, rows)
+                out[:, index] = _evaluate(flat_noise[index], flat_rate[index], int(count[index].max()), replace)
     _correct_limits(out, noise.reshape(-1), flat_rate, replace)
-    return out.reshape(rows, *noise.shape)
+    return Interval(*out.reshape(2, *noise.shape))
+
+
+def advantage_above(minus_log: np.ndarray) -> np.ndarray:
+    """sqrt(1 - rho^2): no two laws of affinity rho = exp(-minus_log) have a larger total variation."""
+    return np.sqrt(-np.expm1(-2.0 * minus_log))
 
 
 def _grid(noise: np.ndarray, replace: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -98,7 +75,7 @@ def _grid(noise: np.ndarray, replace: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # the smaller of two bounds is taken
-def _evaluate(noise: np.ndarray, rate: np.ndarray, nodes: int, replace: bool, rows: int) -> np.ndarray:
+def _evaluate(noise: np.ndarray, rate: np.ndarray, nodes: int, replace: bool) -> np.ndarray:
     n, p = noise[:, None], rate[:, None]
     width, _ = _grid(n, replace)
     step = width / (nodes - 1)
@@ -118,21 +95,7 @@ def _evaluate(noise: np.ndarray, rate: np.ndarray, nodes: int, replace: bool, ro
     radius = _radius(noise, rate, step[:, 0], replace) + (_ROUNDING + 0.5 * EPS * nodes) * deficit
     low = -np.log1p(-np.maximum(deficit - radius, 0.0))
     high = -np.log1p(-np.minimum(deficit + radius, 1.0))
-    if rows == 2:
-        return np.array([low, high])
-    law = weight * np.exp(0.5 * (log_a + log_b) + log_phi)
-    return np.stack([low, high, *_cumulants(law, loss, replace)])
-
-
-def _cumulants(law: np.ndarray, loss: np.ndarray, replace: bool) -> tuple[np.ndarray, ...]:
-    law = law / np.sum(law, axis=1, keepdims=True)
-    mean = np.zeros(len(law)) if replace else np.sum(law * loss, axis=1)
-    centred = loss - mean[:, None]
-    square = centred * centred
-    variance = np.sum(law * square, axis=1)
-    third = np.zeros(len(law)) if replace else np.sum(law * square * centred, axis=1)
-    fourth = np.sum(law * square * square, axis=1) - 3.0 * variance**2
-    return mean, variance, third, fourth
+    return np.array([low, high])
 
 
 def _radius(noise: np.ndarray, rate: np.ndarray, step: np.ndarray, replace: bool) -> np.ndarray:

@@ -58,15 +58,15 @@ def compose(release: Release, neighbouring: Neighbouring) -> Enclosure:
     whole, attained = steps_of(release, neighbouring), steps_of(release, neighbouring, attained=True)
     replaced = neighbouring is Neighbouring.REPLACE
     either_shows = replaced or (neighbouring is Neighbouring.ZERO_OUT and _shows_the_displaced(release))
-    enclosed = _composed(*whole, either_shows)
+    enclosed = both_directions(*whole, either_shows)
     if attained == whole and either_shows is replaced:
         return enclosed
-    least = _composed(*attained, replaced)
+    least = both_directions(*attained, replaced)
     notes = tuple(dict.fromkeys((*enclosed.notes, *least.notes)))
     return Enclosure.checked(enclosed.pessimistic, least.optimistic, notes, (*enclosed.trace, *least.trace))
 
 
-def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enclosure:
+def both_directions(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enclosure:
     """``one_direction``, symmetrised: whichever of the two data sets is the true one."""
     found = one_direction(noisy, unseen, either_shows=either_shows)
     above, below = found.pessimistic, found.optimistic

@@ -181,7 +181,7 @@ class Contour:
         total, error = self._sum(thresholds, np.ones(len(self.frequencies)), self._delta_tail)
         near, far = _shrunk(log_factor, *right), _shrunk(log_factor + thresholds, *left)
         error = scale * (error + rounding * np.abs(total)) + 8 * _EPS * (np.abs(near) + np.abs(far))
-        images = self._right(thresholds, log_factor) + self._left(thresholds, log_factor)
+        images = self.right(thresholds, log_factor) + self.left(thresholds, log_factor)
         return _ordered([(scale * total + near + far, error)], images)
 
     def _short_delta(self, thresholds: np.ndarray, log_factor: np.ndarray) -> Enclosed:
@@ -197,7 +197,7 @@ class Contour:
         rounding = 16 * _EPS * (even + np.abs(odd) + missing) + u**7 / 4000.0
         error = scale * (error + np.expm1(self.start_error) / u) + rounding
         factor = np.exp(0.5 * thresholds + log_factor)
-        images = self._right(thresholds, log_factor) + self._left(thresholds, log_factor)
+        images = self.right(thresholds, log_factor) + self.left(thresholds, log_factor)
         return _ordered([(factor * (even + odd + missing + scale * total), factor * error)], images)
 
     @_QUIET
@@ -227,7 +227,7 @@ class Contour:
         apart = (-sign if under_absent else sign) * power * self.window
         known = _shrunk(np.asarray(log_factor), -1.0, apart)
         weight = log_factor - thresholds if under_absent else log_factor
-        spill = self._right(thresholds, weight, step) + self._left(thresholds, weight, step)
+        spill = self.right(thresholds, weight, step) + self.left(thresholds, weight, step)
         ends = []
         for total, error in slopes:
             value, error = sign * scale * total + known, scale * (error + rounding * np.abs(total))
@@ -259,7 +259,7 @@ class Contour:
         """A difference over ``step`` is at most 1.1 / t, and 2.2 / (step t^2)."""
         return 1.1 * (max(np.log(2.0 / (self.step * float(self.frequencies[-1]))), 0.0) + 1.0)
 
-    def _right(self, thresholds: np.ndarray, log_factor: np.ndarray | float, margin: float = 0.0) -> np.ndarray:
+    def right(self, thresholds: np.ndarray, log_factor: np.ndarray | float, margin: float = 0.0) -> np.ndarray:
         """Bound on the sum over m >= 1 of e^((c-1) m W) Q(S > l + mW), which is at least delta there.
 
         Times e^log_factor.
@@ -269,7 +269,7 @@ class Contour:
             1.0 - self.c, log_factor
         )
 
-    def _left(self, thresholds: np.ndarray, log_factor: np.ndarray | float, margin: float = 0.0) -> np.ndarray:
+    def left(self, thresholds: np.ndarray, log_factor: np.ndarray | float, margin: float = 0.0) -> np.ndarray:
         """Bound on e^l times the sum over m >= 1 of e^(-c m W) P(S <= l - mW), at least the reversed delta there.
 
         Times e^log_factor.

@@ -37,7 +37,7 @@ _OUTER = 0.35  # of the way from 1/2 to the last Chernoff exponent: contours do 
 _AWAY = 0.25  # standard deviations of the loss between a contour and the poles 0 and 1
 _CENTRAL = 7.5  # standard deviations that the contour between the poles serves where no other fits
 _END = -30.0  # log of delta at which the tails of that contour end, where it is the only one
-_FOLLOWED, _QUIET = 1000, 1.0  # kinds of steps beyond which it is the only one, and spread up to which it is
+FOLLOWED, _QUIET = 1000, 1.0  # kinds of steps beyond which it is the only one, and spread up to which it is
 _CLOSE = 0.05  # standard deviations of the loss, inverted: how close a saddle point is followed
 _HALF_STEPS = 200  # of a deviation, to the end of a tail
 _MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
@@ -51,14 +51,12 @@ class Effort(NamedTuple):
         work: nodes times frequencies.
         digits: aliases, truncation and the nodes left out are planned below e^-digits of the quantities' scale.
         goal: sum of the errors of all frequencies at which nodes are fine enough; ``rounding`` is added per step.
-        extended: in extended precision, where the platform has it.
     """
 
     work: int
     digits: float
     goal: float
     rounding: float
-    extended: bool = False
 
 
 Planned = tuple[float, float, float]
@@ -107,7 +105,7 @@ class Plan:
         furthest = 0.5 + _FURTHEST / self.spread
         explosion = max(min(furthest, min((_explosion(step) for step in self.steps), default=np.inf)), _LEAST_TOP)
         low = 0.5 - _FURTHEST / self.spread
-        few = _FEWER if len(self.steps) > _FOLLOWED else 1
+        few = _FEWER if len(self.steps) > FOLLOWED else 1
         left = 0.5 - np.geomspace(_FIRST, max(0.5 - low, _LEAST_FURTHEST), _LEFT // few)
         for top in explosion * _TOPS:
             if top < 1.0 + _ROOM / self.spread:
@@ -156,7 +154,7 @@ class Plan:
             law = SampledGaussian(noise, rate, antipodal, count, reach, max(largest, 1.0))
             if effort is not None:
                 digits = effort.digits - 2.0 + self.small_digits + math.log(len(self.steps))
-                law = replace(law, digits=digits, extended=effort.extended, work=effort.work)
+                law = replace(law, digits=digits, work=effort.work)
             laws += [(block, block.count) for block in (law.blocks() if np.ndim(count) else [law])]
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
 
@@ -220,7 +218,7 @@ class Plan:
         """
         finite = self.exponents
         least = 1.0 + _AWAY / self.spread
-        if self.moments.lost > 0.0 or (len(self.steps) > _FOLLOWED and self.spread < _QUIET):
+        if self.moments.lost > 0.0 or (len(self.steps) > FOLLOWED and self.spread < _QUIET):
             return 0.5
         if len(finite) < 4 or finite[-2] <= 1.0:
             raise NumericalError("characteristic function: rare large losses leave no room for Chernoff bounds")

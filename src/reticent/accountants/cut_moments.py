@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from reticent.curves._logs import EPS
 from reticent.pairs.gaussian_mixture import GaussianMixture
 
-_WIDEST, _CELLS = 16.0, 3200  # standard deviations that the cells cover, and their number
+_WIDEST, CELLS = 16.0, 3200  # standard deviations that the cells cover, and their number
 _MOST = 0.4  # survival above which differences of it lose digits
 _ULPS = 1.0 + 1e-9  # for the rounding of sums of positive terms
 
@@ -51,7 +51,7 @@ def cut_moments(step: SampledStep, exponents: np.ndarray, log_tail: float, fewer
     """
     s, rate, both = step.noise_multiplier, step.rate, step.antipodal
     far = 1.0 + _WIDEST * s
-    cells = _CELLS // fewer
+    cells = CELLS // fewer
     x = np.linspace(-far, far, cells + 1)
     beyond = step.count * (rate * ndtr((1.0 - x) / s) + (1.0 - rate) * ndtr(-x / s))
     last = int(np.argmax(beyond <= np.exp(log_tail)))

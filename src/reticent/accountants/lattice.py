@@ -13,20 +13,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
 from reticent.accountants.grouped import fewer_below, stronger
 from reticent.accountants.lattice_cells import Cells, cells_of
+from reticent.accountants.powers import GridStep, Tilted, outside, power, window_end
 from reticent.accountants.route import Answer, Route
 from reticent.accountants.steps import Step, Steps, enclosed, weaker
 from reticent.curves import LogErrors, TradeOff
 from reticent.curves._logs import EPS, LOG_HALF, OVERFLOW, TINY
-from reticent.curves._sums import running, running_roundings
 from reticent.curves._thresholds import halved
 from reticent.curves.polygon import Polygon, polygon_above, polygon_through
+from reticent.curves.sums import running, running_roundings
 from reticent.errors import NumericalError
 from reticent.pairs import LossMasses
 
-_STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
+STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_TANGENTS = 2**13
 _LARGEST_LOSS = 600.0  # of one step: beyond it e^-L underflows, so it counts as a sure sign of the target
 _LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smaller
@@ -132,21 +132,21 @@ def _all_cells(steps: Steps, plan: _LossGrid, shift: float) -> list[Cells]:
 def _pessimistic(steps: Steps, plan: _LossGrid) -> Polygon:
     parts = _all_cells(steps, plan, 0.0)
     split = [_connect_dots(cells.losses) for cells in parts]
-    rounding = sum(cells.count for cells in parts) * _STEP_ERROR
+    rounding = sum(cells.count for cells in parts) * STEP_ERROR
     lost_q = sum(cells.count * cells.losses.above[1] for cells in parts)
     lost_p = sum(cells.count * cells.losses.below[0] for cells in parts)
     ups = _convolved(parts, split, plan, 1.0)
     zero = int(np.searchsorted(plan.thresholds, 0.0))
     # delta(l) = sum Q_n (1 - e^(l - l_n))_+, all terms positive; 0 is a threshold, on the grid or not.
     upper, above = plan.thresholds[zero:], ups.mass[zero:]
-    delta = _positive_parts(upper, above, above * np.exp(-upper)) + lost_q + ups.slack + rounding
+    delta = positive_parts(upper, above, above * np.exp(-upper)) + lost_q + ups.slack + rounding
     delta = np.minimum(delta, _deeper(parts, split, plan, zero) + lost_q + rounding)
     if plan.symmetric:
         lower, below, mirrored = upper, above, delta
     else:
         downs = _convolved(parts, split, plan, 0.0)
         lower, below = -plan.thresholds[:zero][::-1], downs.mass[:zero][::-1]
-        mirrored = _positive_parts(lower, below, below * np.exp(-lower)) + lost_p + downs.slack + rounding
+        mirrored = positive_parts(lower, below, below * np.exp(-lower)) + lost_p + downs.slack + rounding
         mirrored = np.minimum(mirrored, _deeper(parts, split, plan, zero, back=True) + lost_p + rounding)
     middle = max(delta[0], mirrored[0])
     # A threshold next to 0 would measure the slope there by a difference that rounding drowns.
@@ -174,11 +174,11 @@ def _deeper(
     found = _convolved(parts, split, plan, -tilt if back else 1.0 + tilt, planned=tilt, hopeless=np.inf)
     mass = (found.mass[:zero][::-1] if back else found.mass[zero:]) * np.exp(-tilt * losses)
     error = found.slack * np.exp(-tilt * np.append(0.0, losses))
-    delta = _positive_parts(losses, mass, mass * np.exp(-losses)) + error
+    delta = positive_parts(losses, mass, mass * np.exp(-losses)) + error
     return np.where(np.isfinite(delta), delta, np.inf)
 
 
-def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) -> np.ndarray:
+def positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) -> np.ndarray:
     """sum mass_n (1 - e^(l - l_n))_+ for l = 0 and l = each of ``losses`` >= 0; ``shrunk`` = mass_n e^(-l_n).
 
     Where e^l overflows the second part is left out, which errs upwards.
@@ -194,7 +194,7 @@ def _optimistic(steps: Steps, plan: _LossGrid) -> Polygon:
     parts = _all_cells(steps, plan, -0.5)
     p_mass = [_with_tails(c.losses.p, c.losses.below[0], c.losses.above[0]) for c in parts]
     q_mass = [_with_tails(c.losses.q, c.losses.below[1], c.losses.above[1]) for c in parts]
-    rounding = sum(cells.count for cells in parts) * _STEP_ERROR
+    rounding = sum(cells.count for cells in parts) * STEP_ERROR
     # Labels differ from the losses that they replace by a mean that is known in advance.
     biases = [c.count * c.label_bias(p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
     offset = 0 if plan.symmetric else round(sum(biases))

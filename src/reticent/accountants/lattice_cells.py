@@ -15,7 +15,8 @@ from reticent.pairs import LossMasses
 
 _SMALLEST, _LEAST_RANGE = 1e-12, 1e-11  # of the losses of one step that are looked at
 _SIZES = 800  # of a geometric grid, each side of 0
-_WIDER = 1e-4  # of what is not in the middle: a tail of this probability may lie in wider cells
+WIDER = 1e-4
+"""Of what is not in the middle: a tail of this probability may lie in wider cells."""
 _BEND = 5e-4  # of the log of a tail, from one end of a cell to the other
 
 
@@ -61,7 +62,7 @@ def cells_of(step: Step, centre: float, spacing: float, reach: float, tail: floa
     sizes = np.geomspace(_SMALLEST, max(reach, _LEAST_RANGE), _SIZES)
     above, below = step.curve.errors(sizes).tpr, step.curve.errors(-sizes).tnr
     one = min(int(np.searchsorted(sizes, abs(centre) + spacing)), _SIZES - 1)
-    most = max(float(above[one]), float(below[one])) + np.log(_WIDER)
+    most = max(float(above[one]), float(below[one])) + np.log(WIDER)
     up = _places(sizes, above, spacing, tail, most)
     down = _places(sizes, below, spacing, tail, most)
     ahead, back = (up - centre) / spacing, (-down - centre) / spacing

@@ -169,7 +169,7 @@ class _Ahead:
 
     def __init__(self, run: TradeOff, runs: Runs, ends: tuple[float, float], together: TradeOff | None = None) -> None:
         ahead, back = min(_largest(run), ends[0]), min(_largest(run.reversed), ends[1])
-        losses = _losses(back, ahead)
+        losses = losses_between(back, ahead)
         forward, behind = losses[losses >= 0.0], -losses[losses < 0.0]
         tangents = polygon_above(losses, np.append(run.reversed.log_delta(behind), run.log_delta(forward)))
         rates = tangents.vertices
@@ -236,7 +236,7 @@ def _attained(run: TradeOff, runs: Runs, together: TradeOff | None) -> LogErrors
     return cells.below(runs, np.exp(np.append(epsilons, further)))
 
 
-def _losses(back: float, ahead: float) -> np.ndarray:
+def losses_between(back: float, ahead: float) -> np.ndarray:
     """From -back to ahead, with 0; a place beside 0 would make a slope of the rounding of two deltas."""
     even = np.linspace(-back, ahead, _ACCURACY.thresholds)
     return np.unique(np.append(even[np.abs(even) > _BESIDE * (back + ahead)], 0.0))
@@ -255,7 +255,7 @@ def _furthest(together: TradeOff) -> float:
     return float(_SCALES[int(np.argmax(settled)) if np.any(settled) else -1])
 
 
-def _gained(planes: _Planes, slopes: np.ndarray) -> int:
+def slopes_gained(planes: _Planes, slopes: np.ndarray) -> int:
     """How many of the slopes, which grow, leave a gain above a loss at some place."""
     if any(np.any(loss <= 0.0) for _, loss in planes):
         return len(slopes)
@@ -332,7 +332,7 @@ class _Cells:
         rest, best = np.zeros((count, len(slopes))), np.zeros(len(slopes))  # rest: v1 in this cell or below
         space = np.empty((2, (count + 1) * len(slopes)))
         for cell in range(count - 1, -1, -1):
-            some = _gained(planes[cell], slopes)  # at steeper slopes this cell adds nothing
+            some = slopes_gained(planes[cell], slopes)  # at steeper slopes this cell adds nothing
             value = space[0, : (cell + 2) * some].reshape(cell + 2, some)
             last = space[1, : (cell + 1) * some].reshape(cell + 1, some)
             rest, total = rest[: cell + 1], np.zeros((cell + 1, some))

@@ -116,7 +116,7 @@ class Split(Route):
             Within(step.curve, _boundary(step.curve, step.count, self.room)),
             Lattice(self.width, self.points),
         )
-        large, most = Step(CurvePair(Outside(small)), step.count), _most_large(small, step.count, self.failed)
+        large, most = Step(CurvePair(Outside(small)), step.count), most_large(small, step.count, self.failed)
         above = _staged(Lattice.above, lattice, small, step.count)
         below = _staged(Lattice.below, lattice, small, step.count - most)
         weaker = lattice.below([Step(CurvePair(below), 1), large])
@@ -145,8 +145,12 @@ def _boundary(curve: TradeOff, count: int, room: float) -> float:
     return float(_SIZES[short[-1] + 2])
 
 
-def _most_large(small: Within, count: int, failed: float) -> int:
-    """k with P(more than k of ``count`` steps are large) at most e^``failed``, by Chernoff, under either law."""
+def most_large(small: Within, count: int, failed: float) -> int:
+    """k with P(more than k of ``count`` steps are large) at most e^``failed``, by Chernoff, under either law.
+
+    Raises:
+        NumericalError: no k that is small enough is one.
+    """
     mean = max(count * max(small.p_outside, small.q_outside), 1e-300)
     for most in range(min(_MOST_LARGE, count)):
         more = most + 1

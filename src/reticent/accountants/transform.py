@@ -30,7 +30,7 @@ _Key = tuple[float, float, float, Effort]  # the same
 _EASED = 0.6  # of what the last contour had to resolve: where the next one starts
 _SHARED = 0.01  # standard deviations to either side of a single value whose contour serves others as well
 _OUTWARDS = 1.4  # factor from one contour to the next, for a single value that is not tight yet
-_ATTEMPTS = 5  # of these; the last in extended precision, which many kinds of steps are spared
+_ATTEMPTS = 4  # of these
 _TIGHT_OF_MANY = 1e-6  # ``Transform.tight`` for these
 _INNER = 0.9  # of the outermost contour: further in, another contour would not be tighter
 _FIRST_REACH = 40.0  # of the nodes of a contour, where they are not too many: few are cheap
@@ -155,25 +155,20 @@ class SpectralComposition:
     def _tightest(self, threshold: float, value: Callable[[Contour, np.ndarray], Enclosed]) -> tuple[float, float]:
         """Intersection of enclosures from contours ever further out, until they are tight or end.
 
-        Where rounding is what is left, the same again in extended precision. A contour serves its neighbourhood.
+        A contour serves its neighbourhood.
         """
         lower, upper = 0.0, 1.0
         c, low, high = self._neighbourhood(threshold)
         limit = float(self.plan.exponents[-2])
-        best = (1.0, c)
-        tight, attempts = (_TIGHT_OF_MANY, _ATTEMPTS - 1) if self.plan.many else (self.accuracy.tight, _ATTEMPTS)
+        tight = _TIGHT_OF_MANY if self.plan.many else self.accuracy.tight
         with np.errstate(all="ignore"):
-            for attempt in range(attempts):
-                extended = attempt == _ATTEMPTS - 1
+            for attempt in range(_ATTEMPTS):
                 try:
-                    effort = self.accuracy.point._replace(extended=extended)
-                    contour = self._contour(best[1] if extended else c, low, high, effort)
-                    bounds = value(contour, np.array([threshold]))
+                    bounds = value(self._contour(c, low, high, self.accuracy.point), np.array([threshold]))
                 except NumericalError:
                     if attempt == 0:
                         raise
                     continue
-                best = min(best, (float(bounds.upper[0] - bounds.lower[0]), c))
                 lower, upper = max(lower, float(bounds.lower[0])), min(upper, float(bounds.upper[0]))
                 if upper - lower <= tight * lower or c < _INNER * self.plan.rightmost:
                     break

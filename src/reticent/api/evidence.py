@@ -27,8 +27,8 @@ from reticent.pairs.neighbouring import relation_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from reticent.attacks.loop import TrainFunction
     from reticent.attacks.mechanics import MechanicsReport
+    from reticent.attacks.white_box import TrainFunction
 
 
 class Audited(Table):

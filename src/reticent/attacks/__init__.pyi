@@ -1,22 +1,15 @@
 """Every name of this package, and where it is read from: see ``reticent.lazy``."""
 
-from reticent.attacks.attribute_inference import attack_attribute as attack_attribute
 from reticent.attacks.base import ATTACKS as ATTACKS
 from reticent.attacks.base import Attack as Attack
 from reticent.attacks.base import AttackSettings as AttackSettings
 from reticent.attacks.base import find_attack as find_attack
 from reticent.attacks.canaries import CanaryAudit as CanaryAudit
 from reticent.attacks.loop import audit_loop as audit_loop
-from reticent.attacks.magnitude import ReleaseGame as ReleaseGame
-from reticent.attacks.magnitude import magnitude_scores as magnitude_scores
-from reticent.attacks.magnitude import one_sided_scores as one_sided_scores
 from reticent.attacks.mechanics import MechanicsReport as MechanicsReport
 from reticent.attacks.mechanics import audit_mechanics as audit_mechanics
 from reticent.attacks.own_trainer import OwnTrainer as OwnTrainer
 from reticent.attacks.participation import Check as Check
-from reticent.attacks.reacting import ConditionAudit as ConditionAudit
-from reticent.attacks.reacting import LearningGame as LearningGame
-from reticent.attacks.reacting import audit_direction_condition as audit_direction_condition
 from reticent.attacks.shadow import ShadowModels as ShadowModels
 from reticent.attacks.shadow import ShadowPlan as ShadowPlan
 from reticent.attacks.shadow import train_shadow_models as train_shadow_models
@@ -24,5 +17,4 @@ from reticent.attacks.shadow_scores import lira_offline as lira_offline
 from reticent.attacks.shadow_scores import lira_online as lira_online
 from reticent.attacks.shadow_scores import rmia as rmia
 from reticent.attacks.white_box import Probe as Probe
-from reticent.attacks.white_box import Trace as Trace
-from reticent.attacks.white_box import Trainer as Trainer
+from reticent.attacks.white_box import TrainFunction as TrainFunction

@@ -6,20 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch.utils.data import TensorDataset
 
 from reticent import _check
 from reticent.attacks.white_box import (
     OVERSHOOT,
     Layers,
-    Trainer,
+    Probe,
+    TrainFunction,
     check_claim,
     dirac_records,
-    release,
+    in_clip_norms,
     sizes,
     square_layers,
 )
 from reticent.auditing.scores import Design, MetaValue, Scores
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD
 
 
@@ -47,15 +49,6 @@ def canary_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
     return total
 
 
-def unknown_sign_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
-    """The relaxed attacker's score: the canary's direction is known up to one sign, the same in all steps.
-
-    The mean of both likelihood ratios is the optimal test where either sign is as likely. Adding up squares
-    step by step, as if the sign were new in every step, is weaker (KAISSIS2023:R11).
-    """
-    return np.logaddexp(canary_scores(sums, claim), canary_scores(-sums, claim)) - np.log(2.0)
-
-
 @dataclass(frozen=True)
 class CanaryAudit:
     """Many Dirac canaries through one whole training run.
@@ -63,44 +56,38 @@ class CanaryAudit:
     Attributes:
         canaries: how many; each takes part by its own fair coin.
         seed: of the coins.
-        layers: shapes of the probe, or None for two square-ish layers that hold the canaries.
-        sign_known: whether the attacker knows the canary's sign; without it this is the relaxed attacker.
     """
 
     canaries: int = 1000
     seed: int = 0
-    layers: Layers | None = None
-    sign_known: bool = True
 
-    def scores(self, trainer: Trainer, claim: DPSGD) -> Scores:
-        """Run and score.
+    def scores(self, train: TrainFunction, claim: DPSGD) -> Scores:
+        """Run an implementation that returns what it releases, and score.
 
         For an implementation that does what it claims, the scores are independent of each other: every canary
         has a coordinate and a sampling mask of its own. So a verdict against the claim is valid; a lower bound
         for an implementation that turns out to be faulty assumes that its noise is independent across coordinates.
 
         Raises:
-            ParameterError: there are more canaries than records or coordinates.
+            ParameterError: there are more canaries than records.
         """
         layers, features = self.records(claim)
-        return self.scored(release(trainer, layers, features, claim, run=0, dtype=np.float32).sums, claim)
+        model = Probe(layers)
+        found = train(model, TensorDataset(features, torch.zeros(len(features), dtype=torch.int64)), claim)
+        return self.scored(in_clip_norms(found, model, claim, np.float32), claim)
 
     def records(self, claim: DPSGD) -> tuple[Layers, torch.Tensor]:
         """The probe's layers and the features of all records. Raises as ``scores``."""
         check_claim(claim)
-        layers = self.layers or square_layers(_check.count(canaries=self.canaries))
-        dimension = sum(sizes(layers))
-        if self.canaries > dimension:
-            raise ParameterError("canaries", self.canaries, f"at most the {dimension} coordinates of the probe")
-        coordinates, member = self._draw(dimension)
+        layers = square_layers(_check.count(canaries=self.canaries))
+        coordinates, member = self._draw(sum(sizes(layers)))
         norms = np.full(int(member.sum()), OVERSHOOT * claim.max_grad_norm)
         return layers, dirac_records(layers, coordinates[member], norms, claim.dataset_size or 0)
 
     def scored(self, sums: np.ndarray, claim: DPSGD) -> Scores:
         """Score the noisy sums, (steps, dimension), that a run on ``records`` released."""
         coordinates, member = self._draw(sums.shape[1])
-        score = canary_scores if self.sign_known else unknown_sign_scores
-        scores = score(sums[:, coordinates], claim)
+        scores = canary_scores(sums[:, coordinates], claim)
         meta: dict[str, MetaValue] = {
             "attack": "canary",
             "canaries": self.canaries,

@@ -18,8 +18,8 @@ import torch
 from reticent import _check
 from reticent.adversaries.game import gmip
 from reticent.attacks import glir_statistics as statistics
-from reticent.attacks._covariance import Background
-from reticent.attacks._gradients import GradientMap, Sketch
+from reticent.attacks.covariance import Background
+from reticent.attacks.gradients import GradientMap, Sketch
 from reticent.auditing.scores import Design, Scores
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD
@@ -64,31 +64,24 @@ class GlirResult:
     Attributes:
         log_ratio: log likelihood ratio summed over steps: the score; larger is more member-like.
         susceptibility: K at the first step.
-        log_p: log p-value for each step, shape (steps, q), or None where no null law is known.
         held_out: the same score of held-out non-members, or None where none were given.
         warnings: sentences on what the numbers cannot be trusted for.
     """
 
     log_ratio: np.ndarray
     susceptibility: np.ndarray
-    log_p: np.ndarray | None
     held_out: np.ndarray | None
     warnings: tuple[str, ...] = field(default=())
 
     def p_values(self) -> np.ndarray:
-        """p-values of the queries: by ranks among held-out non-members, else for one step by theory.
+        """p-values of the queries, by ranks among held-out non-members.
 
         Raises:
-            UnsupportedError: neither is available.
+            UnsupportedError: there are none.
         """
-        if self.held_out is not None:
-            return statistics.held_out_p_values(self.log_ratio, self.held_out)
-        if self.log_p is not None and len(self.log_p) == 1:
-            return np.exp(self.log_p[0])
-        raise UnsupportedError(
-            "this attack cannot give a p-value without held-out non-members: the steps depend on each other, or "
-            "the null law is not known"
-        )
+        if self.held_out is None:
+            raise UnsupportedError("this attack cannot give a p-value without held-out non-members")
+        return statistics.held_out_p_values(self.log_ratio, self.held_out)
 
 
 def glir_attack(
@@ -140,7 +133,6 @@ class _Scorer:
         self._split = len(queries)
         self._all = queries if held_out is None else _joined(queries, held_out)
         self._steps: list[statistics.StepScores] = []
-        self._log_p: list[np.ndarray] | None = []
         self._normality: statistics.NormalityReport | None = None
         self._shrunk = False
 
@@ -159,22 +151,13 @@ class _Scorer:
         self._shrunk |= background.shrunk
         if self._normality is None:
             self._normality = statistics.normality(background, rows, self._design.batch_size)
-        self._add_p(total, rows[: self._split], background)
 
     def _coordinates(self, background: Background) -> np.ndarray | None:
         """Coordinates to keep, where some are redundant and no noise hides that; None for all."""
-        if self._design.noise > 0.0 or background.count is None or background.count <= background.dimension + 3:
+        if self._design.noise > 0.0 or len(background.rows) <= background.dimension + 3:
             return None
         keep = background.independent_coordinates()
         return keep if len(keep) < background.dimension else None
-
-    def _add_p(self, total: np.ndarray, rows: np.ndarray, background: Background) -> None:
-        if self._log_p is None:
-            return
-        try:
-            self._log_p.append(statistics.log_p_values(total, rows, background, self._design))
-        except UnsupportedError:
-            self._log_p = None
 
     def result(self) -> GlirResult:
         if not self._steps:
@@ -184,7 +167,6 @@ class _Scorer:
         return GlirResult(
             log_ratio=score[: self._split],
             susceptibility=self._steps[0].susceptibility[: self._split],
-            log_p=None if self._log_p is None else np.array(self._log_p),
             held_out=more if len(more) else None,
             warnings=self._warnings(),
         )

@@ -14,18 +14,16 @@ mixture.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, log_ndtr, logsumexp, stdtr
+from scipy.special import logsumexp
 
 from reticent import _check
-from reticent.attacks._covariance import Background
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.attacks.covariance import Background
+from reticent.errors import ParameterError
 from reticent.samplers import INDEPENDENT, Sampler
 
-_BETA_NODES = 400
 _WHOLE = 1e-9  # share of an epoch that counts as nothing missing
 _SKEWED, _HEAVY = 0.3, 0.5  # skewness and kurtosis of a batch sum beyond which it is not normal
 _PROBES = 64  # queries that these are looked at along
@@ -163,86 +161,6 @@ def combine_shuffled(in_batch: np.ndarray, rate: float) -> np.ndarray:
     if missing > _WHOLE:
         rows = np.vstack([rows, np.full((1, rows.shape[1]), np.log(missing))])
     return logsumexp(rows, axis=0)
-
-
-def log_p_values(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> np.ndarray:
-    """log p of the linear part of the likelihood ratio for one step, valid for Gaussian sums.
-
-    Known law: the statistic is standard normal for a non-member, with or without noise. Sample covariance from m
-    records, no noise, batches of fixed size: an exact pivot, Student's t with a beta-distributed scale, that
-    depends on d, m and n only; records are split so that query and batch are centred by different ones.
-
-    Args:
-        total: what the step released, a sum, shape (d,).
-        queries: gradients of the targets, shape (q, d).
-
-    Returns:
-        Natural logarithms, shape (q,).
-
-    Raises:
-        UnsupportedError: no null law is known: calibrate on held-out non-members instead.
-    """
-    if background.known:
-        return _log_p_known(total, queries, background, design)
-    rows, covariance = background.rows, background.covariance
-    if rows is None or covariance is None or background.shrunk or design.noise > 0.0 or design.varies:
-        raise UnsupportedError(
-            "no null law is known for shrunk covariances, nor for estimated ones with noise or Poisson batches: "
-            "this attack cannot give a p-value; calibrate it on held-out non-members"
-        )
-    return _log_p_estimated(total, queries, rows, background.mean, covariance, design.batch_size)
-
-
-def _log_p_known(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> np.ndarray:
-    n = design.batch_size
-    spread = n * (1.0 - design.sample_rate) if design.varies else 0.0
-    centre = np.zeros(background.dimension) if design.varies else background.mean
-    factor = background.factor(n, design.noise**2, spread)
-    p = factor.products(np.asarray(queries, dtype=float), total - n * background.mean, centre)
-    return log_ndtr(-p.cross / np.sqrt(p.norms))
-
-
-def _log_p_estimated(
-    total: np.ndarray, queries: np.ndarray, rows: np.ndarray, mean: np.ndarray, covariance: np.ndarray, n: float
-) -> np.ndarray:
-    m, d = rows.shape
-    first = max(2, m // 10)
-    query_centre = rows[:first].mean(axis=0)
-    batch_centre = (m * mean - first * query_centre) / (m - first)
-    # Covariance within the two parts, pooled: independent of both centres, with m - 2 degrees of freedom.
-    gap = (query_centre - mean) * np.sqrt(first * m / (m - first))
-    pooled = ((m - 1.0) * covariance - np.outer(gap, gap)) / (m - 2.0)
-    factor = Background.exactly(mean, pooled).factor(1.0, 0.0)
-    p = factor.products(np.asarray(queries, dtype=float), total / n - batch_centre, query_centre)
-    variance = 1.0 / n + 1.0 / (m - first)
-    return _log_pivot_tail(p.cross / np.sqrt(p.norms * variance), d, m - 2)
-
-
-def _log_pivot_tail(statistic: np.ndarray, d: int, degrees: int) -> np.ndarray:
-    """log P(T > statistic), T = sqrt(nu/(nu - d + 1)) t_(nu - d + 1) / sqrt(B), B ~ Beta((nu - d + 2)/2, (d - 1)/2).
-
-    With x ~ N(0, Sigma), nu S ~ Wishart(nu, Sigma) and any independent vector a,
-    a^T S^-1 x / sqrt(a^T S^-1 a) has this law, whatever Sigma and a are.
-    """
-    freedom = degrees - d + 1
-    scaled = np.asarray(statistic, dtype=float) * np.sqrt(freedom / degrees)
-    if d == 1:
-        return _log_student_tail(scaled, freedom)
-    scales, weights = _beta_scales(freedom, d)
-    logs = _log_student_tail(scaled[..., None] * scales, freedom) + np.log(weights)
-    return np.minimum(logsumexp(logs, axis=-1), 0.0)
-
-
-@lru_cache(maxsize=64)
-def _beta_scales(freedom: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Square roots of beta quantiles at Gauss-Legendre nodes, and the weights."""
-    u, w = np.polynomial.legendre.leggauss(_BETA_NODES)
-    return np.sqrt(betaincinv(0.5 * (freedom + 1), 0.5 * (d - 1), 0.5 * (u + 1.0))), 0.5 * w
-
-
-def _log_student_tail(x: np.ndarray, freedom: int) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.log(stdtr(freedom, -x))
 
 
 def held_out_p_values(scores: np.ndarray, held_out: np.ndarray) -> np.ndarray:

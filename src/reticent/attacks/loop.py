@@ -14,27 +14,18 @@ from __future__ import annotations
 
 import pkgutil
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import nn
-from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-from torch.utils.data import TensorDataset
-
 from reticent import _check
-from reticent.attacks.experiments import Experiment, experiments, observe
+from reticent.attacks.experiments import Experiment, experiments
 from reticent.attacks.mechanics import SIGNIFICANCE, MechanicsReport, judge
-from reticent.attacks.white_box import Released, Trace, Trainer
+from reticent.attacks.white_box import Released, TrainFunction
 from reticent.errors import ParameterError, ReticentError, WorkerError
 from reticent.mechanisms import DPSGD
 from reticent.tasks.engines import processes
-
-TrainFunction = Callable[[nn.Module, TensorDataset, DPSGD], torch.Tensor | None]
-"""Trains the model in place; returns nothing, or what each step released, shape (steps, parameters)."""
 
 
 def audit_loop(
@@ -70,7 +61,7 @@ def audit_loop(
     _check.count(workers=workers)
     _check.open_fraction(significance=significance)
     setup = experiments(claim, seed)
-    sums: list[Any] = [None] * len(setup)
+    runs: list[Any] = [None] * len(setup)
     with processes(workers) as executor:
         pending = {executor.submit(_perform, train_fn, experiment): n for n, experiment in enumerate(setup)}
         while pending:
@@ -80,38 +71,13 @@ def audit_loop(
             for future in done:
                 number = pending.pop(future)
                 try:
-                    sums[number] = _answer(future.result())
+                    runs[number] = _answer(future.result())
                 except BrokenExecutor:
                     line = f"the process of run {number + 1} of {len(setup)} died: it was killed, or ran out of memory"
                     raise WorkerError(line) from None
             if progress is not None:
                 progress(len(setup) - len(pending), len(setup))
-    return judge(observe(setup, sums, seed), claim, significance=significance, seed=seed)
-
-
-def as_trainer(train_fn: TrainFunction) -> Trainer:
-    """The loop in the form that ``audit_mechanics`` and ``CanaryAudit`` drive.
-
-    Raises:
-        ParameterError: from the trainer: the loop steps no torch optimizer on the model and returns nothing, or takes
-            fewer than ``claim.steps`` steps.
-    """
-
-    def trainer(
-        model: nn.Module, features: torch.Tensor, labels: torch.Tensor, claim: DPSGD, run: int
-    ) -> torch.Tensor | Trace:
-        with _releases(model) as seen:
-            returned = train_fn(model, TensorDataset(features, labels), claim)
-        if returned is not None:
-            return returned
-        if not seen:
-            hint = "one for each release; a loop without a torch optimizer returns what each step released"
-            raise ParameterError("optimizer steps", "none on the model's parameters", hint)
-        if len(seen) < claim.steps:
-            raise ParameterError("optimizer steps", len(seen), f"at least claim.steps = {claim.steps}")
-        return Trace(*(torch.stack(parts) for parts in zip(*seen[: claim.steps], strict=True)))
-
-    return trainer
+    return judge(setup, runs, significance=significance, seed=seed)
 
 
 def find_loop(name: str) -> TrainFunction:
@@ -138,7 +104,7 @@ def find_loop(name: str) -> TrainFunction:
 def _perform(train_fn: TrainFunction, experiment: Experiment) -> Released | str:
     """One run in a worker. Errors come back as values: one line, not the traceback of another process."""
     try:
-        return experiment.perform(as_trainer(train_fn))
+        return experiment.perform(train_fn)
     except ReticentError as error:
         return str(error)
     except Exception as error:
@@ -151,36 +117,3 @@ def _answer(found: Released | str) -> Released:
     if isinstance(found, str):
         raise WorkerError(found)
     return found
-
-
-@contextmanager
-def _releases(model: nn.Module) -> Iterator[list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]]:
-    """At each step of an optimizer of the model's parameters: the gradient it finds, weights before and after; flat."""
-    parameters = list(model.parameters())
-    own = {id(p) for p in parameters}
-    seen: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
-    started: list[tuple[torch.Tensor, torch.Tensor]] = []
-
-    def concerned(optimizer: Optimizer) -> bool:
-        # Opacus wraps the optimizer: what the inner one finds is clipped and noisy.
-        wrapped = hasattr(optimizer, "original_optimizer")
-        return not wrapped and any(id(p) in own for group in optimizer.param_groups for p in group["params"])
-
-    def weights() -> torch.Tensor:
-        return torch.cat([p.detach().flatten().cpu() for p in parameters])
-
-    def before(optimizer: Optimizer, args: object, kwargs: object) -> None:
-        if concerned(optimizer):
-            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-            started.append((torch.cat([g.detach().flatten().cpu() for g in gradients]), weights()))
-
-    def after(optimizer: Optimizer, args: object, kwargs: object) -> None:
-        if concerned(optimizer) and started:
-            seen.append((*started.pop(), weights()))
-
-    handles = register_optimizer_step_pre_hook(before), register_optimizer_step_post_hook(after)
-    try:
-        yield seen
-    finally:
-        for handle in handles:
-            handle.remove()

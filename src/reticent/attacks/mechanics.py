@@ -18,6 +18,7 @@ correction it is accused with probability at most ``significance``. No test know
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +26,7 @@ import numpy as np
 from reticent import _check
 from reticent.attacks import short_gradients
 from reticent.attacks.diagnosis import likely_fault
-from reticent.attacks.experiments import LAYERS, Observations, experiments, observe
+from reticent.attacks.experiments import LAYERS, REPLAY, Experiment, coins, coordinates_of, experiments
 from reticent.attacks.noise_checks import (
     noise_beside,
     noise_of_each_layer,
@@ -35,7 +36,8 @@ from reticent.attacks.noise_checks import (
     noise_tails,
     repeated,
 )
-from reticent.attacks.participation import NOISE, Check, participation_checks
+from reticent.attacks.participation import Check, Plan, participation_checks
+from reticent.attacks.replay import replay_checks
 from reticent.attacks.sum_checks import (
     against_the_curve,
     batch_dispersion,
@@ -45,7 +47,8 @@ from reticent.attacks.sum_checks import (
     sampling_rate,
     spread_effect,
 )
-from reticent.attacks.white_box import Trainer, sizes
+from reticent.attacks.white_box import Released, TrainFunction, sizes, spread_records
+from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
 from reticent.text import Brief, html_table
 
@@ -112,12 +115,12 @@ class MechanicsReport(Brief):
 
 
 def audit_mechanics(
-    trainer: Trainer, claim: DPSGD, *, significance: float = SIGNIFICANCE, seed: int = 0
+    train: TrainFunction, claim: DPSGD, *, significance: float = SIGNIFICANCE, seed: int = 0
 ) -> MechanicsReport:
     """Run the implementation about two dozen times and test what it released.
 
     Args:
-        trainer: the implementation.
+        train: the implementation.
         claim: what it says that it does: Poisson sampling, with batch_size and dataset_size.
         significance: probability of accusing a correct implementation, at most.
         seed: of the simulated null distribution and of the signs of the spread gradient.
@@ -127,12 +130,13 @@ def audit_mechanics(
         ParameterError: the claim lacks sizes or noise.
     """
     setup = experiments(claim, seed)
-    seen = observe(setup, [experiment.perform(trainer) for experiment in setup], seed)
-    return judge(seen, claim, significance=significance, seed=seed)
+    return judge(setup, [experiment.perform(train) for experiment in setup], significance=significance, seed=seed)
 
 
-def judge(seen: Observations, claim: DPSGD, *, significance: float = SIGNIFICANCE, seed: int = 0) -> MechanicsReport:
-    """Test what was released against the claim; arrays in, p-values out.
+def judge(
+    setup: Sequence[Experiment], runs: Sequence[Released], *, significance: float = SIGNIFICANCE, seed: int = 0
+) -> MechanicsReport:
+    """Test what the runs of :func:`experiments` released against the claim of the first; arrays in, p-values out.
 
     Args:
         significance: of the verdict, in (0, 1).
@@ -141,15 +145,27 @@ def judge(seen: Observations, claim: DPSGD, *, significance: float = SIGNIFICANC
         ParameterError: ``significance`` is outside (0, 1).
     """
     _check.open_fraction(significance=significance)
-    level = claim.noise_multiplier
-    noise, second = (_double(part) / level for part in (seen.silence, seen.second_silence))
-    chorus, whisper, spread = (_double(part) for part in (seen.chorus, seen.whisper, seen.spread))
+    claim = setup[0].claim
+    level, records = claim.noise_multiplier, claim.dataset_size or 0
+    seen = {experiment.name: run for experiment, run in zip(setup, runs, strict=True)}
+    told = {experiment.name: experiment.claim.noise_multiplier for experiment in setup}
+    noise, second = (seen[name].sums / level for name in ("silence", "second silence"))
+    chorus, whisper, spread = (seen[name].sums for name in ("chorus", "whisper", "spread"))
     beside, under = chorus[:, 1:] / level, whisper[:, 1:] / level
-    along, parts = spread @ seen.direction, _by_layer(seen.direction)
+    direction = spread_records(LAYERS, 1.0, 1, seed)[1]
+    along, parts = spread @ direction, _by_layer(direction)
     around = np.maximum((spread**2).sum(axis=1) - ((spread @ parts.T) ** 2).sum(axis=1), 0.0) / level**2
+    replays = {name.removeprefix(REPLAY): run for name, run in seen.items() if name.startswith(REPLAY)}
+    replayed = replay_checks(replays, LAYERS, claim)
     # Clipping below the claim is safe. What a record counts there is known exactly from the replays.
-    size = seen.replayed.counted if seen.replayed.counted is not None and seen.replayed.counted < 0.99 else 1.0
+    size = replayed.counted if replayed.counted is not None and replayed.counted < 0.99 else 1.0
     batch, counted = chorus[:, 0] / size, replace(claim, noise_multiplier=level / size)
+    followed = len(Plan.of(claim.sample_rate, claim.steps, records).records)
+    participation = np.stack([run.sums for one, run in zip(setup, runs, strict=True) if one.name == "participation"])
+    try:
+        scores = coins(records, seed).scored(seen["coins"].sums, claim)
+    except ParameterError:  # too few records: all took part, or none
+        scores = None
     checks = (
         noise_scale(noise),
         noise_shape(noise),
@@ -162,20 +178,16 @@ def judge(seen: Observations, claim: DPSGD, *, significance: float = SIGNIFICANC
         repeated("noise across coordinates", "coordinates", noise.T, None),
         repeated("noise across steps", "steps", noise, None),
         repeated("noise across runs", "steps of two runs", noise, second),
-        canary_effect(_double(seen.canaries)[:, seen.coordinates], claim),
+        canary_effect(seen["canaries"].sums[:, coordinates_of(records)], claim),
         spread_effect(along, claim),
-        against_the_curve(seen.coins, claim),
+        against_the_curve(scores, claim),
         sampling_rate(batch, counted),
         batch_dispersion(batch, counted, seed),
         large_batches(batch, counted),
-        moves_between_steps(seen.moves),
-        *participation_checks(
-            _double(seen.participation), seen.records, claim.sample_rate, min(NOISE, claim.noise_multiplier)
-        ),
-        short_gradients.counts_alone(
-            _double(seen.short), seen.records, min(short_gradients.NOISE, claim.noise_multiplier)
-        ),
-        *seen.replayed.checks,
+        moves_between_steps(seen["chorus"].moves),
+        *participation_checks(participation, followed, claim.sample_rate, told["participation"]),
+        short_gradients.counts_alone(seen[short_gradients.NAME].sums, followed, told[short_gradients.NAME]),
+        *replayed.checks,
     )
     if size < 1.0:
         checks = (*checks, Check("clipping", 1.0, f"stronger than claimed, which is safe: a record counts {size:.3g}"))
@@ -188,8 +200,3 @@ def _by_layer(direction: np.ndarray) -> np.ndarray:
     layer = np.searchsorted(ends, np.arange(len(direction)), side="right")
     parts = np.array([direction * (layer == k) for k in range(len(ends))])
     return np.asarray(parts / np.linalg.norm(parts, axis=1, keepdims=True))
-
-
-def _double(sums: np.ndarray) -> np.ndarray:
-    """Sums of many squares need more digits than releases have."""
-    return np.asarray(sums, dtype=np.float64)

@@ -8,6 +8,7 @@ from functools import partial
 
 import torch
 from torch import nn
+from torch.utils.data import TensorDataset
 
 from reticent.attacks.white_box import check_claim
 from reticent.mechanisms import DPSGD
@@ -18,7 +19,7 @@ from reticent.training.randomness import SystemSource
 
 @dataclass(frozen=True)
 class OwnTrainer:
-    """``reticent.training.fit``: Opacus's clipping, reticent's batches and noise. See ``white_box.Trainer``.
+    """``reticent.training.fit``: Opacus's clipping, reticent's batches and noise. See ``white_box.TrainFunction``.
 
     The learning rate is zero: what is audited is what each step releases, and the weights stay where they are.
 
@@ -28,9 +29,7 @@ class OwnTrainer:
 
     progress: Callable[[int, int], None] | None = None
 
-    def __call__(
-        self, model: nn.Module, features: torch.Tensor, labels: torch.Tensor, claim: DPSGD, run: int
-    ) -> torch.Tensor:
+    def __call__(self, model: nn.Module, data: TensorDataset, claim: DPSGD) -> torch.Tensor:
         """One run with fresh randomness of the operating system."""
         check_claim(claim)
         settings = Settings(
@@ -43,6 +42,7 @@ class OwnTrainer:
             batch_size=claim.batch_size,
         )
         recorder = _Recorder()
+        features, labels = data.tensors
         context = settings.context(model, features, labels)
         still = partial(torch.optim.SGD, lr=0.0)
         fit(context, settings, still, SystemSource(), SystemSource(), hooks=(recorder,), progress=self.progress)

@@ -16,6 +16,7 @@ import torch
 
 from reticent import _check
 from reticent.attacks.shadow_training import BLOCK, ShadowBlock, members_of
+from reticent.attacks.stacked import is_mlp
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.tasks import Engine, Progress, Store, Task, execute
 from reticent.tasks.store import digest_of
@@ -23,7 +24,7 @@ from reticent.training.config import Clipping, TrainConfig
 from reticent.training.models import build_model
 
 LARGE = 2_000_000
-"""From this many parameters on, one model is one task."""
+"""From this many parameters on, a fully connected network is one task, as every other model is."""
 
 _SCHEME = 2
 """Changes whenever the same task would give another result."""
@@ -145,7 +146,7 @@ def shadow_tasks(plan: ShadowPlan, pool_digest: str, classes: int, feature_shape
     if plan.config.clipping is not Clipping.FLAT:
         raise UnsupportedError("shadow models are not trained with clipping: normalise")
     model = build_model(plan.config.model, tuple(feature_shape), classes, seed=0)
-    size = 1 if sum(p.numel() for p in model.parameters()) >= LARGE else BLOCK
+    size = BLOCK if is_mlp(model) and sum(p.numel() for p in model.parameters()) < LARGE else 1
     common: dict[str, Any] = {
         "scheme": _SCHEME,
         "torch": str(torch.__version__),

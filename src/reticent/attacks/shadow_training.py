@@ -7,7 +7,7 @@ is that of DP-SGD with the target's configuration; a test compares a shadow mode
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from reticent.attacks.signals import scaled_confidence
-from reticent.attacks.stacked import Buffers, Stacked, stack
+from reticent.attacks.stacked import Buffers, StackedMLP
 from reticent.tasks import Store, Task
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.loop import fit
@@ -27,7 +27,7 @@ from reticent.training.setup import make_settings, optimiser_of
 from reticent.training.smoothing import WeightAverage
 
 BLOCK = 16
-"""Models per task."""
+"""Models per task, where they are stacked."""
 
 _MODEL_STREAM, _MEMBERSHIP_STREAM = 0, 1
 _EVALUATION_BATCH = 4096
@@ -82,16 +82,20 @@ class ShadowBlock:
         """Of each model."""
         return make_settings(self.config, len(self.members[0])).steps
 
-    def train(self, steps: int) -> Stacked:
-        """The block's models after ``steps`` steps; a model alone is trained by ``reticent.training.fit`` itself."""
+    def train(self, steps: int) -> Callable[[torch.Tensor], torch.Tensor]:
+        """Train the block's models; a model alone is trained by ``reticent.training.fit`` itself.
+
+        Returns:
+            What they answer: records, (records, ...), to logits, (models, records, classes).
+        """
         modules = [self._module(seed) for seed in self.seeds]
         with _one_thread():
             if len(modules) == 1:
                 self._fit(modules[0], steps)
-                return stack(modules)
-            models = stack(modules)
+                return lambda features: modules[0].eval()(features)[None]
+            models = StackedMLP(modules)
             train_stacked(models, self.config, self.features, self.labels, self.members, self.seeds, steps)
-        return models
+        return models.logits
 
     def _module(self, seed: int) -> nn.Module:
         start = torch_seed(seed, Stream.INITIALISATION)
@@ -112,13 +116,13 @@ class ShadowBlock:
 
     def result(self) -> dict[str, np.ndarray]:
         """Confidences of the trained models in the pool, and what they were trained on."""
-        models = self.train(self.steps)
+        answer = self.train(self.steps)
         labels = self.labels.cpu().numpy()
         parts = []
-        with _one_thread():
+        with _one_thread(), torch.no_grad():
             for start in range(0, len(labels), _EVALUATION_BATCH):
                 stop = start + _EVALUATION_BATCH
-                logits = models.logits(self.features[start:stop]).cpu().numpy()
+                logits = answer(self.features[start:stop]).cpu().numpy()
                 parts.append(scaled_confidence(logits, labels[start:stop]).astype(np.float32))
         included = np.zeros((len(self.seeds), len(labels)), dtype=bool)
         for row, chosen in zip(included, self.members, strict=True):
@@ -127,7 +131,7 @@ class ShadowBlock:
 
 
 def train_stacked(
-    models: Stacked,
+    models: StackedMLP,
     config: TrainConfig,
     features: torch.Tensor,
     labels: torch.Tensor,

@@ -22,7 +22,7 @@ STEPS = 128
 NAME = "short gradients"
 _NORMS = 0.2, 0.9
 _TAKES_PART = 20.0
-_ROUNDING = 2.0**-8
+ROUNDING = 2.0**-8
 """Of a count: what sixteen bits round away."""
 
 
@@ -62,7 +62,7 @@ def counts_alone(sums: np.ndarray, records: int, noise: float) -> Check:
     part, seen, times = part[:, again], seen[:, again], times[again]
     usual = (seen * part).sum(axis=0) / times
     off = (seen - usual) * part
-    p = float(stats.chi2.sf((off**2 / (noise**2 + (_ROUNDING * usual) ** 2)).sum(), (times - 1).sum()))
+    p = float(stats.chi2.sf((off**2 / (noise**2 + (ROUNDING * usual) ** 2)).sum(), (times - 1).sum()))
     worst = np.unravel_index(int(np.abs(off / usual).argmax()), off.shape)
     words = f"a record counts {seen[worst]:.4g} in step {worst[0]}, and {usual[worst[1]]:.4g} on average"
     return Check(NAME, p, words)

@@ -1,22 +1,17 @@
-"""K models of one architecture as one computation.
+"""K fully connected networks of one architecture as one computation.
 
-Parameters are stacked along a first axis, so that one batched product does the work of K small ones.
-:class:`StackedMLP` does it by hand for fully connected networks (about 1.5 times faster, and gradients
-per record cost almost nothing); :class:`StackedModules` does it for any module by ``torch.func.vmap``.
-Both compute the sum over the batch of weighted, clipped per-record gradients of the cross-entropy, which is
-what DP-SGD of :mod:`reticent.training` computes for one model.
+Parameters are stacked along a first axis, so that one batched product does the work of K small ones, and gradients per
+record cost almost nothing. It computes the sum over the batch of weighted, clipped per-record gradients of the
+cross-entropy, which is what DP-SGD of :mod:`reticent.training` computes for one model.
 """
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import torch
 from torch import nn
-from torch.func import functional_call, grad, stack_module_state, vmap
 
 from reticent.errors import UnsupportedError
 
@@ -45,51 +40,21 @@ class Buffers:
         return out.view(*index.shape, *pool.shape[1:])
 
 
-class Stacked(Protocol):
-    """K models at once.
+class StackedMLP:
+    """Fully connected networks: Linear layers with ReLU or Tanh between them.
 
     Attributes:
         parameters: one tensor of shape (K, ...) for each of the model's parameters, in the model's order.
-    """
-
-    parameters: list[torch.Tensor]
-
-    def add_gradients(
-        self, features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor, max_grad_norm: float | None
-    ) -> None:
-        """Set ``.grad`` of every parameter to the sum of weighted, clipped per-record gradients.
-
-        Args:
-            features: shape (K, batch, ...).
-            labels: shape (K, batch).
-            weights: shape (K, batch); 0 leaves a record out.
-            max_grad_norm: clip norm of one record's whole gradient; None clips nothing.
-        """
-        ...
-
-    def logits(self, features: torch.Tensor) -> torch.Tensor:
-        """Logits of the same records under every model: (records, ...) to (K, records, classes)."""
-        ...
-
-
-def stack(modules: Sequence[nn.Module]) -> Stacked:
-    """The modules as one: by hand where the architecture allows, by vmap otherwise.
-
-    Args:
-        modules: at least one; all of one architecture, in training mode, without buffers. Their weights are copied.
-    """
-    return StackedMLP(modules) if _is_mlp(modules[0]) else StackedModules(modules)
-
-
-class StackedMLP:
-    """Fully connected networks: Linear layers with ReLU or Tanh between them.
 
     Raises:
         UnsupportedError: other layers than Linear, ReLU and Tanh.
     """
 
+    parameters: list[torch.Tensor]
+
     def __init__(self, modules: Sequence[nn.Module]) -> None:
-        if not _is_mlp(modules[0]):
+        """At least one module, all of one architecture. Their weights are copied."""
+        if not is_mlp(modules[0]):
             raise UnsupportedError("StackedMLP takes Linear layers with ReLU or Tanh between them")
         layers = [[layer for layer in module.modules() if isinstance(layer, nn.Linear)] for module in modules]
         self._weights = [_stacked([m[i].weight for m in layers]) for i in range(len(layers[0]))]
@@ -102,7 +67,14 @@ class StackedMLP:
     def add_gradients(
         self, features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor, max_grad_norm: float | None
     ) -> None:
-        """See :class:`Stacked`."""
+        """Set ``.grad`` of every parameter to the sum of weighted, clipped per-record gradients.
+
+        Args:
+            features: shape (K, batch, ...).
+            labels: shape (K, batch).
+            weights: shape (K, batch); 0 leaves a record out.
+            max_grad_norm: clip norm of one record's whole gradient; None clips nothing.
+        """
         inputs, output = self._forward(features.flatten(2).mT, self._buffers)
         errors = [torch.softmax(output, dim=1)]
         errors[0].scatter_(1, labels.unsqueeze(1), -1.0, reduce="add")
@@ -127,7 +99,7 @@ class StackedMLP:
 
     @torch.no_grad()
     def logits(self, features: torch.Tensor) -> torch.Tensor:
-        """See :class:`Stacked`."""
+        """Logits of the same records under every model: (records, ...) to (K, records, classes)."""
         flat = features.flatten(1).T
         return self._forward(flat.expand(len(self._weights[0]), *flat.shape), Buffers())[1].mT
 
@@ -154,84 +126,6 @@ class StackedMLP:
         return torch.stack(parts).sum(dim=0)
 
 
-class StackedModules:
-    """Any module whose forward is free of data-dependent control flow, by ``torch.func``.
-
-    Raises:
-        UnsupportedError: a module has buffers.
-    """
-
-    def __init__(self, modules: Sequence[nn.Module]) -> None:
-        state, buffers = stack_module_state(list(modules))
-        if buffers:
-            raise UnsupportedError("shadow models with buffers (batch statistics) cannot be stacked")
-        self._names = list(state)
-        self._module = copy.deepcopy(modules[0]).to("meta")
-        linear = {f"{path}.weight" for path, m in self._module.named_modules() if isinstance(m, nn.Linear)}
-        weights = [state[name].detach() for name in self._names]
-        self.parameters = [_by_inputs(w) if n in linear else w for n, w in zip(self._names, weights, strict=True)]
-
-    def add_gradients(
-        self, features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor, max_grad_norm: float | None
-    ) -> None:
-        """See :class:`Stacked`."""
-        if max_grad_norm is None:
-            gradients = self._batch_gradients(features, labels, weights)
-        else:
-            one = self._clipped_gradient(max_grad_norm)
-            found = vmap(one, randomness="different")(self._state(), features, labels, weights)
-            gradients = [found[name] for name in self._names]
-        for parameter, gradient in zip(self.parameters, gradients, strict=True):
-            parameter.grad = gradient.detach()
-
-    @torch.no_grad()
-    def logits(self, features: torch.Tensor) -> torch.Tensor:
-        """See :class:`Stacked`."""
-        return vmap(self._call, in_dims=(0, None), randomness="different")(self._state(), features)
-
-    def _state(self) -> dict[str, torch.Tensor]:
-        return dict(zip(self._names, self.parameters, strict=True))
-
-    def _call(self, state: dict[str, torch.Tensor], features: torch.Tensor) -> torch.Tensor:
-        return functional_call(self._module, state, (features,))
-
-    def _loss(
-        self, state: dict[str, torch.Tensor], features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
-    ) -> torch.Tensor:
-        losses = nn.functional.cross_entropy(self._call(state, features), labels, reduction="none")
-        return (losses * weights).sum()
-
-    @torch.enable_grad()
-    def _batch_gradients(
-        self, features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
-    ) -> Sequence[torch.Tensor]:
-        """Only the forward pass is mapped: no model's loss depends on another's weights, so their sum is enough."""
-        state = {name: weight.detach().requires_grad_() for name, weight in self._state().items()}
-        logits = vmap(self._call, randomness="different")(state, features)
-        losses = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
-        return torch.autograd.grad(losses, list(state.values()), weights.flatten(), materialize_grads=True)
-
-    def _clipped_gradient(self, max_grad_norm: float) -> Callable[..., dict[str, torch.Tensor]]:
-        def one_record(state: dict[str, torch.Tensor], x: torch.Tensor, label: torch.Tensor) -> dict[str, torch.Tensor]:
-            single = x.unsqueeze(0), label.unsqueeze(0), x.new_ones(1)
-            return grad(self._loss)(state, *single)
-
-        def one_model(
-            state: dict[str, torch.Tensor], features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
-        ) -> dict[str, torch.Tensor]:
-            each = vmap(one_record, in_dims=(None, 0, 0), randomness="different")(state, features, labels)
-            squares = torch.stack([g.flatten(1).square().sum(1) for g in each.values()]).sum(dim=0)
-            factor = weights * _clip_factor(squares, max_grad_norm)
-            return {name: torch.einsum("b,b...->...", factor, g) for name, g in each.items()}
-
-        return one_model
-
-
-def _by_inputs(weight: torch.Tensor) -> torch.Tensor:
-    """The same matrices, laid out like their gradients under vmap: an update across two orders takes thrice as long."""
-    return weight.mT.contiguous().mT
-
-
 def _clip_factor(squared_norms: torch.Tensor, max_grad_norm: float) -> torch.Tensor:
     return (max_grad_norm / (squared_norms.sqrt() + _CLIP_MARGIN)).clamp(max=1.0)
 
@@ -244,7 +138,7 @@ def _stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.stack([t.detach() for t in tensors]).contiguous()
 
 
-def _is_mlp(module: nn.Module) -> bool:
+def is_mlp(module: nn.Module) -> bool:
     """A Sequential of Flatten, then Linear layers with biases, one kind of activation between each two."""
     if not isinstance(module, nn.Sequential):
         return False

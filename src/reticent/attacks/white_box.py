@@ -11,12 +11,15 @@ hundreds of independent trials (Nasr et al. 2023; section 5 of KAISSIS2023).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
 from torch import nn
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils.data import TensorDataset
 
 from reticent import _check
 from reticent.errors import ParameterError
@@ -32,25 +35,13 @@ Layers = tuple[tuple[int, int], ...]
 """(outputs, inputs) of every weight matrix; without inputs it is a bias of this many outputs."""
 
 
-class Trainer(Protocol):
-    """A DP-SGD implementation under audit."""
+TrainFunction = Callable[[nn.Module, TensorDataset, DPSGD], torch.Tensor | None]
+"""An implementation under audit: trains the model in place by the cross-entropy of its logits, with the settings of the
+claim, on ``claim.dataset_size`` records and labels, and reuses no randomness.
 
-    def __call__(
-        self, model: nn.Module, features: torch.Tensor, labels: torch.Tensor, claim: DPSGD, run: int
-    ) -> torch.Tensor | Trace:
-        """Train ``model`` in place on the cross-entropy of its logits, with the settings of ``claim``.
-
-        Args:
-            model: a module with Linear layers.
-            features: shape (claim.dataset_size, ...).
-            labels: shape (claim.dataset_size,).
-            run: number of this run; runs are independent, so the implementation must not reuse randomness.
-
-        Returns:
-            What each step released: (sum of clipped gradients + noise) / claim.batch_size, flat in the order of
-            ``model.parameters()``, shape (claim.steps, parameters); or a ``Trace``.
-        """
-        ...
+It returns nothing, or what each step released: (sum of clipped gradients + noise) / ``claim.batch_size``, flat in the
+order of ``model.parameters()``, shape (claim.steps, parameters).
+"""
 
 
 class Probe(nn.Module):
@@ -170,20 +161,6 @@ def _places(layers: Layers) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
-    """What a trainer may return instead of the releases: also where the weights were.
-
-    Attributes:
-        releases: as a ``Trainer`` returns them, shape (steps, parameters).
-        before, after: weights before and after each step, of the same shape.
-    """
-
-    releases: torch.Tensor
-    before: torch.Tensor
-    after: torch.Tensor
-
-
-@dataclass(frozen=True, eq=False)
 class Released:
     """One run of a trainer on chosen records.
 
@@ -191,7 +168,7 @@ class Released:
         sums: noisy sums in units of the clip norm, (steps, dimension).
         weights: at the end, (dimension,).
         moves: how far the weights moved after each step before the next, and where they were then, both
-            (steps, dimension); None where the trainer does not show it.
+            (steps, dimension); None where the implementation returned what it released.
     """
 
     sums: np.ndarray
@@ -200,39 +177,79 @@ class Released:
 
 
 def release(
-    trainer: Trainer,
-    layers: Layers,
-    features: torch.Tensor,
-    claim: DPSGD,
-    run: int,
-    labels: torch.Tensor | None = None,
-    dtype: type = np.float64,
+    train: TrainFunction, layers: Layers, features: torch.Tensor, claim: DPSGD, labels: torch.Tensor | None = None
 ) -> Released:
-    """Drive the trainer once; labels are 0 unless given, and sums are of ``dtype``.
+    """Run the implementation once, and watch the steps of its optimizer; labels are 0 unless given.
 
     Raises:
-        ParameterError: the claim lacks batch or data size, or has no noise; or the trainer returned another shape.
+        ParameterError: the claim lacks batch or data size, or has no noise; what was returned has another shape; or
+            nothing was, and the loop steps no torch optimizer on the model or takes fewer than ``claim.steps`` steps.
     """
     check_claim(claim)
     model = Probe(layers)
     labels = torch.zeros(len(features), dtype=torch.int64) if labels is None else labels
-    found = trainer(model, features, labels, claim, run)
-    trace = found if isinstance(found, Trace) else None
-    released = torch.as_tensor(found if trace is None else trace.releases).detach().cpu().numpy()
+    with _steps_of(model) as seen:
+        found = train(model, TensorDataset(features, labels), claim)
+    weights = torch.cat([p.detach().flatten() for p in model.parameters()]).cpu().double().numpy()
+    if found is not None:
+        return Released(in_clip_norms(found, model, claim), weights)
+    if not seen:
+        hint = "one for each release; a loop without a torch optimizer returns what each step released"
+        raise ParameterError("optimizer steps", "none on the model's parameters", hint)
+    if len(seen) < claim.steps:
+        raise ParameterError("optimizer steps", len(seen), f"at least claim.steps = {claim.steps}")
+    gradients, before, after = (torch.stack(parts) for parts in zip(*seen[: claim.steps], strict=True))
+    # A run with more steps than planned goes on after the last that counts.
+    following = np.vstack([before.double().numpy()[1:], weights[None]])
+    stayed = after.double().numpy()
+    return Released(in_clip_norms(gradients, model, claim), weights, (following - stayed, stayed))
+
+
+def in_clip_norms(found: torch.Tensor | None, model: Probe, claim: DPSGD, dtype: type = np.float64) -> np.ndarray:
+    """What an implementation released, as sums in units of the clip norm, (steps, dimension).
+
+    Raises:
+        ParameterError: it has another shape, or is not finite.
+    """
+    released = torch.as_tensor(found).detach().cpu().numpy()
     if released.shape != (claim.steps, model.dimension):
         raise ParameterError("released", released.shape, f"of shape {(claim.steps, model.dimension)}")
     if not np.isfinite(released).all():
         raise ParameterError("released", "NaN or infinity", "finite: the training under audit has diverged")
-    sums = released.astype(dtype, copy=False) * dtype((claim.batch_size or 1) / claim.max_grad_norm)
-    weights = torch.cat([p.detach().flatten() for p in model.parameters()]).cpu().double().numpy()
-    return Released(sums, weights, None if trace is None else _moves(trace, weights))
+    return released.astype(dtype, copy=False) * dtype((claim.batch_size or 1) / claim.max_grad_norm)
 
 
-def _moves(trace: Trace, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    after = trace.after.double().numpy()
-    following = np.vstack([trace.before.double().numpy()[1:], weights[None]])
-    # A run with more steps than planned goes on after the last that counts.
-    return following[: len(after)] - after, after
+@contextmanager
+def _steps_of(model: nn.Module) -> Iterator[list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]]:
+    """At each step of an optimizer of the model's parameters: the gradient it finds, weights before and after; flat."""
+    parameters = list(model.parameters())
+    own = {id(p) for p in parameters}
+    seen: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+    started: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def concerned(optimizer: Optimizer) -> bool:
+        # Opacus wraps the optimizer: what the inner one finds is clipped and noisy.
+        wrapped = hasattr(optimizer, "original_optimizer")
+        return not wrapped and any(id(p) in own for group in optimizer.param_groups for p in group["params"])
+
+    def weights() -> torch.Tensor:
+        return torch.cat([p.detach().flatten().cpu() for p in parameters])
+
+    def before(optimizer: Optimizer, args: object, kwargs: object) -> None:
+        if concerned(optimizer):
+            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+            started.append((torch.cat([g.detach().flatten().cpu() for g in gradients]), weights()))
+
+    def after(optimizer: Optimizer, args: object, kwargs: object) -> None:
+        if concerned(optimizer) and started:
+            seen.append((*started.pop(), weights()))
+
+    handles = register_optimizer_step_pre_hook(before), register_optimizer_step_post_hook(after)
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def check_claim(claim: DPSGD) -> None:

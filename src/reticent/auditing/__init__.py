@@ -19,17 +19,11 @@ from reticent.auditing.lower_bounds import audit_advantage as audit_advantage
 from reticent.auditing.lower_bounds import audit_epsilon as audit_epsilon
 from reticent.auditing.lower_bounds import audit_epsilon_if_gaussian as audit_epsilon_if_gaussian
 from reticent.auditing.lower_bounds import audit_mu as audit_mu
-from reticent.auditing.noise import NoiseBound as NoiseBound
-from reticent.auditing.noise import audit_noise as audit_noise
 from reticent.auditing.one_run import GuessCounts as GuessCounts
 from reticent.auditing.one_run import Guesses as Guesses
 from reticent.auditing.one_run import audit_epsilon_one_run as audit_epsilon_one_run
 from reticent.auditing.one_run import audit_mu_one_run as audit_mu_one_run
 from reticent.auditing.one_run import count_guesses as count_guesses
-from reticent.auditing.paired import PairedCanaries as PairedCanaries
-from reticent.auditing.paired import audit_claim_paired as audit_claim_paired
-from reticent.auditing.paired import audit_epsilon_paired as audit_epsilon_paired
-from reticent.auditing.paired import audit_mu_paired as audit_mu_paired
 from reticent.auditing.planning import Plan as Plan
 from reticent.auditing.planning import Unit as Unit
 from reticent.auditing.planning import plan_audit as plan_audit

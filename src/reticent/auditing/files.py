@@ -22,7 +22,8 @@ from reticent.io import files
 from reticent.io.npz import read_arrays
 
 _MOST_BYTES = 1 << 28
-_MOST_SCORES = 10_000_000
+MOST_SCORES = 10_000_000
+"""Scores that are read of one file."""
 _MOST_META = 1 << 16
 _TRUE, _FALSE = {"1", "true", "True", "TRUE"}, {"0", "false", "False", "FALSE"}
 
@@ -89,7 +90,7 @@ def save_scores(path: str | os.PathLike[str], scores: Scores) -> None:
 
 def _read_npz(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]:
     with file.open("rb") as stream:
-        most = 8 * _MOST_SCORES + 8 * _MOST_META
+        most = 8 * MOST_SCORES + 8 * _MOST_META
         arrays = read_arrays(stream, str(file), ("member", "non_member"), most, also=("meta",))
     _check_count(file, arrays["member"].size + arrays["non_member"].size)
     meta = arrays.get("meta")
@@ -97,8 +98,8 @@ def _read_npz(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]
 
 
 def _check_count(file: Path, scores: int) -> None:
-    if scores > _MOST_SCORES:
-        raise ArtifactError(f"{file}: holds {scores} scores, at most {_MOST_SCORES} are read")
+    if scores > MOST_SCORES:
+        raise ArtifactError(f"{file}: holds {scores} scores, at most {MOST_SCORES} are read")
 
 
 def _parse_meta(file: Path, meta: np.ndarray) -> dict[str, MetaValue]:

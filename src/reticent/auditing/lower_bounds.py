@@ -15,9 +15,9 @@ from enum import StrEnum
 import numpy as np
 
 from reticent import _check
-from reticent.auditing._claims import ApproximateDP, GaussianClaim, Tested, largest_rejected
-from reticent.auditing._joint import Ordering, probits
+from reticent.auditing.claims import ApproximateDP, GaussianClaim, Tested, largest_rejected
 from reticent.auditing.intervals import Measured
+from reticent.auditing.joint import Ordering, probits
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.thresholds import BetweenValues, Evidence, FixedCounts, NormalScores, Ranks, ThresholdRule
@@ -27,8 +27,8 @@ from reticent.proofs.references import cite
 
 _LARGEST_EPSILON = 500.0
 _LARGEST_MU = 60.0
-_SMALL_EPSILON = 0.1
-_SMALL_ADVANTAGE = 0.05
+SMALL_EPSILON = 0.1
+SMALL_ADVANTAGE = 0.05
 """Up to these, the test of mu decides: the three bounds are positive together or not at all."""
 _NOTHING = 1e-300
 _DRAWN = 1e-3
@@ -121,7 +121,7 @@ def audit_epsilon(
     """
     delta = _check.fraction(delta=delta)
     family = _Family(
-        lambda e: ApproximateDP(e, delta), lambda a, b: _epsilon(a, b, delta), _LARGEST_EPSILON, _SMALL_EPSILON
+        lambda e: ApproximateDP(e, delta), lambda a, b: least_epsilon(a, b, delta), _LARGEST_EPSILON, SMALL_EPSILON
     )
     return _bound(Quantity.EPSILON, family, scores, rule, confidence, delta)
 
@@ -134,7 +134,7 @@ def audit_mu(scores: Scores, rule: ThresholdRule | None = None, confidence: floa
 
 def audit_advantage(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on the largest advantage, TPR - FPR; as ``audit_epsilon``, with 0.05 in place of epsilon 0.1."""
-    family = _Family(lambda a: ApproximateDP(0.0, a), lambda a, b: 1.0 - a - b, 1.0, _SMALL_ADVANTAGE)
+    family = _Family(lambda a: ApproximateDP(0.0, a), lambda a, b: 1.0 - a - b, 1.0, SMALL_ADVANTAGE)
     return _bound(Quantity.ADVANTAGE, family, scores, rule, confidence, None)
 
 
@@ -168,7 +168,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return largest_rejected(lambda e: bool(curve.log_delta(e) > target), _LARGEST_MU**2, 1e-9)
 
 
-def _epsilon(alpha: np.ndarray, beta: np.ndarray, delta: float) -> np.ndarray:
+def least_epsilon(alpha: np.ndarray, beta: np.ndarray, delta: float) -> np.ndarray:
     """Least epsilon with which (alpha, beta) agrees; far below 0 where every epsilon does."""
     first = np.log(np.maximum(1.0 - delta - beta, _NOTHING) / alpha)
     second = np.log(np.maximum(1.0 - delta - alpha, _NOTHING) / beta)

@@ -15,11 +15,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from reticent.auditing import ties
-from reticent.auditing._claims import GaussianClaim, Tested
+from reticent.auditing.claims import GaussianClaim, Tested
 from reticent.auditing.intervals import lower_proportion
 from reticent.auditing.scores import Scores, digest
 
-_DRAWS = 1999
+DRAWS = 1999
+"""Samples of a claim that are drawn."""
 _ORDERS = 40
 """Random orders of equal scores."""
 _MOST = 64
@@ -62,7 +63,7 @@ class OrderCounts:
         """
         drawn = _statistics(claim, self.seed, self.non_members, self.members)
         as_much = np.count_nonzero(drawn >= self.statistic - _TIE)
-        return min(1.0, (1 + as_much) / (1 + _DRAWS) / ties.SHARE)
+        return min(1.0, (1 + as_much) / (1 + DRAWS) / ties.SHARE)
 
     def rejects(self, claim: Tested, significance: float) -> bool:
         """Whether the p-value is at most ``significance``, in (0, 1)."""
@@ -71,7 +72,7 @@ class OrderCounts:
     @property
     def perfect(self) -> OrderCounts:
         """The same sizes, and every member above every non-member."""
-        sides = np.zeros((1, len(_kept(self.non_members)))), np.ones((1, len(_kept(self.members))))
+        sides = np.zeros((1, len(kept_ranks(self.non_members)))), np.ones((1, len(kept_ranks(self.members))))
         return OrderCounts(float(_statistic(*sides)[0]), self.non_members, self.members, self.seed)
 
 
@@ -81,11 +82,11 @@ def normal_scores_power(claim: Tested, truth: Tested, non_members: int, members:
     No two scores are equal.
     """
     law = np.sort(_statistics(claim, 0, non_members, members))[::-1]
-    refused = int(ties.SHARE * significance * (1 + _DRAWS)) - 1
+    refused = int(ties.SHARE * significance * (1 + DRAWS)) - 1
     if refused < 0:
         return 0.0
     found = np.count_nonzero(_statistics(truth, 1, non_members, members) > law[refused] + _TIE)
-    return float(lower_proportion(found, _DRAWS, 1e-3))
+    return float(lower_proportion(found, DRAWS, 1e-3))
 
 
 @lru_cache(maxsize=64)  # the bounds of one audit, and what perfect leakage would give, ask for the same claims
@@ -112,11 +113,11 @@ def _of_order(order: np.ndarray, members: int) -> float:
     place = np.empty(len(order))
     place[order] = np.arange(len(order))
     mine, theirs = np.sort(place[:members]), np.sort(place[members:])
-    pooled = theirs[_kept(len(theirs)) - 1], mine[_kept(len(mine)) - 1]
+    pooled = theirs[kept_ranks(len(theirs)) - 1], mine[kept_ranks(len(mine)) - 1]
     return float(_statistic(*(part[None] for part in pooled))[0])
 
 
-def _kept(size: int) -> np.ndarray:
+def kept_ranks(size: int) -> np.ndarray:
     """Ranks from the bottom, 1 to ``size``: all, or ``_MOST`` evenly spread ones; they mirror themselves."""
     if size <= _MOST:
         return np.arange(1, size + 1)
@@ -128,7 +129,7 @@ def _kept(size: int) -> np.ndarray:
 def _drawn(seed: int, non_members: int, members: int) -> tuple[np.ndarray, np.ndarray]:
     """(false positive rates at the non-members' order statistics, miss rates at the members'), rows rising."""
     rng = np.random.default_rng([seed, 1])
-    return _order_statistics(rng, non_members), _order_statistics(rng, members)
+    return order_statistics(rng, non_members), order_statistics(rng, members)
 
 
 @lru_cache(maxsize=2)
@@ -138,8 +139,8 @@ def _probits(seed: int, non_members: int, members: int) -> tuple[np.ndarray, np.
     return -ndtri(false_positives[:, ::-1]), ndtri(quantiles)
 
 
-def _order_statistics(rng: np.random.Generator, size: int) -> np.ndarray:
+def order_statistics(rng: np.random.Generator, size: int) -> np.ndarray:
     """The kept order statistics of uniform samples of ``size``: sums of gamma variables over their total."""
-    shapes = np.diff(_kept(size), prepend=0, append=size + 1)
-    sums = np.cumsum(rng.standard_gamma(shapes, size=(_DRAWS, len(shapes))), axis=1)
+    shapes = np.diff(kept_ranks(size), prepend=0, append=size + 1)
+    sums = np.cumsum(rng.standard_gamma(shapes, size=(DRAWS, len(shapes))), axis=1)
     return np.asarray(sums[:, :-1] / sums[:, -1:])

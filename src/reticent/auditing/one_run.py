@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import bdtrc, betaincinv, ndtr
 
 from reticent import _check
-from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable, Tested, largest_rejected
+from reticent.auditing.claims import ApproximateDP, GaussianClaim, TangentTable, Tested, largest_rejected
 from reticent.auditing.lower_bounds import LowerBound, Quantity
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.ties import SHARE, Edge, right_guesses
@@ -167,8 +167,11 @@ def audit_epsilon_one_run(
         guesses: fixed in advance; ``Guesses.planned`` by default.
         confidence: in (0, 1).
     """
-    _check.fraction(delta=delta)
-    return epsilon_bound(count_guesses(scores, _default(guesses, scores, confidence)), delta, confidence)
+    delta, significance = _check.fraction(delta=delta), 1.0 - _check.open_fraction(confidence=confidence)
+    counts = count_guesses(scores, _default(guesses, scores, confidence))
+    value, ceiling = (_epsilon_bound(each, delta, SHARE * significance) for each in (counts, counts.perfect))
+    theorems = ("RETICENT:audit-one-run-binomial", "RETICENT:audit-one-run-fdp")
+    return LowerBound(Quantity.EPSILON, value, ceiling, confidence, counts.rule, delta, (), cite(*theorems))
 
 
 @lru_cache(maxsize=256)
@@ -200,7 +203,11 @@ def _binomial_epsilon(counts: GuessCounts, delta: float, significance: float) ->
 
 def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on mu from one run, by f-DP, or by guesses where that is larger; as ``audit_epsilon_one_run``."""
-    return mu_bound(count_guesses(scores, _default(guesses, scores, confidence)), confidence)
+    significance = 1.0 - _check.open_fraction(confidence=confidence)
+    counts = count_guesses(scores, _default(guesses, scores, confidence))
+    value, ceiling = (_mu_bound(each, SHARE * significance) for each in (counts, counts.perfect))
+    theorems = ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial")
+    return LowerBound(Quantity.MU, value, ceiling, confidence, counts.rule, None, (), cite(*theorems))
 
 
 def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
@@ -209,7 +216,7 @@ def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
     The recursion of MAHLOUJIFAR2024, derived anew in docs/theory/auditing.md. ``claim`` must be its own inverse: it
     holds in both directions.
     """
-    return bool(_mass_needed(counts, claim, np.array([significance]))[0] > 1.0)
+    return bool(mass_needed(counts, claim, np.array([significance]))[0] > 1.0)
 
 
 def curve_p_value(counts: GuessCounts, curve: TradeOff) -> float:
@@ -231,7 +238,7 @@ def one_run_p_value(counts: GuessCounts, claim: Tested) -> float:
     low, high = np.log(SMALLEST_P), 0.0
     for _ in range(3):
         grid = np.linspace(low, high, 64)
-        possible = np.flatnonzero(_mass_needed(counts, claim, np.exp(grid)) <= 1.0)
+        possible = np.flatnonzero(mass_needed(counts, claim, np.exp(grid)) <= 1.0)
         if not possible.size:
             return SMALLEST_P
         if possible[-1] == len(grid) - 1:
@@ -240,7 +247,7 @@ def one_run_p_value(counts: GuessCounts, claim: Tested) -> float:
     return float(np.exp(high))
 
 
-def _mass_needed(counts: GuessCounts, claim: Tested, tail: np.ndarray) -> np.ndarray:
+def mass_needed(counts: GuessCounts, claim: Tested, tail: np.ndarray) -> np.ndarray:
     """Least total probability of a law of the correct guesses W with P(W >= correct) = ``tail``.
 
     N[j] = P(W >= j) must satisfy, for j = correct, correct - 1, ..., 1 and m canaries, r guesses,
@@ -296,19 +303,3 @@ def _mu_bound(counts: GuessCounts, significance: float, tolerance: float = 1e-6)
 
 def _default(guesses: Guesses | None, scores: Scores, confidence: float) -> Guesses:
     return Guesses.planned(len(scores), None, confidence) if guesses is None else guesses
-
-
-def epsilon_bound(counts: GuessCounts, delta: float, confidence: float, notes: tuple[str, ...] = ()) -> LowerBound:
-    """Lower bound on epsilon from counts; the guesses were fixed before the scores were seen."""
-    delta, significance = _check.fraction(delta=delta), 1.0 - _check.open_fraction(confidence=confidence)
-    value, ceiling = (_epsilon_bound(each, delta, SHARE * significance) for each in (counts, counts.perfect))
-    theorems = ("RETICENT:audit-one-run-binomial", "RETICENT:audit-one-run-fdp")
-    return LowerBound(Quantity.EPSILON, value, ceiling, confidence, counts.rule, delta, (), cite(*theorems), notes)
-
-
-def mu_bound(counts: GuessCounts, confidence: float, notes: tuple[str, ...] = ()) -> LowerBound:
-    """Lower bound on mu from counts; else as ``epsilon_bound``."""
-    significance = 1.0 - _check.open_fraction(confidence=confidence)
-    value, ceiling = (_mu_bound(each, SHARE * significance) for each in (counts, counts.perfect))
-    theorems = ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial")
-    return LowerBound(Quantity.MU, value, ceiling, confidence, counts.rule, None, (), cite(*theorems), notes)

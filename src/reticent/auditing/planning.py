@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import bdtr
 
 from reticent import _check
-from reticent.auditing._claims import TangentTable, Tested
+from reticent.auditing.claims import TangentTable, Tested
 from reticent.auditing.intervals import Measured
 from reticent.auditing.one_run import GuessCounts
 from reticent.auditing.one_run import rejects as one_run_rejects

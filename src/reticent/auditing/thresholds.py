@@ -16,9 +16,9 @@ import numpy as np
 from scipy.special import bdtr, betaincinv, ndtr
 
 from reticent import _check
-from reticent.auditing._claims import Tested
-from reticent.auditing._joint import JointTest, Ordering, probits
+from reticent.auditing.claims import Tested
 from reticent.auditing.intervals import upper_proportion
+from reticent.auditing.joint import JointTest, Ordering, probits
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Scores
 from reticent.errors import ParameterError

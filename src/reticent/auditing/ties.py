@@ -51,20 +51,18 @@ class Edge:
         return cls(float(last), guesses - beyond - wrong_beyond, fitting, others, beyond)
 
 
-def right_guesses(top: Edge, bottom: Edge | None = None, fair: int = 0) -> int:
+def right_guesses(top: Edge, bottom: Edge) -> int:
     """Right guesses that ``SHARE`` of all orders of equal scores reach.
 
     Args:
         top: the edge of the largest scores.
         bottom: that of the smallest, whose signs are turned.
-        fair: further guesses, which fair coins decide.
     """
-    low = bottom or Edge.of(np.empty(0), np.empty(0), 0)
-    numbers = [n for edge in (top, low) for n in (edge.guessed, edge.fitting, edge.others)]
-    rng = np.random.default_rng([fair, *numbers])
+    numbers = [n for edge in (top, bottom) for n in (edge.guessed, edge.fitting, edge.others)]
+    rng = np.random.default_rng([0, *numbers])
     above = rng.hypergeometric(top.fitting, top.others, top.guessed, _ORDERS)
     # Where the same scores are at both ends, what is guessed above is left out below.
-    shared = int(top.score == -low.score)
-    fitting, others = low.fitting - shared * (top.guessed - above), low.others - shared * above
-    right = above + rng.hypergeometric(fitting, others, low.guessed, _ORDERS) + rng.binomial(fair, 0.5, _ORDERS)
-    return top.beyond + low.beyond + int(reached(right))
+    shared = int(top.score == -bottom.score)
+    fitting, others = bottom.fitting - shared * (top.guessed - above), bottom.others - shared * above
+    right = above + rng.hypergeometric(fitting, others, bottom.guessed, _ORDERS)
+    return top.beyond + bottom.beyond + int(reached(right))

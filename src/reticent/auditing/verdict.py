@@ -10,10 +10,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from reticent import _check
-from reticent.auditing._claims import GaussianClaim, TangentTable, Tested
+from reticent.auditing.claims import GaussianClaim, TangentTable, Tested
 from reticent.auditing.intervals import Measured
 from reticent.auditing.lower_bounds import notes_on
-from reticent.auditing.one_run import SMALLEST_P, GuessCounts, Guesses, count_guesses, curve_p_value
+from reticent.auditing.one_run import SMALLEST_P, Guesses, count_guesses, curve_p_value
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.thresholds import BetweenValues, Evidence, FixedCounts, NormalScores, ThresholdRule
 from reticent.curves import GaussianTradeOff, TradeOff
@@ -117,19 +117,13 @@ def audit_claim_one_run(
         confidence: in (0, 1).
     """
     counts = count_guesses(scores, Guesses.planned(len(scores), curve, confidence) if guesses is None else guesses)
-    return judge_counts(counts, curve, confidence)
-
-
-def judge_counts(counts: GuessCounts, curve: TradeOff, confidence: float, notes: tuple[str, ...] = ()) -> Verdict:
-    """The finding that follows from guesses in one run about the claim ``curve``."""
-    perfect = GuessCounts(counts.canaries, counts.guesses, counts.guesses)
     return judge_p_values(
         curve_p_value(counts, curve),
         curve_p_value(counts, GaussianTradeOff(0.0)),
-        curve_p_value(perfect, curve),
+        curve_p_value(counts.perfect, curve),
         confidence,
         ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial"),
-        notes,
+        (),
     )
 
 

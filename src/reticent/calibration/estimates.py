@@ -15,13 +15,14 @@ from reticent.accountants.tangents import power_of
 from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.relaxed.dimension import relaxed_estimate
 from reticent.adversaries.relaxed.sign import quick_sign_estimate
-from reticent.calibration._gaussian import LARGEST_MU, clipped, mu_at
+from reticent.calibration.gaussian import LARGEST_MU, clipped, mu_at
 from reticent.calibration.scale import log_clt_mu
 from reticent.calibration.targets import EpsilonAtDelta, Target
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
+_ROUGHEST = 5.0  # kurtosis of the loss from which what is claimed comes from a lattice
 _LEAST_DELTA = 1e-15  # whose logarithm is taken
 _NEAREST, _PER_MU, _LARGEST_MU = 3.0, 6.0, 10.0  # the largest threshold looked at: 3 + 6 mu, with mu at most 10
 _AROUND, _PLACES, _ZOOMS = np.array([0.25, 3.0]), 25, 2  # of an epsilon: shares of the target, and a grid between
@@ -61,13 +62,13 @@ def worst_log_mu(target: Target, tried: Tried, neighbouring: Neighbouring) -> fl
     with np.errstate(all="ignore"):
         if target.threshold == 0.0:
             profile = WorstCaseProfile.of_advantage(max(noise, _LEAST_NOISE), rate, steps, neighbouring, records)
-            return _log_mu_at(0.0, profile.advantage())
-        profile = _worst(tried, neighbouring, target.threshold)
-        if profile.reliable:
-            return _agreeing(target, profile.delta, profile.largest)
-        # What is claimed comes from a lattice, too: the search needs the slope of what is claimed.
-        profile = _worst(tried, neighbouring, _beyond(target))
-        return _claimed(target, profile.delta, profile.largest)
+            if profile.reliable:
+                return _log_mu_at(0.0, profile.advantage())
+        else:
+            profile = _worst(tried, neighbouring, target.threshold)
+            if profile.reliable and profile.kurtosis < _ROUGHEST:
+                return _agreeing(target, profile.delta, profile.largest)
+    return composed_log_mu(target, tried.run, neighbouring)
 
 
 def averaged_log_mu(target: Target, who: Relaxed | Mixed, tried: Tried, neighbouring: Neighbouring) -> float:
@@ -83,8 +84,9 @@ def averaged_log_mu(target: Target, who: Relaxed | Mixed, tried: Tried, neighbou
         if neighbouring is not Neighbouring.REPLACE and isinstance(who, Relaxed):
             return _claimed(target, relaxed, _furthest(tried.rate * math.sqrt(tried.steps) / tried.noise))
         worst = _worst(tried, neighbouring, _beyond(target))
-        both, share = _least(relaxed, worst.delta), who.relaxed_probability if isinstance(who, Mixed) else 1.0
-        return _claimed(target, lambda x: share * both(x) + (1.0 - share) * worst.delta(x), worst.largest)
+        told = worst.delta if worst.reliable else relaxed
+        both, share = _least(relaxed, told), who.relaxed_probability if isinstance(who, Mixed) else 1.0
+        return _claimed(target, lambda x: share * both(x) + (1.0 - share) * told(x), worst.largest)
 
 
 def schedule_log_mu(target: Target, runs: Mechanism, neighbouring: Neighbouring) -> float:
@@ -136,10 +138,10 @@ def _unknown_direction(target: Target, dimension: int | None, tried: Tried, neig
         delta: Delta | None = curve.delta
     else:
         delta = quick_sign_estimate(tried.run)
-    return _chained(delta) if delta is not None and replaced else delta
+    return chained(delta) if delta is not None and replaced else delta
 
 
-def _chained(delta: Delta) -> Delta:
+def chained(delta: Delta) -> Delta:
     """Two steps, each of which has at most ``delta``."""
 
     def both(epsilon: np.ndarray) -> np.ndarray:
@@ -161,7 +163,7 @@ def _furthest(mu: float) -> float:
 
 def _claimed(target: Target, delta: Delta, largest: float) -> float:
     """As ``_agreeing``; of an epsilon as it is claimed: beside a Gaussian curve it moves otherwise than delta does."""
-    if isinstance(target, EpsilonAtDelta) and (found := _epsilon(delta, target)) is not None:
+    if isinstance(target, EpsilonAtDelta) and (found := epsilon_allowed(delta, target)) is not None:
         return math.log(target.equivalent_mu(found))
     return _agreeing(target, delta, largest)
 
@@ -175,7 +177,7 @@ def _agreeing(target: Target, delta: Delta, largest: float) -> float:
     return _log_mu_at(epsilon, float(delta(np.array([epsilon]))[0]))
 
 
-def _epsilon(delta: Delta, target: EpsilonAtDelta) -> float | None:
+def epsilon_allowed(delta: Delta, target: EpsilonAtDelta) -> float | None:
     """Where ``delta`` is what the target allows: what is claimed moves as this does; None if that is far away."""
     low, high = _AROUND * target.value
     for _ in range(_ZOOMS):

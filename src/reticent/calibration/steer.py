@@ -10,7 +10,6 @@ from functools import cache
 from reticent.accountants import closed_forms
 from reticent.accountants.steps import steps_of
 from reticent.adversaries import Mixed, Relaxed
-from reticent.calibration._gaussian import clipped
 from reticent.calibration.claims import Attack
 from reticent.calibration.estimates import (
     Tried,
@@ -119,10 +118,6 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
             return None
         composed = cache(lambda x: composed_log_mu(target, unknown.put(mechanism, x), attack.neighbouring))
         return _between_whole(composed) if unknown.whole else composed
-    form = attack.formula(unknown.put(mechanism, 1.0)) if unknown.whole else None
-    if form is not None:
-        # Real unknowns need no steering: there the formula is the claim itself. Here it is asked between whole numbers.
-        return lambda x: math.log(clipped(form(*_tried(unknown, mechanism, x)[:3])))
     if attack.exact:
         return lambda x: worst_log_mu(target, _tried(unknown, mechanism, x), attack.neighbouring)
     if isinstance(who, Relaxed | Mixed) and mechanism.sample_rate < 1.0:

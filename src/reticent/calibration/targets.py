@@ -12,7 +12,7 @@ from scipy.special import erfcinv, ndtr, ndtri
 
 from reticent import _check, risk
 from reticent.adversaries import Assessment, Interval
-from reticent.calibration._gaussian import clipped, epsilon_at, log_delta_at, mu_at
+from reticent.calibration.gaussian import clipped, epsilon_at, log_delta_at, mu_at
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError
 from reticent.keywords import hinted

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from reticent.auditing import Design, NormalScores, Ranks, Scores
-from reticent.auditing._claims import TangentTable
+from reticent.auditing.claims import TangentTable
 from reticent.auditing.normal_scores import normal_scores_power
 from reticent.auditing.planning import rank_power
 from reticent.auditing.thresholds import BetweenValues

@@ -203,11 +203,11 @@ def found_at(record: AssessmentRecord, fpr: float) -> tuple[str, str]:
 
 def _stated(record: AssessmentRecord, number: Number, blind: float) -> str:
     claim, share = Claim(record.claim), _finite(number)
-    shown = _above(blind, share) if claim.proven else percent(share)
+    shown = above_blind(blind, share) if claim.proven else percent(share)
     return f"{_STRENGTH[claim].removeprefix('to ')} {shown}"
 
 
-def _above(blind: float, share: float) -> str:
+def above_blind(blind: float, share: float) -> str:
     """At least ``share`` in per cent: one decimal, or as many as show by how little it exceeds the blind guess.
 
     A rare secret stays hidden almost always: 0.90000001 is 90.000001%, where one decimal would make it 90.1%.

@@ -16,7 +16,6 @@ from reticent.curves.piecewise import PolygonTradeOff as PolygonTradeOff
 from reticent.curves.piecewise import SymmetricPolygon as SymmetricPolygon
 from reticent.curves.piecewise import from_advantage as from_advantage
 from reticent.curves.piecewise import no_privacy as no_privacy
-from reticent.curves.profile import ProfileTradeOff as ProfileTradeOff
 from reticent.curves.relaxed_gaussian import RelaxedGaussianTradeOff as RelaxedGaussianTradeOff
 from reticent.curves.worst import Symmetrised as Symmetrised
 from reticent.curves.worst import Worst as Worst

@@ -10,7 +10,8 @@ from reticent.curves.piecewise import PolygonTradeOff
 from reticent.curves.polygon import Polygon, polygon_above, polygon_through
 
 _ROUNDING = 1e-12  # relative: what error rates are lowered by
-_MOST = 4000  # edges of a chain
+MOST_EDGES = 4000
+"""Edges of a chain."""
 
 
 def chained(first: PolygonTradeOff, second: PolygonTradeOff) -> Polygon:
@@ -29,7 +30,7 @@ def chained(first: PolygonTradeOff, second: PolygonTradeOff) -> Polygon:
     fpr, tnr = first.reversed._at(accepted)
     fnr, tpr = second._at(rejected)
     found = polygon_through(LogErrors(*_lowered(fpr, tnr), *_lowered(fnr, tpr)))
-    return found if len(found.log_slopes) <= _MOST else _with_fewer_edges(found)
+    return found if len(found.log_slopes) <= MOST_EDGES else _with_fewer_edges(found)
 
 
 def _lowered(rate: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -42,7 +43,7 @@ def _lowered(rate: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def _with_fewer_edges(curve: Polygon) -> Polygon:
     """Tangents at some of the slopes: on or below."""
     slopes = curve.log_slopes[np.isfinite(curve.log_slopes)]
-    kept = np.unique(np.append(slopes[:: len(slopes) // _MOST + 1], 0.0))
+    kept = np.unique(np.append(slopes[:: len(slopes) // MOST_EDGES + 1], 0.0))
     forward, back = kept[kept >= 0.0], -kept[kept < 0.0]
     log_delta = np.concatenate([curve.reversed.log_delta(back), curve.log_delta(forward)])
     return polygon_above(kept, np.minimum(log_delta, 0.0))

@@ -122,30 +122,6 @@ def log_sf(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = _RTOL) -> n
     return log_tails(x, df, nc, rtol).sf
 
 
-def log_pdf(x: ArrayLike, df: ArrayLike, nc: ArrayLike) -> np.ndarray:
-    """Logarithm of the density at ``x > 0``, by the contour integral (d = 1: closed form).
-
-    Args:
-        x: points; outside (0, inf) the answer is -inf.
-        df: degrees of freedom, 1 or >= 2; broadcast against ``x``.
-        nc: noncentrality, >= 0.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-    x, df, nc = np.broadcast_arrays(_check.reals(x=x), _degrees(df), _noncentrality(nc))
-    flat, d, lam = x.ravel(), df.ravel(), nc.ravel()
-    value = np.full(flat.shape, -np.inf)
-    inside = (flat > 0) & (flat < np.inf)
-    one, many = inside & (d == 1.0), inside & (d != 1.0)
-    if one.any():
-        root, shift = np.sqrt(flat[one]), np.sqrt(lam[one])
-        value[one] = _log_folded_density(root, shift) - np.log(2.0 * root)
-    if many.any():
-        value[many] = _contour(_law(flat[many], d[many], lam[many]))[1]
-    return value.reshape(x.shape)
-
-
 def quantile(log_cdf: ArrayLike, log_sf: ArrayLike, df: ArrayLike, nc: ArrayLike) -> np.ndarray:
     """The point whose tails are ``e^log_cdf`` below and ``e^log_sf`` above.
 

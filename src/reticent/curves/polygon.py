@@ -24,7 +24,7 @@ from reticent.stopping import checkpoint
 _MAX_PASSES = 60  # of chords over threshold 0
 _SIZES = np.concatenate([np.geomspace(1e-9, 1e3, 2000), np.geomspace(1e3, 1e12, 1500)[1:]])
 _SMOOTH = np.concatenate([-_SIZES, _SIZES])  # tangents of a smooth curve
-_FEW_BENDS = 40  # that are taken one by one
+FEW_BENDS = 40  # that are taken one by one
 _SLACK = 1e-13  # relative, of a chord
 _CERTAIN = 1e-12  # of 1 - delta: what is less has lost its digits
 _YES, _NO = np.array([0.0]), np.array([-np.inf])
@@ -178,11 +178,12 @@ class _DeltaHull:
         """(log delta, log rest) at threshold 0 on the chord between both halves; None where 0 is on the hull."""
         if len(self.thresholds) < 2 or len(other.thresholds) < 2:
             return None
-        high, low = math.expm1(min(self.thresholds[1], OVERFLOW)), -math.expm1(-other.thresholds[1])
+        high, far = math.expm1(min(self.thresholds[1], OVERFLOW)), math.exp(-other.thresholds[1])
+        low = -math.expm1(-other.thresholds[1])
         share = low / (low + high)  # of the chord's end above 0
-        ahead, behind = math.exp(self.log_delta[1]), low + (1.0 - low) * math.exp(other.log_delta[1])
+        ahead, behind = math.exp(self.log_delta[1]), low + far * math.exp(other.log_delta[1])
         delta = (share * ahead + (1.0 - share) * behind) * (1.0 + _SLACK)
-        rest = share * math.exp(self.log_rest[1]) + (1.0 - share) * (1.0 - low) * math.exp(other.log_rest[1])
+        rest = share * math.exp(self.log_rest[1]) + (1.0 - share) * far * math.exp(other.log_rest[1])
         rest *= 1.0 - _SLACK
         certain = delta >= 1.0 - _CERTAIN  # then only the rest tells
         if not (rest > math.exp(self.log_rest[0]) if certain else 0.0 < delta < math.exp(self.log_delta[0])):
@@ -279,7 +280,7 @@ def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
         slopes = rise - run
         falls = np.append(True, slopes[1:] < slopes[:-1])
         bends = len(falls) - int(np.count_nonzero(falls))
-        if bends <= _FEW_BENDS:
+        if bends <= FEW_BENDS:
             break
         starts = np.flatnonzero(falls)
         first, run, rise = first[starts], np.logaddexp.reduceat(run, starts), np.logaddexp.reduceat(rise, starts)

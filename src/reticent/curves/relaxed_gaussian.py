@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from reticent import _check
 from reticent.curves import ncx2
-from reticent.curves._bessel import inverse_log_mean_exponential
 from reticent.curves._integral import smooth_log_delta
 from reticent.curves._logs import log1mexp
 from reticent.curves.base import LogErrors, Reversed, TradeOff
+from reticent.curves.bessel import inverse_log_mean_exponential
 from reticent.curves.gaussian import GaussianTradeOff
 
 _RTOL = 1e-13

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
+from reticent.curves._thresholds import halved
 from reticent.curves.base import LogErrors, TradeOff, follow_segment
 from reticent.errors import ParameterError
 
@@ -21,6 +22,10 @@ _SCALES = 4.0 ** np.arange(-30, 21)
 """Thresholds among which the range that matters is looked for."""
 _MOVES, _UNDERFLOW = 1e-4, -737.0
 """Changes of log delta that matter, and log of the smallest delta that does (1e-320)."""
+
+
+_HALVINGS = 60
+"""Of a cell of the grid: to the last bit."""
 
 
 _Lead = tuple[float, float, int]
@@ -195,12 +200,9 @@ def _settled(logs: np.ndarray) -> np.ndarray:
 
 def _crossing(before: TradeOff, after: TradeOff, low: float, high: float) -> float:
     """Threshold where ``after`` takes the lead, to the last bit."""
-    while True:
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            return high
-        point = np.array([middle])
-        if before._log_delta_above(point)[0] >= after._log_delta_above(point)[0]:
-            low = middle
-        else:
-            high = middle
+
+    def leads(point: np.ndarray) -> np.ndarray:
+        at = np.reshape(point, 1)
+        return np.reshape(before._log_delta_above(at) >= after._log_delta_above(at), np.shape(point))
+
+    return float(halved(leads, low, high, _HALVINGS)[1])

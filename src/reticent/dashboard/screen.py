@@ -1,6 +1,6 @@
 """Curves at the accuracy of a screen, in milliseconds: drawn while the proven ones are computed.
 
-Estimates, and marked as such: ``accountants.WorstCaseProfile`` and ``common_sign_estimate``, whose values are not
+Estimates, and marked as such: ``accountants.WorstCaseProfile`` and ``quick_sign_estimate``, whose values are not
 certified.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from reticent.accountants import WorstCaseProfile
 from reticent.accountants.closed_forms import clt_mu
 from reticent.adversaries import Adversary, Assessment, Membership, Method, Mixed, Relaxed, WorstCase
-from reticent.adversaries.relaxed.sign import common_sign_estimate
+from reticent.adversaries.relaxed.sign import quick_sign_estimate
 from reticent.curves import Mixture, TradeOff
 from reticent.curves._logs import log1mexp
 from reticent.curves.polygon import Polygon, polygon_above
@@ -105,7 +105,7 @@ def _worst(mechanism: DPSGD, relation: Neighbouring) -> _Deltas | None:
 @lru_cache(maxsize=16)
 def _sign(mechanism: DPSGD) -> _Deltas | None:
     """One unknown sign under add/remove, never above the worst case."""
-    worst, delta = _worst(mechanism, Neighbouring.ADD_REMOVE), common_sign_estimate(mechanism)
+    worst, delta = _worst(mechanism, Neighbouring.ADD_REMOVE), quick_sign_estimate(mechanism)
     if worst is None or delta is None:
         return None
     least = np.minimum(delta(worst.thresholds), worst.values)

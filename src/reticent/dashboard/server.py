@@ -26,10 +26,6 @@ from reticent.dashboard.turns import Turns
 from reticent.errors import ParameterError, UnsupportedError
 
 _FURTHER = 50
-_IDLE = 30.0
-"""Seconds in which a request has to arrive, after which its connection ends."""
-_MOST = 128
-"""Connections at once: a page has six at most."""
 _SWITCH = 0.0005
 """Seconds after which a computation lets others of this process go on: who moves a slider must not wait for a proof."""
 _INDEX = """<!DOCTYPE html>
@@ -143,10 +139,14 @@ class Server:
         self._server.arrived(request.environ["werkzeug.socket"])
 
 
-class _Quiet(WSGIRequestHandler):
-    """Writes no line for each request: addresses hold settings, and strangers could fill a log."""
+class QuietHandler(WSGIRequestHandler):
+    """Writes no line for each request: addresses hold settings, and strangers could fill a log.
 
-    timeout = _IDLE
+    Attributes:
+        timeout: seconds in which a connection has to say something.
+    """
+
+    timeout = 30.0
 
     def log(self, type: str, message: str, *args: Any) -> None:
         pass
@@ -155,14 +155,19 @@ class _Quiet(WSGIRequestHandler):
         pass
 
 
-class _Bounded(ThreadedWSGIServer):
-    """A thread for each connection, which has one request, and for no more than ``_MOST``.
+class BoundedServer(ThreadedWSGIServer):
+    """A thread for each connection, which has one request, and for no more than ``most``.
 
     Those whose request is slow to arrive make room, the oldest first: whoever knows the token gets in however many
     others only hold the door. Once it has arrived, a request takes as long as it takes.
+
+    Attributes:
+        most: connections at once; a page has six at most.
+        idle: seconds in which a request has to arrive, after which its connection ends.
     """
 
     daemon_threads = True
+    most, idle = 128, 30.0
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -172,7 +177,7 @@ class _Bounded(ThreadedWSGIServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._lock:
-            full = len(self._open) >= _MOST
+            full = len(self._open) >= self.most
             if full and not self._arriving:
                 self.shutdown_request(request)
                 return
@@ -191,7 +196,7 @@ class _Bounded(ThreadedWSGIServer):
         """End what is late; called twice a second."""
         super().service_actions()
         with self._lock:
-            late = [one for one, since in self._arriving.items() if time.monotonic() - since > _IDLE]
+            late = [one for one, since in self._arriving.items() if time.monotonic() - since > self.idle]
             for connection in late:
                 self._end(connection)
 
@@ -208,12 +213,12 @@ class _Bounded(ThreadedWSGIServer):
             connection.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and closes it
 
 
-def _listening(host: str, port: int, app: Flask) -> _Bounded:
+def _listening(host: str, port: int, app: Flask) -> BoundedServer:
     if port and not _is_free(host, port):
         nearest = free_port(host, port)
         hint = f"; --port {nearest} is free" if nearest else ""
         raise ParameterError("port", port, f"a port that nobody uses{hint}")
-    return _Bounded(host, port, app, _Quiet)
+    return BoundedServer(host, port, app, QuietHandler)
 
 
 def _is_free(host: str, port: int) -> bool:

@@ -23,7 +23,6 @@ from reticent.dashboard.released import as_text
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Selection
-from reticent.mechanisms.selection import inner_of
 from reticent.registry import told
 from reticent.samplers import Sampler
 from reticent.text import as_call, as_python, stated
@@ -154,9 +153,8 @@ def _answered(state: State, answer: Answer) -> list[Adversary]:
 
 def _written(release: Mechanism) -> list[Any]:
     """What a script imports to write the release down: the release, its parts, and what their fields hold."""
-    parts = () if inner_of(release) == (release,) else inner_of(release)
     held = [value for value in stated(release).values() if isinstance(value, Enum | Sampler)]
-    return [release, *held, *[one for part in parts for one in _written(part)]]
+    return [release, *held, *[one for part in release.inner for one in _written(part)]]
 
 
 def _options(release: Mechanism, leave: Sequence[str]) -> list[str]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from reticent.errors import ArtifactError, DataError
 from reticent.io import files
 
-_LARGEST = 512 << 20
+LARGEST = 512 << 20
+"""Bytes that are read of a data file."""
 
 
 def data_root() -> Path:
@@ -47,7 +48,7 @@ def read_bytes(path: Path) -> bytes:
         DataError: the file is missing, unreadable, too large, or not a plain file.
     """
     try:
-        return files.read_bytes(path, _LARGEST)
+        return files.read_bytes(path, LARGEST)
     except ArtifactError as error:
         raise DataError(f"data file {error}") from None
 

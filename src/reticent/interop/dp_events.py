@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from reticent import _check
-from reticent.curves._binomial import log_masses
+from reticent.curves.binomial import log_masses
 from reticent.errors import ParameterError, UnsupportedError, needing
 from reticent.mechanisms import (
     DPSGD,

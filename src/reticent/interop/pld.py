@@ -1,7 +1,7 @@
 """dp_accounting's privacy loss distributions, in.
 
-A pessimistic distribution gives upper bounds on delta at every epsilon, so the least safe curve that a
-table of them allows lies on the safe side of the truth. dp_accounting does not bound the rounding of its
+A pessimistic distribution gives upper bounds on delta at every epsilon, so the tangents of a
+table of them lie on the safe side of the truth. dp_accounting does not bound the rounding of its
 Fourier transforms; 1e-15 is added to every delta for it, and the bound is as good as that. The
 distribution says nothing about the other side: the enclosure's optimistic end is perfect privacy. Tables of
 delta are used rather than the two mass functions: pairing those as if they were two laws of one experiment
@@ -17,7 +17,7 @@ import numpy as np
 from reticent import _check
 from reticent.curves import GaussianTradeOff
 from reticent.curves.enclosure import Enclosure
-from reticent.curves.profile import ProfileTradeOff
+from reticent.curves.polygon import symmetric_above
 from reticent.errors import NumericalError, ParameterError, needing
 
 with needing("reticent.interop.pld", "interop"):
@@ -38,7 +38,7 @@ def from_pld(distribution: PrivacyLossDistribution, rows: int = 2000) -> Enclosu
 
     Raises:
         ParameterError: not such an object, or its estimates are optimistic.
-        NumericalError: its deltas contradict each other.
+        NumericalError: a delta is not a number.
     """
     if not isinstance(distribution, PrivacyLossDistribution):
         raise ParameterError("distribution", type(distribution).__name__, "a PrivacyLossDistribution of dp_accounting")
@@ -52,7 +52,7 @@ def from_pld(distribution: PrivacyLossDistribution, rows: int = 2000) -> Enclosu
         raise NumericalError("the privacy loss distribution returns a delta that is not a number")
     # delta(0) of a pessimistic distribution can exceed 1: a probability cannot.
     safe = np.clip(np.maximum(deltas, 0.0) + _ROUNDING, 0.0, 1.0)
-    return Enclosure(pessimistic=ProfileTradeOff(epsilons, np.log(safe)), optimistic=GaussianTradeOff(0.0))
+    return Enclosure(pessimistic=symmetric_above(epsilons, np.log(safe)), optimistic=GaussianTradeOff(0.0))
 
 
 def _epsilons(distribution: PrivacyLossDistribution, rows: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from reticent import _check
 from reticent.errors import ParameterError
+from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Condition, Status, condition
 from reticent.registry import Parameter, Registry, flat, gathered, parameters_of
@@ -54,14 +55,30 @@ class Mechanism(Short, ABC):
         """
 
     @property
+    def inner(self) -> tuple[Mechanism, ...]:
+        """What it is made of: the parts of a ledger, the settings of a list, the run of a selection."""
+        return ()
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """See the class."""
-        return ()
+        return tuple(dict.fromkeys(note for one in self.inner for note in one.notes))
 
     @property
     def work(self) -> float:
         """How many numbers must at least be gone through before its parts are known; known without doing so."""
-        return 0.0
+        return sum((one.work for one in self.inner), 0.0)
+
+    @property
+    def unit(self) -> Unit:
+        """Whom it protects: a client only where all that it is made of does."""
+        return Unit.CLIENT if {one.unit for one in self.inner} == {Unit.CLIENT} else Unit.RECORD
+
+    @property
+    def records_per_user(self) -> int | None:
+        """How many records of a person are protected together; None where some of it does not state the same."""
+        stated = {one.records_per_user for one in self.inner}
+        return stated.pop() if len(stated) == 1 else None
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -86,10 +103,12 @@ class Mechanism(Short, ABC):
         return ()
 
     def _repr_html_(self) -> str:
-        """What is stated, as a table for notebooks, without colours of its own."""
+        """What it is made of, and what is stated, as tables for notebooks, without colours of their own."""
         values = flat(self)
         rows = [(p.name, values[p.name], p.help) for p in parameters_of(type(self))]
-        return html_table(type(self).__name__, [row for row in (*rows, *self._followed()) if row[1] is not None])
+        known = [row for row in (*rows, *self._followed()) if row[1] is not None]
+        inner = "".join(one._repr_html_() for one in self.inner)
+        return inner + html_table(type(self).__name__, known) if known else inner
 
     def _followed(self) -> list[tuple[str, Any, str]]:
         """What follows from the fields and helps to read them: name, value, explanation."""

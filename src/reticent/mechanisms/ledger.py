@@ -9,7 +9,6 @@ from typing import ClassVar, TypeGuard
 from reticent.errors import ParameterError
 from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
-from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Condition, condition
 
@@ -58,12 +57,16 @@ class Ledger(Mechanism):
         for part in self.parts:
             if not isinstance(part, Mechanism):
                 raise ParameterError("parts", part, "mechanisms")
-        stated = {getattr(part, "records_per_user", None) for part in self.parts}
+        stated = {part.records_per_user for part in self.parts}
         if len(stated) > 1 and any(records is not None and records > 1 for records in stated):
             raise ParameterError("records_per_user", sorted(stated, key=str), "the same in all parts")
-        units = {getattr(part, "unit", Unit.RECORD) for part in self.parts}
+        units = {part.unit for part in self.parts}
         if len(units) > 1:
             raise ParameterError("unit", sorted(units), "the same in all parts")
+
+    @property
+    def inner(self) -> tuple[Mechanism, ...]:
+        return self.parts
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         """See ``Mechanism``. Whether parts that keep hidden steps share their draw, both ends leave open."""
@@ -73,17 +76,6 @@ class Ledger(Mechanism):
         joined = (found for runs in kept.values() for found in runs[0].sampler.joined(runs, neighbouring))
         rest = (part for part in self.parts if attained or not _keeps(part))
         return (*joined, *(found for part in rest for found in part.parts_under(neighbouring, attained=attained)))
-
-    def _repr_html_(self) -> str:
-        return "".join(part._repr_html_() for part in self.parts)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(note for part in self.parts for note in part.notes))
-
-    @property
-    def work(self) -> float:
-        return sum(part.work for part in self.parts)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

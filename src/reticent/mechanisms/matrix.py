@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError
-from reticent.mechanisms import _strategies
-from reticent.mechanisms._strategies import Sensitivity, Strategy
+from reticent.mechanisms import strategies
 from reticent.mechanisms.base import Mechanism, check_noise, check_rate
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.strategies import Sensitivity, Strategy
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described
 from reticent.text import digits
@@ -81,12 +81,12 @@ class MatrixMechanism(Mechanism):
     def _check_strategy(self) -> None:
         if not isinstance(self.strategy, str):
             raise ParameterError("strategy", self.strategy, "text")
-        _strategies.check(self._strategy)
+        strategies.check(self._strategy)
         if self.sample_rate == 1.0:
             return
         if self.participations != 1:
             raise ParameterError("participations", self.participations, "left out with block sampling", shown=False)
-        width = _strategies.bandwidth(self._strategy)
+        width = strategies.bandwidth(self._strategy)
         if width > self.separation:
             wanted = f"at least {width}, the bands of the strategy: no amplification is proven for fewer blocks"
             raise ParameterError("separation", self.separation, wanted)
@@ -94,7 +94,7 @@ class MatrixMechanism(Mechanism):
     @property
     def work(self) -> float:
         """Steps for each participation; for a dense strategy their square."""
-        return _strategies.work(self._strategy, *self._pattern)
+        return strategies.work(self._strategy, *self._pattern)
 
     @property
     def _pattern(self) -> tuple[int, int]:
@@ -110,7 +110,7 @@ class MatrixMechanism(Mechanism):
 
         By RETICENT:participation-sensitivity.
         """
-        return _strategies.sensitivity(self._strategy, *self._pattern)
+        return strategies.sensitivity(self._strategy, *self._pattern)
 
     def equivalent(self, *, attained: bool = False) -> Gaussian | DPSGD:
         """What has the same dominating pairs: one Gaussian release, or DP-SGD with a step for each turn of a block.
@@ -142,7 +142,7 @@ class MatrixMechanism(Mechanism):
             return (Part(pairs.Disclosure(self.sample_rate), turns, keys),)
         counts = Counter({self.sensitivity().proven: turns})
         if attained:
-            norms = _strategies.column_norms(self._strategy)
+            norms = strategies.column_norms(self._strategy)
             counts = Counter(norms[:: self.separation].tolist())
         turns_of = [
             (pairs.poisson_gaussian(self.noise_multiplier / norm, self.sample_rate, neighbouring), count)

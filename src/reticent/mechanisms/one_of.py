@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError
 from reticent.mechanisms.base import Mechanism
-from reticent.mechanisms.ledger import parts_of
-from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Condition, Status, condition
 
@@ -50,8 +48,12 @@ class OneOf(Mechanism):
         for weight in self.weights:
             _check.count(weights=weight)
         for name in ("unit", "records_per_user"):
-            if len({_of_all(one, name) for one in self.settings}) > 1:
+            if len({getattr(one, name) for one in self.settings}) > 1:
                 raise ParameterError(name, "several", "the same in all settings")
+
+    @property
+    def inner(self) -> tuple[Mechanism, ...]:
+        return self.settings
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         cases = tuple(one.parts_under(neighbouring, attained=attained) for one in self.settings)
@@ -62,33 +64,10 @@ class OneOf(Mechanism):
         return (Part(pair, 1, tuple(dict.fromkeys(keys))),)
 
     @property
-    def unit(self) -> Unit:
-        """What each setting protects."""
-        found: Unit = _of_all(self.settings[0], "unit")
-        return found
-
-    @property
-    def records_per_user(self) -> int | None:
-        """How many records of a person each setting protects together."""
-        found: int | None = _of_all(self.settings[0], "records_per_user")
-        return found
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(note for one in self.settings for note in one.notes))
-
-    @property
-    def work(self) -> float:
-        return sum(one.work for one in self.settings)
-
-    @property
     def conditions(self) -> tuple[Condition, ...]:
         """Those of all settings, each once, and that chance drew the setting."""
         each = dict.fromkeys(found for one in self.settings for found in one.conditions)
         return (*each, condition("drawn-setting", Status.DECLARED))
-
-    def _repr_html_(self) -> str:
-        return "".join(one._repr_html_() for one in self.settings)
 
 
 def drawn_from(releases: Iterable[Mechanism]) -> Mechanism:
@@ -99,7 +78,3 @@ def drawn_from(releases: Iterable[Mechanism]) -> Mechanism:
     """
     counted = Counter(releases)
     return next(iter(counted)) if len(counted) == 1 else OneOf(tuple(counted), tuple(counted.values()))
-
-
-def _of_all(mechanism: Mechanism, name: str) -> Any:
-    return getattr(parts_of(mechanism)[0], name, Unit.RECORD if name == "unit" else None)

@@ -8,9 +8,6 @@ from typing import Any, ClassVar
 from reticent import pairs
 from reticent.errors import ParameterError
 from reticent.mechanisms.base import Mechanism
-from reticent.mechanisms.ledger import parts_of
-from reticent.mechanisms.one_of import OneOf
-from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.pairs.selected import RUNS, Runs
 from reticent.proofs import Condition, Status, condition
@@ -52,6 +49,10 @@ class Selection(Mechanism):
         if not isinstance(self.runs, Runs):
             raise ParameterError("runs", self.runs, "Geometric(20), or another law of the number of runs")
 
+    @property
+    def inner(self) -> tuple[Mechanism, ...]:
+        return (self.base,)
+
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         one = self.base.parts_under(neighbouring, attained=attained)
         if not one:
@@ -60,38 +61,15 @@ class Selection(Mechanism):
         return (Part(pairs.SelectedPair(one, self.runs, attained), 1, tuple(dict.fromkeys(keys))),)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        return self.base.notes
-
-    @property
-    def work(self) -> float:
-        return self.base.work
-
-    @property
     def conditions(self) -> tuple[Condition, ...]:
         """Those of one run, and how runs were drawn."""
         return (*self.base.conditions, *(condition(key, Status.DECLARED) for key in OF_SELECTION))
-
-    @property
-    def unit(self) -> Unit:
-        """What one run protects: a client only where every part does."""
-        units = {getattr(part, "unit", Unit.RECORD) for part in singles_of(self.base)}
-        return Unit.CLIENT if units == {Unit.CLIENT} else Unit.RECORD
-
-    @property
-    def records_per_user(self) -> int | None:
-        """How many records of a person one run protects together; None where some part does not state the same."""
-        stated = {getattr(part, "records_per_user", None) for part in singles_of(self.base)}
-        return stated.pop() if len(stated) == 1 else None
 
     def _followed(self) -> list[tuple[str, Any, str]]:
         return [
             ("runs", self.runs.name, "How the number of runs is drawn."),
             ("mean", self.runs.mean, "Runs on average."),
         ]
-
-    def _repr_html_(self) -> str:
-        return self.base._repr_html_() + Mechanism._repr_html_(self)
 
 
 def runs_called(name: str) -> type[Runs]:
@@ -107,22 +85,8 @@ def runs_called(name: str) -> type[Runs]:
 
 def singles_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
     """The single mechanisms of one: those of a ledger, of a list of settings, and the run that a selection repeats."""
-    inner = inner_of(mechanism)
-    return inner if inner == (mechanism,) else tuple(one for part in inner for one in singles_of(part))
+    return tuple(one for part in mechanism.inner for one in singles_of(part)) or (mechanism,)
 
 
 def _selects(mechanism: Mechanism) -> bool:
-    if isinstance(mechanism, Selection):
-        return True
-    return any(_selects(part) for part in inner_of(mechanism) if part is not mechanism)
-
-
-def inner_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    """What a mechanism is made of: the parts of a ledger, the settings of a list, the run of a selection; or itself."""
-    match mechanism:
-        case Selection(base=base):
-            return (base,)
-        case OneOf(settings=settings):
-            return settings
-        case _:
-            return parts_of(mechanism)
+    return isinstance(mechanism, Selection) or any(map(_selects, mechanism.inner))

@@ -14,14 +14,15 @@ import numpy as np
 
 from reticent.curves import LogErrors
 from reticent.curves._logs import EPS, OVERFLOW, log_of
-from reticent.curves._sums import products, roundings
 from reticent.curves.polygon import Polygon, polygon_above, polygon_through
+from reticent.curves.sums import products, roundings
 from reticent.pairs.log_normal import ROUNDINGS_OF_A_TERM, Decay, Line, Transform, line_of, transform
 
 _MOST_FREQUENCIES = 2**18
 _CHEAP, _WORK = 2**25, 2**27  # thresholds times frequencies, at most
 _ROWS = 512  # thresholds at a time
-_LOWEST = 1e-18  # what the copies a period apart may add
+LOWEST = 1e-18
+"""What the copies a period apart may add."""
 _SHORTEST, _LONGEST = 3.0, 40.0  # of the damping over a period
 _NATS = 30.0  # by which log delta falls at the last threshold, on either side
 _STRETCHES = -20.0, 0.0, 2.0, 5.0, 9.0, 13.0, 18.0, 24.0  # one after the other, where the tail is long
@@ -86,7 +87,7 @@ def period_of(line: Line, bins: int, looked_at: Stretch, cell: float) -> Period 
     window = 2.0 * (high - 1.0) + (1.0 - low)
     # P(R > y) and Q(R > y) for y >= low + window, which is further from high than high is from 1.
     tail = excess * (1.0 + 3.0 * high / (high - 1.0))
-    damping = float(np.clip(np.log(tail / _LOWEST), _SHORTEST, _LONGEST)) / window
+    damping = float(np.clip(np.log(tail / LOWEST), _SHORTEST, _LONGEST)) / window
     decay, pitch = Decay(line, bins), 2.0 * np.pi / window / bins
     wanted = -(_LEFT_OUT + np.log(1.0 + window / cell)) / (bins - 1)
 
@@ -258,7 +259,7 @@ def resolved(deviation: float, bins: int, law: Deltas, per_nat: float = PER_NAT)
             return None
         once = np.unique(np.concatenate([part.at for part in found]), return_index=True)[1]
         sums = Sums(*(np.concatenate(values)[once] for values in zip(*found, strict=True)))
-        return _above(sums), _below(sums, epoch.cell)
+        return _above(sums), tests_below(sums, epoch.cell)
 
 
 class _Epoch(NamedTuple):
@@ -302,7 +303,7 @@ def _above(sums: Sums) -> Polygon:
     return polygon_above(np.where(at == 1.0, 0.0, np.log(at)), np.log(delta * (1.0 + 8.0 * EPS)))
 
 
-def _below(sums: Sums, cell: float) -> Polygon:
+def tests_below(sums: Sums, cell: float) -> Polygon:
     """Tests whose threshold is drawn from a cell; the same, used with such a probability that one rate is known."""
     at, put = sums.at, np.maximum(sums.put - sums.put_error - 8.0 * EPS, 0.0)
     low, high = sums.absent - sums.absent_error - EPS, sums.absent + sums.absent_error + EPS

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from reticent.curves._binomial import log_masses
+from reticent.curves.binomial import log_masses
 from reticent.pairs.columns import Numbers, functions
 
 HALF_LOG_TWO_PI = 0.9189385332046727
@@ -115,7 +115,7 @@ class GaussianMixture:
 
     def log_mixture(self, x: np.ndarray) -> np.ndarray:
         """log of the mixture over N(0, s^2) at observations x."""
-        s = np.asarray(self.noise_multiplier, dtype=x.dtype)
+        s = self.noise_multiplier
         return log_mixture(self.weights, [(x - 0.5 * shift) * (shift / (s * s)) for shift in self.shifts])
 
     def log_normal(self, x: np.ndarray) -> np.ndarray:

@@ -11,10 +11,12 @@ import numpy as np
 from scipy.special import ndtr
 
 from reticent.curves._logs import EPS
-from reticent.curves._sums import products, roundings, weighted
+from reticent.curves.sums import products, roundings, weighted
 
-_DIGITS = 58.0  # e^-58: what the rule in z may be off by
-_FURTHEST = 11.0  # deviations beyond which no node lies
+DIGITS = 58.0
+"""e^-58: what the rule in z may be off by."""
+FURTHEST = 11.0
+"""Deviations beyond which no node lies."""
 _WIDEST = 2.0  # shift of the line of nodes: the normal density grows by e^(shift^2 / 2) there
 _MOST_NODES = 4096
 
@@ -62,7 +64,7 @@ class Line(NamedTuple):
     def missed(self) -> float:
         """Error of the rule, and what lies beyond the nodes of a function that is at most 2 or the variable itself."""
         edges = 2.0 * (1.0 + np.exp(2.0 * self.shift**2))
-        beyond = 4.0 * self.grown * float(ndtr(-(_FURTHEST - 2.0 * self.step)))
+        beyond = 4.0 * self.grown * float(ndtr(-(FURTHEST - 2.0 * self.step)))
         return float(edges / np.expm1(2.0 * np.pi * self.shift / self.step)) + beyond
 
     @property
@@ -79,8 +81,8 @@ def line_of(deviation: float) -> Line | None:
     strip of half that width is exact to e^-58.
     """
     shift = min(np.pi / (4.0 * deviation), _WIDEST)
-    step = 2.0 * np.pi * shift / (_DIGITS + 2.0 * shift**2)
-    first, last = int(np.floor(-_FURTHEST / step)), int(np.ceil((_FURTHEST + deviation) / step))
+    step = 2.0 * np.pi * shift / (DIGITS + 2.0 * shift**2)
+    first, last = int(np.floor(-FURTHEST / step)), int(np.ceil((FURTHEST + deviation) / step))
     if last - first >= _MOST_NODES:
         return None
     return Line(step * np.arange(first, last + 1), step, shift, deviation)
@@ -142,7 +144,7 @@ class Decay:
         self.line = line
         reach = 2.0 * line.shift
         self.error = 2.0 * np.exp(0.5 * reach**2) / np.expm1(2.0 * np.pi * reach / line.step)
-        self.error += 2.0 * float(ndtr(-(_FURTHEST - 2.0 * line.step)))
+        self.error += 2.0 * float(ndtr(-(FURTHEST - 2.0 * line.step)))
 
     def real(self, arguments: np.ndarray) -> np.ndarray:
         """log of E e^{-qr}, from above, at real q >= 0."""

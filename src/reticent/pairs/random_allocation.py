@@ -157,7 +157,7 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Pol
     if bins > _MOST:
         return random_allocation(noise_multiplier, _MOST)[0], _loudest(noise_multiplier, bins)
     windows: list[Window] = []
-    known = resolved(1.0 / noise_multiplier, bins, _deltas(_coarse(noise_multiplier, bins, windows), bins))
+    known = resolved(1.0 / noise_multiplier, bins, deltas_of(_coarse(noise_multiplier, bins, windows), bins))
     long = TAILS if known else FINE
     above, below = enclosed(noise_multiplier, bins, MEDIUM if bins <= _FEW else long, windows)
     most = strictest([*([known[0]] if known else []), above, _told(1.0 / noise_multiplier)])
@@ -176,7 +176,7 @@ def _rough(noise_multiplier: float, bins: int) -> TradeOff:
     if noise_multiplier < _LEAST_NOISE or bins > _MOST:
         return random_allocation(noise_multiplier, bins)[0]
     law = _coarse(noise_multiplier, bins, [])
-    known = resolved(1.0 / noise_multiplier, bins, _deltas(law, bins), _FEW_PER_NAT)
+    known = resolved(1.0 / noise_multiplier, bins, deltas_of(law, bins), _FEW_PER_NAT)
     return known[0] if known else _curve_above(law, bins)
 
 
@@ -213,7 +213,7 @@ def _loudest(noise: float, bins: int) -> Polygon:
 
 def _curve_above(law: Law, bins: int) -> Polygon:
     """All deltas are sums of positive terms; errors of positions move the threshold."""
-    ratio, call, put = _deltas(law, bins)
+    ratio, call, put = deltas_of(law, bins)
     one = int(np.searchsorted(ratio, 1.0, side="right"))
     share = (ratio[one] - 1.0) / (ratio[one] - ratio[one - 1])
     at_one = share * call[one - 1] + (1.0 - share) * call[one] + law.eta
@@ -225,7 +225,7 @@ def _curve_above(law: Law, bins: int) -> Polygon:
     return polygon_above(thresholds, np.minimum(np.log(delta + _LEAST), 0.0))
 
 
-def _deltas(law: Law, bins: int) -> Deltas:
+def deltas_of(law: Law, bins: int) -> Deltas:
     """Of the mean, for a law from above."""
     ratio, mass = law.at / bins, law.mass
     gap, slack = np.diff(ratio), 1.0 + law.kappa + (len(mass) + 16) * EPS

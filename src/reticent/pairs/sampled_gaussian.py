@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.curves._sums import roundings, weighted
+from reticent.curves.sums import roundings, weighted
 from reticent.errors import NumericalError
 from reticent.pairs.columns import Numbers, against_rows, any_of, functions, joined
 from reticent.pairs.gaussian_mixture import GaussianMixture, Nodes
@@ -26,10 +26,13 @@ from reticent.pairs.strips import argument, marked, odds_at, strips
 from reticent.pairs.transforms import Decay, Transform, turned
 
 _EPS = 2.0**-52
-_FAR = np.array([8.0, 30.0])  # where the right tail is cut, in standard deviations past the nodes
+FAR = np.array([8.0, 30.0])
+"""Where the right tail is cut, in standard deviations past the nodes."""
 _LAYERS = np.linspace(0.0, 1.0, 161)  # cells of the decay bound, as shares of the nodes
-_LINES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])  # of the closer decay bound: shares of the largest angle
-_MOST_GROWTH = 9.0  # angle times s of these: the normal density grows by half its square
+LINES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
+"""Of the closer decay bound: shares of the largest angle."""
+MOST_GROWTH = 9.0
+"""Angle times s of these lines: the normal density grows by half its square."""
 _NO_MATTER = 0.1  # of what the rule's error was planned for: no further strip is tried below it
 _NARROW = (4.0, 1.3)  # strips for fast oscillation, in units of the one whose rule leaves e^-digits at frequency 0
 _OVERFLOWN = 1e299
@@ -82,7 +85,6 @@ class SampledGaussian:
         digits: what the nodes leave out, and the rule's error, are planned below e^-digits per run.
         planned: the strips that are tried, in (0, pi): the one that their distance is planned for, and narrower ones;
             if empty it is planned for the widest of ``angles``, and these are tried.
-        extended: sums over nodes in extended precision, where the platform has it.
         work: nodes times frequencies that a transform may take.
     """
 
@@ -94,7 +96,6 @@ class SampledGaussian:
     largest: float
     digits: float = 42.0
     planned: tuple[float, ...] = ()
-    extended: bool = False
     work: int = 4_000_000
 
     @cached_property
@@ -142,8 +143,7 @@ class SampledGaussian:
         most = int((last - first).max())
         if most > _MAX_NODES:
             raise NumericalError(f"characteristic function: {most} nodes would be needed")
-        x = first + np.arange(most + 1, dtype=np.longdouble if self.extended else np.float64)
-        return self.pair.nodes(x * dx, dx)
+        return self.pair.nodes((first + np.arange(float(most + 1))) * dx, dx)
 
     def blocks(self) -> list[SampledGaussian]:
         """The same kinds, those together whose nodes are about as many and fit into memory."""
@@ -163,7 +163,7 @@ class SampledGaussian:
     def _ends(self) -> tuple[Numbers, Numbers]:
         """The first node, and the last."""
         x = self.nodes.x
-        return (x[:, :1].astype(float), x[:, -1:].astype(float)) if self._several else (float(x[0]), float(x[-1]))
+        return (x[:, :1], x[:, -1:]) if self._several else (float(x[0]), float(x[-1]))
 
     @cached_property
     def _growth(self) -> np.ndarray:
@@ -197,12 +197,8 @@ class SampledGaussian:
             square = grown[..., k : k + 1, :] ** 2
             excess[..., k] = -0.5 * weighted(square, grid.weight)[..., 0]
             steady[..., k] = _summed(square, blurred)[..., 0]
-        rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * self._unit_in_last_place * steady
-        return RealMoments(excess, rule, rest.astype(float), outside, cells)
-
-    @property
-    def _unit_in_last_place(self) -> float:
-        return float(np.finfo(self.nodes.x.dtype).eps) if self.extended else _EPS
+        rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * _EPS * steady
+        return RealMoments(excess, rule, rest, outside, cells)
 
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
         loss = self.nodes.loss
@@ -210,7 +206,7 @@ class SampledGaussian:
         fits = np.maximum(exponents * float(loss.max()), exponents * float(loss.min())) <= 700.0
         for part in chunks(np.flatnonzero(fits), loss.size):
             found = self.real(exponents[part])
-            bound = (found.excess + found.error).astype(float)
+            bound = found.excess + found.error
             result[..., part] = np.where(bound < 1e280, np.log1p(bound), np.inf)
         return result
 
@@ -245,7 +241,7 @@ class SampledGaussian:
         excess.imag = imaginary
         rule = self.rule(c, frequencies, steady)
         error = rule + steady.rest + self.turning(tilted) * frequencies
-        return Transform(excess, error + (8 * _EPS * np.abs(excess) if self.extended else 0.0), rule)
+        return Transform(excess, error, rule)
 
     def _turned(self, frequencies: np.ndarray, tilted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Real and imaginary part of tilted weights times e^(itL) - 1, summed."""
@@ -264,7 +260,7 @@ class SampledGaussian:
         """
         grid = self.nodes
         blur = grid.blur + _ROOT_TWO / 16.0 * (roundings(grid.x.shape[-1], parts=2) + 2)
-        return 16 * self._unit_in_last_place * self._over_nodes(tilted * np.abs(grid.loss) * blur).astype(float)
+        return 16 * _EPS * self._over_nodes(tilted * np.abs(grid.loss) * blur)
 
     def rule(self, c: float, frequencies: np.ndarray, steady: RealMoments) -> np.ndarray:
         """Bound on the trapezoid rule's error at each frequency, the best of a few strips.
@@ -285,7 +281,7 @@ class SampledGaussian:
             growth = marks[open_from:, None] * self.arguments(angle)[..., None, :] + cells[..., None, :]
             sums = np.add.reduce(_exp(growth + against_rows(self.log_strip_factor(c, angle))), axis=-1)
             if not self.planned and not np.all(sums[..., -1:] < no_matter):
-                sums = np.fmin(sums, self._cut_rule(c, angle, growth, cells))
+                sums = np.fmin(sums, self.cut_rule(c, angle, growth, cells))
             sums[sums > _OVERFLOWN] = np.inf
             best[..., open_from:] = np.fmin(best[..., open_from:], sums)
             known = best < no_matter
@@ -303,13 +299,13 @@ class SampledGaussian:
         finest = self.digits * self.nodes.dx / (2.0 * math.pi * self.noise_multiplier**2)
         return *self.angles[:0:-1], *(np.minimum(share * finest, self.angles[0]) for share in _NARROW)
 
-    def _cut_rule(self, c: float, angle: Numbers, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    def cut_rule(self, c: float, angle: Numbers, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """The same for a contour that returns to the real line in the middle of a cell, the best one at each frequency.
 
         There nothing is gained, but far out the mass is small where the argument is not. Beyond that cell nodes and
         integral count in full.
         """
-        first, end = 0 if self.antipodal else 1, -1 - len(_FAR)
+        first, end = 0 if self.antipodal else 1, -1 - len(FAR)
         growth, cells, near = growth[..., first:end], cells[..., first:end], growth[..., :first]
         strip, side = against_rows(self.log_strip_factor(c, angle)), against_rows(self._log_side_factor(c, angle))
         along, side = _exp(growth + strip), _exp(growth + side)
@@ -352,26 +348,26 @@ class SampledGaussian:
         """
         end, both = self._ends[1], math.log(2.0) if self.antipodal else 0.0
         outer = np.log(np.maximum(steady.outside[..., :1], 1e-300))
-        far = [self._tails.right(c, end + k * self.noise_multiplier) + both for k in _FAR.tolist()]
+        far = [self._tails.right(c, end + k * self.noise_multiplier) + both for k in FAR.tolist()]
         near = [] if self.antipodal else [outer]
         return joined(*near, steady.cells[..., 0, :], outer, *far)
 
     def arguments(self, angle: Numbers) -> np.ndarray:
         """Bounds on |arg dQ/dP| on the line Im x = angle s^2: left tail, cells, right tail in three pieces.
 
-        The argument reaches ``angle`` far out only, so the tail is cut at ``_FAR``.
+        The argument reaches ``angle`` far out only, so the tail is cut at ``FAR``.
         """
         turn = joined(argument(self._odds, angle), angle)
         if not self.antipodal:
             return turn
-        back, far = argument(self._mirrored_odds, angle), len(_FAR) + 1
+        back, far = argument(self._mirrored_odds, angle), len(FAR) + 1
         return turn[..., 1:] + joined(back[..., :-1], np.repeat(back[..., -1:], far, axis=-1))
 
     @cached_property
     def _odds(self) -> np.ndarray:
-        """Odds that the target took part, at the nodes and at ``_FAR``."""
+        """Odds that the target took part, at the nodes and at ``FAR``."""
         x, s = self.nodes.x, self.noise_multiplier
-        return odds_at(s, self.rate, np.concatenate([x, x[..., -1:] + s * _FAR], axis=-1))
+        return odds_at(s, self.rate, np.concatenate([x, x[..., -1:] + s * FAR], axis=-1))
 
     @cached_property
     def _mirrored_odds(self) -> np.ndarray:
@@ -418,7 +414,7 @@ class SampledGaussian:
 
     def _on_lines(self, c: float, log_norm: float) -> LineDecay:
         """``log_norm`` bounds log M(c) from below."""
-        angles = _LINES * min(math.pi, _MOST_GROWTH / self.noise_multiplier)
+        angles = LINES * min(math.pi, MOST_GROWTH / self.noise_multiplier)
         turns = argument(self._odds[: len(self.nodes.x)], angles[:, None])
         turns = (
             turns[:, :-1] + argument(self._mirrored_odds, angles[:, None])[:, 1:] if self.antipodal else turns[:, :-1]

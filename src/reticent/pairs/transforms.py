@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from reticent.curves._sums import products, weighted
+from reticent.curves.sums import products, weighted
 from reticent.stopping import checkpoint
 
 _EPS = 2.0**-52

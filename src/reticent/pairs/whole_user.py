@@ -12,8 +12,8 @@ from scipy.special import log_ndtr
 
 from reticent import _check
 from reticent.curves import LogErrors, TradeOff
-from reticent.curves._binomial import log_masses
 from reticent.curves._logs import HUGE, log_sub
+from reticent.curves.binomial import log_masses
 from reticent.pairs.base import Pair
 from reticent.stopping import checkpoint
 
@@ -116,7 +116,7 @@ class WholeUserGaussianPair(Pair, TradeOff):
         each = self._log_weights[:, None] + log_ndtr(np.add.outer(sign * self._shifts, z))
         return np.minimum(np.logaddexp.reduce(each, axis=0), 0.0)
 
-    def _lines(self, z: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
+    def lines(self, z: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
         """log sum_k w_k e^(k z / s - k^2 / (2 s^2)) over k >= ``first``, and its derivative: convex, increasing."""
         shifts = self._shifts[first:]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -138,7 +138,7 @@ class WholeUserGaussianPair(Pair, TradeOff):
         at = np.min((goal - self._log_weights[1:, None] + 0.5 * shifts**2) / shifts, axis=0)
         open_ = np.arange(len(goal))
         for _ in range(_ROUNDS):
-            value, slope = self._lines(at[open_], 1)
+            value, slope = self.lines(at[open_], 1)
             miss = value - goal[open_]
             at[open_] -= miss / slope
             open_ = open_[_unsettled(miss, slope, at[open_], goal[open_])]
@@ -157,7 +157,7 @@ class WholeUserGaussianPair(Pair, TradeOff):
         open_ = np.arange(len(goal))
         for _ in range(_ROUNDS):
             here = at[open_]
-            (up, rise), (down, fall) = self._lines(here, 0), self._lines(-here, 0)
+            (up, rise), (down, fall) = self.lines(here, 0), self.lines(-here, 0)
             miss, slope = up - down - goal[open_], rise + fall
             low[open_], high[open_] = np.where(miss < 0.0, here, low[open_]), np.where(miss < 0.0, high[open_], here)
             trial, middle = here - miss / slope, 0.5 * (low[open_] + high[open_])
@@ -184,7 +184,7 @@ class WholeUserGaussianPair(Pair, TradeOff):
         )
         end = max(float(bends.max()), 0.0) + _BEYOND * self.noise_multiplier
         table = np.linspace(0.0, end, max(min(_PLACES, _CHUNK // self.records), 2))
-        return table, self._lines(table, 0)[0] - self._lines(-table, 0)[0]
+        return table, self.lines(table, 0)[0] - self.lines(-table, 0)[0]
 
 
 def _unsettled(miss: np.ndarray, slope: np.ndarray, at: np.ndarray, goal: np.ndarray) -> np.ndarray:

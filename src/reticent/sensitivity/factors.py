@@ -19,7 +19,7 @@ from reticent.sensitivity.gram import (
 
 
 class Factors(Protocol):
-    """Gradients of one layer for a block of records with n completions each."""
+    """Gradients of a part of one layer for a block of records with n completions each."""
 
     def squared_norms(self) -> torch.Tensor:
         """(records * n,)."""
@@ -55,8 +55,8 @@ def is_factored(module: nn.Module) -> bool:
 
 def factors_of(
     module: nn.Module, inputs: torch.Tensor, error: torch.Tensor, records: int, work: Workspace | None = None
-) -> Factors:
-    """Factors of a layer from the inputs and output errors of all completions, in order of the records.
+) -> list[Factors]:
+    """Factors of the parts of a layer from the inputs and output errors of all completions, in order of the records.
 
     ``work`` holds large copies: one workspace for each layer, kept from block to block.
     """
@@ -64,19 +64,19 @@ def factors_of(
     match module:
         case nn.Linear():
             if inputs.dim() == 2:
-                return VectorLinear(inputs, error, records, bias=module.bias is not None)
+                return [VectorLinear(inputs, error, records, bias=module.bias is not None)]
             return _sequence(inputs.flatten(1, -2), error.flatten(1, -2), records, module.bias is not None, work)
         case nn.Conv1d() | nn.Conv2d():
             return _convolution(module, inputs, error, records, work)
         case nn.Embedding():
-            return _embedding(module, inputs, error, records)
+            return [_embedding(module, inputs, error, records)]
         case nn.LayerNorm():
             flat = layer_norm(inputs, module.normalized_shape, eps=module.eps)
             lead = inputs.dim() - len(module.normalized_shape)
-            return _affine(flat, error, tuple(range(1, lead)), module.bias is not None, records)
+            return [_affine(flat, error, tuple(range(1, lead)), module.bias is not None, records)]
         case nn.GroupNorm():
             flat = group_norm(inputs, module.num_groups, eps=module.eps)
-            return _affine(flat, error, tuple(range(2, inputs.dim())), True, records)
+            return [_affine(flat, error, tuple(range(2, inputs.dim())), True, records)]
     raise TypeError(f"no factors for {type(module).__name__}")
 
 
@@ -137,98 +137,15 @@ class Explicit:
         return self._g.nbytes
 
 
-class PairedSequence:
-    """sum_t e_t a_t^T over a short sequence: products over pairs of positions."""
-
-    def __init__(self, a: torch.Tensor, e: torch.Tensor, records: int) -> None:
-        self._a = a.reshape(records, -1, *a.shape[1:])
-        self._e = e.reshape(records, -1, *e.shape[1:])
-
-    def squared_norms(self) -> torch.Tensor:
-        """From products over pairs of positions."""
-        errors = self._e @ self._e.transpose(2, 3)
-        return (errors * (self._a @ self._a.transpose(2, 3))).sum((2, 3)).flatten()
-
-    def scale(self, factors: torch.Tensor) -> torch.Tensor:
-        """The longest sequence of inputs times the longest of errors: terms of all pairs of positions are added."""
-        sizes, squares = row_squares(self._a.flatten(2)), row_squares(self._e.flatten(2)) * factors.square()
-        return sizes.amax(1) * squares.amax(1)
-
-    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
-        """As a sequence twice as long of small terms, so that nothing large cancels."""
-        return _paired_gram(*self._moves(scale))
-
-    def squares_to_mean(self, scale: torch.Tensor) -> torch.Tensor:
-        """From the mean gradient itself, and products over pairs of positions of one completion."""
-        left, right = self._moves(scale)
-        mean = torch.bmm(left.flatten(1, 2).transpose(1, 2), right.flatten(1, 2)) / left.shape[1]
-        own = (left @ left.transpose(2, 3) * (right @ right.transpose(2, 3))).sum((2, 3))
-        return own - 2.0 * (left @ mean[:, None] * right).sum((2, 3)) + mean.square().sum((1, 2))[:, None]
-
-    def _moves(self, scale: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """u_i = sum_t e_it (a_it - a_0t)^T + (e_it - e_0t) a_0t^T: both factors, twice as many positions."""
-        e, a = self._e * scale[:, :, None, None], self._a
-        right = torch.cat([a - a[:, :1], a[:, :1].expand_as(a)], dim=2)
-        return torch.cat([e, e - e[:, :1]], dim=2), right
-
-    def bytes(self) -> int:
-        """Of both factors, and of the products over pairs of positions at their peak."""
-        records, n, positions, _ = self._a.shape
-        return self._a.nbytes + self._e.nbytes + 8 * self._a.element_size() * records * n**2 * positions**2
-
-
-def _paired_gram(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    records, n, positions, _ = left.shape
-    x, y = left.flatten(1, 2), right.flatten(1, 2)
-    product = torch.bmm(x, x.transpose(1, 2)) * torch.bmm(y, y.transpose(1, 2))
-    return product.reshape(records, n, positions, n, positions).sum((2, 4))
-
-
-class Together:
-    """Several parts of one layer's gradient, such as weight and bias."""
-
-    def __init__(self, *parts: Factors) -> None:
-        self._parts = parts
-
-    def squared_norms(self) -> torch.Tensor:
-        """The parts' norms added up."""
-        return torch.stack([p.squared_norms() for p in self._parts]).sum(0)
-
-    def scale(self, factors: torch.Tensor) -> torch.Tensor:
-        """The parts' scales added up."""
-        return torch.stack([p.scale(factors) for p in self._parts]).sum(0)
-
-    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
-        """The parts' products added up."""
-        return torch.stack([p.centred_gram(scale) for p in self._parts]).sum(0)
-
-    def squares_to_mean(self, scale: torch.Tensor) -> torch.Tensor:
-        """The parts' squares added up."""
-        return torch.stack([p.squares_to_mean(scale) for p in self._parts]).sum(0)
-
-    def bytes(self) -> int:
-        """Of all parts."""
-        return sum(p.bytes() for p in self._parts)
-
-
-def _sequence(a: torch.Tensor, e: torch.Tensor, records: int, bias: bool, work: Workspace) -> Factors:
-    """Whichever takes fewer operations: pairs of positions, or the gradient itself."""
-    positions, width_in, width_out = a.shape[1], a.shape[2], e.shape[2]
-    n = len(a) // records
-    paired = 4 * n * positions**2 * (width_in + width_out)
-    explicit = (n + positions) * width_in * width_out
-    weight: Factors
-    if paired < explicit:
-        weight = PairedSequence(a, e, records)
-    else:
-        g = torch.bmm(e.transpose(1, 2), a, out=work.take("gradient", len(a), width_out, width_in))
-        weight = Explicit(g.flatten(1), records)
-    return Together(weight, Explicit(e.sum(1), records)) if bias else weight
+def _sequence(a: torch.Tensor, e: torch.Tensor, records: int, bias: bool, work: Workspace) -> list[Factors]:
+    """Weight and bias of sum_t e_t a_t^T."""
+    g = torch.bmm(e.transpose(1, 2), a, out=work.take("gradient", len(a), e.shape[2], a.shape[2]))
+    return [Explicit(part.flatten(1), records) for part in ((g, e.sum(1)) if bias else (g,))]
 
 
 def _convolution(
     module: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor, error: torch.Tensor, records: int, work: Workspace
-) -> Factors:
+) -> list[Factors]:
     """A convolution is a linear layer over the sequence of its patches."""
     flat = isinstance(module, nn.Conv1d)
 

@@ -120,7 +120,7 @@ class LayeredEngine:
             if error is not None:
                 module = self._copy.get_submodule(name)
                 work = self._work.setdefault(name, Workspace(self._values))
-                found.append(factors_of(module, call.inputs, error.detach(), records, work))
+                found.extend(factors_of(module, call.inputs, error.detach(), records, work))
         return found, [name for name in self._trained if name not in covered]
 
     def _run(self, x: torch.Tensor) -> torch.Tensor:

@@ -24,7 +24,8 @@ from reticent.sensitivity.trust import Engine, Examiner, Route, build, slack
 _MEMORY = 256 * 2**20
 _CACHE = 20 * 2**20
 _CACHE_LAYERED = 8 * 2**20
-_EXAMINED = 0.02
+EXAMINED = 0.02
+"""Share of later batches that are compared with brute force again."""
 
 
 class Precision(Enum):
@@ -182,7 +183,7 @@ class GradientSensitivity:
             checks.model_is_fit(self._model)
             self._choose(features, labels)
             self._examined = now
-        elif self._rng.random() < _EXAMINED and not self._agrees(features, labels):
+        elif self._rng.random() < EXAMINED and not self._agrees(features, labels):
             self._examined = None
             raise UnsupportedError(
                 f"the gradients of {type(self._model).__name__} no longer agree with one backward pass per record: "
@@ -192,7 +193,7 @@ class GradientSensitivity:
             self._engine.refresh()
 
     def _choose(self, features: torch.Tensor, labels: torch.Tensor) -> None:
-        self._examiner = Examiner(self._model, self._loss, self._columns, self._values, self._memory)
+        self._examiner = Examiner(self._model, self._loss, self._columns, self._values, self._clip, self._memory)
         self._route, self._dtype = self._examiner.choose(features, labels)
         wanted = self._precision.value if self._dtype is torch.float64 else torch.float32
         self._engine = self._build(wanted)

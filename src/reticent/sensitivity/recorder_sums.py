@@ -103,11 +103,10 @@ class RecordSums(Sums):
     def changes(block: Distances, method: Diameter) -> np.ndarray:
         """Largest distance of each record, or an upper bound on it, rounding included.
 
-        The square of twice a radius moves by 6 slacks at most: it is 4 (D w)_i - 2 w^T D w with weights that sum to 1,
-        or four times a square to the mean.
+        The square of twice a distance to the mean moves by 4 slacks.
         """
         squares = diameters(block.squared, method).double().square().cpu().numpy()
-        slack = (1.0 if method is Diameter.EXACT else 6.0) * block.slack
+        slack = (1.0 if method is Diameter.EXACT else 4.0) * block.slack
         return np.sqrt(np.minimum(squares + slack, LARGEST_CHANGE**2))
 
     def keep_largest(self, block: Distances) -> float:

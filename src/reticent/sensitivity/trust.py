@@ -105,10 +105,10 @@ class Examiner:
     """Compares engines with brute force on a few records of the batch at hand."""
 
     def __init__(
-        self, model: nn.Module, loss: Loss | None, columns: torch.Tensor, values: torch.Tensor, memory: int
+        self, model: nn.Module, loss: Loss | None, columns: torch.Tensor, values: torch.Tensor, clip: float, memory: int
     ) -> None:
-        """Prepare; ``values`` in double, ``memory`` in bytes for the gradients of brute force."""
-        self._model, self._loss, self._columns, self._values = model, loss, columns, values
+        """Prepare; ``values`` in double, ``clip`` the clip norm, ``memory`` in bytes for brute force."""
+        self._model, self._loss, self._columns, self._values, self._clip = model, loss, columns, values, clip
         self._rng = np.random.default_rng(0)
         size = sum(p.numel() for p in model.parameters() if p.requires_grad)
         self._most = max(2, min(_VALUES, memory // max(1, 24 * size)))
@@ -196,18 +196,25 @@ class Examiner:
         return _Exam(x, y, at, dtype, shaken, found)
 
     def _passes(self, engine: Engine, exam: _Exam, dtype: torch.dtype | None = None) -> bool:
-        """``dtype``: of the engine, where it is not that of the exam."""
+        """``dtype``: of the engine, where it is not that of the exam.
+
+        Double is compared in units of the longest gradient. Single is compared as it is used, in clip norms: of a
+        record whose answer is nearly certain, rounding leaves no digit of a gradient that is next to nothing.
+        """
         if isinstance(engine, SingleEngine) and dtype is None:
             return True
+        double, scale = (dtype or exam.dtype) is torch.float64, exam.truth.scale
+        unit = scale if double else max(scale, self._clip)
         with borrowed(self._model, exam.dtype, exam.shake()), torch.no_grad():
             try:
                 few = engine.on(exam.at)
                 few.refresh()
-                squared, norms = few.measure(exam.features, exam.labels, exam.truth.scale)
+                squared, norms = few.measure(exam.features, exam.labels, unit)
             except Exception:  # a route that does not fit is one that is not taken
                 return False
-        squared, norms, distances, own = squared.double(), norms.double(), exam.truth.distances, exam.truth.norms
-        if (dtype or exam.dtype) is torch.float64:
+        squared, norms = squared.double(), norms.double()
+        distances, own = exam.truth.distances * (scale / unit), exam.truth.norms * (scale / unit)
+        if double:
             pairs = (squared.sqrt(), distances), (norms, own)
             return all(torch.allclose(found, right, rtol=1e-6, atol=1e-7) for found, right in pairs)
         room = slack(self._model, torch.float32, few.scale)

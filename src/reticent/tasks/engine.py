@@ -123,7 +123,7 @@ def _moves(tasks: Sequence[Task], work: Work, store: Store, pool: Pool, timeout:
     futures: set[Future[str | None]] = set()
     try:
         for task in tasks:
-            future = pool.executor.submit(_remote, work, str(store.root.resolve()), task, _versions())
+            future = pool.executor.submit(_remote, work, str(store.root.resolve()), task, library_versions())
             futures.add(future)
             future.add_done_callback(answers.put)
         moved = alive = time.monotonic()
@@ -157,7 +157,7 @@ def _moves(tasks: Sequence[Task], work: Work, store: Store, pool: Pool, timeout:
 
 def _remote(work: Work, root: str, task: Task, versions: Mapping[str, str]) -> str | None:
     """What a worker runs. Errors come back as one line: exceptions of other processes carry their own tracebacks."""
-    mine = _versions()
+    mine = library_versions()
     for name, wanted in versions.items():
         if mine.get(name) != wanted:
             return f"a worker has {name} {mine.get(name, '(none)')}, this process {wanted}: all need the same"
@@ -174,5 +174,6 @@ def _remote(work: Work, root: str, task: Task, versions: Mapping[str, str]) -> s
 
 
 @functools.cache
-def _versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
+    """Of the libraries on which results depend, here: a worker needs the same."""
     return {name: found for name in _LIBRARIES if (found := installed(name)) is not None}

@@ -136,11 +136,11 @@ def recognised(
         same_features=encoded_here and not derived,
         normalised=config.clipping is Clipping.NORMALISE,
         hard_labels=True,
-        least_squared_norm=_least_squared_norm(dataset, config, encoded_here=encoded_here),
+        least_squared_norm=least_squared_norm(dataset, config, encoded_here=encoded_here),
     )
 
 
-def _least_squared_norm(dataset: Dataset, config: TrainConfig, *, encoded_here: bool) -> float:
+def least_squared_norm(dataset: Dataset, config: TrainConfig, *, encoded_here: bool) -> float:
     """The least squared length of any record's features, by the way they are made; 0 where that is unknown."""
     if config.data.normalise_features is not None:
         return config.data.normalise_features**2 * (1.0 - _ROUNDING)

@@ -21,7 +21,8 @@ from reticent.training.hooks import RunContext, Step, StepHook, Update, flat
 
 FOLDER = "trace"
 INDEX = f"{FOLDER}/trace.json"
-_SHARD_BYTES = 64 << 20
+SHARD_BYTES = 64 << 20
+"""Size of a file of the trace."""
 _HEADER_BYTES = 1 << 16
 
 
@@ -87,7 +88,7 @@ class TraceRecorder(StepHook):
         self._directory, self._context = context.directory, context
         (self._directory / FOLDER).mkdir()
         self._size = sum(p.numel() for p in context.model.parameters() if p.requires_grad)
-        self._rows_per_shard = max(1, _SHARD_BYTES // (8 * self._size))
+        self._rows_per_shard = max(1, SHARD_BYTES // (8 * self._size))
 
     def before_step(self, step: Step) -> None:
         if step.index % self._config.every == 0:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import random
 
-_PICK = random.Random()  # noqa: S311  (of its own: nobody's noise comes from it)
+DICE = random.Random()  # noqa: S311
+"""What decides which steps are looked at; of its own: nobody's noise comes from it."""
 
 
 def some_of(count: int, most: int) -> list[int]:
     """At most so many of the numbers from 0 to below ``count``, each once."""
-    return _PICK.sample(range(count), min(most, count))
+    return DICE.sample(range(count), min(most, count))
 
 
 class CloserLooks:
@@ -33,5 +34,5 @@ class CloserLooks:
         if self._first > 0:
             self._first -= 1
         if not self._first:
-            self._until = int(math.log(1.0 - _PICK.random()) / self._log)  # a geometric number of steps without
+            self._until = int(math.log(1.0 - DICE.random()) / self._log)  # a geometric number of steps without
         return True

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from torch.utils.data import DataLoader
 
-from reticent.records.watch_faults import Fault
 from reticent.watching.hooks import looks
 from reticent.watching.seeds import Coins
 
@@ -68,7 +67,6 @@ class Draws:
         passes: int = 0,
         drawn: Callable[[], Coins] | None = None,
         begins: Callable[[], None] = lambda: None,
-        found: Callable[[Fault], None] = lambda fault: None,
     ) -> None:
         self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
         self._fresh: list[Draw | None] = []
@@ -76,14 +74,17 @@ class Draws:
         self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
         self.passes = passes
         """Passes over the data that have begun."""
-        self._drawn, self._begins, self._found = drawn, begins, found
+        self._drawn, self._begins = drawn, begins
         self.skipped = 0
         """Batches that were drawn and belong to no step."""
         self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
         self.most = 1
         """Batches that a step added up at most, where nobody says its size."""
         self._in_advance = 0 if self._exact or loader is None else _in_advance(loader, ahead)
-        self._ended, self._unused = 0, 0
+        self.unfinished = self._unused = 0
+        """Passes that have begun in this entry and not ended; batches that were drawn without a step."""
+        self.ahead = self._in_advance > 0
+        """Whether batches are drawn before the loop asks for them."""
         self._left_out, self._unknown = 0, 0
         """Batches that were drawn and not used, in a pass of which a later one was; steps whose draws are unknown."""
         self._doubtful: list[Draw] = []
@@ -179,16 +180,19 @@ class Draws:
         self.coins = tuple([draw.coins for draw in used if draw.coins is not None])
         return Used(count, len(set(numbers)), tuple(range(min(numbers), passes + 1)))
 
+    def before_this_pass(self, size: int) -> bool:
+        """Whether so many records are those of the batches that were drawn last before this pass began."""
+        drawn = [draw for draw in self._fresh if draw is not None and draw.number < self.passes]
+        return bool(_adding_up(drawn[::-1], size))
+
     def _put_aside(self, used: Draw) -> None:
         """The newest draw is taken for that of the step; older ones belong to none, or to the steps that come."""
         same = [draw for draw in self._waiting if draw.number == used.number]
+        self._skip(self._waiting, [used])
         if same and same[0].size == used.size:
-            self.skipped += len(self._waiting)
-            self._passed.extend([draw.size for draw in self._waiting])
+            self._left_out -= len(same)
             self._doubtful += same
             self.coins = tuple([draw.coins for draw in same if draw.coins is not None])
-        else:
-            self._skip(self._waiting, [used])
         self._waiting.clear()
 
     def _take_back(self, number: int) -> None:
@@ -200,7 +204,7 @@ class Draws:
     def _most_added_up(self, drawn: Sequence[Draw | None]) -> None:
         """More batches than steps are drawn in advance; of a pass that was broken off one more was often asked for."""
         self._unused += sum(draw is not None for draw in drawn) - 1
-        broken_off = max(0, self.passes - self._ended - 1)
+        broken_off = max(0, self.unfinished - 1)
         self.most = 1 + max(0, self._unused - self._in_advance - broken_off * (self._in_advance + 1))
 
     def _skip(self, skipped: Sequence[Draw], used: Sequence[Draw]) -> None:
@@ -267,7 +271,7 @@ class Draws:
                 number = number or watcher._begin()
                 watcher._remember(batch, number)
                 yield batch
-            watcher._ended += 1
+            watcher.unfinished -= 1
 
         try:
             sampler.__class__ = type(own.__name__, (own,), {"__iter__": watched, "reticent_watches": own})
@@ -277,11 +281,12 @@ class Draws:
     @looks
     def _begin(self) -> int:
         """A pass over the data begins."""
+        self._begins()
         self.passes += 1
+        self.unfinished += 1
         if self._positions is not None:
             self._positions.clear()
         self._fresh.append(None)
-        self._begins()
         return self.passes
 
     @looks

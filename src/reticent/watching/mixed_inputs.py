@@ -31,7 +31,7 @@ class Yielded:
 
     def __init__(self, loader: Any) -> None:
         self._dataset = getattr(loader, "dataset", None)
-        self._last: deque[Any] = deque(maxlen=16)  # a loop may keep them for later
+        self._last: deque[Any] = deque(maxlen=16)
         self.given = 0
         """How many there were."""
 
@@ -67,8 +67,9 @@ class Yielded:
 
     def grouped(self, read: list[torch.Tensor], rows: int) -> bool:
         """Whether a model is given fewer rows than such a batch has records, and they are not some of its records."""
-        batches = [list(tensors_in(batch)) for batch in self._last]
-        return bool(batches) and all(_grouped(batch, [t for t in read if len(t) == rows], rows) for batch in batches)
+        batches, given = [list(tensors_in(batch)) for batch in self._last], [t for t in read if len(t) == rows]
+        may_be = [batch for batch in batches[:-1] if _count(batch) >= rows]  # a loop may keep them for later
+        return bool(batches) and all(_grouped(batch, given, rows) for batch in [*batches[-1:], *may_be])
 
     def mixed(self, given: Any) -> bool:
         """Whether what a model is given is such a batch, with its records mixed."""
@@ -78,9 +79,14 @@ class Yielded:
         return read is not None and any(_mixed(_flat(one), _flat(read)) for one in alike)
 
 
+def _count(batch: list[torch.Tensor]) -> int:
+    """How many records it has: as many as most of its tensors have rows."""
+    counts = Counter(map(len, batch))
+    return max(counts, key=counts.__getitem__, default=0)
+
+
 def _grouped(records: list[torch.Tensor], read: list[torch.Tensor], rows: int) -> bool:
-    counts, given = Counter(map(len, records)), len(records)
-    count = max(counts, key=counts.__getitem__, default=0)
+    count, given = _count(records), len(records)
     records_first, records = read[0].shape[1:2] != (count,), [t for t in records if len(t) == count]
     features_first = any(t.dim() > 1 and t.shape[1:] == read[0].shape[1:] for t in records)
     if count <= max(rows, given) or (rows > 1 and not (records_first or features_first)):

@@ -46,8 +46,8 @@ _Piece = tuple[int | None, int, int | None, float, int]
 """What was clipped at once: records, batches, how many were clipped if that was counted, the clip norm, and how many of
 the batches were empty."""
 
-_WAITING: WeakKeyDictionary[Any, list[_Piece]] = WeakKeyDictionary()
-"""Of each optimizer the batches that were clipped in a watch and released in none."""
+_WAITING: WeakKeyDictionary[Any, tuple[list[_Piece], set[Fault]]] = WeakKeyDictionary()
+"""Of each optimizer the batches that were clipped in a watch and released in none, with what that watch found."""
 
 
 class PrivateLoop:
@@ -71,7 +71,10 @@ class PrivateLoop:
         """Sums that wait for further batches of their step, each with its parameter and torch's count of writes."""
         self._undivided: list[tuple[Any, Any, int]] = []
         """The same of noisy gradients that wait to be divided."""
-        self._carried = self._passes = 0
+        self._begun, self._most_told = False, math.inf
+        """Whether a pass has begun without a step, and of how many parts of batches Opacus was told then."""
+        self._parts, self._astray = 0, False
+        """Records that wait, of batches that were not drawn for the next step; whether steps end within batches."""
         self._facts: tuple[Any, ...] = ()
         self._release, self._norm, self._batches = optimisers.Release(0.0, False, 1.0), 1.0, 1
         self._used: Used | tuple[()] | None = ()
@@ -80,7 +83,7 @@ class PrivateLoop:
         self._late: list[tuple[int | None, int | None, int, int, Fresh]] = []
         self._steps, self._known = 0, _NOISE_FIRST
         self._measures = self._looks = False
-        recorder.catch_up = self.catch_up
+        recorder.catch_up, recorder.pass_begins = self.catch_up, self.pass_begins
 
     def attach(self) -> list[Callable[[], None]]:
         """Begin to look; what is returned puts everything back."""
@@ -88,11 +91,11 @@ class PrivateLoop:
         self._closer = CloserLooks(_FIRST, _LOOKED_AT)
         self._facts = ()  # other code may have replaced anything since
         self._draws, self._coins = self._recorder.draws, self._recorder.coins
+        self._told_before = len(self._optimizer._step_skip_queue)
         waits = optimisers.is_pending(self._optimizer)
-        self._pieces = _WAITING.pop(self._optimizer, []) if waits else []
-        self._carried = sum(piece[0] or 0 for piece in self._pieces)
-        if waits and not self._pieces:
-            self._found(Fault.STEPS_BEFORE)
+        self._pieces, faults = _WAITING.pop(self._optimizer, ([], {Fault.STEPS_BEFORE})) if waits else ([], set())
+        self._recorder.faults |= faults
+        self._parts = sum(piece[0] or 0 for piece in self._pieces)
         self._summed, self._takers = False, [] if self._ghost else takers_of(self._model)
         if self._takers:
             self._records.look(exact=True)
@@ -118,19 +121,40 @@ class PrivateLoop:
 
     def _leave(self) -> None:
         """Batches that wait for their noise count in the first step of the next watch."""
+        self.pass_begins()
         if self._drawn is not None:
             self._drawn.leave()
         if self._pieces:
-            _WAITING[self._optimizer] = self._pieces
+            _WAITING[self._optimizer] = self._pieces, self._recorder.faults
+
+    def pass_begins(self) -> None:
+        """Opacus was told of each part of a batch whether it is the last, and forgets it with the step of the part."""
+        self._told = len(self._optimizer._step_skip_queue)
+        if not self._draws.ahead and self._told > self._told_before + self._draws.unfinished:
+            self._found(Fault.LEFT_OUT)
+        self._begun = True
+
+    def _begin_pass(self, told: int) -> None:
+        """What waits since a pass that was broken off was drawn in that; what Opacus was told then ends later steps."""
+        self._most_told = told
+        waits = sum(piece[0] or 0 for piece in self._pieces)
+        self._begun = False
+        if self._astray != (0 < self._told < told):
+            self.catch_up()
+            self._astray = not self._astray
+        if waits and self._draws.unfinished > 1 and not self._draws.before_this_pass(waits):
+            self._parts = waits
 
     def on_clip(self) -> None:
         """Gradients of a batch are about to be clipped."""
         optimizer, recorder = self._optimizer, self._recorder
         if recorder.live.listens and not self._pieces:
             recorder.live.before_step()
-        if self._passes != self._draws.passes:  # what waits since a pass that was broken off was drawn in that
-            self._passes = self._draws.passes
-            self._carried = sum(piece[0] or 0 for piece in self._pieces) or self._carried
+        told = len(optimizer._step_skip_queue)
+        if self._begun:
+            self._begin_pass(told)
+        elif told > self._most_told:  # it grows where a part has no step, and a later one has
+            self._found(Fault.LEFT_OUT)
         if self._sums:
             self._look_at_sums()
         self._summed = self._records.looks
@@ -146,8 +170,7 @@ class PrivateLoop:
         self._pieces.append((size, batches, clipped, norm, empty))
         if self._form.follows:
             self._form.clipped(batches)
-        if self.sensitive is not None:
-            self._looking(lambda watch: watch.clipped(size))
+        self._looking(lambda watch: watch.clipped(size))
 
     def _look_at_sums(self) -> None:
         if any(p.summed_grad is not found or found._version != version for p, found, version in self._sums):
@@ -201,10 +224,8 @@ class PrivateLoop:
             self._release = optimisers.release_of(optimizer, norm, size, added)
             self._facts, self._norm, self._batches = facts, norm, batches
             self._used = ()
-        self._late.append((size, clipped, self._carried, empty, self._draws.fresh()))
-        self._steps += 1
-        if self._carried:  # Opacus forgets where a batch ends: a step may hold the last small one of the draw before
-            self._carried = size or 1
+        self._late.append((size, clipped, self._parts, empty, self._draws.fresh()))
+        self._steps, self._parts = self._steps + 1, 0
         if not usual or len(self._late) == _AT_ONCE or recorder.live.listens:
             self.catch_up()
         self._look_at_seeds()
@@ -250,8 +271,9 @@ class PrivateLoop:
         """Write down the steps that wait. They are alike but for their draws, and many at once take less time."""
         late, self._late = self._late, []
         recorder = self._recorder
-        for size, clipped, carried, empty, fresh in late:
-            used, rate = recorder.used(size, fresh, carried, empty, self._batches), self._facts[-1]
+        for size, clipped, parts, empty, fresh in late:
+            used = None if self._astray else recorder.used(size, fresh, parts, empty, self._batches)
+            rate = self._facts[-1]
             if used is None and self._records_second and size is not None:
                 recorder.found(Fault.MIXES_RECORDS)
             if rate is not None and recorder.drawn_at > rate:  # lowered since the batch was drawn

@@ -46,6 +46,7 @@ class Recorder:
     """The facts about one loop.
 
     Attributes:
+        faults: so far.
         steps: noisy updates so far.
         live: their risk, and the plan; set by the maker of the recorder.
         draw_seeds: of the generator of a Poisson sampler.
@@ -53,6 +54,7 @@ class Recorder:
         form, sensitive, start, buffers: what others look at, where they do.
         seconds: wall time so far.
         catch_up: writes down steps that wait for it.
+        pass_begins: looks at what waits when a pass over the data begins.
     """
 
     live: Live
@@ -83,10 +85,11 @@ class Recorder:
         self._said_clipping = clipping
         self.sampler, self._batches = look_at(loader), logical_batches(loader)
         self._said = declared.sampler(sampler, self.sampler)
-        self._faults = set[Fault]()
-        self.found = self._faults.add
+        self.faults = set[Fault]()
+        self.found = self.faults.add
         self.steps, self.seconds = Steps(), 0.0
         self.catch_up: Callable[[], None] = lambda: None
+        self.pass_begins = self.catch_up
         self._draws: Draws | None = None
         self.drawn_at = 0.0
         self._repeats, self._trained = False, math.inf
@@ -122,7 +125,6 @@ class Recorder:
             passes=before,
             drawn=drawn,
             begins=self._look_again,
-            found=self.found,
         )
         return self._draws
 
@@ -147,6 +149,7 @@ class Recorder:
     def _look_again(self) -> None:
         """A pass begins: a sampler that was changed since it was looked at counts as changed for the whole loop."""
         self.sampler = look_again(self._loader, self.sampler)
+        self.pass_begins()
 
     def _coins(self) -> Coins:
         now = getattr(self._batches, "generator", None)
@@ -172,7 +175,7 @@ class Recorder:
         self,
         size: int | None,
         fresh: Fresh | None = None,
-        carried: int = 0,
+        parts: int = 0,
         empty: int = 0,
         batches: int | None = None,
     ) -> Used | None:
@@ -181,25 +184,26 @@ class Recorder:
         Args:
             size: records in it, if known.
             fresh: what was drawn between the step before and this one; None for what was drawn until now.
-            carried: how many of the records another watch saw drawn.
+            parts: how many of the records belong to batches that were not drawn for this step; what it used is unknown
+                then, but for what it left out.
             empty: batches without records that it added up.
             batches: in which they went through the model, if that is known.
         """
         draws = self.draws
-        used = draws.take(size, draws.fresh() if fresh is None else fresh, empty)
+        used = draws.take(size and size - parts, draws.fresh() if fresh is None else fresh, empty)
         self.drawn_at = 0.0
         for coins in draws.coins:
             self.drawn_at = max(self.drawn_at, coins.rate)
             if self.draw_seeds.shown(coins):
                 self.found(Fault.PUBLIC_DRAWS)
-        if used is None and size is not None and draws.fewer_than(size - carried, batches):
+        if used is None and size is not None and draws.fewer_than(size - parts, batches):
             self.found(Fault.LARGER_BATCH)
-        return used
+        return None if parts else used
 
     def add(self, step: SeenStep) -> None:
         """A step was taken."""
         if step.used is None and self.draws.seen:
-            self._faults.add(Fault.OTHER_BATCHES)
+            self.faults.add(Fault.OTHER_BATCHES)
         self.steps.add(step)
         self._kind = self._counted_as() if self.live.listens else ((), 0)
         self.live.after_step(*self._kind)
@@ -222,7 +226,7 @@ class Recorder:
     def _counted_as(self) -> tuple[Hashable, int]:
         """What the risk of further steps follows from, if they go on like the last; and batches that no step used."""
         same, unused = self.steps.last(self.sampler.batches_per_epoch)
-        hidden = Fault.PUBLIC_DRAWS in self._faults, Fault.OTHER_BATCHES in self._faults
+        hidden = Fault.PUBLIC_DRAWS in self.faults, Fault.OTHER_BATCHES in self.faults
         return (same, self.sampler.drawn, hidden), unused
 
     def _look_at_clipping(self) -> None:
@@ -236,7 +240,7 @@ class Recorder:
         self._sources.add(optimisers.randomness_of(self._optimizer))
 
     def _weakest(self) -> Randomness:
-        if not self._private or Fault.UNKNOWN_NOISE in self._faults:
+        if not self._private or Fault.UNKNOWN_NOISE in self.faults:
             return Randomness.NOT_SEEN
         return max(self._sources | {optimisers.randomness_of(self._optimizer)}, key=_WEAKER.index)
 
@@ -269,7 +273,7 @@ class Recorder:
         if self.draws.left_out:
             self.found(Fault.LEFT_OUT)
         if self.buffers.learnt():
-            self._faults.add(Fault.BUFFERS_LEARNT)
+            self.faults.add(Fault.BUFFERS_LEARNT)
         listed = copies(getattr(self._loader, "dataset", None))  # a Subset may have been changed on the way
         if listed > (self.sampler.copies or 1):
             self.sampler = self.sampler.model_copy(update={"copies": listed})
@@ -299,7 +303,7 @@ class Recorder:
                 start_salt=None if self.start is None else self.start.salt,
             ),
         )
-        wanted = {*self._faults, *draft.demanded()}
+        wanted = {*self.faults, *draft.demanded()}
         return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)}).sealed()
 
     def _look_at_divisor(self) -> None:
@@ -309,7 +313,7 @@ class Recorder:
             self.found(Fault.PRIVATE_DIVISOR)
 
     def _tally(self, sampler: SamplerRecord) -> Tally:
-        seen = sum(map(only_seen, self._faults))
+        seen = sum(map(only_seen, self.faults))
         counted = self.steps.tally(sampler.sample_rate, sampler.most_uses, self._records, seen)
         planned = None if self.live.planned is None else self.live.planned.steps
         return counted.model_copy(update={"planned_steps": planned, "unit": self._unit})
@@ -334,12 +338,12 @@ class Recorder:
         """
         self.catch_up()
         if not len(self.steps):
-            if self.start is None or any(fault.voids for fault in self._faults):
+            if self.start is None or any(fault.voids for fault in self.faults):
                 raise ParameterError("risk", "asked", "inside the with block, of a model whose training was watched")
             return self.start.before
         self._look_at_divisor()
         earlier = () if self.start is None else self.start.earlier
-        known = self._faults.union(*(run.faults for run in earlier))
+        known = self.faults.union(*(run.faults for run in earlier))
         return PublicWatchedRun(
             **self._of_both(self._sampler_record()),
             earlier=earlier,
@@ -356,7 +360,7 @@ class Recorder:
 
     def _mixes(self) -> tuple[str, ...]:
         found = dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)])
-        by_hand = Fault.MIXES_RECORDS in self._faults and not found
+        by_hand = Fault.MIXES_RECORDS in self.faults and not found
         return ("by hand, or in clipping",) if by_hand else tuple(found)
 
     def _measured(self) -> MeasuredChange | None:

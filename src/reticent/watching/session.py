@@ -227,8 +227,8 @@ class Watch(Brief):
         steps = len(self)
         if not steps:
             self._recorder.unseen(self._moves.taken)
+        self._moves.end(steps, complete=ended)  # also without a step: the watch may be entered again
         if len(self):
-            self._moves.end(steps, complete=ended)
             run = self._recorder.written(ended=ended)
             self._ledger = run if self._recorder.start is None else self._recorder.start.close(run, self._left)
             if self._key is not None:

@@ -12,9 +12,9 @@ import mpmath
 import numpy as np
 import pytest
 
+from experiments.gaussian_mip.exact_step import GaussianGradientTradeOff, susceptibilities
 from reticent.adversaries.game import gmip
-from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff, GradientSpectrum
-from reticent.adversaries.game.stochastic import SusceptibilityLaw
+from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.curves import GaussianTradeOff, MembershipStepTradeOff
 from reticent.errors import ParameterError
 
@@ -54,7 +54,7 @@ def test_typical_susceptibility_is_optimistic_at_low_rates():
 @pytest.mark.parametrize(("d", "n"), [(10, 32), (20, 32), (650, 500)])
 def test_gaussian_gradients_are_the_stochastic_composition_of_theorem_51(d, n):
     """LEEMANN2023:G5 and LEEMANN2023:G20: K is centred, H0 is the non-member."""
-    law = SusceptibilityLaw.gaussian_gradients(d, nodes=40)
+    law = susceptibilities(d, nodes=40)
     mixed = law.compose(lambda k: MembershipStepTradeOff(n, d, k))
     exact = GaussianGradientTradeOff(d, n)
     ratio = np.array([-3.0, -0.5, 0.0, 0.3, 1.0, 2.5])

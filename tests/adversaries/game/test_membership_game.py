@@ -16,7 +16,7 @@ from reticent.adversaries import ADVERSARIES
 from reticent.adversaries.base import Adversary, Claim, Method
 from reticent.adversaries.game import gmip
 from reticent.adversaries.game.adversary import MembershipGame
-from reticent.adversaries.game.gmip_curves import GradientSpectrum
+from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.adversaries.worst_case import WorstCase
 from reticent.curves import GaussianTradeOff, Subsampled, symmetrised

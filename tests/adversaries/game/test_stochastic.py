@@ -1,6 +1,6 @@
 """Stochastic composition against naive tables, mpmath and reference values.
 
-Theorems: RETICENT:distribution-free, LEEMANN2023:Definition 4.1.
+Theorems: LEEMANN2023:Definition 4.1.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import mpmath
 import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.adversaries.game.stochastic import DistributionFreeTradeOff, SusceptibilityLaw, tangent_mu
+from experiments.gaussian_mip.exact_step import susceptibilities
+from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.curves import GaussianTradeOff, Mixture, TradeOff
 from reticent.errors import ParameterError
 
@@ -96,57 +96,11 @@ def test_component_without_leakage():
 @pytest.mark.parametrize("d", [1, 2, 20, 650, 10**6])
 def test_chi_square_nodes(d):
     """Moments of chi-square, exact for the rule, up to the fourth cumulant."""
-    law = SusceptibilityLaw.gaussian_gradients(d)
+    law = susceptibilities(d)
     mean = law.weights @ law.values
     assert mean == pytest.approx(d, rel=1e-10, abs=0)
     for power, exact in ((2, 2 * d), (3, 8 * d), (4, 12 * d * d + 48 * d)):
         assert law.weights @ (law.values - d) ** power == pytest.approx(exact, rel=1e-4, abs=0)
-
-
-@pytest.mark.parametrize("vector", family("dfree"))
-def test_distribution_free_reference(vector):
-    p = vector["params"]
-    value = DistributionFreeTradeOff(float(p["v"])).delta(float(p["eps"]))
-    assert value == pytest.approx(float(vector["value"]), rel=1e-9, abs=0)
-
-
-def test_distribution_free_tangent_against_mpmath():
-    for eps in (0.01, 0.5, 2.0, 9.0, 40.0):
-        with mpmath.workdps(40):
-            e = mpmath.mpf(eps)
-
-            def chord(mu, e=e):
-                a = e / mu - mu / 2
-                return (mpmath.ncdf(-a) - mpmath.exp(e) * mpmath.ncdf(-a - mu)) / mu**2
-
-            mu = mpmath.findroot(lambda m: mpmath.diff(chord, m), float(tangent_mu(eps)))
-        assert float(tangent_mu(eps)) == pytest.approx(float(mu), rel=1e-9, abs=0)
-
-
-def test_distribution_free_is_above_every_law_of_that_mean_and_attained():
-    rng = np.random.default_rng(1)
-    eps = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 5.0])
-    for v in (0.01, 0.25, 1.5, 30.0):
-        free = DistributionFreeTradeOff(v)
-        for _ in range(40):
-            size = int(rng.integers(1, 6))
-            squares, weights = rng.gamma(0.3, 1.0, size) + 1e-9, rng.dirichlet(np.ones(size))
-            squares *= v / (weights @ squares)
-            assert np.all(gaussian_mixture(np.sqrt(squares), weights).delta(eps) <= free.delta(eps) * (1 + 1e-9))
-        for e in eps[1:]:
-            mu = max(float(tangent_mu(e)), v**0.5)
-            share = min(1.0, v / mu**2)
-            worst = gaussian_mixture([0.0, mu], [1 - share, share])
-            assert worst.delta(e) == pytest.approx(float(free.delta(e)), rel=1e-9, abs=0)
-
-
-def test_distribution_free_curve_is_a_trade_off():
-    curve, grid = DistributionFreeTradeOff(0.3), np.linspace(0.0, 1.0, 201)
-    beta = curve.beta(grid)
-    assert np.all(np.diff(beta) <= 1e-12)
-    assert np.all(np.diff(beta, 2) >= -1e-9)
-    assert np.all(beta <= 1 - grid + 1e-12)
-    assert np.allclose(curve.beta(beta[1:-1]), grid[1:-1], atol=1e-6)
 
 
 def test_bad_families_are_refused():

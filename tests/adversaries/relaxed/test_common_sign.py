@@ -206,8 +206,8 @@ def test_where_no_route_fits_the_answer_is_wide_and_says_why(monkeypatch) -> Non
         raise NumericalError("too many points")
 
     for module in (transform, lattice_route):
-        monkeypatch.setattr(module, "enclose", unfit)
-    for cached in (common_sign, relaxed_dpsgd):
+        monkeypatch.setattr(module, "bounds", unfit)
+    for cached in (common_sign, relaxed_dpsgd, join.bounds):
         cached.cache_clear()
     for wide in (common_sign(run), relaxed_dpsgd(run)):
         assert "could not be followed here (too many points)" in wide.notes[0]

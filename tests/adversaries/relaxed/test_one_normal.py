@@ -81,7 +81,7 @@ def test_flat_then_straight_is_the_worst_law(order: float) -> None:
     mass = np.exp(-0.5 * x * x)
     mass /= mass.sum()
     log_moment, best = 0.4 * order, np.zeros((2, len(THRESHOLDS)))
-    bounds = one_normal._by_logarithm(order, log_moment, THRESHOLDS)
+    bounds = one_normal.by_logarithm(order, log_moment, THRESHOLDS)
     for k in range(50):
         kinks = rng.normal(size=1 if k % 2 else 3) * 1.5
         slopes = np.append(rng.exponential(0.3) * (k % 4 > 1), rng.exponential(size=len(kinks)))
@@ -101,8 +101,8 @@ def test_flat_then_straight_is_the_worst_law(order: float) -> None:
 
 def test_the_ratio_itself_and_its_logarithm_agree_on_small_signals() -> None:
     log_x = math.log(2e-6)
-    by_ratio = one_normal._by_ratio(log_x, np.array([0.0, 1e-3, 3e-3]))
-    by_log = one_normal._by_logarithm(2.0, math.log1p(2e-6), np.array([0.0, 1e-3, 3e-3]))
+    by_ratio = one_normal.by_ratio(log_x, np.array([0.0, 1e-3, 3e-3]))
+    by_log = one_normal.by_logarithm(2.0, math.log1p(2e-6), np.array([0.0, 1e-3, 3e-3]))
     for one, other in zip(by_ratio, by_log, strict=True):
         np.testing.assert_allclose(np.exp(one), np.exp(other), rtol=0.02)
         assert np.all(other <= one + 1e-6)

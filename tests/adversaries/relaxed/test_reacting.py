@@ -18,7 +18,7 @@ from reticent.adversaries.relaxed.reacting import (
     reacting_in,
     reacting_replace,
 )
-from reticent.adversaries.relaxed.reacting.enclose import _case
+from reticent.adversaries.relaxed.reacting.enclose import case_of
 from reticent.adversaries.relaxed.reacting.information import Setting
 from reticent.adversaries.relaxed.reacting.step_information import Steps, known_direction
 from reticent.curves import LogErrors
@@ -183,7 +183,7 @@ def test_weights_that_follow_the_direction(kind):
 
 def inside(seen, run, dimension, kind, hard_labels=False):
     """Whether exact likelihood ratios obey divergence, second moment and advantage, up to four standard errors."""
-    case = _case(run, dimension, kind, 0.0, hard_labels)
+    case = case_of(run, dimension, kind, 0.0, hard_labels)
     assert seen.nats - 4.0 * seen.nats_error <= case.nats()
     assert seen.chi_square - 4.0 * seen.chi_square_error <= math.exp(case.log_chi_square())
     assert seen.advantage - 4.0 * seen.advantage_error <= ends(run, dimension, kind, hard_labels=hard_labels)[1]
@@ -314,7 +314,7 @@ def test_ledgers_bound_each_order_of_their_steps():
         nats, sums = 0.0, 0.0
         for part in ordered:
             at = nats + np.arange(part.count) * known_direction(part)
-            sums += float(np.sum(reacting_information._gains(part, setting)(at)))
+            sums += float(np.sum(reacting_information.gains_of(part, setting)(at)))
             nats += part.count * known_direction(part)
         told.append(sums)
     assert 1.02 * min(told) < max(told) <= total <= 1.1 * max(told)
@@ -334,7 +334,7 @@ def test_a_person_whose_records_are_spread_over_an_epoch():
     together = ends(DPSGD(40.0, 1.0, 1, records_per_user=3), 30, ONE)[1]
     one_each = ends(DPSGD(40.0, 1.0, 3), 30, ONE)[1]
     setting = Setting(30, ONE)
-    nats = reacting_information._continuous(9.0 / 2.0 / 40.0**2, setting)
+    nats = reacting_information.continuous(9.0 / 2.0 / 40.0**2, setting)
     exact = math.exp(float(reacting_information.log_deltas(nats, np.zeros(1))[0][0]))
     found = ends(shuffled, 30, ONE)[1]
     assert max(together, one_each) < found == pytest.approx(exact, rel=1e-6, abs=0)

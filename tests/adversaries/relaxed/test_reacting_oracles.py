@@ -153,7 +153,7 @@ def test_the_overlap_of_what_is_learnt_in_many_dimensions():
 
 def test_gains_are_concave_and_grow():
     for dimension in (1, 3, 1000):
-        gains = reacting_information._gains(Steps(1.0, 0.3, 5), Setting(dimension, ONE, 0.0))
+        gains = reacting_information.gains_of(Steps(1.0, 0.3, 5), Setting(dimension, ONE, 0.0))
         slopes = np.diff(gains.most) / np.diff(gains.nats)
         assert np.all(slopes >= 0.0)
         assert np.all(np.diff(slopes) <= 1e-9 * slopes[:-1])
@@ -163,28 +163,28 @@ def test_the_majorant_of_phi_squared_lies_above_it():
     """In many dimensions phi^2 is not concave beyond some tenths of a nat: its majorant is what counts."""
     known = learnt(4096)
     square = known.positive**2
-    mean = reacting_information._majorant(known.nats, np.append(square, 1.0))
+    mean = reacting_information.majorant(known.nats, np.append(square, 1.0))
     assert np.all(mean(known.nats) >= square)
     assert np.max(mean(known.nats) / square) > 1.02
 
 
 def test_the_majorant_covers_what_lies_between_two_points():
-    majorant = reacting_information._majorant(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 1.5, 4.0, 4.0]))
+    majorant = reacting_information.majorant(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 1.5, 4.0, 4.0]))
     assert np.all(majorant(np.array([1e-9, 1.0, 2.0, 2.1])) >= [1.0, 1.5, 4.0, 4.0])
 
 
 def test_blocks_of_steps_lie_above_the_sum_of_all():
     part, setting = Steps(2.0, 0.01, 20_000), Setting(1000, ONE)
-    gains = reacting_information._gains(part, setting)
+    gains = reacting_information.gains_of(part, setting)
     exact = float(np.sum(gains(np.arange(part.count) * known_direction(part))))
-    assert exact <= reacting_information._one_by_one(part, setting) <= 1.001 * exact
+    assert exact <= reacting_information.one_by_one(part, setting) <= 1.001 * exact
 
 
 @KINDS
 def test_any_order_of_equal_parts_lies_above_the_integral(kind):
     part, setting = Steps(20.0, 1.0, 10), Setting(30, kind)
-    exact = reacting_information._continuous(20 * known_direction(part), setting)
-    assert exact <= reacting_information._any_order([part, part], setting) <= 1.005 * exact
+    exact = reacting_information.continuous(20 * known_direction(part), setting)
+    assert exact <= reacting_information.any_order([part, part], setting) <= 1.005 * exact
 
 
 def test_two_coins_bound_delta_both_ways():

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.sign import common_sign, join, lattice, relaxed_dpsgd, sign_at_most, transform
+from reticent.adversaries.relaxed.sign import common_sign, lattice, relaxed_dpsgd, sign_at_most, transform
 from reticent.adversaries.relaxed.sign.noise import GaussianSign
 from reticent.adversaries.relaxed.sign.rough import rough_delta
 from reticent.curves import RelaxedGaussianTradeOff, Subsampled
@@ -73,9 +73,7 @@ def test_two_steps_by_brute_force(run: DPSGD) -> None:
 def test_both_routes_agree() -> None:
     """A hundred steps are within reach of both; they share no code."""
     kinds = [(GaussianSign(0.2, 1.0 / 6.0), 100)]
-    bounds = transform.enclose(join._fourier_above(tuple(kinds)))
-    assert bounds is not None
-    fourier, latticed = bounds.sides(), join.latticed(kinds)
+    fourier, latticed = transform.bounds(kinds, 0.004).sides(), lattice.bounds(kinds).sides()
     for one, other in ((fourier, latticed), (latticed, fourier)):
         assert np.all(one.below.delta(EPSILONS) <= other.above.delta(EPSILONS) + 1e-12)
         assert np.all(one.below.reversed.delta(EPSILONS) <= other.above.reversed.delta(EPSILONS) + 1e-12)
@@ -100,9 +98,9 @@ def test_monte_carlo_agrees_and_the_bracket_is_narrow(run: DPSGD) -> None:
 def test_many_rare_steps_fit_a_lattice_with_room_for_their_own_walk() -> None:
     """A step that moves by a small share of a cell needs less room than one that may move by half of it."""
     kinds = [(GaussianSign(3e-4, 1.0 / 0.4072), 10_000)]
-    sides = join.latticed(kinds, 2**18)
+    sides = lattice.bounds(kinds, points=2**18).sides()
     assert float(sides.above.delta(0.0) / sides.below.delta(0.0)) <= 1.7  # none before
-    assert lattice._margins([lattice._Sketch.of(*kinds[0])], (0.05, 0.02))[0] <= 200  # 6 roots of 10,000 before
+    assert lattice._margins([lattice.Sketch.of(*kinds[0])], (0.05, 0.02))[0] <= 200  # 6 roots of 10,000 before
 
 
 @pytest.mark.parametrize("run", FEW[:1], ids=str)
@@ -136,4 +134,4 @@ def test_a_forgotten_count_is_caught() -> None:
 
 def test_too_many_steps_are_refused() -> None:
     with pytest.raises(NumericalError, match="points would be needed"):
-        lattice.enclose([(GaussianSign(1e-5, 1.0), 10**6)], 100)
+        lattice.bounds([(GaussianSign(1e-5, 1.0), 10**6)], 100)

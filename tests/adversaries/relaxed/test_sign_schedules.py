@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
 
-from reticent.accountants import _power, compose
-from reticent.adversaries.relaxed.sign import common_sign, common_sign_estimate, join, lattice, relaxed_dpsgd, transform
+from reticent.accountants import compose, powers
+from reticent.adversaries.relaxed.sign import common_sign, join, lattice, quick_sign_estimate, relaxed_dpsgd, transform
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, odd_and_even
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring
@@ -25,8 +24,8 @@ SCHEDULE = Ledger((DPSGD(1.0, 0.01, 300), DPSGD(1.2, 0.01, 300), DPSGD(1.5, 0.02
 @pytest.fixture
 def small_lattice(monkeypatch):
     """An eighth of the points, with nothing remembered from before or for later."""
-    caches = (common_sign, relaxed_dpsgd)
-    monkeypatch.setattr(join, "latticed", partial(join.latticed, points=2**18))
+    caches = (common_sign, relaxed_dpsgd, join.bounds)
+    monkeypatch.setattr(join, "_POINTS", 2**18)
     for cached in caches:
         cached.cache_clear()
     yield
@@ -86,13 +85,10 @@ def test_two_segments_of_equal_steps_are_one_segment() -> None:
     """Asked as two kinds of steps, on either route; ``common_sign`` itself counts them together."""
     step, noise = GaussianSign(0.2, 1.0 / 6.0), GaussianSign(0.3, 1.0)
     close(
-        *(
-            transform.enclose(transform.bounds_above(kinds, 0.05, 60)).sides()
-            for kinds in ([(step, 150)], [(step, 60), (step, 90)])
-        ),
+        *(transform.bounds(kinds, 0.05, 60).sides() for kinds in ([(step, 150)], [(step, 60), (step, 90)])),
         1e-9,
     )
-    close(*(join.latticed(kinds, points=2**16) for kinds in ([(noise, 5)], [(noise, 2), (noise, 3)])), 1e-9)
+    close(*(lattice.bounds(kinds, points=2**16).sides() for kinds in ([(noise, 5)], [(noise, 2), (noise, 3)])), 1e-9)
     whole, halves = DPSGD(1.0, 0.3, 5), Ledger((DPSGD(1.0, 0.3, 2), DPSGD(1.0, 0.3, 3, num_parameters=7)))
     assert common_sign(whole).pessimistic.delta(0.1) == pytest.approx(
         common_sign(halves).pessimistic.delta(0.1), rel=1e-9, abs=0
@@ -101,9 +97,7 @@ def test_two_segments_of_equal_steps_are_one_segment() -> None:
 
 def test_both_routes_agree() -> None:
     kinds = [(GaussianSign(0.2, 1.0 / 6.0), 60), (GaussianSign(0.1, 1.0 / 4.0), 50)]
-    bounds = transform.enclose(join._fourier_above(tuple(kinds)))
-    assert bounds is not None
-    close(bounds.sides(), join.latticed(kinds, 2**19), 2e-2)
+    close(transform.bounds(kinds, 0.004).sides(), lattice.bounds(kinds, points=2**19).sides(), 2e-2)
 
 
 @pytest.mark.parametrize(
@@ -142,37 +136,39 @@ class TestErrorTerms:
         found = []
         for error in (lattice._ROUNDING, lattice._ROUNDING + 1e-7):
             monkeypatch.setattr(lattice, "_ROUNDING", error)
-            found.append(lattice.enclose(self.KINDS, 100, 2**14))
+            found.append(lattice.bounds(self.KINDS, 100, 2**14))
         before, after = found
-        assert np.all(after.fpr >= np.minimum(before.fpr + 8.9e-7, 1.0))
+        assert np.all(after.tests()[0] >= np.minimum(before.tests()[0] + 8.9e-7, 1.0))
         near = np.searchsorted(before.thresholds, 0.0)
         assert after.delta[near] - before.delta[near] >= 8.9e-7
 
     def test_observations_beyond_the_nodes_of_every_kind(self, monkeypatch) -> None:
-        before = lattice.enclose(self.KINDS, 100, 2**14)
+        before = lattice.bounds(self.KINDS, 100, 2**14)
+        fewer = before.tests()
         monkeypatch.setattr(GaussianSign, "lost", property(lambda kind: 1e-4 if kind.rate == 0.3 else 1e-2))
-        after = lattice.enclose(self.KINDS, 100, 2**14)
-        for name in ("delta", "fpr", "fnr"):
-            assert np.all(getattr(after, name) >= np.minimum(getattr(before, name) + 0.0206, 1.0)), name
+        after = lattice.bounds(self.KINDS, 100, 2**14)
+        ends = zip(("delta", "fpr", "fnr"), (before.delta, *fewer), (after.delta, *after.tests()), strict=True)
+        for name, less, more in ends:
+            assert np.all(more >= np.minimum(less + 0.0206, 1.0)), name
 
     def test_rounding_of_the_powers_of_every_part(self, monkeypatch) -> None:
         """Beside a step that shows nothing, whichever comes first, a part keeps its error; and the sum holds."""
         rng = np.random.default_rng(2)
-        first, second = (_power.GridStep((np.arange(40),), w / w.sum(), np.zeros(40), 30) for w in rng.random((2, 40)))
-        nothing = _power.GridStep((np.zeros(1, dtype=int),), np.ones(1), np.zeros(1), 1)
-        alone = [_power.power([part], (2**13,), (0,))[1] for part in (first, second)]
+        first, second = (powers.GridStep((np.arange(40),), w / w.sum(), np.zeros(40), 30) for w in rng.random((2, 40)))
+        nothing = powers.GridStep((np.zeros(1, dtype=int),), np.ones(1), np.zeros(1), 1)
+        alone = [powers.power([part], (2**13,), (0,))[1] for part in (first, second)]
         for part, stated in zip((first, second), alone, strict=True):
             for parts in ([nothing, part], [part, nothing]):
-                assert stated * (1.0 - 1e-9) <= _power.power(parts, (2**13,), (0,))[1] <= 2.0 * stated
-        exact, fine, digits = _power.power([first, second], (2**13,), (0,))[0], np.fft.rfftn, 2.0**-20
+                assert stated * (1.0 - 1e-9) <= powers.power(parts, (2**13,), (0,))[1] <= 2.0 * stated
+        exact, fine, digits = powers.power([first, second], (2**13,), (0,))[0], np.fft.rfftn, 2.0**-20
 
         def coarse(values: np.ndarray) -> np.ndarray:
             image = fine(values)
             return image * (1.0 + digits * np.cos(np.arange(len(image))))
 
-        monkeypatch.setattr(_power, "EPS", digits / 8.0)
+        monkeypatch.setattr(powers, "EPS", digits / 8.0)
         monkeypatch.setattr(np.fft, "rfftn", coarse)
-        rough, stated = _power.power([first, second], (2**13,), (0,))
+        rough, stated = powers.power([first, second], (2**13,), (0,))
         assert 1e-9 < float(np.abs(rough - exact).sum()) <= stated
 
     def test_aliases_and_frequencies_left_out_of_every_kind(self) -> None:
@@ -210,7 +206,7 @@ def test_what_is_claimed_is_never_above_the_worst_case_and_says_where_it_stops(m
 
 
 def test_the_estimate_of_a_schedule_lies_in_the_enclosure() -> None:
-    estimate, bracket = common_sign_estimate(SCHEDULE), common_sign(SCHEDULE)
+    estimate, bracket = quick_sign_estimate(SCHEDULE), common_sign(SCHEDULE)
     assert estimate is not None
     for epsilon in (0.0, 0.3):
         value = float(estimate(np.array([epsilon]))[0])

@@ -70,14 +70,12 @@ def test_one_record_has_the_second_moment_that_it_had(noise, rate, steps, dimens
     assert known - 1e-9 <= whole_user.log_chi_square(noise, rate, steps, dimension, 1) <= known + 3e-6
 
 
-def test_counts_in_blocks_cost_little_and_tails_that_underflow_are_bounded() -> None:
+def test_counts_in_blocks_cost_little_and_tails_that_underflow_are_bounded(monkeypatch) -> None:
     case = 400.0, 0.1, 50, 3, 2000
     fine = whole_user.log_chi_square(*case, cells=200)
-    blocks, whole_user._COUNTS = whole_user._COUNTS, 20
-    try:
-        rough = whole_user.log_chi_square(*case, cells=200)
-    finally:
-        whole_user._COUNTS = blocks
+    monkeypatch.setattr(whole_user, "COUNTS", 20)
+    rough = whole_user.log_chi_square(*case, cells=200)
+    monkeypatch.undo()
     assert fine <= rough <= fine + 0.5
     # In 1e6 dimensions the cells of <u, u'>^2 near 1 have no mass that a double can hold, and carry the moment.
     top = whole_user.log_chi_square(0.02, 0.9, 3000, 10**6, 2)
@@ -197,7 +195,7 @@ def test_attackers_of_a_person_reach_what_is_stated() -> None:
     noisy[:, :, 0] += rng.binomial(records, rate, (n, steps)) / noise
     pairs = [(y, np.sum(y * y, axis=2)) for y in (noise_only, noisy)]
     statistics = [(np.sum(y.sum(1) ** 2, axis=1) / steps, square.sum(1), square.max(1)) for y, square in pairs]
-    scale = attacks._direction(rate, steps * records)
+    scale = attacks.direction(rate, steps * records)
     forms = [(b + scale * (total - b), b, total, loudest) for b, total, loudest in statistics]
     best = [np.max(np.mean(h1 > (levels := np.quantile(h0, np.linspace(0.3, 0.999, 400)))[:, None], axis=1)
                    - np.mean(h0 > levels[:, None], axis=1)) for h0, h1 in zip(*forms, strict=True)]  # fmt: skip
@@ -213,7 +211,7 @@ def test_counts_spread_evenly_have_the_least_squares() -> None:
             total = sum(counts)
             least[total] = min(least.get(total, 10**9), sum(j * j for j in counts))
         for total, square in least.items():
-            assert attacks._least_squares(np.array([total]), steps)[0] == square
+            assert attacks.least_squares(np.array([total]), steps)[0] == square
 
 
 # What it means.

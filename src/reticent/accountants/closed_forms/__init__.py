@@ -9,8 +9,8 @@ deviation over the clip norm on the *sum*, and the one-step pair is, with s = 1/
 - ``REPLACE``: (1-p) N(0) + p N(-1) against (1-p) N(0) + p N(1).
 
 The advantage is the total variation distance after ``steps`` steps, ``1 - bayes_security``; it is the
-same in both directions. ``gaussian`` holds the forms of Gaussian type, ``normal_loss`` two expansions around a normal
-privacy loss, ``bracket`` what is proven. Where no source is named the derivation is in docs/theory/closed-forms.md.
+same in both directions. ``gaussian`` holds the forms of Gaussian type, ``bracket`` what is proven. Where no source is
+named the derivation is in docs/theory/closed-forms.md.
 
 "Within 1e-3" means: absolute error of the advantage, measured against the exact value over sample rates
 in [1e-5, 0.2], noise multipliers in [0.4, 10] and steps in [10, 1e6] (docs/theory/closed-forms.md has the table
@@ -31,5 +31,3 @@ from reticent.accountants.closed_forms.gaussian import published as published
 from reticent.accountants.closed_forms.gaussian import published_mu as published_mu
 from reticent.accountants.closed_forms.gaussian import rho_form as rho_form
 from reticent.accountants.closed_forms.gaussian import rho_form_mu as rho_form_mu
-from reticent.accountants.closed_forms.normal_loss import edgeworth as edgeworth
-from reticent.accountants.closed_forms.normal_loss import saddlepoint as saddlepoint

@@ -11,13 +11,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
-from reticent import _check
-from reticent.curves import TradeOff, _binomial
+from reticent.curves import TradeOff, binomial
 from reticent.curves._logs import log1mexp, log_of
-from reticent.curves.base import LogErrors
 from reticent.curves.polygon import Polygon, strictest, symmetric_above
 
 LogDelta = Callable[[np.ndarray], np.ndarray]
@@ -34,61 +31,24 @@ _SIZES = np.concatenate(  # thresholds, in nats: ratio 1.018 below 1, steps of 0
 )
 
 
-class AffinityTradeOff(TradeOff):
+def affinity_log_delta(log_rho: float) -> LogDelta:
     """All that a Hellinger affinity ``rho = int sqrt(PQ)`` allows: beta = sin^2(arcsin rho - arcsin sqrt alpha).
 
     A test turns (P, Q) into two Bernoulli laws whose affinity sqrt(alpha (1 - beta)) + sqrt((1 - alpha) beta)
-    is at least rho; with alpha = sin^2 a and beta = sin^2 b this reads sin(a + b) >= rho. The advantage is
-    sqrt(1 - rho^2), and at false positive rate 0 the power is 1 - rho^2.
+    is at least rho; with alpha = sin^2 a and beta = sin^2 b this reads sin(a + b) >= rho. With w = 1 - rho^2 and
+    k = e^l the tangent has delta^2 - (1 - k) delta - k w = 0, positive root.
 
-    Attributes:
+    Args:
         log_rho: natural logarithm of the affinity, <= 0; -inf allows everything.
-
-    Raises:
-        ParameterError: ``log_rho`` is above 0 or NaN.
     """
+    log_w = float(log1mexp(np.asarray(2.0 * log_rho)))
 
-    def __init__(self, log_rho: float) -> None:
-        self.log_rho = float(_check.log_probabilities(log_rho=log_rho))
+    def bound(sizes: np.ndarray) -> np.ndarray:
+        gap = -np.expm1(-sizes)
+        root = np.sqrt(gap**2 + 4.0 * np.exp(log_w - sizes))
+        return np.minimum(math.log(2.0) + log_w - log_of(root + gap), 0.0)
 
-    @property
-    def reversed(self) -> TradeOff:
-        return self
-
-    def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        ratio = np.asarray(log_ratio, dtype=float)
-        alpha, power = self._steep_point(np.abs(ratio))
-        return LogErrors(alpha, log1mexp(alpha), log1mexp(power), power).exchanged_where(ratio < 0.0)
-
-    def _log_delta_above(self, size: np.ndarray) -> np.ndarray:
-        """With w = 1 - rho^2 and k = e^l: delta^2 - (1 - k) delta - k w = 0, positive root."""
-        if self.log_rho == 0.0:
-            return np.full(size.shape, -np.inf)
-        gap, root = self._gap_and_root(size)
-        return np.minimum(math.log(2.0) + self._log_w - log_of(root + gap), 0.0)
-
-    def _steep_point(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(log alpha, log power) where the slope is ``-e^size``, ``size >= 0``."""
-        if self.log_rho == 0.0:
-            return np.full(size.shape, -np.inf), np.full(size.shape, -np.inf)
-        gap, root = self._gap_and_root(size)
-        x, rho2 = np.exp(-size), math.exp(2.0 * self.log_rho)
-        # alpha = -d delta / dk = (delta - w) / (k root), and delta - w = w (1 + x - root) / (root + gap) * ...,
-        # where 1 + x - root = 4 x rho^2 / (1 + x + root) does not cancel.
-        alpha = self._log_w + log_of(4.0 * x * rho2 / (1.0 + x + root)) - log_of((root + gap) * root) - size
-        alpha = np.minimum(alpha, 0.0)
-        return alpha, np.minimum(np.logaddexp(self._log_delta_above(size), size + alpha), 0.0)
-
-    @property
-    def _log_w(self) -> float:
-        return float(log1mexp(np.asarray(2.0 * self.log_rho)))
-
-    def _gap_and_root(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gap = -np.expm1(-size)
-        return gap, np.sqrt(gap**2 + 4.0 * np.exp(self._log_w - size))
-
-    def __repr__(self) -> str:
-        return f"AffinityTradeOff(log_rho={self.log_rho!r})"
+    return bound if log_rho < 0.0 else lambda sizes: np.full(sizes.shape, -np.inf)
 
 
 def tangent_envelope(log_deltas: Sequence[LogDelta]) -> Polygon:
@@ -153,7 +113,7 @@ def revealed_mask_log_delta(unit: float, steps: int, rate: float) -> LogDelta:
 
     By RETICENT:attribute-mask.
     """
-    law = _binomial.grouped(steps, rate, _GROUPS, _RARE)
+    law = binomial.grouped(steps, rate, _GROUPS, _RARE)
     some = law.high > 0  # who is never drawn shows nothing
     counts, weights = law.high[some].tolist(), np.exp(law.log_most[some])
     lost = math.exp(law.log_above) + math.exp(law.log_below)

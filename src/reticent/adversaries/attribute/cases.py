@@ -10,8 +10,8 @@ import numpy as np
 
 from reticent.accountants.compose import compose
 from reticent.adversaries.attribute.bounds import (
-    AffinityTradeOff,
     LogDelta,
+    affinity_log_delta,
     gaussian_log_delta,
     no_more_than_worst,
     revealed_mask_log_delta,
@@ -71,7 +71,7 @@ class Constant:
             told = self.unsampled_mu()
             hidden = any(isinstance(part, DPSGD) and part.sampler.allocated for part in parts_of(self.mechanism))
             return no_more_than_worst(worst, [gaussian_log_delta(told)]) if hidden else GaussianTradeOff(told)
-        bounds: list[LogDelta] = [AffinityTradeOff(sum(map(_part_affinity, self.parts))).log_delta]
+        bounds: list[LogDelta] = [affinity_log_delta(sum(map(_part_affinity, self.parts)))]
         if len(self.parts) == 1 and self.parts[0].noise > 0.0:
             (part,) = self.parts
             mask = revealed_mask_log_delta(part.change / part.noise, part.steps, part.rate)
@@ -146,7 +146,7 @@ class Recorded:
             total = record.mask_term if record.budget is None else record.budget
             largest = min(total, float(worst_mask_term(LARGEST_CHANGE, noise)))
             largest = largest if record.budget is not None else record.largest_mask_term
-            bounds.append(AffinityTradeOff(log_affinity(total, largest, rate)).log_delta)
+            bounds.append(affinity_log_delta(log_affinity(total, largest, rate)))
         if record.budget is None and not self.mechanism.sampler.in_passes:
             bounds.append(total_square_log_delta(1.0 / noise, record.squared_change, rate))
         return no_more_than_worst(worst, bounds)

@@ -9,7 +9,7 @@ from reticent import _check
 from reticent.accountants import compose
 from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.game import gmip
-from reticent.adversaries.game.gmip_curves import GradientSpectrum
+from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff, Mixture, TradeOff

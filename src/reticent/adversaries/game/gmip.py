@@ -96,47 +96,6 @@ def harmonic_mu(batch_size: float, susceptibility: float, noise_multiplier: floa
     return 1.0 / math.sqrt(n / k + 0.25 * sigma * sigma)
 
 
-def membership_mu(differential_privacy_mu: float, dimension: float, batch_size: float) -> float:
-    """mu of one step in the membership game where its noise gives mu-GDP: min(sqrt(d/(n + 4/mu^2 + 1/2)), mu).
-
-    Corollary F.1 of LEEMANN2023, corrected (LEEMANN2023:G11); for K = d, an approximation that can err to either side.
-
-    By LEEMANN2023:Corollary 5.1.
-
-    Args:
-        differential_privacy_mu: of the step against replacing a record, > 0; ``differential_privacy_mu``.
-        dimension: d > 0, released coordinates.
-        batch_size: n > 0, records in a batch.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-    mu = _check.positive(differential_privacy_mu=differential_privacy_mu)
-    return min(one_step_mu(dimension, dimension, effective_batch(batch_size, 2.0 / mu)), mu)
-
-
-def noise_for_membership_mu(mu: float, dimension: float, batch_size: float) -> float:
-    """Noise multiplier at which one step has ``mu`` by ``membership_mu``; 0 where none is needed.
-
-    The other way of Corollary F.1 of LEEMANN2023: 2 over this noise is the mu of differential privacy. No positive
-    noise is asked for from mu^2 = 2 d/(2 n + 1) on (LEEMANN2023:G12), which is no guarantee of differential privacy
-    (LEEMANN2023:G13).
-
-    By LEEMANN2023:Corollary 5.1.
-
-    Args:
-        mu: of the membership game, > 0.
-        dimension: d > 0, released coordinates.
-        batch_size: n > 0, records in a batch.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-    wanted, d = _check.positive(mu=mu), _check.positive(dimension=dimension)
-    square = d / wanted**2 - _check.positive(batch_size=batch_size) - 0.5
-    return min(math.sqrt(max(square, 0.0)), 2.0 / wanted)
-
-
 def log_sampling_factor(mu_step: float) -> float:
     """log G(m), G(m) = sqrt(2 (e^(m^2) Phi(3m/2) + 3 Phi(-m/2) - 2)): Eq. (10) of LEEMANN2023.
 

@@ -17,20 +17,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.curves import _binomial, ncx2
+from reticent.curves import binomial, ncx2
 from reticent.curves._logs import EPS, cell_masses
 
 _GROUPS = 40  # of counts
 _FEW_CELLS, _MANY_CELLS = 24, 40  # of the norm that is cut; many where the other one is coarse
 _FAST_FROM = 400  # degrees of freedom from which tails need no contour
-_LEVELS, _FEW_LEVELS = 28, 12  # of each attacker; fewer than the second lie near the best for the advantage
+_LEVELS = 28  # of each attacker
 _RARE = 1e-6  # counts with less probability are left out: power is lost, nothing else
-_RTOL = (1e-11, 1e-6)  # of the tails: between these, in proportion to the signal
+RTOL = (1e-11, 1e-6)
+"""Of the tails: between these, in proportion to the signal."""
 _SHARE = 3e-5  # of the signal over its standard deviation that rounding may cost
 _LEAST = 1e-300  # below, a rate is not distinguished from 0, which would be too good
 _ROUNDING = 4.0  # rtols, of each rate
 _LOW, _HIGH, _LEAST_ROOT = 4.0, 5.5, 0.05  # of a partition: normal quantiles of its ends; the smallest cube root
-_NEAR = 0.7  # of the signal: the largest of few levels
 _BEYOND, _BEYOND_BOTH = 6.0, 3.0  # standard deviations of the largest level, past "absent" and past "present"
 _LOUD, _LOUD_MORE = 8.0, 6.0  # the same for the loudest step
 _RARER = 1e-3  # of _RARE, for the counts of one step
@@ -49,20 +49,20 @@ def error_rates(
 
     Args:
         steps: number of noisy sums; of a single one W is 0.
-        levels: how many levels each attacker tries; few lie near the best for the advantage.
+        levels: how many levels each attacker tries.
         groups: most groups of counts; each takes the noncentralities of its weakest member.
         records: of the person, each drawn independently, all in one direction.
     """
-    law = _binomial.grouped(steps * records, rate, groups, _RARE)
+    law = binomial.grouped(steps * records, rate, groups, _RARE)
     unit, weight, mean = noise**-2.0, np.exp(law.log_least), rate * steps * records
     share, rest = unit * mean * mean / steps, unit * (1.0 - rate) * mean
     kinds: tuple[_Statistic, ...] = (
         _Statistic(1.0, dimension, unit * law.low.astype(float) ** 2 / steps, share),
-        _Statistic(_direction(rate, steps * records), (steps - 1) * dimension, unit * _least_within(law, steps), rest),
-        _Statistic(1.0, steps * dimension, unit * _least_squares(law.low, steps), share + rest),
+        _Statistic(direction(rate, steps * records), (steps - 1) * dimension, unit * _least_within(law, steps), rest),
+        _Statistic(1.0, steps * dimension, unit * least_squares(law.low, steps), share + rest),
     )
     kinds = kinds if steps > 1 else (kinds[0], kinds[2])
-    rtol = float(np.clip(_SHARE * max(part.typical / part.deviation for part in kinds), *_RTOL))
+    rtol = float(np.clip(_SHARE * max(part.typical / part.deviation for part in kinds), *RTOL))
     found = (
         *((_staircase(weight, kinds[:2], levels, rtol),) if steps > 1 else ()),
         _norm(weight, kinds[0], levels, rtol),
@@ -74,19 +74,19 @@ def error_rates(
     return np.clip(fpr * (1.0 + rounding), _LEAST, 1.0), np.clip(power * (1.0 - rounding), 0.0, 1.0)
 
 
-def _least_squares(count: np.ndarray, steps: int) -> np.ndarray:
+def least_squares(count: np.ndarray, steps: int) -> np.ndarray:
     """The least sum J_t^2 over ``steps`` whole numbers that add up to ``count``."""
     each, more = count // steps, count % steps
     return ((steps - more) * each**2 + more * (each + 1) ** 2).astype(float)
 
 
-def _least_within(law: _binomial.Blocks, steps: int) -> np.ndarray:
+def _least_within(law: binomial.Blocks, steps: int) -> np.ndarray:
     """The least sum J_t^2 - K^2/T in each group of counts K: concave between multiples of T, where it is 0."""
     ends = [(count % steps) * (steps - count % steps) / steps for count in (law.low, law.high)]
     return np.where(law.low // steps == law.high // steps, np.minimum(*ends), 0.0)
 
 
-def _direction(rate: float, coins: int) -> float:
+def direction(rate: float, coins: int) -> float:
     """Weight of W for weight 1 of B: the quadratic form that is best for small signals.
 
     E J J' on pairs of steps, E J^2 on squares: the latter exceeds the former by the variance of J.
@@ -150,13 +150,11 @@ def _cells(edges: np.ndarray, degrees: int, noncentrality: np.ndarray, rtol: flo
 
 
 def _levels(kinds: Sequence[_Statistic], count: int) -> np.ndarray:
-    """Levels of the weighted sum: near the best for the advantage if few are asked for, else beyond both laws."""
+    """Levels of the weighted sum, to beyond both laws."""
     centre = sum(part.scale * part.degrees for part in kinds)
     signal = sum(part.scale * part.typical for part in kinds)
     deviation = np.sqrt(sum(part.deviation**2 for part in kinds))
     noisy = np.sqrt(deviation**2 + 4.0 * sum(part.scale**2 * part.typical for part in kinds))
-    if count < _FEW_LEVELS:
-        return np.asarray(centre + np.linspace(0.0, max(deviation, _NEAR * signal), count))
     top = max(_BEYOND * deviation, signal + _BEYOND_BOTH * noisy)
     return np.asarray(centre + np.append(-0.5 * deviation, np.linspace(0.0, top, count - 1)))
 
@@ -168,8 +166,8 @@ def _loudest(
     loud = signal * (1.0 + rate * (records - 1)) ** 2
     top = dimension + _LOUD * np.sqrt(2.0 * dimension) + loud + _LOUD_MORE * np.sqrt(loud + 1.0)
     level = np.linspace(dimension, top, levels)
-    law = _binomial.grouped(records, rate, _GROUPS, _RARE * _RARER * rate)
-    absent = np.exp(ncx2.log_sf(level, dimension, 0.0, _RTOL[0]))
-    sampled = np.exp(law.log_least) @ np.exp(ncx2.log_sf(level, dimension, signal * law.low[:, None] ** 2, _RTOL[0]))
+    law = binomial.grouped(records, rate, _GROUPS, _RARE * _RARER * rate)
+    absent = np.exp(ncx2.log_sf(level, dimension, 0.0, RTOL[0]))
+    sampled = np.exp(law.log_least) @ np.exp(ncx2.log_sf(level, dimension, signal * law.low[:, None] ** 2, RTOL[0]))
     fpr, power = (-np.expm1(steps * np.log1p(-np.minimum(one, 1.0 - EPS))) for one in (absent, sampled))
     return fpr, power

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from reticent import _check
-from reticent.accountants.compose import certified_advantage, compose
+from reticent.accountants.compose import compose
 from reticent.adversaries.relaxed.dimension import (
     attacks_from_below,
     one_normal,
@@ -27,8 +27,8 @@ from reticent.adversaries.relaxed.dimension.norms import composed_norms
 from reticent.adversaries.relaxed.dimension.second_moment import LogMoment
 from reticent.adversaries.relaxed.sign.join import relaxed_dpsgd
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
-from reticent.curves._bessel import log_mean_exponential
 from reticent.curves._logs import LOG_2
+from reticent.curves.bessel import log_mean_exponential
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
 from reticent.errors import NumericalError, UnsupportedError
@@ -38,15 +38,12 @@ from reticent.mechanisms.dpsgd import accountable
 _THRESHOLDS = 70  # of a bound, and 0
 _FURTHEST = 60.0  # threshold
 _LEAST_NOISE = 1e-3  # below, the answer is the common sign, and nothing is claimed from below
-_FEW_LEVELS, _FEW_GROUPS = 7, 25  # of the attackers that are tried for the advantage alone
 _NO_MATTER = -18.5  # log of delta, 1e-8: below it the common sign may be left out
 _UNDERFLOW = -700.0  # log of delta: what is smaller counts as this, so that no bound becomes 0 by rounding
-_LARGE = 0.1  # advantage from which the worst case is asked as well
 _LITTLE_NOISE, _WIDE = 1.0, 1.3  # noise below which, and ratio of both ends above which, moments are cut
 _SEEN = 0.5  # advantage that attackers reach from which cutting moments has nothing to offer
 _STRIDE, _AROUND = 7, 4  # an estimate asks for the revealed mask at one threshold in this many, and around the best
-_ROUGH = 1e-6  # relative error of tails that only steer or choose
-_CLOSE = 0.05  # in log delta: by so much the revealed mask may seem the larger bound and is asked all the same
+_ROUGH = 1e-6  # relative error of tails that only steer
 _LARGEST_EXPONENT = 600.0  # of what is only bounded: more counts as this
 _ASKED = np.append(0.0, np.geomspace(1e-5, _FURTHEST, 200))  # thresholds at which the common sign is weighed
 _NEAREST, _LEAST_LOG = 0.03, -60.0  # first threshold of a grid, in deviations; log of the variance, at least
@@ -83,39 +80,6 @@ def relaxed_in(run: DPSGD, dimension: int) -> Enclosure:
         if not _surpassed(above, run):
             above = strictest([relaxed_dpsgd(run).pessimistic, above])
         return Enclosure.checked(above, below, notes)
-
-
-def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
-    """(lower, upper) around the advantage alone, in milliseconds; the upper end may be that of the worst case.
-
-    The common sign and the norms of single steps are left out: they matter for few dimensions and large signals, and
-    for little noise, where ``relaxed_in`` is tighter.
-
-    Args:
-        run: DP-SGD with noise_multiplier > 0.
-        dimension: of the space in which the direction is unknown, >= 1.
-
-    Raises:
-        UnsupportedError: no noise.
-        ParameterError: ``dimension`` is not a whole number >= 1.
-    """
-    plain = _plain(run, _check.count(dimension=dimension))
-    if plain is not None or dimension == 1 or run.records > 1:
-        curves = plain or relaxed_in(run, dimension)
-        return float(curves.optimistic.delta(0.0)), float(curves.pessimistic.delta(0.0))
-    noise, rate, steps = run.noise_multiplier, run.sample_rate, run.steps
-    with np.errstate(all="ignore"):
-        log_x = second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension))
-        moment = one_normal.log_deltas({2.0: log_x}, np.zeros(1))[0][0]
-        revealed = revealed_mask.log_deltas(noise, rate, steps, dimension, np.zeros(1))[0][0]
-        fpr, power = attacks_from_below.error_rates(noise, rate, steps, dimension, _FEW_LEVELS, _FEW_GROUPS)
-        lower = max(float(np.nanmax(power - fpr)), 0.0)
-        upper = min([1.0, *(math.exp(min(log, 0.0)) for log in (moment, revealed) if not math.isnan(log))])
-        if _may_be_cut(run, upper, lower):
-            upper = min(upper, overlaps.over_absent(noise, rate, steps, dimension).best)
-    if upper > _LARGE:
-        upper = min(upper, certified_advantage(noise, rate, steps, Neighbouring.ADD_REMOVE)[1])
-    return min(lower, upper), upper
 
 
 def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: float) -> TradeOff:
@@ -196,24 +160,18 @@ def _plain(run: DPSGD, dimension: int) -> Enclosure | None:
 
 def _above(run: DPSGD, dimension: int) -> Polygon:
     """By moments and by the revealed mask, both directions."""
-    case = run.noise_multiplier, run.sample_rate, run.steps, dimension
-    norms = log_norms(*case[:3], second_moment.uniform(dimension))
+    case = run.noise_multiplier, run.sample_rate, run.steps
+    norms = log_norms(*case, second_moment.uniform(dimension))
     thresholds = grid(norms)
-    logs = one_normal.log_deltas(norms, thresholds)
-    coarse = np.arange(0, len(thresholds), _STRIDE)
-    rough = revealed_mask.log_deltas(*case, thresholds[coarse], rtol=_ROUGH)
-    # Where it is the larger bound at both neighbours it is left out in between, which is always safe.
-    lower = np.any([other < log[coarse] + _CLOSE for log, other in zip(logs, rough, strict=True)], axis=0)
-    asked = np.repeat(lower | np.append(lower[1:], False), _STRIDE)[: len(thresholds)]
-    asked[-1] = True
-    return _with_revealed_mask(thresholds, logs, asked, revealed_mask.log_deltas(*case, thresholds[asked]))
+    logs, revealed = one_normal.log_deltas(norms, thresholds), revealed_mask.log_deltas(*case, dimension, thresholds)
+    return _with_revealed_mask(thresholds, logs, slice(None), revealed)
 
 
 _Deltas = tuple[np.ndarray, np.ndarray]
 """Upper bounds on log delta, of addition and of removal."""
 
 
-def _with_revealed_mask(thresholds: np.ndarray, logs: _Deltas, at: np.ndarray, revealed: _Deltas) -> Polygon:
+def _with_revealed_mask(thresholds: np.ndarray, logs: _Deltas, at: np.ndarray | slice, revealed: _Deltas) -> Polygon:
     """Both directions by ``logs``, and by ``revealed`` where it is known: ``at`` some of the thresholds."""
     for log, other in zip(logs, revealed, strict=True):
         log[at] = np.fmin(log[at], other)
@@ -235,7 +193,7 @@ def _sharpened(run: DPSGD, dimension: int, above: Polygon, below: Polygon) -> tu
         return strictest(bounds), below, ()
     try:
         norms = composed_norms(*case, dimension, reached)
-        bounds.append(_norms_and_direction(run, dimension, norms.above, thresholds))
+        bounds.append(norms_and_direction(run, dimension, norms.above, thresholds))
     except NumericalError as error:
         return strictest(bounds), below, (f"The norms of single steps were left out of both ends: {error}.",)
     return strictest(bounds), hull([below, norms.below, norms.below.reversed]), ()
@@ -248,7 +206,7 @@ def _most_by_norms(run: DPSGD, dimension: int) -> float:
     return 0.5 * math.sqrt(math.expm1(min(log_x, _LARGEST_EXPONENT)))
 
 
-def _norms_and_direction(run: DPSGD, dimension: int, norms: Polygon, thresholds: np.ndarray) -> Polygon:
+def norms_and_direction(run: DPSGD, dimension: int, norms: Polygon, thresholds: np.ndarray) -> Polygon:
     """By way of a third law, that of a fresh direction in every step, R.
 
     From R(A) <= e^s P0(A) + delta_1(s) and P1(A) <= e^t R(A) + delta_2(t): delta(s + t) <= e^t delta_1(s) + delta_2(t),

@@ -35,12 +35,12 @@ def composed_norms(noise: float, rate: float, steps: int, dimension: int, advant
     Raises:
         NumericalError: the lattice cannot follow the losses.
     """
-    above, below = _step(noise, rate, dimension)
+    above, below = one_step(noise, rate, dimension)
     lattice = Lattice(_SHARE * advantage, _POINTS)
     return Sides(lattice.above([Step(CurvePair(above), steps)]), lattice.below([Step(CurvePair(below), steps)]))
 
 
-def _step(noise: float, rate: float, dimension: int) -> Sides:
+def one_step(noise: float, rate: float, dimension: int) -> Sides:
     """Polygons around the curve of one norm: tangents and chords at few thresholds compose in less time."""
     least = -np.log1p(-rate)
     inner = -np.geomspace(least * _INSIDE, least * _NEAR, _THRESHOLDS // 2)

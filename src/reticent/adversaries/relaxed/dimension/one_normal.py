@@ -48,14 +48,14 @@ def log_deltas(log_norms: dict[float, float], thresholds: np.ndarray) -> tuple[n
         # ||LR||_q^2 is at most 1 + X at noise s / sqrt(q - 1), as for LR - 1
         useful = [q for q in _ORDERS if log_norms.get(q, np.inf) < _USEFUL]
         moments = [0.5 * q * float(np.logaddexp(0.0, log_norms[q])) for q in useful]
-        found += [_by_logarithm(q, moment, thresholds) for q, moment in zip(useful, moments, strict=True)]
+        found += [by_logarithm(q, moment, thresholds) for q, moment in zip(useful, moments, strict=True)]
     else:
-        found.append(_by_ratio(log_norms[2.0], thresholds))
+        found.append(by_ratio(log_norms[2.0], thresholds))
     add, remove = (np.minimum.reduce(list(bounds)) for bounds in zip(*found, strict=True))
     return add, remove
 
 
-def _by_ratio(log_variance: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def by_ratio(log_variance: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log of bounds on delta where LR - 1 is convex in x, with its variance; all in units of its standard deviation."""
     scale = math.exp(0.5 * min(max(log_variance, -_LARGEST_LOG), _LARGEST_LOG))
     y, beyond, mean = _EDGES, ndtr(-_EDGES), _above(_EDGES)
@@ -73,7 +73,7 @@ def _by_ratio(log_variance: float, thresholds: np.ndarray) -> tuple[np.ndarray, 
     return np.minimum(np.log(add * scale), 0.0), np.minimum(np.log(remove * scale) + thresholds, 0.0)
 
 
-def _by_logarithm(order: float, log_moment: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def by_logarithm(order: float, log_moment: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log of bounds on delta where log LR is convex in x, with E LR^order <= e^log_moment."""
     a = _largest(order, log_moment) * (1.0 + _MORE)
     if a.max() >= _WIDEST:

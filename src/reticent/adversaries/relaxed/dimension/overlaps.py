@@ -20,14 +20,15 @@ import numpy as np
 from scipy.special import bdtr, bdtrc
 
 from reticent.adversaries.relaxed.dimension import second_moment
-from reticent.curves import _binomial, ncx2
-from reticent.curves._bessel import log_mean_exponential
+from reticent.curves import binomial, ncx2
 from reticent.curves._logs import cell_masses, log_expm1, log_of
+from reticent.curves.bessel import log_mean_exponential
 
 _MOST = 40  # steps of one overlap
 _CELLS, _FEW_CELLS, _SMALL = 400, 120, 3  # of the law of Q; few for overlaps of more than ``_SMALL`` steps
 _BELOW, _BEYOND, _MORE = 8.0, 9.0, 40.0  # the cells: standard deviations below and above the mean, and further
-_LEVELS = np.linspace(-3.0, 20.0, 70)  # of the caps, in logs
+LEVELS = np.linspace(-3.0, 20.0, 70)
+"""Of the caps, in logs."""
 _RARE = (1e-2, 1e-3, 1e-4, 1e-6, 1e-9)  # P(K > k)
 _RTOL = 1e-10  # of the tails
 _ROUNDING = 1e-8  # relative, of every mass and moment: far more than tails, kernel and sums cost
@@ -45,11 +46,6 @@ class Kept:
 
     dropped: np.ndarray
     log_variance: np.ndarray
-
-    @property
-    def best(self) -> float:
-        """Least bound on the advantage over the reference."""
-        return float(np.exp(np.min(self.log_deltas(np.zeros(1))[0])))
 
     def log_deltas(self, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Upper bounds on log delta at ``thresholds`` l >= 0: of "present" over the reference, and the other way.
@@ -69,7 +65,7 @@ def over_absent(noise: float, rate: float, steps: int, dimension: int) -> Kept:
     """The moments that are kept, with "absent" as the reference: by RETICENT:cut-moments."""
     n = np.arange(1, min(steps, _MOST) + 1)
     log_mean = log_mean_exponential(n / noise**2, float(dimension))
-    log_mass = _binomial.log_mass(n, steps, rate**2)
+    log_mass = binomial.log_mass(n, steps, rate**2)
     return _kept(noise, rate, steps, dimension, log_mass, log_mass + log_expm1(log_mean), subtract=True)
 
 
@@ -92,10 +88,10 @@ def _kept(
     """``log_mass``: of overlaps of n steps; ``whole``: log of what they add without caps; ``subtract`` 1 or not."""
     sizes = np.arange(1, len(log_mass) + 1)
     log_sets = _log_choose(steps, sizes) + sizes * np.log(rate)
-    dropped = np.zeros((len(sizes), len(_LEVELS)))  # per mask of any size
-    added = np.zeros((len(sizes), len(_LEVELS)))
+    dropped = np.zeros((len(sizes), len(LEVELS)))  # per mask of any size
+    added = np.zeros((len(sizes), len(LEVELS)))
     for i, n in enumerate(sizes):
-        beyond, moment = _capped(float(n) / noise**2, dimension, _LEVELS - n * np.log(rate), bool(n <= _SMALL))
+        beyond, moment = below_cap(float(n) / noise**2, dimension, LEVELS - n * np.log(rate), bool(n <= _SMALL))
         moment = np.maximum(moment - 1.0, 0.0) if subtract else moment
         capped = np.exp(np.minimum(log_mass[i], _LARGEST)) * moment
         uncapped = float(np.exp(np.minimum(whole[i], _LARGEST)))
@@ -103,7 +99,7 @@ def _kept(
         added[i] = np.where(free, uncapped, capped)
         dropped[i] = np.where(free, 0.0, np.exp(log_sets[i]) * beyond)
     candidates = []
-    for most in _largest_masks(rate, steps):
+    for most in largest_masks(rate, steps):
         inside = bdtr(np.maximum(most - sizes, 0), steps - sizes, rate) * (sizes <= most)
         eta = (inside @ dropped + bdtrc(most, steps, rate)) * (1.0 + _ROUNDING)
         variance = added[:most].sum(axis=0) * (1.0 + _ROUNDING) + 2.0 * eta
@@ -113,7 +109,7 @@ def _kept(
     return Kept(np.append(eta[useful], 1.0), np.log(np.append(variance[useful], 1.0)))
 
 
-def _largest_masks(rate: float, steps: int) -> list[int]:
+def largest_masks(rate: float, steps: int) -> list[int]:
     """Sizes k of the largest mask that is kept: all of them, or few where more are rare."""
     counts = np.arange(min(steps, _MOST) + 1)
     beyond = bdtrc(counts, steps, rate)
@@ -122,7 +118,7 @@ def _largest_masks(rate: float, steps: int) -> list[int]:
     return sorted(first | {len(counts) - 1})
 
 
-def _capped(noncentrality: float, dimension: int, log_caps: np.ndarray, fine: bool) -> tuple[np.ndarray, np.ndarray]:
+def below_cap(noncentrality: float, dimension: int, log_caps: np.ndarray, fine: bool) -> tuple[np.ndarray, np.ndarray]:
     """(P_1(Q > c), bound on E_1[L; Q <= c]) for c at the last cell whose log L stays below each of ``log_caps``."""
     centre, spread = dimension + noncentrality, np.sqrt(2.0 * dimension + 4.0 * noncentrality)
     low, high = max(centre - _BELOW * spread, 0.0), centre + _BEYOND * spread + _MORE

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.curves import _binomial, ncx2
-from reticent.curves._bessel import inverse_log_mean_exponential
+from reticent.curves import binomial, ncx2
 from reticent.curves._logs import log_of
+from reticent.curves.bessel import inverse_log_mean_exponential
 
 _GROUPS, _FEW_GROUPS = 100, 40  # of counts; fewer where tails are slow
 _QUICK_FROM = 10  # dimensions
@@ -43,7 +43,7 @@ def log_deltas(
         rtol: of the tails; with more than is counted as rounding the values are estimates.
     """
     groups = groups or (_GROUPS if dimension >= _QUICK_FROM else _FEW_GROUPS)
-    law = _binomial.grouped(steps, rate, groups, _RARE, window)
+    law = binomial.grouped(steps, rate, groups, _RARE, window)
     some = law.high > 0  # who is never drawn shows nothing
     noncentrality = law.high[some, None] / noise**2
     weight = np.exp(law.log_most[some])

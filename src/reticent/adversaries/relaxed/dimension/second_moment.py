@@ -18,9 +18,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import logsumexp
 
-from reticent.curves import _binomial
-from reticent.curves._bessel import log_mean_exponential
+from reticent.curves import binomial
 from reticent.curves._logs import log_expm1, log_of
+from reticent.curves.bessel import log_mean_exponential
 
 LogMoment = Callable[[np.ndarray], np.ndarray]
 """From x >= 0 to log E exp(x <u, u'>), or an upper bound on it that grows with x."""
@@ -29,7 +29,7 @@ ORDERS = (2.0, 2.3, 2.7, 3.2, 3.8, 4.5, 5.5, 7.0, 9.0, 12.0, 16.0, 22.0)
 """q, of the moments that bound delta at a threshold; each gives a bound, the least is taken."""
 _TERMS = 6000  # blocks of counts that are added up
 _FAR = 1.02  # ratio of the blocks beyond the window
-_KERNEL = 1e-12  # relative error of log M_d: ``curves._bessel`` is tested to 1e-13 against mpmath
+_KERNEL = 1e-12  # relative error of log M_d: ``curves.bessel`` is tested to 1e-13 against mpmath
 _SLACK = 1e-12  # of a sum of at most 1e4 positive terms
 
 
@@ -50,7 +50,7 @@ def log_chi_square(
         window: shrinks what is summed term by term, for tests; what is left out is bounded, never dropped.
     """
     scale = (order - 1.0) / noise**2
-    inner = _binomial.blocks(steps, rate**2, _TERMS, window)
+    inner = binomial.blocks(steps, rate**2, _TERMS, window)
     logs = [inner.log_most + _log_excess(moment, scale * inner.high)]
     if inner.low[0] > 0:
         logs.append(inner.log_below + _log_excess(moment, scale * np.array([inner.low[0]])))
@@ -64,7 +64,7 @@ def _beyond(first: int, steps: int, rate: float, moment: LogMoment, scale: float
     grown = np.ceil(first * _FAR ** np.arange(1, int(math.log(steps / first + 1.0) / math.log(_FAR)) + 3))
     low = np.unique(np.append(first, grown[grown <= steps].astype(np.int64)))
     high = np.append(low[1:] - 1, steps)
-    return np.asarray(_binomial.log_tail(low, steps, rate**2) + _log_excess(moment, scale * high))
+    return np.asarray(binomial.log_tail(low, steps, rate**2) + _log_excess(moment, scale * high))
 
 
 def _log_excess(moment: LogMoment, x: np.ndarray) -> np.ndarray:

@@ -18,13 +18,14 @@ import math
 import numpy as np
 from scipy.special import betainc, betaincc, logsumexp
 
-from reticent.curves import _binomial
+from reticent.curves import binomial
 from reticent.curves._logs import cell_masses, log_expm1, log_of
 
 _CELLS = 2500  # of <u, u'>^2
 _FIRST = 0.01  # end of the first cell, in units of its mean: the integrand is all but linear there
-_COUNTS = 300  # blocks of the law of J
-BETA_ERROR = 1e-11  # relative, of a beta tail
+COUNTS = 300
+"""Blocks of the law of J."""
+_BETA_ERROR = 1e-11  # relative, of a beta tail
 _GONE = 1e-250  # tails below are bounded in logarithms
 _KNOWN = 1e3  # times its error that a mass must be for its mean to be used
 _SHARE = 1e-4  # of a cell's mass that is moved to its worse end, for what cancels in the mean inside a cell
@@ -49,7 +50,7 @@ def log_chi_square(
         cells: fewer are faster and give a larger bound.
     """
     edges = np.append(0.0, np.geomspace(_FIRST / dimension, 1.0, cells))
-    law = _binomial.blocks(records, rate, _COUNTS)
+    law = binomial.blocks(records, rate, COUNTS)
     excess = _log_excess(np.sqrt(edges) * (order - 1.0) / noise**2, law, rate, records, steps)
     low, high = _log_chords(edges, dimension)
     return float(logsumexp([low + excess[:-1], high + excess[1:]])) + _ROUNDING
@@ -62,7 +63,7 @@ def _log_chords(edges: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarr
     the chord, which needs the mass and the mean of r in the cell. Where tails underflow, P(r > c) <= (1 - c)^(d/2 - 1).
     """
     a, b = 0.5, 0.5 * (dimension - 1.0)
-    (mass, doubt), (part, _) = _increments(edges, a, b), _increments(edges, a + 1.0, b)
+    (mass, doubt), (part, _) = increments(edges, a, b), increments(edges, a + 1.0, b)
     far = (0.5 * dimension - 1.0) * np.log1p(-edges[:-1])
     return chord_weights(edges, mass + doubt, doubt, part / dimension, far, _SHARE)
 
@@ -82,18 +83,23 @@ def chord_weights(
     """
     inside = np.divide(part, mass, out=edges[1:].copy(), where=mass > _KNOWN * doubt)
     share = np.clip((inside - edges[:-1]) / np.diff(edges) + spare, 0.0, 1.0)
-    gone = doubt < _GONE * BETA_ERROR
+    gone = doubt < _GONE * _BETA_ERROR
     low, high = log_of(mass * (1.0 - share)), log_of(mass * share)
     return np.where(gone, -np.inf, low), np.where(gone, far, high)
 
 
-def _increments(edges: np.ndarray, a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
-    """Mass of a beta law in each cell, from the smaller tail, and a bound on its error."""
+def increments(edges: np.ndarray, a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
+    """Mass of a beta law in each cell, from the smaller tail, and a bound on its error.
+
+    Args:
+        edges: of the cells, increasing, in [0, 1].
+        a, b: of the law, > 0.
+    """
     cdf, sf = betainc(a, b, edges), betaincc(a, b, edges)
-    return np.maximum(cell_masses(cdf, sf), 0.0), BETA_ERROR * np.minimum(cdf[1:], sf[:-1])
+    return np.maximum(cell_masses(cdf, sf), 0.0), _BETA_ERROR * np.minimum(cdf[1:], sf[:-1])
 
 
-def _log_excess(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int, steps: int) -> np.ndarray:
+def _log_excess(x: np.ndarray, law: binomial.Blocks, rate: float, records: int, steps: int) -> np.ndarray:
     """log of an upper bound on (m(x)^T + m(-x)^T)/2 - 1, with m(x) = E exp(J J' x).
 
     As e^even cosh(odd) - 1 with half of the sum and of the difference of both T log m: nothing cancels but what
@@ -108,7 +114,7 @@ def _log_excess(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int,
     return log_expm1(np.maximum(both, 0.0))
 
 
-def log_mean_over_coins(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -> np.ndarray:
+def log_mean_over_coins(x: np.ndarray, law: binomial.Blocks, rate: float, records: int) -> np.ndarray:
     """Upper bound on log E exp(J J' x): each block at its largest count, what is outside at the ends.
 
     Args:
@@ -126,7 +132,7 @@ def log_mean_over_coins(x: np.ndarray, law: _binomial.Blocks, rate: float, recor
     return np.asarray(np.where(np.max(exponent, axis=1) < _LARGEST, close, far))
 
 
-def _log_down(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -> np.ndarray:
+def _log_down(x: np.ndarray, law: binomial.Blocks, rate: float, records: int) -> np.ndarray:
     """Upper bound on log E exp(-J J' x): each block at its smallest count, nothing for what is outside."""
     exponent = _inner(-law.low * x[:, None], rate, records)
     return np.log1p(np.maximum(np.expm1(exponent) @ np.exp(law.log_least), -_CERTAIN))

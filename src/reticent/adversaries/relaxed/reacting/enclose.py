@@ -24,7 +24,7 @@ from reticent.adversaries.relaxed.reacting import information as reacting_inform
 from reticent.adversaries.relaxed.reacting.information import Setting
 from reticent.adversaries.relaxed.reacting.overlap_law import overlap_law
 from reticent.adversaries.relaxed.reacting.step_information import Steps
-from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, _binomial
+from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, binomial
 from reticent.curves._logs import LOG_2, log_expm1
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
@@ -79,7 +79,7 @@ def reacting_in(
         ParameterError: ``dimension``, ``kind`` or ``known_share`` is outside its domain.
         UnsupportedError: no noise.
     """
-    case = _case(release, dimension, kind, known_share, hard_labels)
+    case = case_of(release, dimension, kind, known_share, hard_labels)
     worst = compose(release, Neighbouring.ADD_REMOVE)
     if isinstance(case, str):
         return Enclosure.from_above(worst.pessimistic, tuple(filter(None, (*worst.notes, case))))
@@ -109,7 +109,7 @@ def reacting_replace(
     Raises:
         ParameterError, UnsupportedError: as for ``reacting_in``.
     """
-    case, worst = _case(release, dimension, kind, known_share, hard_labels), compose(release, Neighbouring.REPLACE)
+    case, worst = case_of(release, dimension, kind, known_share, hard_labels), compose(release, Neighbouring.REPLACE)
     if isinstance(case, str):
         return Enclosure.from_above(worst.pessimistic, tuple(filter(None, (*worst.notes, case))))
     one = reacting_in(release, dimension, kind, known_share, hard_labels=hard_labels)
@@ -187,7 +187,7 @@ def _log_mean_over_coins(z: np.ndarray, rate: float, records: int) -> np.ndarray
     if rate == 1.0:
         return records**2 * z
     if records > 1:
-        law = _binomial.blocks(records, rate, _COUNTS)
+        law = binomial.blocks(records, rate, _COUNTS)
         return whole_user.log_mean_over_coins(z, law, rate, records)
     close = np.log1p(rate**2 * np.expm1(np.minimum(z, _STEEP)))
     return np.where(z < _STEEP, close, np.logaddexp(np.log1p(-(rate**2)), 2.0 * math.log(rate) + z))
@@ -198,8 +198,13 @@ def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:
     return LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power))
 
 
-def _case(release: Release, dimension: int, kind: Gradients, known_share: float, hard_labels: bool) -> _Case | str:
-    """What is computed; or why the answer is the worst case, which may need no words."""
+def case_of(release: Release, dimension: int, kind: Gradients, known_share: float, hard_labels: bool) -> _Case | str:
+    """What is computed; or why the answer is the worst case, which may need no words.
+
+    Raises:
+        ParameterError: an argument is outside its domain, or the gradients have no such form.
+        UnsupportedError: no noise.
+    """
     setting = Setting(_check.count(dimension=dimension), kind, _check.fraction(known_share=known_share), hard_labels)
     if not isinstance(kind, Gradients) or kind is Gradients.FIXED:
         raise ParameterError("gradients", kind, "one-direction, linear-head or any")

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import betainc, betaincc, ndtr
+from scipy.special import ndtr
 
-from reticent.curves import _binomial
-from reticent.curves._logs import cell_masses
+from reticent.adversaries.relaxed.dimension.whole_user import increments
+from reticent.curves import binomial
 
 _LEVELS, _CELLS, _GROUPS = 100, 300, 40  # thresholds; cells of a; groups of counts
 _WIDTH, _MOST = 6.0, 9.0  # of the cells, in standard deviations of a; of the thresholds, in those of the noise
@@ -51,7 +51,7 @@ def _counts(rate: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """How often the record is drawn, and with which probability at least so often and no more."""
     if rate == 1.0:
         return np.array([float(steps)]), np.ones(1)
-    law = _binomial.grouped(steps, rate, _GROUPS, _RARE)
+    law = binomial.grouped(steps, rate, _GROUPS, _RARE)
     return law.low.astype(float), np.exp(law.log_least)
 
 
@@ -60,6 +60,4 @@ def _overlaps(dimension: int) -> tuple[np.ndarray, np.ndarray]:
     if dimension == 1:
         return np.ones(1), np.ones(1)
     edges = np.append(np.linspace(0.0, min(_WIDTH / math.sqrt(dimension), 1.0), _CELLS + 1), 1.0)
-    power = 0.5 * (dimension - 1.0)
-    cdf, sf = betainc(0.5, power, edges**2), betaincc(0.5, power, edges**2)
-    return edges[:-1], np.maximum(cell_masses(cdf, sf), 0.0) * (1.0 - _ROUNDING)
+    return edges[:-1], increments(edges**2, 0.5, 0.5 * (dimension - 1.0))[0] * (1.0 - _ROUNDING)

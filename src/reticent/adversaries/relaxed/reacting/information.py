@@ -75,14 +75,14 @@ def divergence(parts: Sequence[Steps], setting: Setting) -> float:
     """
     with np.errstate(over="ignore"):
         if len(parts) > 1:
-            return _any_order(parts, setting) * _ROUND_UP
+            return any_order(parts, setting) * _ROUND_UP
         (part,) = parts
         taught = part.count * known_direction(part)
         ways = [taught]
         if part.rate == 1.0:
-            ways.append(_continuous(taught, setting))
+            ways.append(continuous(taught, setting))
         if not setting.split:
-            ways.append(_one_by_one(part, setting))
+            ways.append(one_by_one(part, setting))
         return min(ways) * _ROUND_UP
 
 
@@ -92,7 +92,7 @@ def first_step_chi_square(part: Steps, setting: Setting) -> float:
         return float(_chi_square(part, 1.0, setting)[0])
 
 
-def _one_by_one(part: Steps, setting: Setting) -> float:
+def one_by_one(part: Steps, setting: Setting) -> float:
     """The sum of gains: first steps one by one, later ones in blocks that take the gain of their last step."""
     low = np.arange(min(part.count, _SINGLE), dtype=float)
     if part.count > _SINGLE:
@@ -100,18 +100,18 @@ def _one_by_one(part: Steps, setting: Setting) -> float:
         grown = np.unique(np.ceil(_SINGLE * _GROWTH**powers))
         low = np.append(low, grown[grown < part.count])
     high = np.append(low[1:], part.count) - 1.0
-    gains = _gains(part, setting)(high * known_direction(part))
+    gains = gains_of(part, setting)(high * known_direction(part))
     return float(np.sum((high - low + 1.0) * gains))
 
 
-def _continuous(taught: float, setting: Setting) -> float:
+def continuous(taught: float, setting: Setting) -> float:
     """Without sampling: the integral over what is known, as the signal grows inside of each step."""
     gains = _mean_effect(setting)
     grid = np.append(gains.nats[gains.nats < taught], taught)
     return float(np.trapezoid(gains(grid), grid))
 
 
-def _any_order(parts: Sequence[Steps], setting: Setting) -> float:
+def any_order(parts: Sequence[Steps], setting: Setting) -> float:
     """Parts in any order: sum n_i kappa_i lambda_i plus the integral of max_i (r_i - lambda_i), for any lambda_i.
 
     r_i is what a part tells per nat that it teaches. It grows with what is known, so a step that teaches from I to I'
@@ -128,23 +128,23 @@ def _any_order(parts: Sequence[Steps], setting: Setting) -> float:
 
 
 @lru_cache(maxsize=64)
-def _gains(part: Steps, setting: Setting) -> Gains:
+def gains_of(part: Steps, setting: Setting) -> Gains:
     """What a step tells, by what is known."""
     found = step_nats(part.drawn, *(_chi_square(part, times, setting) for times in (1.0, 3.0)))
-    return _majorant(learnt(setting.dimension).nats, np.fmin(found, known_direction(part)))
+    return majorant(learnt(setting.dimension).nats, np.fmin(found, known_direction(part)))
 
 
 def _per_nat(part: Steps, setting: Setting, nats: np.ndarray) -> np.ndarray:
     """What a step tells per nat that it teaches, once ``nats`` are known; without sampling at most |E effect|^2."""
     if part.rate == 1.0 and setting.split:
         return _mean_effect(setting)(nats)
-    per_nat = _gains(part, setting)(nats) / known_direction(part)
+    per_nat = gains_of(part, setting)(nats) / known_direction(part)
     return np.minimum(per_nat, _mean_effect(setting)(nats)) if part.rate == 1.0 else per_nat
 
 
 def _mean_effect(setting: Setting) -> Gains:
     """Bound on |E g|^2, by what is known."""
-    return _majorant(learnt(setting.dimension).nats, _first_order(setting))
+    return majorant(learnt(setting.dimension).nats, _first_order(setting))
 
 
 def _first_order(setting: Setting) -> np.ndarray:
@@ -171,7 +171,7 @@ def _chi_square(part: Steps, times: float, setting: Setting) -> np.ndarray:
     return most
 
 
-def _majorant(nats: np.ndarray, values: np.ndarray) -> Gains:
+def majorant(nats: np.ndarray, values: np.ndarray) -> Gains:
     """The least concave function above a growing one, of which values[i] is a bound at nats[i] and values[-1] is one.
 
     Between two of ``nats`` it is at most its value at the right one.
@@ -198,7 +198,7 @@ def log_deltas(nats: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndar
     growth = _log_growth(tilts)
     up = np.maximum(growth - thresholds[:, None], 0.0)
     down = np.maximum(tilts - growth - thresholds[:, None], 0.0)
-    add = np.min((nats + _fall(up)) / tilts, axis=1)
+    add = np.min((nats + above_tangent(-up)) / tilts, axis=1)
     remove = np.min((nats + above_tangent(down)) / tilts, axis=1)
     return np.minimum(log_of(add) + _PAD, 0.0), np.minimum(log_of(remove) + thresholds + _PAD, 0.0)
 
@@ -208,10 +208,3 @@ def _log_growth(tilts: np.ndarray) -> np.ndarray:
     small = np.minimum(tilts, _SERIES)
     series = 0.5 * small + small**2 / 24.0 - small**4 / 2880.0 + small**6 / 181440.0
     return np.where(tilts < _SERIES, series, log_expm1(tilts) - np.log(tilts))
-
-
-def _fall(m: np.ndarray) -> np.ndarray:
-    """e^-m - 1 + m."""
-    small = np.minimum(m, _SERIES)
-    series = 0.5 * small**2 * (1.0 - small / 3.0 * (1.0 - small / 4.0 * (1.0 - small / 5.0 * (1.0 - small / 6.0))))
-    return np.where(m < _SERIES, series, np.expm1(-m) + m)

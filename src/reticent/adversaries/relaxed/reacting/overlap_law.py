@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betainc, betaincc, logsumexp
+from scipy.special import logsumexp
 
-from reticent.adversaries.relaxed.dimension.whole_user import BETA_ERROR, chord_weights
-from reticent.curves._logs import cell_masses, log_expm1
+from reticent.adversaries.relaxed.dimension.whole_user import chord_weights, increments
+from reticent.curves._logs import log_expm1
 
 _NEAR, _FAR, _WIDTH = 700, 300, 9.0  # cells up to this many standard deviations, and beyond, in proportion
 _SHARE = 1e-6  # of a cell's mass that is moved to its worse end, for what cancels in the mean inside a cell
@@ -81,11 +81,9 @@ def mean_positive_part(dimension: int) -> float:
 def _log_chords(edges: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarray]:
     """log of weights on the lower and on the upper end of each cell."""
     square, power = edges**2, 0.5 * (dimension - 1.0)
-    cdf, sf = betainc(0.5, power, square), betaincc(0.5, power, square)
-    doubt = BETA_ERROR * np.minimum(cdf[1:], sf[:-1])
-    mass = np.maximum(cell_masses(cdf, sf), 0.0) + doubt
+    mass, doubt = increments(square, 0.5, power)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = power * np.log1p(-square)
         part = 2.0 * mean_positive_part(dimension) * np.exp(logs[:-1]) * -np.expm1(np.diff(logs))
     far = (0.5 * dimension - 1.0) * np.log1p(-square[:-1])  # P(|<u, u'>| > c) <= (1 - c^2)^(d/2 - 1)
-    return chord_weights(edges, mass, doubt, part, far, _SHARE)
+    return chord_weights(edges, mass + doubt, doubt, part, far, _SHARE)

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
-from reticent.curves import _binomial
+from reticent.curves import binomial
 from reticent.curves._logs import HALF_LOG_TWO_PI, OVERFLOW, cell_masses, log_of
 
 _SMALL = 1e-2  # |z| below which h is a series
@@ -68,7 +68,7 @@ class Steps:
     def _beyond_first(self, x: float) -> float:
         if self.records == 1 or self.rate == 1.0:
             return self.rate**2 * float(above_tangent(np.array(self.records**2 * x)))
-        law = _binomial.blocks(self.records, self.rate, _BLOCKS)
+        law = binomial.blocks(self.records, self.rate, _BLOCKS)
         count = np.concatenate([[law.low[0]], law.high, [self.records]]).astype(float)
         log_mass = np.concatenate([[law.log_below], law.log_most, [law.log_above]])
         log_tangent = log_of(above_tangent(x * np.multiply.outer(count, count)))
@@ -109,7 +109,7 @@ def _by_cells(part: Steps) -> float:
     """E h(R - 1): chords in R, of which h is a convex function."""
     mu, counts = math.sqrt(part.signal), np.arange(part.records + 1)
     most = mu * part.records
-    law = np.exp(_binomial.log_mass(counts, part.records, part.rate))[1:, None]
+    law = np.exp(binomial.log_mass(counts, part.records, part.rate))[1:, None]
     z, shift = np.linspace(-_TAIL, most + _TAIL, _CELLS + 1), mu * counts[1:, None]
     excess = np.sum(law * np.expm1(shift * z - 0.5 * shift * shift), axis=0)
     absent = cell_masses(ndtr(z), ndtr(-z))
@@ -136,11 +136,11 @@ def _h(z: np.ndarray) -> np.ndarray:
 
 
 def above_tangent(y: np.ndarray) -> np.ndarray:
-    """e^y - 1 - y for y >= 0; infinite where it overflows."""
-    small = np.minimum(y, _SERIES)
+    """e^y - 1 - y, rounded up; infinite where it overflows."""
+    small = np.clip(y, -_SERIES, _SERIES)
     series = 0.5 * small**2 * (1.0 + small / 3.0 * (1.0 + small / 4.0 * (1.0 + small / 5.0 * (1.0 + small / 5.5))))
     large = np.where(y < OVERFLOW, np.expm1(np.minimum(y, OVERFLOW)) - y, np.inf)
-    return np.where(y < _SERIES, series, large)
+    return np.where(np.abs(y) < _SERIES, series, large)
 
 
 def _steepest(drawn: float) -> float:

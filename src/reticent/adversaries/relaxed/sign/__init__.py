@@ -6,7 +6,6 @@ every threshold and falls back on the worst case. docs/theory/relaxed/sign.md de
 
 from reticent.adversaries.relaxed.sign.direction import noncentrality as noncentrality
 from reticent.adversaries.relaxed.sign.join import common_sign as common_sign
-from reticent.adversaries.relaxed.sign.join import common_sign_estimate as common_sign_estimate
 from reticent.adversaries.relaxed.sign.join import quick_sign_estimate as quick_sign_estimate
 from reticent.adversaries.relaxed.sign.join import relaxed_dpsgd as relaxed_dpsgd
 from reticent.adversaries.relaxed.sign.join import sign_at_most as sign_at_most

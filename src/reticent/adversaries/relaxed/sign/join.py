@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TypeGuard
 
 import numpy as np
 
@@ -24,10 +25,9 @@ from reticent.accountants.grouped import fewer_below
 from reticent.accountants.one_direction import one_direction
 from reticent.accountants.steps import Step, steps_of
 from reticent.adversaries.relaxed.sign import lattice, transform
-from reticent.adversaries.relaxed.sign.estimate import estimate
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, SignNoise
 from reticent.adversaries.relaxed.sign.rough import rough_delta
-from reticent.adversaries.relaxed.sign.step import FoldedNodes
+from reticent.adversaries.relaxed.sign.step import CertifiedBounds, FoldedNodes
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, subsampled, symmetrised
 from reticent.curves._logs import LOG_2, log1mexp
 from reticent.curves.enclosure import Enclosure
@@ -39,11 +39,9 @@ from reticent.mechanisms.ledger import parts_of
 from reticent.stopping import checkpoint
 
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
-_ESTIMATED = (*((blur, 400_000) for blur in _BLURS), (_BLURS[-1], 3_000_000))  # the same of an estimate, and its most
 _LEAST_NOISE = 0.1  # noise multiplier below which no transform decays in time
 _POINTS = lattice.POINTS  # of the lattice, for claims while searching and at the answer alike
-_ROUGH_POINTS, _ROUGH_WIDTH = 2**17, 1e-3  # of the lattice where only an estimate is asked; and its widest
-_OFTEN = 3.0  # expected uses from which on frequencies are quick
+_OFTEN, _FEW_FREQUENCIES = 3.0, 400_000  # expected uses from which on frequencies are quick; the most of an estimate
 _FEW = 30  # steps: the transform of so few does not decay
 _MOST_KINDS = 12  # of steps: each costs as much as a run of its own
 UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
@@ -89,42 +87,27 @@ def sign_at_most(run: DPSGD) -> TradeOff | None:
         return None
     kinds, _ = _kinds([run])
     try:
-        upper = _fourier_above(tuple(kinds)) if run.records == 1 else None
-        with np.errstate(all="ignore"):
-            above = _lattice_above(tuple(kinds), _POINTS).curve if upper is None else upper.curve
+        return both_directions(bounds(tuple(kinds)).above, safest)
     except NumericalError:
         return None
-    return both_directions(above, safest)
-
-
-def common_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.ndarray] | None:
-    """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had."""
-    runs = _runs(mechanism)
-    if any(not run.sampler.independent or run.sample_rate == 1.0 or run.records > 1 for run in runs):
-        return None
-    kinds, _ = _kinds(runs)
-    for blur, most in _ESTIMATED if _decays(kinds) else ():
-        with contextlib.suppress(NumericalError):
-            return estimate(kinds, blur, most)
-    with contextlib.suppress(NumericalError):
-        sides = latticed(kinds, _ROUGH_POINTS)
-        if sides.width < _ROUGH_WIDTH:
-            return lambda epsilon: np.sqrt(sides.above.delta(epsilon) * sides.below.delta(epsilon))
-    return None
 
 
 def quick_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.ndarray] | None:
-    """As ``common_sign_estimate``, in some 50 ms: by few frequencies, or from a coarse lattice of its own."""
+    """delta(epsilon >= 0) without a certificate, in some 20 ms; None where it cannot be had.
+
+    By few frequencies, or from a coarse lattice of its own.
+    """
     runs = _runs(mechanism)
     if any(not run.sampler.independent or run.noise_multiplier == 0.0 for run in runs):
         return None
     kinds, squared = _kinds(runs)
-    often = all(kind.rate * steps >= _OFTEN and kind.records == 1 for kind, steps in kinds) and squared == 0.0
-    for blur, most in _ESTIMATED[:-1] if often and _decays(kinds) else ():
+    kinds += _unsampled(squared)
+    often = all(kind.rate * steps >= _OFTEN for kind, steps in kinds)
+    for blur in _BLURS if often and _decays(kinds) else ():
         with contextlib.suppress(NumericalError):
-            return estimate(kinds, blur, most)
+            return transform.estimate(kinds, blur, _FEW_FREQUENCIES)
     with contextlib.suppress(NumericalError):
-        return rough_delta([*kinds, *_unsampled(squared)])
+        return rough_delta(kinds)
     return None
 
 
@@ -204,57 +187,40 @@ def _enclosure(kinds: Kinds, known: tuple[Step, ...]) -> Enclosure:
     """By Fourier sums; where these do not fit on the lattice; far out, and where neither fits, from the worst case."""
     if len(kinds) > _MOST_KINDS:
         raise NumericalError(f"{len(kinds)} kinds of steps, at most {_MOST_KINDS} are followed")
-    if any(kind.records > 1 for kind, _ in kinds):
-        return Enclosure(*latticed(kinds))
-    upper = _fourier_above(tuple(kinds))
+    person = any(kind.records > 1 for kind, _ in kinds)
     try:
-        fine = latticed(kinds) if upper is None else transform.enclose(upper).sides()
+        fine = bounds(tuple(kinds)).sides()
     except NumericalError as error:
+        if person:
+            raise
         return Enclosure(*_coarse(kinds, known), (UNRESOLVED.format(error),))
-    if fine.above.reaches(_DEEP):
+    if person or fine.above.reaches(_DEEP):
         return Enclosure(*fine)
     coarse = _coarse(kinds, known)
     return Enclosure(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
 
 
-@lru_cache(maxsize=2)  # a search asks for this half first, and for all of it at the answer
-def _fourier_above(kinds: tuple[tuple[GaussianSign, int], ...]) -> transform.Upper | None:
-    """With the least blur that fits; None where none does: a larger one needs fewer frequencies."""
-    if not _decays(kinds):
-        return None
-    found = _blurred(kinds, _BLURS[0])
-    largest = None if found else _blurred(kinds, _BLURS[-1])
-    return found or (largest and (_blurred(kinds, _BLURS[1]) or largest))
-
-
-def _blurred(kinds: tuple[tuple[GaussianSign, int], ...], blur: float) -> transform.Upper | None:
-    with contextlib.suppress(NumericalError):
-        return transform.bounds_above(kinds, blur)
-    return None
-
-
-def _decays(kinds: Kinds) -> bool:
-    """Whether the transform may decay: not of few steps, or with little noise."""
-    return all(kind.rate < 1.0 and 1.0 / kind.slope >= _LEAST_NOISE and steps > _FEW for kind, steps in kinds)
-
-
-def latticed(kinds: lattice.Kinds, points: int | None = None) -> Sides:
-    """From the lattice of both losses.
-
-    Args:
-        points: of the lattice, about; None means as many as users get.
+@lru_cache(maxsize=2)  # a search asks for what is above first, and for tests at the answer
+def bounds(kinds: tuple[tuple[SignNoise, int], ...]) -> CertifiedBounds:
+    """By Fourier sums with the least blur that fits: a larger one needs fewer frequencies. Else from the lattice.
 
     Raises:
-        NumericalError: it cannot follow the losses.
+        NumericalError: the lattice cannot follow the losses.
     """
-    with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        points = points or _POINTS
-        return lattice.enclose(kinds, points=points, known=_lattice_above(tuple(kinds), points)).sides()
+    if _decays(kinds):
+        for blur in _BLURS:
+            with contextlib.suppress(NumericalError):
+                return transform.bounds(kinds, blur)
+    return lattice.bounds(kinds, points=_POINTS)
 
 
-@lru_cache(maxsize=2)  # a search asks for this half first, and for all of it at the answer
-def _lattice_above(kinds: tuple[tuple[SignNoise, int], ...], points: int) -> lattice.Upper:
-    return lattice.bounds_above(kinds, points=points)
+def _decays(kinds: lattice.Kinds) -> TypeGuard[Kinds]:
+    """Whether the transform may decay: of one record, not of few steps, or with little noise."""
+    return all(
+        isinstance(kind, GaussianSign) and kind.records == 1 and kind.rate < 1.0
+        and 1.0 / kind.slope >= _LEAST_NOISE and steps > _FEW
+        for kind, steps in kinds
+    )  # fmt: skip
 
 
 def _coarse(kinds: Kinds, known: tuple[Step, ...]) -> Sides:

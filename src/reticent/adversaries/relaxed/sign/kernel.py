@@ -1,9 +1,8 @@
-"""What both sums over frequencies share: grids of which one is a multiple of the other, and the kernel on them."""
+"""Sums over two frequencies: grids of which one is a multiple of the other, and the kernel on them."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -52,11 +51,11 @@ class GammaTable:
         self._last = self._per_tau * (len(points) - 1) + self._per_w * (omegas - 1)
         half = loggamma(0.5 * (-points[0].real + 1j * base * np.arange(self._last + 1)))
         self._table = np.concatenate([half[:0:-1].conj(), half])
-        self._points, self._omegas = points, omegas
+        self._points = points
 
-    def log_kernel(self, part: slice, count: int | None = None) -> np.ndarray:
-        """At the points s_j of ``part`` (rows) and all w_k, or the first ``count``."""
-        s, shape = self._points[part], (part.stop - part.start, self._omegas if count is None else count)
+    def log_kernel(self, part: slice, count: int) -> np.ndarray:
+        """At the points s_j of ``part`` (rows) and the first ``count`` of w_k."""
+        s, shape = self._points[part], (part.stop - part.start, count)
         size, start = self._table.itemsize, self._per_tau * part.start
         up, down = (
             as_strided(self._table[self._last + way * start :], shape, (way * self._per_tau * size, self._per_w * size))
@@ -65,27 +64,20 @@ class GammaTable:
         return up + down.conj() - (loggamma(-s) + (s + 1.0) * math.log(2.0))[:, None]
 
 
-class Turning(NamedTuple):
-    """Sums of weight_j e^(-i j spacing l): j is a fine number plus a coarse one, so few exponentials are taken."""
+def turned(spacing: float, weights: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """Real parts of the sums of weight_j e^(-i j spacing l), for each threshold l.
 
-    numbers: tuple[np.ndarray, np.ndarray]
-    weights: np.ndarray
+    j is a fine number plus a coarse one, so few exponentials are taken.
 
-    @classmethod
-    def of(cls, spacing: float, weights: np.ndarray) -> Turning:
-        """A table of the weights.
-
-        Args:
-            weights: shape (n,), complex.
-        """
-        size = math.isqrt(len(weights) - 1) + 1
-        coarse = -(-len(weights) // size)
-        table = np.zeros(coarse * size, dtype=complex)
-        table[: len(weights)] = weights
-        fine = -1j * spacing * np.arange(size)
-        return cls((fine, -1j * spacing * size * np.arange(coarse)), table.reshape(coarse, size).T)
-
-    def sums(self, thresholds: np.ndarray) -> np.ndarray:
-        """Real parts, for each threshold l."""
-        fine, coarse = (np.exp(np.outer(thresholds, numbers)) for numbers in self.numbers)
-        return np.einsum("ij,ij->i", fine @ self.weights, coarse).real
+    Args:
+        spacing: of the frequencies.
+        weights: shape (n,), complex.
+        thresholds: shape (m,).
+    """
+    size = math.isqrt(len(weights) - 1) + 1
+    table = np.zeros(-(-len(weights) // size) * size, dtype=complex)
+    table[: len(weights)] = weights
+    rows = table.reshape(-1, size)
+    fine, coarse = (np.exp(np.outer(-1j * spacing * thresholds, step * np.arange(count)))
+                    for step, count in ((1, size), (size, len(rows))))  # fmt: skip
+    return np.einsum("ij,ij->i", fine @ rows.T, coarse).real

@@ -13,7 +13,7 @@ import numpy as np
 from reticent.accountants.bounds import CheapBounds, loudest_step
 from reticent.accountants.compose import compose
 from reticent.accountants.steps import Step
-from reticent.adversaries.relaxed.sign.join import UNRESOLVED, both_directions, latticed, no_more_than, two_sided
+from reticent.adversaries.relaxed.sign.join import UNRESOLVED, both_directions, bounds, no_more_than, two_sided
 from reticent.adversaries.relaxed.sign.noise import LaplaceSign
 from reticent.curves import RelaxedLaplaceTradeOff, subsampled, symmetrised
 from reticent.curves.enclosure import Enclosure
@@ -50,7 +50,7 @@ def laplace_sign(mechanism: Laplace, neighbouring: Neighbouring) -> Enclosure:
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
         below = hull([two_sided(loudest_step(step)), two_sided(CheapBounds(step).below())])
     try:
-        fine = latticed([(LaplaceSign(rate, shift), mechanism.releases)])
+        fine = bounds(((LaplaceSign(rate, shift), mechanism.releases),)).sides()
     except NumericalError as error:
         return Enclosure.checked(worst, both_directions(below, hull), (UNRESOLVED.format(error),))
     return Enclosure.checked(no_more_than(worst, fine.above), both_directions(hull([fine.below, below]), hull))

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
+from reticent.accountants.powers import GridStep, Tilted, outside, power, window_end
 from reticent.adversaries.relaxed.sign.noise import SignNoise, odd_and_even
-from reticent.adversaries.relaxed.sign.step import CertifiedRates
+from reticent.adversaries.relaxed.sign.step import CertifiedBounds
 from reticent.curves._logs import EPS, LOG_2, TINY
-from reticent.curves.polygon import Polygon, polygon_above
 from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
@@ -58,22 +58,16 @@ class _Window:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """One kind of step: its b is ``centre`` at y = 0; ``cell`` is the width of a cell of y."""
-
-    noise: SignNoise
-    steps: int
-    centre: float
-    cell: float
-
-
-@dataclass(frozen=True, slots=True)
 class _PlaneLattice:
     """The lattice of all kinds: a = i * a.pitch, b = centre of the kind + j * b.pitch."""
 
-    kinds: tuple[_Kind, ...]
+    kinds: tuple[Sketch, ...]
     a: _Window
     b: _Window
+
+    def quadrature(self, kind: Sketch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """That of its noise, in cells of y that are narrow enough."""
+        return kind.noise.quadrature(kind.cell((self.a.pitch, self.b.pitch)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,45 +80,14 @@ class _PlaneLaw:
     present: np.ndarray
 
 
-@dataclass(frozen=True, slots=True)
-class Upper:
-    """Upper bounds, and what tests on the same lattice start from.
-
-    Attributes:
-        plan: the lattice.
-        thresholds, delta: as of ``CertifiedRates``.
-        lost: mass that is out of reach, or rounded, in all steps.
-    """
-
-    plan: _PlaneLattice
-    thresholds: np.ndarray
-    delta: np.ndarray
-    lost: float
-
-    @property
-    def curve(self) -> Polygon:
-        """The one that obeys all of them."""
-        return polygon_above(self.thresholds, np.log(self.delta))
-
-
-def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS, known: Upper | None = None) -> CertifiedRates:
+@np.errstate(all="ignore")  # what overflows becomes a trivial bound
+def bounds(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> CertifiedBounds:
     """Certified bounds at about ``count`` thresholds from a lattice of about ``points`` points.
 
     Every error is a sum over kinds: mass beyond the nodes, rounding of one step's masses, rounding of powers.
 
     Raises:
         NumericalError: the lattice cannot follow the losses.
-    """
-    upper = known or bounds_above(kinds, count, points)
-    fpr, fnr = _tests(upper.plan, upper.thresholds, upper.lost)
-    return CertifiedRates(upper.thresholds, upper.delta, fpr, fnr)
-
-
-def bounds_above(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Upper:
-    """The first half of ``enclose``: what it is ``known`` to start from.
-
-    Raises:
-        NumericalError: as there.
     """
     plan = _plan(kinds, points)
     ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, [_connected(plan, k) for k in plan.kinds])
@@ -138,9 +101,10 @@ def bounds_above(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Upp
     q, p = present.sum() - q, absent.sum() - p
     remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
     delta = np.where(thresholds >= 0.0, add, remove) + lost
-    return Upper(plan, thresholds, np.clip(delta, TINY, 1.0), lost + rounding)
+    return CertifiedBounds(thresholds, np.clip(delta, TINY, 1.0), partial(_tests, plan, thresholds, lost + rounding))
 
 
+@np.errstate(all="ignore")
 def _tests(plan: _PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
     """Errors of "reject if the label of the sum has a likelihood ratio above the threshold"."""
     laws, distances = zip(*(_labelled(plan, kind) for kind in plan.kinds), strict=True)
@@ -216,14 +180,14 @@ def _marginal(index: np.ndarray, mass: np.ndarray, pitch: float, steps: int) -> 
     return Tilted(pitch * (first + np.arange(len(total))), total, steps)
 
 
-def _connected(plan: _PlaneLattice, kind: _Kind) -> _PlaneLaw:
+def _connected(plan: _PlaneLattice, kind: Sketch) -> _PlaneLaw:
     """Each cell of y on three points around its arc of (e^{l+}, e^{l-}), each of these on four lattice points.
 
     The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
     """
     checkpoint()
     noise = kind.noise
-    y, weight, ends = noise.quadrature(kind.cell)
+    y, weight, ends = plan.quadrature(kind)
     up, down = noise.loss(ends), noise.loss(-ends)
     x1 = _position(noise.loss(y) - up[:-1, None], np.diff(up)[:, None])
     y0 = _position(noise.loss(-y) - down[1:, None], -np.diff(down)[:, None])
@@ -259,10 +223,10 @@ def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _PlaneLattice,
     return _gathered(i, j, absent, absent * np.exp(centre + plan.a.pitch * i + plan.b.pitch * j))
 
 
-def _labelled(plan: _PlaneLattice, kind: _Kind) -> tuple[_PlaneLaw, float]:
+def _labelled(plan: _PlaneLattice, kind: Sketch) -> tuple[_PlaneLaw, float]:
     """The masses of each cell of y on the nearest lattice point; and the mean distance of b from its label."""
     noise = kind.noise
-    y, weight, ends = noise.quadrature(kind.cell)
+    y, weight, ends = plan.quadrature(kind)
     a, b = odd_and_even(noise, 0.5 * (ends[1:] + ends[:-1]))
     b = b - kind.centre
     i, j = np.rint(a / plan.a.pitch).astype(np.int64), np.rint(b / plan.b.pitch).astype(np.int64)
@@ -282,7 +246,7 @@ def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndar
 
 def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
     """Windows by Chernoff, under "absent" and "present with +"; pitches that cost the ratio about the same."""
-    sketches = [_Sketch.of(noise, steps) for noise, steps in kinds]
+    sketches = [Sketch.of(noise, steps) for noise, steps in kinds]
     ends = [
         [max(_end(sketches, [sign * x for x in losses], tilt) for tilt in (0.0, 1.0)) for sign in (1.0, -1.0)]
         for losses in ([k.a for k in sketches], [k.b for k in sketches])
@@ -297,12 +261,11 @@ def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
         _Window(h, -int(_LOW_ROOM * max(low[0], 0.0) / h) - int(margin), size, high[1], low[1])
         for h, size, margin, (high, low) in zip(pitches, sizes, margins, ends, strict=True)
     ]
-    planned = [_Kind(k.noise, k.steps, k.centre, k.cell(pitches)) for k in sketches]
-    return _PlaneLattice(tuple(planned), windows[0], windows[1])
+    return _PlaneLattice(tuple(sketches), windows[0], windows[1])
 
 
 @dataclass(frozen=True, slots=True)
-class _Sketch:
+class Sketch:
     """One kind of step on evenly spaced observations: enough to choose windows and cells. b is less its ``centre``."""
 
     noise: SignNoise
@@ -314,7 +277,12 @@ class _Sketch:
     slopes: tuple[float, float]
 
     @classmethod
-    def of(cls, noise: SignNoise, steps: int) -> _Sketch:
+    def of(cls, noise: SignNoise, steps: int) -> Sketch:
+        """So many equal steps.
+
+        Raises:
+            NumericalError: a loss of one of them is out of reach.
+        """
         y, log_mass = noise.planned()
         up, down = noise.loss(y), noise.loss(-y)
         if not float(up[-1]) < _LARGEST_LOSS:
@@ -340,7 +308,7 @@ class _Sketch:
 
 
 def _pitches(
-    lengths: list[float], ratio: float, sketches: Sequence[_Sketch], points: int
+    lengths: list[float], ratio: float, sketches: Sequence[Sketch], points: int
 ) -> tuple[tuple[float, float], tuple[int, int], tuple[float, float]]:
     """Pitches of a and of b, ``ratio`` times as wide; sizes of windows whose product is about ``points``; margins."""
     from scipy.fft import next_fast_len  # costly to import, and only this asks for it
@@ -361,7 +329,7 @@ def _pitches(
     return pitches, (rows, columns), margins
 
 
-def _margins(sketches: Sequence[_Sketch], pitches: tuple[float, float]) -> tuple[float, float]:
+def _margins(sketches: Sequence[Sketch], pitches: tuple[float, float]) -> tuple[float, float]:
     """Cells around the window for the walk to lattice points. Each step of a, on average, takes something from b."""
     walked = np.sum([sketch.walk(pitches) for sketch in sketches], axis=0)
     taken = 0.5 * walked[0] * pitches[0] ** 2 / pitches[1]
@@ -369,7 +337,7 @@ def _margins(sketches: Sequence[_Sketch], pitches: tuple[float, float]) -> tuple
     return float(across), float(along + np.floor(taken))
 
 
-def _end(sketches: Sequence[_Sketch], losses: Sequence[np.ndarray], tilt: float) -> tuple[float, float]:
+def _end(sketches: Sequence[Sketch], losses: Sequence[np.ndarray], tilt: float) -> tuple[float, float]:
     """(smallest y with P(S > y) <= _TAIL by Chernoff, its exponent), under "absent" or, with tilt 1, "present"."""
     logs = np.zeros(len(_CHERNOFF))
     for kind, loss in zip(sketches, losses, strict=True):

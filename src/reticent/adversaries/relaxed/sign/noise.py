@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from reticent.curves._binomial import log_masses
 from reticent.curves._logs import HALF_LOG_TWO_PI
+from reticent.curves.binomial import log_masses
 from reticent.errors import NumericalError
 from reticent.pairs import GaussianPair, Pair, WholeUserGaussianPair
 from reticent.pairs.gaussian_mixture import log_mixture

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import logsumexp
 
+from reticent.adversaries.relaxed.sign.lattice import Sketch
 from reticent.adversaries.relaxed.sign.noise import Kinds
 from reticent.curves._logs import LOG_2, TINY
 from reticent.errors import NumericalError
@@ -19,7 +20,6 @@ _ROWS, _COLUMNS = 256, 2048  # of the lattice, in a and in b: the ratio e^b cosh
 _TAIL = np.log(1e-9)  # of the probability that a sum may leave it by
 _EXPONENTS = np.geomspace(1e-2, 1e3, 26)  # of Chernoff bounds, over the deviation of the sum
 _EVERY = 4  # one in so many of the observations on which lattices are planned
-_LARGEST_LOSS = 300.0  # of one step
 _ROOM = 1.05  # around the window
 
 
@@ -50,15 +50,11 @@ def _sum(kinds: Kinds) -> tuple[np.ndarray, np.ndarray]:
     """log LR at the points of the lattice, and their masses under "present with +" after all steps."""
     laws: list[tuple[np.ndarray, np.ndarray, np.ndarray, int]] = []
     centre = 0.0
-    for noise, steps in kinds:
-        y, log_mass = (x[::_EVERY] for x in noise.planned())
-        up, down = noise.loss(y), noise.loss(-y)
-        if not float(up[-1]) < _LARGEST_LOSS:
-            raise NumericalError("rough sign lattice: the losses are too large")
-        middle = float(up[len(y) // 2])
-        mass = np.exp(log_mass + up)
-        laws.append((0.5 * (up - down), 0.5 * (up + down) - middle, mass / mass.sum(), steps))
-        centre += steps * middle
+    for kind in (Sketch.of(noise, steps) for noise, steps in kinds):
+        a, b = kind.a[::_EVERY], kind.b[::_EVERY]
+        mass = np.exp(kind.log_mass[::_EVERY] + kind.centre + b + a)
+        laws.append((a, b, mass / mass.sum(), kind.steps))
+        centre += kind.steps * kind.centre
     windows = [
         _window([(a, mass, steps) for a, _, mass, steps in laws], _ROWS),
         _window([(b, mass, steps) for _, b, mass, steps in laws], _COLUMNS),

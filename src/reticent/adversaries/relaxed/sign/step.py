@@ -18,8 +18,8 @@ import numpy as np
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, odd_and_even
 from reticent.curves import LogErrors
 from reticent.curves._logs import log_of
-from reticent.curves._sums import products, weighted
-from reticent.curves.polygon import Sides, polygon_above, polygon_through
+from reticent.curves.polygon import Polygon, Sides, polygon_above, polygon_through
+from reticent.curves.sums import products, weighted
 from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
@@ -292,26 +292,31 @@ def _net(end: float, first: float, widest: float) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True)
-class CertifiedRates:
+class CertifiedBounds:
     """What a route certifies after all steps, by threshold; arrays of one length.
 
     Attributes:
         thresholds: l, log likelihood ratios, increasing, 0 among them.
         delta: upper bounds on E_P (LR - e^l)_+ where l >= 0, on E_P (1 - e^{-l} LR)_+ where l < 0; in (0, 1].
-        fpr, fnr: upper bounds on both errors of one legal test per threshold.
+        tests: upper bounds on both errors, false positives first, of one legal test per threshold. They take as long
+            again, and a search asks for them at its answer only.
     """
 
     thresholds: np.ndarray
     delta: np.ndarray
-    fpr: np.ndarray
-    fnr: np.ndarray
+    tests: Callable[[], tuple[np.ndarray, np.ndarray]]
+
+    @property
+    def above(self) -> Polygon:
+        """The tangents of ``delta``."""
+        return polygon_above(self.thresholds, np.log(self.delta))
 
     def sides(self) -> Sides:
-        """The tangents of ``delta`` on one side, the chords of the tests on the other."""
+        """These on one side, the chords of the tests on the other."""
+        fpr, fnr = self.tests()
         with np.errstate(divide="ignore"):
-            rates = LogErrors(np.log(self.fpr), np.log1p(-self.fpr), np.log(self.fnr), np.log1p(-self.fnr))
-        above = polygon_above(self.thresholds, np.log(self.delta))
-        return Sides(above, polygon_through(rates.at(slice(None, None, -1))))
+            rates = LogErrors(np.log(fpr), np.log1p(-fpr), np.log(fnr), np.log1p(-fnr))
+        return Sides(self.above, polygon_through(rates.at(slice(None, None, -1))))
 
 
 def _parts(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -15,25 +15,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import erfc, loggamma
 
 from reticent.adversaries.relaxed.sign.copies import LESS, Copies
-from reticent.adversaries.relaxed.sign.kernel import GammaTable, Turning, commensurate, log_cosh_variance
+from reticent.adversaries.relaxed.sign.kernel import GammaTable, commensurate, log_cosh_variance, turned
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, odd_and_even
 from reticent.adversaries.relaxed.sign.step import (
     REACH,
-    CertifiedRates,
+    CertifiedBounds,
     FoldedNodes,
     OutsideBound,
     TiltedLaw,
     TransformTable,
 )
 from reticent.curves._logs import EPS, TINY
-from reticent.curves._sums import roundings, weighted
-from reticent.curves.polygon import Polygon, mirrored, polygon_above
+from reticent.curves.polygon import mirrored
+from reticent.curves.sums import roundings, weighted
 from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
@@ -112,6 +113,14 @@ class _FourierPlan:
         """Sum over all steps of what ``of`` finds on the nodes of one."""
         return sum(steps * of(nodes) for (_, steps), nodes in zip(self.kinds, self.rough, strict=True))
 
+    def too_many(self, most: int) -> NumericalError:
+        """More than ``most`` frequencies are needed."""
+        which = " and ".join(
+            f"noise_multiplier={1 / step.slope:g}, sample_rate={step.rate:g}, steps={steps}"
+            for step, steps in self.kinds
+        )
+        return NumericalError(f"common-sign composition at {which} needs more than {most} frequencies")
+
     def copies(self) -> Copies:
         """What the two trapezoid sums add."""
         scale = math.sqrt(self.total(FoldedNodes.square) + self.blur_a**2)
@@ -169,31 +178,8 @@ class _Mellin:
         return np.exp(-plan.line * thresholds) * (4.0 * self.summed.rest * level + EPS * self.rounding)
 
 
-@dataclass(frozen=True, slots=True)
-class Upper:
-    """Upper bounds, and what tests start from.
-
-    Attributes:
-        absent: the transform under "absent".
-        present: frequencies of the other one.
-        copies: what trapezoid sums add.
-        thresholds, delta: as of ``CertifiedRates``.
-    """
-
-    absent: _Mellin
-    present: _Frequencies
-    copies: Copies
-    thresholds: np.ndarray
-    delta: np.ndarray
-
-    @property
-    def curve(self) -> Polygon:
-        """The one that obeys all of them."""
-        return polygon_above(self.thresholds, np.log(self.delta))
-
-
-def bounds_above(kinds: Kinds, blur: float, count: int = _COUNT) -> Upper:
-    """Certified upper bounds at ``count`` thresholds per direction.
+def bounds(kinds: Kinds, blur: float, count: int = _COUNT) -> CertifiedBounds:
+    """Certified bounds at ``count`` thresholds per direction.
 
     Args:
         kinds: sampled steps, of each kind so many that its transform decays.
@@ -204,7 +190,7 @@ def bounds_above(kinds: Kinds, blur: float, count: int = _COUNT) -> Upper:
     """
     plan = _plan(kinds, blur)
     summed, present = (_frequencies(plan, lift) for lift in (0.0, 1.0))
-    absent, copies = _transform(summed), plan.copies()
+    absent = _transform(summed)
     low, high = np.linspace(-plan.low, 0.0, _COARSE_COUNT), np.linspace(0.0, plan.high, _COARSE_COUNT)
     coarse = np.concatenate([low[:-1], high])
     thresholds = _even_thresholds(coarse, _put(absent, coarse), count)
@@ -214,16 +200,39 @@ def bounds_above(kinds: Kinds, blur: float, count: int = _COUNT) -> Upper:
     delta = np.where(above, -np.expm1(thresholds) + put, put * np.exp(-thresholds)) + rounding
     if not np.all(np.isfinite(delta)):
         raise NumericalError("common-sign composition: the losses are too large")
-    return Upper(absent, present, copies, thresholds, np.clip(delta, TINY, 1.0))
+    return CertifiedBounds(thresholds, np.clip(delta, TINY, 1.0), partial(_tests, absent, present, thresholds))
 
 
-def enclose(upper: Upper) -> CertifiedRates:
-    """Certified bounds on both sides: those above, and the tests "LR > e^l"."""
-    present, ratio = _transform(upper.present), upper.thresholds
-    alias = upper.copies.most(ratio)
-    fpr = np.clip(1.0 + _inverted(upper.absent, ratio, 0) + upper.absent.error(ratio) + alias, 0.0, 1.0)
+def estimate(kinds: Kinds, blur: float, most: int) -> Callable[[np.ndarray], np.ndarray]:
+    """delta(epsilon >= 0) of the add direction without any certificate: for steering and drawing, never for claims.
+
+    Args:
+        kinds, blur: as of ``bounds``.
+        most: pairs of frequencies that may be summed; a million takes about a fifth of a second.
+
+    Raises:
+        NumericalError: more are needed; a larger ``blur`` needs fewer.
+    """
+    plan = _plan(kinds, blur)
+    t, w = _guessed(plan, 0.0)
+    counts = np.full(math.ceil(t / plan.dtau) + 1, math.ceil(w / plan.dw) + 1)
+    if counts.sum() > most:
+        raise plan.too_many(most)
+    absent = _transform(_Frequencies(plan, 0.0, counts, 0.0))
+
+    def delta(epsilon: np.ndarray) -> np.ndarray:
+        epsilon = np.minimum(epsilon, plan.high)  # beyond, nothing is known
+        return np.exp(epsilon) * _inverted(absent, epsilon, 1) - np.expm1(epsilon)
+
+    return delta
+
+
+def _tests(absent: _Mellin, frequencies: _Frequencies, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of the tests "LR > e^l"; the ``frequencies`` are those of "present"."""
+    present, alias = _transform(frequencies), absent.summed.plan.copies().most(ratio)
+    fpr = np.clip(1.0 + _inverted(absent, ratio, 0) + absent.error(ratio) + alias, 0.0, 1.0)
     fnr = np.clip(present.error(ratio) - _inverted(present, ratio, 0), 0.0, 1.0)
-    return CertifiedRates(ratio, upper.delta, np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0))
+    return np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0)
 
 
 def _even_thresholds(ratio: np.ndarray, put: np.ndarray, count: int) -> np.ndarray:
@@ -252,7 +261,7 @@ def _inverted(mellin: _Mellin, ratio: np.ndarray, order: int) -> np.ndarray:
     s, spacing = mellin.summed.points(), mellin.summed.plan.dtau
     weights = mellin.values / (s * (s - 1.0) if order else s) * (spacing / math.pi)
     weights[0] *= 0.5
-    return np.exp(-s[0].real * ratio) * Turning.of(spacing, weights).sums(ratio)
+    return np.exp(-s[0].real * ratio) * turned(spacing, weights, ratio)
 
 
 def _plan(kinds: Kinds, blur: float) -> _FourierPlan:
@@ -277,7 +286,7 @@ def _plan(kinds: Kinds, blur: float) -> _FourierPlan:
 
 def _frequencies(plan: _FourierPlan, lift: float) -> _Frequencies:
     """Those outside of which the transform is proven negligible: no more than what lies beyond the blur's ends."""
-    guess = [min(end, found) for end, found in zip(plan.ends, _decay(plan, lift), strict=True)]
+    guess = _guessed(plan, lift)
     if guess[0] / plan.dtau * guess[1] / plan.dw <= _MOST_GUESSED:
         bound = _outside(plan, lift)
         w, rest = (np.full(2, plan.ends[1]), 0.0) if bound is None else bound.summed((plan.dtau, plan.dw), plan.beyond)
@@ -287,10 +296,13 @@ def _frequencies(plan: _FourierPlan, lift: float) -> _Frequencies:
         counts = np.ceil(np.append(w, 0.0)[cells] / plan.dw).astype(np.int64) + 1
         if counts.sum() <= _MOST_FREQUENCIES:
             return _Frequencies(plan, lift, counts, rest + plan.beyond)
-    which = " and ".join(
-        f"noise_multiplier={1 / step.slope:g}, sample_rate={step.rate:g}, steps={steps}" for step, steps in plan.kinds
-    )
-    raise NumericalError(f"common-sign composition at {which} needs more than {_MOST_FREQUENCIES} frequencies")
+    raise plan.too_many(_MOST_FREQUENCIES)
+
+
+def _guessed(plan: _FourierPlan, lift: float) -> tuple[float, float]:
+    """Where frequencies end along each axis, by a guess; the blur ends them in any case."""
+    decayed = _decay(plan, lift)
+    return min(plan.ends[0], decayed[0]), min(plan.ends[1], decayed[1])
 
 
 def _decay(plan: _FourierPlan, lift: float) -> tuple[float, float]:
@@ -347,15 +359,21 @@ def _node_spacing(
     plan: _FourierPlan, step: GaussianSign, frequencies: tuple[float, float], exponent: float, reach: float = REACH
 ) -> float:
     """Spacing in y at which the strip bound of the trapezoid rule is e^-exponent up to ``frequencies``."""
+    d, level, b, a = _strips(step, plan.line, reach)
+    highest = np.max(level + frequencies[0] * b + frequencies[1] * a, axis=1)
+    spacing = 2.0 * math.pi * d / (exponent + np.maximum(highest, 0.0))
+    return float(np.clip(np.max(spacing), _FINEST_SPACING, _WIDEST_SPACING))
+
+
+@lru_cache(maxsize=32)  # one plan asks for the same strips up to many frequencies
+def _strips(step: GaussianSign, line: float, reach: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Half widths of strips; on their edges, a row each, the log of the integrand without phases, |Im b| and |Im a|."""
     slope = step.slope
     y = np.arange(-reach - 2.0 * slope, reach + 2.0 * slope, _STRIP_SPACING)
-    best = _FINEST_SPACING
-    for d in np.geomspace(_THIN, min(_THICK, _SINGULAR * math.pi / slope), _STRIPS):
-        a, b = odd_and_even(step, y + 1j * d)
-        level = -0.5 * y * y + 0.5 * d * d + plan.line * b.real + np.maximum(b.real + np.abs(a.real), 0.0)
-        level = level + frequencies[0] * np.abs(b.imag) + frequencies[1] * np.abs(a.imag)
-        best = max(best, 2.0 * math.pi * d / (exponent + max(0.0, float(np.max(level)))))
-    return min(best, _WIDEST_SPACING)
+    d = np.geomspace(_THIN, min(_THICK, _SINGULAR * math.pi / slope), _STRIPS)
+    a, b = odd_and_even(step, y + 1j * d[:, None])
+    level = 0.5 * (d[:, None] ** 2 - y * y) + line * b.real + np.maximum(b.real + np.abs(a.real), 0.0)
+    return d, level, np.abs(b.imag), np.abs(a.imag)
 
 
 def _transform(summed: _Frequencies) -> _Mellin:

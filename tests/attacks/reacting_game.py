@@ -15,11 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent import _check
 from reticent.adversaries import Relaxed
 from reticent.adversaries.base import Method
 from reticent.auditing import Design, Finding, Ranks, Scores, Verdict, audit_claim
-from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.text import digits
 
@@ -65,14 +63,9 @@ class LearningGame:
     dimension: int
     push: Push = perceptron
 
-    def __post_init__(self) -> None:
-        _check.count(dimension=self.dimension)
-        if not self.mechanism.sampler.independent:
-            raise UnsupportedError("the learning game is played with Poisson sampling")
-
     def scores(self, runs: int, rng: np.random.Generator) -> Scores:
         """The perceptron test's scores of ``runs`` games on each side."""
-        member, other = (self._play(_check.count(runs=runs), rng, present) for present in (True, False))
+        member, other = (self._play(runs, rng, present) for present in (True, False))
         return Scores(member, other, {"attack": "perceptron test", "runs": runs}, Design.INDEPENDENT)
 
     def _play(self, runs: int, rng: np.random.Generator, present: bool) -> np.ndarray:

@@ -15,9 +15,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import bdtr, ndtri
 
-from reticent.auditing._claims import Tested
+from reticent.auditing.claims import Tested
 from reticent.auditing.intervals import lower_proportion, upper_proportion
-from reticent.curves import _binomial
+from reticent.curves import binomial
 
 Ordering = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -81,7 +81,7 @@ def _seen(
     half = 0.5 * _SPENT * significance
     low, high = (float(f(false_positives, non_members, half)) for f in (lower_proportion, upper_proportion))
     rates = np.sin(np.linspace(np.arcsin(low**0.5), np.arcsin(high**0.5), _CELLS + 1)) ** 2
-    starts, mass = _binomial.shared_blocks(rates[:-1], non_members, _BLOCKS)
+    starts, mass = binomial.shared_blocks(rates[:-1], non_members, _BLOCKS)
     ends = upper_proportion(np.append(starts, false_positives), non_members, 0.5 * significance)
     return rates[1:], starts, mass, ends
 

@@ -45,19 +45,17 @@ class Background:
 
     Attributes:
         mean: shape (d,).
-        rows: the records, shape (m, d), not copied, or None where the covariance was given.
+        rows: the records, shape (m, d), not copied.
         covariance: shape (d, d), or None where it is used through ``rows`` only (fewer records than coordinates).
         share: weight of the sample covariance; the rest, ``1 - share``, is ``ridge`` times the identity.
         ridge: average variance per coordinate, the target of the shrinkage.
-        count: number of background records; None where mean and covariance are known exactly.
     """
 
     mean: np.ndarray
-    rows: np.ndarray | None
+    rows: np.ndarray
     covariance: np.ndarray | None
     share: float
     ridge: float
-    count: int | None
 
     @property
     def dimension(self) -> int:
@@ -66,19 +64,8 @@ class Background:
 
     @property
     def records(self) -> np.ndarray:
-        """The centred records.
-
-        Raises:
-            ParameterError: mean and covariance were given, there are no records.
-        """
-        if self.rows is None:
-            raise ParameterError("background", "known moments", "a background estimated from records")
+        """The centred records."""
         return self.rows - self.mean
-
-    @property
-    def known(self) -> bool:
-        """Whether nothing was estimated."""
-        return self.count is None
 
     @property
     def shrunk(self) -> bool:
@@ -88,21 +75,9 @@ class Background:
     @property
     def inverse_bias(self) -> float:
         """(nu - d - 1)/nu with nu = m - 1: makes the inverse of the sample covariance unbiased (LEEMANN2023:G18)."""
-        if self.count is None or self.shrunk:
+        if self.shrunk:
             return 1.0
-        return (self.count - self.dimension - 2.0) / (self.count - 1.0)
-
-    @classmethod
-    def exactly(cls, mean: np.ndarray, covariance: np.ndarray) -> Background:
-        """A law known exactly.
-
-        Raises:
-            ParameterError: shapes disagree or a number is not finite.
-        """
-        mean, covariance = np.asarray(mean, dtype=float), np.asarray(covariance, dtype=float)
-        if mean.ndim != 1 or covariance.shape != (len(mean), len(mean)) or not np.all(np.isfinite(covariance)):
-            raise ParameterError("covariance", covariance.shape, f"a finite matrix of shape ({len(mean)}, {len(mean)})")
-        return cls(mean, None, covariance, 1.0, 0.0, None)
+        return (len(self.rows) - self.dimension - 2.0) / (len(self.rows) - 1.0)
 
     @classmethod
     def estimated(cls, gradients: np.ndarray, estimator: Estimator = Estimator.AUTOMATIC) -> Background:
@@ -128,7 +103,7 @@ class Background:
         if ridge <= 0.0 or np.all(rows == rows[0]):  # the mean of equal numbers may be off by rounding
             raise ParameterError("gradients", "constant", "gradients that differ between records")
         share = 1.0 if estimator is Estimator.SAMPLE else _ledoit_wolf_share(rows - mean, covariance, ridge)
-        return cls(mean, rows, covariance, share, ridge, m)
+        return cls(mean, rows, covariance, share, ridge)
 
     def independent_coordinates(self) -> np.ndarray:
         """Coordinates of which all others are linear functions, up to rounding; increasing.
@@ -146,9 +121,8 @@ class Background:
 
     def restricted(self, keep: np.ndarray) -> Background:
         """The law of the coordinates ``keep``."""
-        rows = None if self.rows is None else self.rows[:, keep]
         covariance = None if self.covariance is None else self.covariance[np.ix_(keep, keep)]
-        return replace(self, mean=self.mean[keep], rows=rows, covariance=covariance)
+        return replace(self, mean=self.mean[keep], rows=self.rows[:, keep], covariance=covariance)
 
     def factor(self, scale: float, shift: float, rank_one: float = 0.0) -> Factor:
         """Factorise ``scale * covariance + shift * identity + rank_one * mean mean^T``.

@@ -23,7 +23,9 @@ _POINTS = 4001
 class Tested(Protocol):
     """A convex, non-increasing curve that may be evaluated from below (the safe side) only."""
 
-    def beta(self, alpha: np.ndarray) -> np.ndarray: ...
+    def beta(self, alpha: np.ndarray) -> np.ndarray:
+        """Least false negative rates that are allowed, or less, at false positive rates ``alpha``."""
+
     def __hash__(self) -> int: ...
 
 
@@ -35,6 +37,7 @@ class ApproximateDP:
     delta: float
 
     def beta(self, alpha: np.ndarray) -> np.ndarray:
+        """Least false negative rates that are allowed, of the shape of ``alpha``."""
         steep = 1.0 - self.delta - np.exp(self.epsilon) * alpha
         flat = np.exp(-self.epsilon) * (1.0 - self.delta - alpha)
         return np.maximum(np.maximum(steep, flat), 0.0)
@@ -47,6 +50,7 @@ class GaussianClaim:
     mu: float
 
     def beta(self, alpha: np.ndarray) -> np.ndarray:
+        """Least false negative rates that are allowed, of the shape of ``alpha``."""
         return ndtr(-ndtri(alpha) - self.mu)
 
 
@@ -68,6 +72,7 @@ class TangentTable:
         self._switch = np.maximum.accumulate(np.clip(gap / rise, 0.0, 1.0))
 
     def beta(self, alpha: np.ndarray) -> np.ndarray:
+        """No more than the curve, and at least 0; of the shape of ``alpha``."""
         alpha = np.asarray(alpha, dtype=float)
         k = np.searchsorted(self._switch, alpha)
         return np.clip(self._beta[k] - self._slope[k] * (alpha - self._alpha[k]), 0.0, 1.0)

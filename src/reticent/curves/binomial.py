@@ -12,7 +12,7 @@ from reticent.curves._logs import EPS, HALF_LOG_TWO_PI, log_of
 
 _DEVIATIONS, _FEW = 10.0, 45.0  # of the window: at least e^-50 of the mass lies inside, whatever the mean
 _FINE = 20_000  # blocks before grouping
-_TERMS = 100_000  # that are added up one by one
+TERMS = 100_000  # that are added up one by one
 _PER_UNIT, _ALWAYS = 16.0, 60.0  # eps of a log mass for each unit of its exponents; such units that it always has
 _DIGITS = 1.0 - 1e-12  # of a divergence
 _SMALL = 16.0  # counts from which Stirling's series has full accuracy
@@ -113,7 +113,7 @@ def shared_blocks(rates: np.ndarray, trials: int, most: int) -> tuple[np.ndarray
 
 def _inside(low: np.ndarray, high: np.ndarray, count: int, rate: float) -> np.ndarray | None:
     """log of the mass of each block, term by term; None where these are too many terms."""
-    if high[-1] - low[0] > _TERMS:
+    if high[-1] - low[0] > TERMS:
         return None
     mass = np.exp(log_mass(np.arange(low[0], high[-1] + 1), count, rate))
     return log_of(np.add.reduceat(mass, low - low[0]))

@@ -1,0 +1,139 @@
+"""Random allocation that is drawn once and kept, in several parts of one ledger: one draw for all, or several.
+
+A training whose noise changed after some epochs was certified as if the steps had been drawn again.
+
+Theorems: RETICENT:kept-allocation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from reticent.accountants import compose
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Selection
+from reticent.pairs import AllocatedGaussianPair, GaussianPair, Geometric
+from reticent.risk import advantage
+from reticent.samplers import AllocatedOnce, RandomAllocation
+
+ADD, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT
+
+
+def simulated(runs: tuple[DPSGD, ...], share: str, count: int = 40_000) -> tuple[float, float]:
+    """(advantage, four standard errors) of who sees all noisy sums, by simulation of the likelihood ratio.
+
+    Args:
+        share: how the hidden step of a run follows from those before: ``one`` position in the pass for all runs,
+            ``turned`` by a public permutation, or drawn ``anew``.
+    """
+    rng = np.random.default_rng(7)
+    widest = math.lcm(*(run.sampler.batches_per_epoch or 1 for run in runs))
+    ratio: np.ndarray = np.ones((count, 1))
+    for run in runs:
+        bins = run.sampler.batches_per_epoch or 1
+        losses = np.zeros((count, bins))
+        for _ in range(run.steps // bins):  # the target is absent
+            noisy = rng.normal(0.0, run.noise_multiplier, (count, bins))
+            losses += (noisy - 0.5) / run.noise_multiplier**2
+        step = np.arange(widest) // (widest // bins)
+        step = rng.permutation(bins)[step] if share == "turned" else step
+        each = np.exp(losses)
+        ratio = ratio * (each.mean(axis=1, keepdims=True) if share == "anew" else each[:, step])
+    gain = np.maximum(1.0 - ratio.mean(axis=1), 0.0)
+    return float(gain.mean()), 4.0 * float(gain.std()) / math.sqrt(count)
+
+
+def reached(runs: tuple[DPSGD, ...], records: int, epsilon: float, count: int = 40_000) -> tuple[float, float]:
+    """(delta, four standard errors) where all records add u, and draw their steps anew in each run, by simulation."""
+    rng, loss = np.random.default_rng(7), np.zeros(count)
+    for run in runs:
+        bins = run.sampler.batches_per_epoch or 1
+        mu = math.sqrt(run.steps // bins) / run.noise_multiplier
+        places = product(range(bins), repeat=records)
+        counts = np.array([np.bincount(place, minlength=bins) for place in places], dtype=float)
+        noisy = mu * counts[rng.integers(len(counts), size=count)] + rng.normal(size=(count, bins))
+        each = mu * noisy @ counts.T - 0.5 * mu**2 * np.square(counts).sum(axis=1)
+        loss += np.logaddexp.reduce(each, axis=1) - math.log(len(counts))
+    gain = np.maximum(-np.expm1(epsilon - loss), 0.0)
+    return float(gain.mean()), 4.0 * float(gain.std()) / math.sqrt(count)
+
+
+def once(noise: float, bins: int, epochs: int, **more: int) -> DPSGD:
+    return DPSGD(noise, 1 / bins, bins * epochs, sampler=AllocatedOnce(bins), **more)
+
+
+def test_one_assignment_is_less_noise() -> None:
+    kept = DPSGD(2.0, 0.1, 40, sampler=AllocatedOnce())
+    assert kept.parts_under(ADD)[0].pair == AllocatedGaussianPair(1.0, 10)
+    assert kept.parts_under(ADD)[0].count == 1
+    fresh = DPSGD(2.0, 0.1, 40, sampler=RandomAllocation())
+    assert advantage(compose(fresh, ADD).pessimistic) < advantage(compose(kept, ADD).optimistic)
+
+
+@pytest.mark.parametrize("share", ["one", "turned", "anew"])
+@pytest.mark.parametrize(
+    "runs",
+    [(once(2.0, 4, 3), once(3.0, 4, 5)), (once(2.0, 2, 2), once(2.0, 4, 3))],
+)
+def test_the_truth_is_enclosed_whatever_they_share(runs: tuple[DPSGD, ...], share: str) -> None:
+    found, (truth, error) = compose(Ledger(runs), ADD), simulated(runs, share)
+    assert advantage(found.optimistic) <= truth + error
+    assert advantage(found.pessimistic) >= truth - error
+    if share == "one" and runs[0].sampler == runs[1].sampler:
+        assert advantage(found.pessimistic) <= truth + error + 1e-4
+
+
+@pytest.mark.parametrize("neighbouring", [ADD, ZERO, Neighbouring.REPLACE])
+@pytest.mark.parametrize("records", [1, 2])
+def test_equal_parts_are_one_run_of_all_epochs(neighbouring: Neighbouring, records: int) -> None:
+    part, whole = (once(4.0, 4, epochs, records_per_user=records) for epochs in (1, 4))
+    noise = DPSGD(9.0, 1.0, 1, records_per_user=records)
+    found, other = Ledger((part, noise, part, part, part)).parts_under(neighbouring)
+    (one,) = whole.parts_under(neighbouring)
+    assert getattr(found.pair, "redrawn", False) == (records > 1)
+    assert one == (replace(found, pair=replace(found.pair, redrawn=False)) if records > 1 else found)
+    assert [other] == list(noise.parts_under(neighbouring))
+
+
+@pytest.mark.parametrize(
+    ("runs", "records", "epsilon"),
+    [
+        ((once(0.125, 2, 1), once(0.125, 2, 1)), 2, 160.0),
+        ((once(0.2, 2, 1), once(0.2, 2, 1)), 2, 62.5),
+        ((once(0.2, 3, 1), once(0.25, 3, 1)), 3, 70.0),
+        ((once(0.2, 4, 1),) * 3, 2, 90.0),
+    ],
+)
+def test_records_of_one_person_that_meet_in_some_runs_only(
+    runs: tuple[DPSGD, ...], records: int, epsilon: float
+) -> None:
+    """Each run with draws of its own, simulated: delta at most .5102 was claimed for the first, and .72 is reached.
+
+    The bound of whoever is told the steps supposed that records meet in all runs alike.
+    """
+    ledger = Ledger(tuple(replace(run, records_per_user=records) for run in runs))
+    truth, error = reached(runs, records, epsilon)
+    assert float(ledger.parts_under(ADD)[0].pair.curve.delta(epsilon)) >= truth - error
+
+
+def test_parts_without_a_hidden_step_hide_nothing() -> None:
+    told = Ledger((once(2.0, 1, 4), once(2.0, 4, 1), once(0.0, 4, 1)))
+    assert [part.pair for part in told.parts_under(ADD)][:2] == [
+        AllocatedGaussianPair(2.0, 4),
+        GaussianPair(1.0, 1.0, 1.0),
+    ]
+
+
+def test_an_epoch_that_was_begun_counts_whole() -> None:
+    whole, other = once(2.0, 4, 2), once(3.0, 4, 1)
+    begun = replace(whole, steps=whole.steps - 3)
+    assert Ledger((begun, other)).parts_under(ADD) == Ledger((whole, other)).parts_under(ADD)
+
+
+def test_the_run_of_a_selection_may_be_such_a_ledger() -> None:
+    kept = [Selection(Ledger(parts), Geometric(5)) for parts in ((once(4.0, 4, 1),) * 4, (once(4.0, 4, 4),))]
+    assert kept[0].parts_under(ADD)[0].pair == kept[1].parts_under(ADD)[0].pair
