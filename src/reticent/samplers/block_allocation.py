@@ -47,6 +47,11 @@ class BlockAllocation(RandomAllocation):
 
     @classmethod
     def planned(cls, batches: int, memory: int | None) -> BlockAllocation:
+        """No plan says how many blocks there are.
+
+        Raises:
+            UnsupportedError: always.
+        """
         raise UnsupportedError("steps are drawn in blocks, whose number is not stated")
 
     def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:

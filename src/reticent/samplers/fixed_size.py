@@ -61,6 +61,11 @@ class FixedSize(Sampler):
         return (np.sort(order[:size]) for order in permutations(source, records))
 
     def event(self, run: Run) -> Any:
+        """Sampling without replacement.
+
+        Raises:
+            UnsupportedError: the run does not state its sizes.
+        """
         from dp_accounting import dp_event
 
         if run.dataset_size is None or run.batch_size is None:

@@ -33,6 +33,11 @@ class Passes(Sampler):
             _check.count(batches_per_epoch=self.batches_per_epoch)
 
     def check(self, run: Run) -> None:
+        """An epoch has as many steps as batches fit, or one more.
+
+        Raises:
+            ParameterError: it has not.
+        """
         fewest, most = whole_batches_of_a_pass(run.sample_rate), batches_of_a_pass(run.sample_rate)
         batches = self.batches_per_epoch
         if batches is not None and not fewest <= batches <= max(fewest, most):

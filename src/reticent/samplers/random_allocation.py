@@ -82,6 +82,11 @@ class RandomAllocation(Allocation):
         return self.uses_per_epoch or 1
 
     def check(self, run: Run) -> None:
+        """A record is in no more steps than an epoch has.
+
+        Raises:
+            ParameterError: it would be.
+        """
         Passes.check(self, run)
         if self.uses > self.batches_of(run.sample_rate):
             raise ParameterError("uses_per_epoch", self.uses, "at most the steps of an epoch", shown=False)

@@ -39,6 +39,11 @@ class TruncatedPoisson(Sampler):
         _check.count(max_batch_size=self.max_batch_size)
 
     def check(self, run: Run) -> None:
+        """How often a batch is cut follows from the number of records.
+
+        Raises:
+            ParameterError: the run does not state it.
+        """
         if run.dataset_size is None:
             raise ParameterError("dataset_size", None, f"given with the sampler {self.name}", shown=False)
 
