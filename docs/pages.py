@@ -178,7 +178,7 @@ def _mutants() -> Iterator[str]:
     yield (
         "\nA test that cannot fail shows nothing. `make mutants` plants these bugs one at a time in a copy of the "
         "source: an error term set to zero, a step forgotten, a wrong theorem. Each must make its test fail, "
-        "in the suite that runs by default. It prints what survived."
+        "in the suite that runs by default, or be named by its part of the corpus. It prints what survived."
     )
     yield "\n| what is broken | how | the test that must fail |\n|---|---|---|"
     for mutant in MUTANTS:

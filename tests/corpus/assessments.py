@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from reticent.adversaries.game.gmip_curves import GradientSpectrum
+
 import reticent as rt
+from reticent.adversaries import FinalModel, NormOnly
+from reticent.adversaries.attribute.record import Scope, SensitivityRecord
+from reticent.adversaries.game.stochastic import SusceptibilityLaw
+from reticent.adversaries.relaxed.dimension import DirectionLaw
 from tests.corpus.case import Case
 from tests.corpus.project import projected
 
@@ -22,15 +29,30 @@ PUT = {  # attackers whose parameters are stated
     "relaxed, one direction": lambda: rt.Relaxed(dimension=50, gradients=rt.Gradients.ONE_DIRECTION),
     "relaxed, linear head": lambda: rt.Relaxed(dimension=50, gradients=rt.Gradients.LINEAR_HEAD),
     "relaxed, a known share": lambda: rt.Relaxed(dimension=50, gradients=rt.Gradients.LINEAR_HEAD, known_share=0.1),
+    "relaxed, any gradients": lambda: rt.Relaxed(dimension=50, gradients=rt.Gradients.ANY),
+    "relaxed, a measured law": lambda: rt.Relaxed(
+        directions=DirectionLaw(np.full((8, 8), 0.2) + 0.8 * np.eye(8), public=True)
+    ),
     "mixed": lambda: rt.Mixed(0.3, dimension=50),
+    "mixed, a known share": lambda: rt.Mixed(0.3, dimension=50, gradients=rt.Gradients.LINEAR_HEAD, known_share=0.1),
     "mixed, fixed": lambda: rt.Mixed(0.7, dimension=50, gradients=rt.Gradients.FIXED),
     "game": lambda: rt.MembershipGame(),
     "game, K = 200": lambda: rt.MembershipGame(200.0),
+    "game, a measured law": lambda: rt.MembershipGame(SusceptibilityLaw(np.array([100.0, 2e3]), np.array([0.7, 0.3]))),
+    "game, a measured spectrum": lambda: rt.MembershipGame(GradientSpectrum(np.geomspace(1e-6, 0.3, 30))),
+    "norm only": lambda: NormOnly(dimension=50),
+    "final model": lambda: FinalModel(contraction=0.9),
+    "final model, convex": lambda: FinalModel(step_size=0.1, smoothness=1.0),
+    "final model, strongly convex": lambda: FinalModel(step_size=0.1, strong_convexity=0.5, smoothness=1.0),
     "attribute, .3": lambda: rt.Attribute(0.3),
     "attribute, 2": lambda: rt.Attribute(2.0),
+    "attribute, measured": lambda: rt.Attribute(
+        SensitivityRecord(500, Scope.WHOLE_DATA, 0.5, 1e-3, 1e-3, None, 1.1, budget=0.9)
+    ),
 }
 SOME = ("gaussian", "gaussian in 30 dimensions", "poisson", "poisson with parameters", "poisson, little noise",
-        "poisson, every record", "shuffled", "random allocation", "ledger of two", "fixed size")  # fmt: skip
+        "poisson, every record", "shuffled", "cyclic", "random allocation", "ledger of two", "fixed size")  # fmt: skip
+NAMED = ("relaxed", "mixed", "membership", "final-model")
 METHODS = ("closed-form", "clt", "proven", "published")
 QUESTIONS = {
     "fpr": (1e-6, 1e-3, 0.1),
@@ -47,7 +69,8 @@ def _asked(mechanism: dict[str, Any], who: Any, **options: Any) -> Any:
         path.write_text(json.dumps(mechanism))
         try:
             found = rt.assess(path, who, **QUESTIONS, **options)
-            return projected(json.loads(found.to_json()))
+            told = projected(json.loads(found.to_json()))
+            return told | {"conditions": sorted(told["conditions"])}  # their sentences are a case of the surface
         except rt.errors.ReticentError as error:
             return {"refused": str(error).replace(folder, "FOLDER")}
 
@@ -64,5 +87,10 @@ def cases() -> Iterator[Case]:
     for name in SOME:
         for who, made in PUT.items():
             yield Case(f"{name}; {who}", lambda m=MECHANISMS[name], w=made: _asked(m, w()))
+        for named in NAMED:
+            yield Case(
+                f"{name}; {named}, replace",
+                lambda m=MECHANISMS[name], w=named: _asked(m, w, neighbouring="replace"),
+            )
         for method in METHODS:
             yield Case(f"{name}; all, {method}", lambda m=MECHANISMS[name], k=method: _asked(m, "all", method=k))

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
-import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import yaml
 
+from reticent.certificates.rounding import leaves
+from reticent.errors import ReticentError
+from tests.certificates.edits import Edit, read
+from tests.certificates.forging import document_of, resealed
 from tests.corpus.assessments import MECHANISMS
 from tests.corpus.case import Case
 from tests.corpus.project import called, of_json, words_of_page
@@ -31,23 +37,21 @@ PLANS: dict[str, tuple[str, ...]] = {
     "selection": ("--selection", "geometric", "--mean-runs", "5"),
     "secret": ("--secret-bits", "13.29", "--guesses", "10"),
     "contraction": ("--contraction", "0.9"),
-    "words": (
-        "--subject",
-        "A model of letters",
-        "--issuer",
-        "The lab",
-        "--purpose",
-        "Sorting",
-        "--expires",
-        "2999-01-01",
-    ),
-}
+    "words": ("--subject", "A model of letters", "--issuer", "The lab", "--purpose", "Sorting", "--expires",
+              "2999-01-01"),
+}  # fmt: skip
 EVENTS = ("gaussian", "laplace", "randomised response", "matrix, banded", "guarantee", "filtered", "ledger of two",
           "ledger of kinds", "selection, fixed", "one of two", "allocated once")  # fmt: skip
 HERE = Path(__file__).resolve().parent
 RUNS: dict[str, Any] = yaml.safe_load((HERE / "runs.yaml").read_text())
 POLICIES: dict[str, Any] = yaml.safe_load((HERE / "policies.yaml").read_text())
-LOOPS = ("opacus", "shuffled", "planned", "faulty", "persons")
+LOOPS: dict[str, dict[str, Any]] = {  # what the watch is told
+    "opacus": {},
+    "shuffled": {},
+    "planned": {"planned_steps": 12, "start": "declared"},
+    "faulty": {},
+    "persons": {"records_per_user": 2},
+}
 
 
 def _train(config: dict[str, Any]) -> None:
@@ -58,36 +62,14 @@ def _train(config: dict[str, Any]) -> None:
 
 
 def _watch(kind: str) -> None:
-    import torch
-    from opacus import PrivacyEngine
-    from torch import nn
-    from torch.utils.data import DataLoader, TensorDataset
+    from tests.watching.loops import private, shuffled, trained, watched
 
-    import reticent as rt
-
-    draw = torch.Generator().manual_seed(0)
-    rows = TensorDataset(torch.randn(60, 4, generator=draw), torch.randint(0, 2, (60,), generator=draw))
-    model: Any = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model, optimizer, loader = PrivacyEngine().make_private(
-            module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), noise_multiplier=1.1,
-            max_grad_norm=1.0, data_loader=DataLoader(rows, batch_size=10, shuffle=True),
-            poisson_sampling=kind != "shuffled",
-        )  # fmt: skip
-        options: dict[str, Any] = {
-            "planned": {"planned_steps": 12, "start": "declared"},
-            "persons": {"records_per_user": 2},
-        }.get(kind, {})
-        with rt.watch(model, optimizer, loader, **options) as ledger:
-            for _ in range(2):
-                for features, labels in loader:
-                    if kind == "faulty":
-                        features = features - features.mean(0)
-                    optimizer.zero_grad()
-                    nn.functional.cross_entropy(model(features), labels).backward()
-                    optimizer.step()
-        ledger.save("ledger.json")
+    made = shuffled() if kind == "shuffled" else private()
+    if kind == "faulty":
+        seen = trained(made, forward=lambda features: made[0](features - features.mean(0)), passes=2)
+    else:
+        seen = watched(*made, **LOOPS[kind])
+    seen.save("ledger.json")
 
 
 def _documents(make: Callable[[], tuple[Any, ...]], *, languages: bool, gated: bool) -> Any:
@@ -110,21 +92,28 @@ def _documents(make: Callable[[], tuple[Any, ...]], *, languages: bool, gated: b
         told["verify"] = called("verify", "made/certificate.public.json")
         told["lint"] = called("lint", what[0]) if Path(str(what[0])).exists() else None
         if gated:
+            told["verify, wide"] = called("verify", "made/certificate.public.json", columns=200)
+            told["verify, json"] = called("verify", "made/certificate.public.json", "--json")
+            judged = ("gate", "made/certificate.public.json", "--policy", "policy.yaml")
             for name, policy in POLICIES.items():
                 Path("policy.yaml").write_text(yaml.safe_dump({"schema": "reticent.policy/1", **policy}))
-                told[f"gate, {name}"] = called("gate", "made/certificate.public.json", "--policy", "policy.yaml")
+                told[f"gate, {name}"] = called(*judged)
+                if name == "membership":
+                    told["gate, json"] = called(*judged, "--json")
+                    told["gate, wide"] = called(*judged, "--markdown", "-", columns=200)
             signed = ("--sign", "key")
             told["register"] = [
                 called("keygen", "key")["exit"],
                 called("register", "open", "all.register", "--name", "letters", "--budget", "epsilon=3@1e-5", *signed),
                 called("register", "add", "all.register", "made/certificate.json", *signed),
-                called("register", "show", "all.register"),
+                called("register", "show", "all.register", "--key", "key.pub"),
+                called("register", "show", "all.register", "--key", "key.pub", "--json"),
             ]
         return told
 
 
-def _event(name: str) -> tuple[Any, ...]:
-    Path("event.json").write_text(json.dumps(MECHANISMS[name]))
+def _event(mechanism: dict[str, Any]) -> tuple[Any, ...]:
+    Path("event.json").write_text(json.dumps(mechanism))
     return ("event.json",)
 
 
@@ -145,14 +134,15 @@ def _together() -> tuple[Any, ...]:
 
 
 def cases() -> Iterator[Case]:
-    """Documents of each kind, then edits of two of them."""
+    """Documents of each kind, then edits of three."""
     for name, more in PLANS.items():
         words = ("dpsgd", "--noise-multiplier", "1.1", *SIZES, *more)
         whole = name in ("poisson", "persons", "clients", "shuffled", "selection", "secret")
         yield Case(f"plan; {name}", lambda w=words, x=whole: _documents(lambda: w, languages=x, gated=x))
     for name in EVENTS:
         yield Case(
-            f"event; {name}", lambda n=name: _documents(lambda: _event(n), languages=n == "gaussian", gated=False)
+            f"event; {name}",
+            lambda n=name: _documents(lambda: _event(MECHANISMS[n]), languages=n == "gaussian", gated=False),
         )
     for name, config in RUNS.items():
         whole = name in ("digits", "sensitive", "persons")
@@ -161,52 +151,71 @@ def cases() -> Iterator[Case]:
         whole = kind in ("opacus", "faulty")
         yield Case(f"loop; {kind}", lambda k=kind, x=whole: _documents(lambda: _loop(k), languages=x, gated=x))
     yield Case("together; a run and a loop", lambda: _documents(_together, languages=True, gated=True))
-    for index in range(PIECES):
-        yield Case(f"edits; {index}", lambda i=index: _edits(i))
+    for kind in EDITED:
+        for index in range(PIECES):
+            yield Case(f"edits; {kind}; {index}", lambda k=kind, i=index: _edits(k, i))
 
 
-PIECES, EDITS = 15, 300
+EDITED: dict[str, Callable[[], tuple[Any, ...]]] = {
+    "plan": lambda: _event({**MECHANISMS["poisson"], "steps": 5}),
+    "run": lambda: _run(RUNS["network"]),
+    "loop": lambda: _loop("opacus"),
+}
+PIECES, EDITS = 5, 100
+"""Of each document."""
 
 
 @cache
-def _genuine() -> str:
+def _genuine(kind: str) -> str:
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        Path("event.json").write_text(json.dumps({**MECHANISMS["poisson"], "steps": 5}))
-        called("certify", "event.json", "--out", "made")
-        return Path("made/certificate.json").read_text()
+        called("certify", *EDITED[kind](), "--out", "made")
+        return Path("made/certificate.public.json").read_text()
 
 
-def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    if isinstance(value, dict | list) and value:
-        for key in value if isinstance(value, dict) else range(len(value)):
-            yield from _leaves(value[key], (*path, key))
-    else:
-        yield path
+def _chosen(document: Any) -> list[tuple[str, ...]]:
+    """Leaves by their names alone, so that one more elsewhere moves none; of each kind one before a second of any."""
+    seen, turns = Counter(), []
+    for path in sorted(leaves(document), key=lambda path: crc32("/".join(path).encode())):
+        kind = tuple(re.sub(r"^[\d.e+-]+$", "#", part) for part in path)
+        turns.append((seen[kind], path))
+        seen[kind] += 1
+    return [path for _, path in sorted(turns, key=lambda one: one[0])][:EDITS]
 
 
 def _other(value: Any, turn: int) -> Any:
     """Another value: by turns of its kind, of another kind."""
     if turn % 3 == 2:
-        return ({"a": 1}, [], None, "x", -1, 1e400)[turn % 6]
+        return next(other for other in ({"a": 1}, [], "x", -1, 1e400)[turn % 4 :] if other != value)
     if isinstance(value, bool) or value is None:
         return not value
-    if isinstance(value, int | float):
-        return value * (0.99 if turn % 2 else 1.01) + (turn % 2)
+    if isinstance(value, int):
+        return value + (1 if turn % 2 else -1)
+    if isinstance(value, float):
+        return value * (0.99 if turn % 2 else 1.01) or 0.01
     return f"{value}x" if isinstance(value, str) else 1
 
 
-def _edits(piece: int) -> Any:
-    """Exit codes of ``verify`` for edits of one leaf each; which leaves follows from their number alone."""
-    text, told = _genuine(), {}
-    paths = list(_leaves(json.loads(text)))
-    for number in range(piece, EDITS, PIECES):
-        document = json.loads(text)
-        path = paths[number * len(paths) // EDITS]
-        here: Any = document
-        for key in path[:-1]:
-            here = here[key]
-        here[path[-1]] = _other(here[path[-1]], number)
+def _forged(document: Any, path: tuple[str, ...]) -> Any:
+    """With another value at ``path``, sealed again as far as a forger can."""
+    here: Any = document
+    for part in path:
+        here = here[int(part)] if isinstance(here, list) else here[part]
+    Edit(path, _other(here, crc32("/".join(path).encode()))).on(document)
+    try:
+        ledger = read(document["ledger"], complete=False, sealed=True) if path[0] == "ledger" else None
+        if ledger is not None:
+            document["ledger"] = ledger.model_dump(mode="json", by_alias=True)
+        return document_of(resealed(document))
+    except (ReticentError, ValueError, AttributeError):
+        return document
+
+
+def _edits(kind: str, piece: int) -> dict[str, str]:
+    """What ``verify`` says of a document with one leaf changed."""
+    text, told = _genuine(kind), {}
+    for path in _chosen(json.loads(text))[piece::PIECES]:
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
-            Path("edited.json").write_text(json.dumps(document))
-            told[f"{number}: {'/'.join(map(str, path))}"] = called("verify", "edited.json")["exit"]
+            Path("edited.json").write_text(json.dumps(_forged(json.loads(text), path)))
+            exit_code = called("verify", "edited.json")["exit"]
+            told["/".join(path)] = ("accepted", "refused", "not read")[exit_code]
     return told

@@ -14,6 +14,7 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
+from tests.corpus import example
 from tests.corpus.case import Case
 from tests.corpus.project import called
 
@@ -38,6 +39,9 @@ def _folder(path: Path) -> None:
     )
     (path / "empty.json").write_text("")
     (path / "nonsense.json").write_text('{"schema": "x/1", "kind": 3}')
+    (path / "wrong.yaml").write_text("batch_sise: 3\n")
+    (path / "twice.yaml").write_text("steps: 3\nsteps: 4\n")
+    (path / "policy.yaml").write_text("schema: reticent.policy/1\nlimits: [{measure: mu, at_most: 1}]\n")
     draw = np.random.default_rng(0)
     save_scores(path / "scores.npz", Scores(draw.normal(0.5, 1, 400), draw.normal(0, 1, 400)))
     rows = [f"{draw.integers(20, 80)},{draw.choice(['a', 'b'])},{draw.integers(2)}" for _ in range(120)]
@@ -63,3 +67,4 @@ def cases() -> Iterator[Case]:
             yield Case(f"{' '.join(words)} --json", lambda w=words: _in_folder((*w, "--json"), 80))
     for words in _lines("refused.txt"):
         yield Case(f"refused: {' '.join(words)[:150]}", lambda w=words: _in_folder(w, 80))
+    yield Case("the example package", example.answer)

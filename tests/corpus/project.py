@@ -9,24 +9,29 @@ import os
 import re
 from typing import Any
 
-from tests.corpus.compare import masked
+from tests.corpus.compare import claimed_end, masked
 
+_STATED = {"key", "status"}
 CLOSED = {"lower", "value", "upper"}
 UNTOLD = {"version", "created", "salt", "salts", "signature", "seconds", "generator", "digest", "curve"}
 """Keys whose values change from run to run or with each release, and curves, whose numbers are there anyway."""
 
 
 def projected(value: Any) -> Any:
-    """Enclosures as pairs, conditions by key and status, numbers of twelve digits, texts masked."""
+    """Enclosures as their ends, conditions by key and status, numbers of twelve digits, texts masked."""
     if isinstance(value, dict):
         kept = {}
         for key, inner in value.items():
             if key in UNTOLD:
                 continue
             if isinstance(inner, dict) and inner.keys() >= {"lower", "upper"} and inner.keys() <= CLOSED:
-                kept[f"{masked(key)}[]"] = [projected(inner["lower"]), projected(inner["upper"])]
-            elif key == "conditions" and isinstance(inner, list) and all(isinstance(one, dict) for one in inner):
-                kept[key] = " ".join(sorted(f"{one.get('key')}:{one.get('status')}" for one in inner))
+                ends = [projected(inner["lower"]), projected(inner["upper"])]
+                claimed = projected(inner.get("value", inner["upper"]))
+                kept[f"{masked(key)}[]"] = ends if claimed == claimed_end(key, ends) else [*ends, claimed]
+            elif (
+                isinstance(inner, list) and inner and all(isinstance(one, dict) and {*one} == _STATED for one in inner)
+            ):
+                kept[key] = {one["key"]: one["status"] for one in sorted(inner, key=lambda one: one["key"])}
             else:
                 kept[masked(key)] = projected(inner)
         return kept

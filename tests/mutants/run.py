@@ -1,8 +1,8 @@
 """Plant one bug at a time where a claim stands, and see whether the test that is named for it fails.
 
 ``python tests/mutants/run.py [NAME ...]``: each mutant of ``table.py`` is an edit of one function in a temporary copy
-of ``src``. It is killed if its test fails. Survivors, and mutants whose edit does not fit once, are printed and make
-the exit code 1. The end is a line of processor time.
+of ``src``. It is killed if its test fails, or if its part of the corpus names a difference. Survivors, and mutants
+whose edit does not fit once, are printed and make the exit code 1. The end is a line of processor time.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.mutants.edits import Places  # noqa: E402
-from tests.mutants.table import MUTANTS, Mutant  # noqa: E402
+from tests.mutants.table import CORPUS, MUTANTS, Mutant  # noqa: E402
 
 OPTIONS = ["-x", "-q", "-rf", "--tb=no", "-n", "0", "-p", "no:cacheprovider"]
 
 
 def killer(mutant: Mutant, source: Path, places: Places) -> str | None:
-    """The first test that fails on ``source`` with the edit, "" if the edit does not fit; the copy is as before."""
+    """The first test that fails on ``source`` with the edit, or what the corpus says first; the copy is as before.
+
+    "" if the edit does not fit.
+    """
     fits = [(place.file, edit) for place in places.find(mutant.place) for edit in place.edits(mutant.edit)]
     if len(fits) != 1:
         return ""
@@ -34,15 +37,18 @@ def killer(mutant: Mutant, source: Path, places: Places) -> str | None:
     text = path.read_text()
     path.write_text(edit.applied(text))
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
+    part = mutant.test.removeprefix(CORPUS) if mutant.test.startswith(CORPUS) else None
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", *OPTIONS, mutant.test],
+            [sys.executable, "-m", *(["pytest", *OPTIONS, mutant.test] if part is None else ["tests.corpus", part])],
             cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
     finally:
         path.write_text(text)
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"{mutant.name}: pytest ended with {done.returncode}\n{done.stdout[-2000:]}")
+    if done.returncode not in (0, 1) or not done.stdout:
+        raise SystemExit(f"{mutant.name} ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    if part is not None:
+        return done.stdout.splitlines()[0] if done.returncode else None
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
     return failed.group(1) if failed else None
 

@@ -106,6 +106,8 @@ COLUMNS = "tests/data/test_own_columns.py"
 PADDINGS = "tests/watching/test_paddings.py"
 REAL_CSV = "tests/data/test_real_csv.py"
 TWO_TABLES = "tests/data/test_neighbouring_tables.py"
+CORPUS = "tests/corpus::"
+"""And a part of the corpus, which ``make check`` compares."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class Mutant:
         place: the function, class, field or constant, by as much of its dotted name as no other place ends with:
             ``Segment.charged``, ``lattice.STEP_ERROR``.
         edit: what is done to it. It has to fit once.
-        test: that must fail, as pytest names it: a file or one test.
+        test: that must fail, as pytest names it: a file or one test; or a part of the corpus.
     """
 
     name: str
@@ -966,4 +968,26 @@ MUTANTS = (
     Mutant("watch: a loader that nobody knows", "_BLIND", Drop("- {Drawn.WEIGHTED, Drawn.UNKNOWN}"), BELOW + "::TestALoaderThatNobodyKnows"),
     Mutant("watch: draws that a seed moves", "vouched.rearranges", Drop("or Fault.PUBLIC_DRAWS in run.faults"), BELOW + "::TestALoaderThatNobodyKnows"),
     Mutant("watch: who may be moved is not said", "assess_seen", Put("witness.rearranges(found.neighbouring)", "False"), BELOW + "::TestALoaderThatNobodyKnows"),
+    Mutant("corpus: an upper end falls by a fiftieth of the width", "Assessment.measure", Put("Interval(min(lower, upper), value, upper)", "Interval(min(lower, upper), value, upper - 0.02 * (upper - lower))"), CORPUS + "assessments/poisson; worst-case, replace"),
+    Mutant("corpus: an upper end falls by five billionths", "Assessment.measure", Put("Interval(min(lower, upper), value, upper)", "Interval(min(lower, upper), value, upper * (1.0 - 5e-9))"), CORPUS + "assessments/gaussian; worst-case, replace"),
+    Mutant("corpus: a lower end rises", "Assessment.measure", Put("Interval(min(lower, upper), value, upper)", "Interval(lower + 0.02 * (upper - lower), value, upper)"), CORPUS + "assessments/poisson; worst-case, replace"),
+    Mutant("corpus: an upper end loosens", "Assessment.measure", Put("Interval(min(lower, upper), value, upper)", "Interval(min(lower, upper), value, upper + 0.02 * (upper - lower))"), CORPUS + "assessments/poisson; worst-case, replace"),
+    Mutant("corpus: what is claimed is not the safe end", "Assessment.measure", Put("Interval(min(lower, upper), value, upper)", "Interval(min(lower, upper), lower, upper)"), CORPUS + "assessments/poisson; worst-case, replace"),
+    Mutant("corpus: an estimate of another size", "Assessment.measure", Put("float(number(self.curve, *at))", "0.9 * float(number(self.curve, *at))"), CORPUS + "assessments/poisson; all, clt"),
+    Mutant("corpus: a theorem is not named", "MEASURES", Put('("RETICENT:secret",)', "()"), CORPUS + "assessments/gaussian; worst-case, replace"),
+    Mutant("corpus: a note is not told", "Derived.saying", Put("(*self.notes, *notes)", "self.notes"), CORPUS + "assessments/poisson; relaxed, d = 2"),
+    Mutant("corpus: calibrated to another edge", "NoiseMultiplier.put", Put("float(value)", "1.001 * float(value)"), CORPUS + "calibrations/poisson; advantage=0.1; default"),
+    Mutant("corpus: numbers of a page in German and French", "Translation.decimal", Put('","', '"."'), CORPUS + "certificates/plan; poisson"),
+    Mutant("corpus: a declared plan is checked", "_planned_status", Put("Status.DECLARED", "Status.CHECKED"), CORPUS + "certificates/loop; planned"),
+    Mutant("corpus: checked draws are declared", "vouched._SOURCES", Put("Status.CHECKED", "Status.DECLARED"), CORPUS + "certificates/loop; opacus"),
+    Mutant("corpus: a fault of a loop goes missing", "collating._Collate.__call__", Drop("self._seen[_MIXED] = 1"), CORPUS + "loops/TestCollating::*"),
+    Mutant("corpus: an option vanishes", "cli.verify.verify", Drop('option("weights", Path, "The file of weights: compare its fingerprint.")'), CORPUS + "surface/help; verify"),
+    Mutant("corpus: an option has another default", "DPSGD.max_grad_norm", Put("1.0", "2.0"), CORPUS + "surface/help; risk dpsgd"),
+    Mutant("corpus: a forged number is accepted", "_Comparison.compare", Put("_same(stated, found)", "True"), CORPUS + "certificates/edits; plan; 0"),
+    Mutant("corpus: a forged fact of a ledger is accepted", "certificates.verify.verify", Put("if inputs.ledger is not None:", "if False:"), CORPUS + "certificates/edits; loop; *"),
+    Mutant("corpus: bad input ends in another exit code", "_app.main", Put("_fail(one_line(error, app, words), 2)", "_fail(one_line(error, app, words), 1)"), CORPUS + "doors/refused: risk dpsgd*"),
+    Mutant("corpus: a refusal says something else", "open_fraction", Put('"a number strictly between 0 and 1"', '"a number from 0 to 1"'), CORPUS + "doors/refused: risk dpsgd*--prior*"),
+    Mutant("corpus: a public name has another signature", "grids.assess_each", Put("DEFAULT_FPR", "0.01"), CORPUS + "surface/names; reticent"),
+    Mutant("corpus: a schema allows less", "Number.lower", Put("lower: float | None", "lower: float"), CORPUS + "surface/schema; *"),
+    Mutant("corpus: other packages are not asked for mechanisms", "mechanisms.base.MECHANISMS", Put('"reticent.mechanisms"', '"reticent.kinds"'), CORPUS + "doors/the example package"),
 )  # fmt: skip

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+import reticent as rt
 from reticent.adversaries import Claim, Relaxed, WorstCase, assess
 from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_in, relaxed_replace
 from reticent.adversaries.relaxed.dimension.chain import chained
@@ -179,6 +180,13 @@ def test_a_common_mean_gradient_removes_the_relief() -> None:
     assert advantage(shared.curve) > 0.95 * advantage(WorstCase().assess(run).curve)
     apart = Relaxed(directions=DirectionLaw.from_gradients(uniform_rows(60, 40), 1.0)).assess(run)
     assert advantage(apart.curve) < 0.2 * advantage(shared.curve)
+
+
+def test_a_measured_law_is_asked_at_each_door() -> None:
+    """It was refused with an error of Python's own: a matrix has no hash, and attackers are counted once."""
+    who = Relaxed(directions=DirectionLaw.from_gradients(uniform_rows(30, 10), 1.0))
+    assert [one.adversary.name for one in rt.assess(RUN, [who, who])] == ["relaxed", "worst-case"]
+    assert [one.adversary for one in rt.compare(RUN, who, "advantage=0.1")] == [who]
 
 
 def test_an_estimate_says_that_it_is_one_and_whose_it_is() -> None:

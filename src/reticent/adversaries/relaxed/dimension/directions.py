@@ -32,7 +32,7 @@ _CLOSE = 1e-6  # by which inner products may exceed 1 or be asymmetric
 _LARGEST = 2.0  # log of what is at most 1 in the end
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DirectionLaw:
     """Inner products of clipped gradients of m records, drawn as the target is.
 
