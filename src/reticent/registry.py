@@ -165,7 +165,7 @@ def _leaf(field: str, leaves: Any, leaf: Any, said: dict[str, Any]) -> Any:
     if not isinstance(leaf, str):
         return replace(leaf, **said)
     for name in (name for name, p in taken.items() if p.required and name not in said):
-        raise ParameterError(name, None, f"given with the {field} {made.name}", shown=False)
+        raise ParameterError(name, None, f"given with the {field} {made.name}, and with no other", shown=False)
     return made(**said)
 
 

@@ -158,9 +158,8 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
     """
     noise, rate, records = run.noise_multiplier, run.sample_rate, run.records
     if not (stated.sampler.independent or stated.sampler.in_passes):
-        raise UnsupportedError(
-            "several records of one person in batches that are drawn so: no dominating pair is proven"
-        )
+        kind = stated.sampler.title
+        raise UnsupportedError(f"several records of one person in batches of {kind}: no dominating pair is proven")
     if attained and not stated.sampler.independent and stated.sample_rate < 1.0:
         return ()
     keys = ("RETICENT:whole-user-dominance", *stated.sampler.theorems(stated))
