@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 import reticent as rt
-from tests.fuzz.watch_operations import HARMLESS, LEFT_OUT, Toy, planned
+from tests.fuzz.watch_operations import DROPPED, HARMLESS, Toy, planned
 from tests.watching.loops import BATCH, RECORDS, plain_step, private, records
 
 
@@ -62,7 +62,7 @@ def opacus_pass(
             if index == left_out and every == 1:
                 dropped = True
                 if physical is not None:
-                    toy.oracle.dirty(LEFT_OUT)
+                    toy.oracle.dirty("a part of a batch that was left out")
                 continue
             if index % every == 0:
                 toy.optimizer.zero_grad()
@@ -70,7 +70,7 @@ def opacus_pass(
             toy.oracle.used(numbers.tolist())
             if (index + 1) % every == 0:
                 if every > 1 and isinstance(toy.optimizer, DPOptimizerFastGradientClipping):
-                    toy.oracle.dirty("each backward pass of ghost clipping drops the batch before")
+                    toy.oracle.dirty(DROPPED)
                 if dropped:
                     toy.oracle.dirty("a batch that was left out")
                 toy.optimizer.step()

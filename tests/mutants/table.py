@@ -986,7 +986,7 @@ MUTANTS = (
     Mutant("corpus: a forged number is accepted", "_Comparison.compare", Put("_same(stated, found)", "True"), CORPUS + "certificates/edits; plan; 0"),
     Mutant("corpus: a forged fact of a ledger is accepted", "certificates.verify.verify", Put("if inputs.ledger is not None:", "if False:"), CORPUS + "certificates/edits; loop; *"),
     Mutant("corpus: bad input ends in another exit code", "_app.main", Put("_fail(one_line(error, app, words), 2)", "_fail(one_line(error, app, words), 1)"), CORPUS + "doors/refused: risk dpsgd*"),
-    Mutant("corpus: a refusal says something else", "open_fraction", Put('"a number strictly between 0 and 1"', '"a number from 0 to 1"'), CORPUS + "doors/refused: risk dpsgd*--prior*"),
+    Mutant("corpus: a refusal in other words", "open_fraction", Put('"a number strictly between 0 and 1"', '"a number from 0 to 1"'), CORPUS + "doors/refused: risk dpsgd*--prior*"),
     Mutant("corpus: a public name has another signature", "grids.assess_each", Put("DEFAULT_FPR", "0.01"), CORPUS + "surface/names; reticent"),
     Mutant("corpus: a schema allows less", "Number.lower", Put("lower: float | None", "lower: float"), CORPUS + "surface/schema; *"),
     Mutant("corpus: other packages are not asked for mechanisms", "mechanisms.base.MECHANISMS", Put('"reticent.mechanisms"', '"reticent.kinds"'), CORPUS + "doors/the example package"),

@@ -201,7 +201,7 @@ def test_single_precision_is_looked_at_again(monkeypatch):
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_answers_that_are_nearly_certain_are_measured_in_single_precision(monkeypatch, wrapped):
     """A trained network leaves gradients of 1e-6: rounding has eaten their digits, and no clip norm notices."""
-    monkeypatch.setattr("reticent.sensitivity.meter._EXAMINED", 1.0)
+    monkeypatch.setattr("reticent.sensitivity.meter.EXAMINED", 1.0)
     model, (x, _) = mlp(), _batch()
     meter = GradientSensitivity(nn.Sequential(model) if wrapped else model, AGE, precision=Precision.SINGLE)
     meter.largest(x, model(x).argmax(1))

@@ -323,7 +323,7 @@ def test_small_batches_that_were_broken_off_count_in_the_next_watch():
     with rt.watch(*made[:3]) as second:
         in_small_batches(made)
     assert Fault.STEPS_BEFORE not in second.ledger.faults
-    assert [segment.batches > 1 for segment in second.ledger.segments] == [True, False]
+    assert all(segment.batches > 1 for segment in second.ledger.segments)  # each holds parts of two, 30 records or not
     assert not any(fault.voids for fault in second.ledger.faults)
 
 
