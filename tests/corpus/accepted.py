@@ -37,11 +37,10 @@ ACCEPTED: dict[str, str] = {
     **dict.fromkeys(
         (
             *(f"surface/names; reticent/{name}" for name in ("DPSGD", "Sampler", "calibrate_samplers", "dpsgd")),
-            *(
-                f"surface/names; {room}/{name}.*"
-                for room in ("reticent", "mechanisms")
-                for name in ("DPSGD", "Sampler")
-            ),
+            *(f"surface/names; {room}/DPSGD.*" for room in ("reticent", "mechanisms")),
+            *(f"surface/names; {room}/Sampler.*" for room in ("reticent", "mechanisms")),
+            *(f"surface/names; api/{name}" for name in ("calibrate_samplers", "dpsgd")),
+            "surface/names; calibration/Plan.*",
             *(f"surface/sentences; theorems/{key}" for key in _MOVED),
             *(f"surface/names; calibration/{name}" for name in ("Choice", "LeftOut", "largest_batch")),
             "surface/names; calibration/calibrate_samplers",
