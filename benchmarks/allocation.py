@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 
+from reticent.samplers import RandomAllocation
+
 DELTA = 1e-8
 RUNS = (
     (1.0, 8, 1),
@@ -28,10 +30,10 @@ Ends = tuple[float, float]
 def ours(noise: float, bins: int, epochs: int) -> Ends:
     """Both ends of our enclosure."""
     from reticent.accountants import compose
-    from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+    from reticent.mechanisms import DPSGD, Neighbouring
     from reticent.risk import epsilon_at_delta
 
-    run = DPSGD(noise, 1.0 / bins, bins * epochs, sampler=Sampler.RANDOM_ALLOCATION)
+    run = DPSGD(noise, 1.0 / bins, bins * epochs, sampler=RandomAllocation())
     found = compose(run, Neighbouring.ADD_REMOVE)
     return epsilon_at_delta(found.optimistic, DELTA), epsilon_at_delta(found.pessimistic, DELTA)
 

@@ -23,8 +23,9 @@ import numpy as np
 
 from reticent.adversaries import Adversary, Method, Relaxed, WorstCase
 from reticent.adversaries.report import measures
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.risk.report import Number, Questions
+from reticent.samplers import FixedSize, Poisson, RandomAllocation
 
 NOISES, RATES, STEPS = (0.3, 30.0), (1e-7, 1.0), (1.0, 1e6)
 GOAL, SMALL, GOAL_BELOW = 1e-6, 1e-15, 1e-2
@@ -45,11 +46,11 @@ def drawn(seed: int) -> tuple[DPSGD, Neighbouring, Adversary]:
     if sampler == 0:
         bins = max(round(1.0 / rate), 2)
         return (
-            DPSGD(noise, 1.0 / bins, bins * max(steps // bins, 1), sampler=Sampler.RANDOM_ALLOCATION),
+            DPSGD(noise, 1.0 / bins, bins * max(steps // bins, 1), sampler=RandomAllocation()),
             relation,
             adversary,
         )
-    chosen = Sampler.FIXED_SIZE if sampler == 1 else Sampler.POISSON
+    chosen = FixedSize() if sampler == 1 else Poisson()
     return DPSGD(noise, rate, steps, sampler=chosen), relation, adversary
 
 

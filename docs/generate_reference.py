@@ -13,6 +13,7 @@ from typing import Any
 PACKAGES = (
     "reticent.api",
     "reticent.mechanisms",
+    "reticent.samplers",
     "reticent.adversaries",
     "reticent.risk",
     "reticent.curves",

@@ -102,14 +102,45 @@ def mechanisms() -> set[str]:
     return found
 
 
+@cache
+def samplers() -> dict[str, str]:
+    """Names of the classes of ``samplers``, and how people spell them."""
+    found = {}
+    for path in (SOURCE / "samplers").glob("*.py"):
+        for node in (node for node in tree(path).body if isinstance(node, ast.ClassDef)):
+            for line in (line for line in node.body if isinstance(line, ast.AnnAssign) and line.value is not None):
+                if getattr(line.target, "id", "") == "name" and isinstance(line.value, ast.Constant):
+                    found[node.name] = str(line.value.value)
+    return found
+
+
+def samplers_named(path: Path) -> int:
+    """How often a file imports the class or the file of one sampler, or spells the name of one that has two words."""
+    leaves = {name: re.sub(r"(?<=.)([A-Z])", r"_\1", name).lower() for name in samplers()}
+    spelt = {name for name in samplers().values() if "-" in name}
+    if path.suffix != ".py":
+        return sum(path.read_text("utf-8").count(name) for name in spelt)
+    found = 0
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reticent.samplers"):
+            whole = (node.module or "").rpartition(".")[2] in leaves.values()
+            found += sum(1 for alias in node.names if whole or alias.name in leaves)
+        elif isinstance(node, ast.Constant):
+            found += node.value in spelt
+    return found
+
+
 def old_ways() -> dict[str, int]:
     source = sorted(SOURCE.rglob("*.py"))
     outside = [path for path in source if folder_of(path) != "mechanisms"]
+    drawing = [path for kind in ("py", "css", "js", "html") for path in SOURCE.rglob(f"*.{kind}")]
+    drawing = [path for path in drawing if folder_of(path) != "samplers"]
     foreign = re.compile(r"\bctypes\b|_getframe|get_referents|\.__class__ = ")
     return {
         "private names in tests": sum(len(list(private_uses(path))) for path in TESTS.rglob("*.py")),
         "isinstance of a ledger": sum(isinstance_of(path, LEDGERS) for path in source),
         "isinstance of a mechanism outside of mechanisms": sum(isinstance_of(path, mechanisms()) for path in outside),
+        "samplers named outside of samplers": sum(map(samplers_named, drawing)),
         "touches of other people's types": sum(len(foreign.findall(path.read_text("utf-8"))) for path in source),
     }
 

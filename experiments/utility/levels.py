@@ -18,8 +18,9 @@ from experiments.utility.settings import DELTA, LEVELS, RESULTS, STUDIES
 from reticent.adversaries import MembershipGame, Method, WorstCase, assess
 from reticent.calibration import Advantage, EpsilonAtDelta, Mu, NoiseMultiplier, calibrate
 from reticent.curves import GaussianTradeOff
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.risk import advantage, epsilon_at_delta
+from reticent.samplers import INDEPENDENT, Sampler, Shuffled
 from reticent.tasks import write_json
 
 
@@ -50,7 +51,7 @@ def row(rule: str, key: str, value: float, noise: float, run: DPSGD) -> dict[str
     return found
 
 
-def release(name: str, sampler: Sampler = Sampler.POISSON) -> DPSGD:
+def release(name: str, sampler: Sampler = INDEPENDENT) -> DPSGD:
     """The run of a study with noise 1."""
     study = STUDIES[name]
     size = round(study.sample_rate * study.private)
@@ -74,7 +75,7 @@ def many_passes(name: str, known: set[tuple[str, float]]) -> Iterator[dict[str, 
 
 def one_pass(name: str, known: set[tuple[str, float]]) -> Iterator[dict[str, object]]:
     """Membership game and worst case at equal advantage, each record used once."""
-    run = release(name, Sampler.SHUFFLED)
+    run = release(name, Shuffled())
     for target in STUDIES[name].targets:
         for rule, who in (("worst case", WorstCase()), ("membership game", MembershipGame())):
             if (rule, target) not in known:

@@ -41,9 +41,9 @@ from reticent.mechanisms import Laplace as Laplace
 from reticent.mechanisms import Ledger as Ledger
 from reticent.mechanisms import Neighbouring as Neighbouring
 from reticent.mechanisms import RandomisedResponse as RandomisedResponse
-from reticent.mechanisms import Sampler as Sampler
 from reticent.mechanisms import Selection as Selection
 from reticent.pairs import Fixed as Fixed
 from reticent.pairs import Geometric as Geometric
 from reticent.pairs import NegativeBinomial as NegativeBinomial
 from reticent.pairs import Poisson as Poisson
+from reticent.samplers import Sampler as Sampler

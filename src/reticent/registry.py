@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from reticent.errors import ExtensionError, ParameterError
 from reticent.keywords import hinted
-from reticent.text import one_of
+from reticent.text import listed, one_of, stated
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -53,6 +53,7 @@ class Parameter:
         default: None where there is none, or where the default says "not given".
         measured: dataclasses that the field takes as well, which can only be measured.
         search: where calibration may look for it; None where it may not.
+        leaves: what the field is one of, by the name that is typed; None where it is a value.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Parameter:
     default: Any
     measured: tuple[type, ...] = ()
     search: Search | None = None
+    leaves: Registry[Any] | None = None
 
     @property
     def typeable(self) -> bool:
@@ -75,36 +77,112 @@ class Parameter:
         return cls(name, kind, help, name.replace("_", "-"), required=False, default=None)
 
 
-def described(help: str, *, option: str | None = None, search: Search | None = None) -> dict[str, Any]:
+def described(
+    help: str, *, option: str | None = None, search: Search | None = None, one_of: Registry[Any] | None = None
+) -> dict[str, Any]:
     """``metadata`` of a dataclass field that people may set.
 
     Args:
         help: one sentence for people.
         option: where the command line has another name for it.
         search: where calibration may look for it.
+        one_of: where the field holds one of several dataclasses. People type its name, and its own fields beside it.
     """
-    return {"help": help, "option": option, "search": search}
+    return {"help": help, "option": option, "search": search, "one_of": one_of}
 
 
 @cache
 def parameters_of(kind: type) -> tuple[Parameter, ...]:
-    """The parameters of a frozen dataclass that can be typed, in the order of its fields."""
-    hints = get_type_hints(kind)
-    return tuple(_parameter(known, hints[known.name]) for known in fields(kind) if known.init and known.metadata)
+    """The parameters of a frozen dataclass that can be typed, in the order of its fields.
+
+    After a field that holds one of several dataclasses come the fields of these, which only some of them have.
+    """
+    hints, found = get_type_hints(kind), []
+    for known in fields(kind):
+        if known.init and known.metadata:
+            found += [_parameter(known, hints[known.name]), *_own(known)]
+    return tuple(found)
+
+
+def _own(known: Any) -> list[Parameter]:
+    """The fields of what the field is one of."""
+    leaves = known.metadata["one_of"] or {}
+    each = {p.name: replace(p, required=False) for leaf in leaves.values() for p in parameters_of(leaf)}
+    return list(each.values())
+
+
+def flat(thing: Any) -> dict[str, Any]:
+    """The fields of a dataclass as documents and doors spell them: of a leaf its name, and its own fields beside it.
+
+    Fields that it has not are None; those of leaves of other packages are left out then.
+    """
+    found: dict[str, Any] = {}
+    for known in fields(thing):
+        value, leaves = getattr(thing, known.name), known.metadata.get("one_of")
+        found[known.name] = value if leaves is None else value.name
+        for leaf in (leaves or {}).values():
+            if leaf is type(value) or leaf.__module__.startswith("reticent."):
+                found |= {p.name: getattr(value, p.name, None) for p in parameters_of(leaf)}
+    return found
+
+
+def told(thing: Any) -> dict[str, Any]:
+    """The same, without what is at its default."""
+    chosen = set(stated(thing))
+    for known in (known for known in fields(thing) if known.metadata.get("one_of")):
+        leaf = getattr(thing, known.name)
+        chosen |= stated(leaf).keys()
+        chosen -= {known.name} if type(leaf) is type(known.default) else set()
+    return {name: value for name, value in flat(thing).items() if name in chosen}
+
+
+def gathered(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass from how documents and doors spell them; a leaf may be given as such, too.
+
+    Raises:
+        ParameterError: a leaf is not known, lacks a field, or has none of this name.
+    """
+    found = dict(given)
+    for known in fields(kind):
+        leaves = known.metadata.get("one_of")
+        if leaves is not None:
+            own = {p.name: found.pop(p.name, None) for p in _own(known)}
+            said = {name: value for name, value in own.items() if value is not None}
+            leaf = found.get(known.name)
+            found[known.name] = _leaf(known.name, leaves, known.default if leaf is None else leaf, said)
+    return found
+
+
+def _leaf(field: str, leaves: Any, leaf: Any, said: dict[str, Any]) -> Any:
+    """The leaf that is called so, or the one that is given, with these fields."""
+    if not isinstance(leaf, str) and type(leaf) not in leaves.values():
+        raise ParameterError(field, leaf, one_of(leaf, leaves))
+    made: Any = leaves.find(leaf, field) if isinstance(leaf, str) else type(leaf)
+    taken = {p.name: p for p in parameters_of(made)}
+    for name in (name for name in said if name not in taken):
+        takers = [each for each, one in leaves.items() if name in {p.name for p in parameters_of(one)}]
+        raise ParameterError(name, said[name], f"given with the {field} {listed(takers, 'or')}, and with no other")
+    if not isinstance(leaf, str):
+        return replace(leaf, **said)
+    for name in (name for name, p in taken.items() if p.required and name not in said):
+        raise ParameterError(name, None, f"given with the {field} {made.name}, and with no other", shown=False)
+    return made(**said)
 
 
 def _parameter(known: Any, hint: Any) -> Parameter:
     choices = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    required = known.default is MISSING
+    required, leaves = known.default is MISSING, known.metadata["one_of"]
+    choices = choices if leaves is None else (str,)
     return Parameter(
         name=known.name,
         kind=next((kind for kind in choices if kind in _PLAIN or issubclass(kind, StrEnum)), types.NoneType),
         help=known.metadata["help"],
         option=known.metadata["option"] or known.name.replace("_", "-"),
         required=required,
-        default=None if required else known.default,
+        default=None if required else known.default if leaves is None else known.default.name,
         measured=tuple(kind for kind in choices if isinstance(kind, type) and is_dataclass(kind)),
         search=known.metadata["search"],
+        leaves=leaves,
     )
 
 
@@ -112,8 +190,10 @@ def typed(parameter: Parameter, value: Any) -> Any:
     """What was typed for a parameter, as its type.
 
     Raises:
-        ParameterError: it is not a member of an enumeration; the message lists those.
+        ParameterError: it is not a member of an enumeration, or no name of a list; the message lists those.
     """
+    if parameter.leaves is not None:
+        return parameter.leaves.find(value, parameter.name).name
     if not issubclass(parameter.kind, StrEnum):
         return value
     try:
@@ -145,11 +225,13 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         name: str = kind.name  # type: ignore[attr-defined]
         if self._listed.setdefault(name, kind) is not kind:
             raise ParameterError("name", name, f"a name that no other {self._what} has")
+        parameters_of.cache_clear()
         return hinted(kind)
 
     def remove(self, name: str) -> None:
         """Take one off the list again."""
         del self._listed[name]
+        parameters_of.cache_clear()
 
     def find(self, name: str, option: str, *more: str) -> type[Kind]:
         """The kind called ``name``.

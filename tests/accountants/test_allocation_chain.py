@@ -20,17 +20,18 @@ from reticent.adversaries import Attribute, WorstCase
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves.moves import chained
 from reticent.curves.polygon import Polygon, polygon_above, polygon_through
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring
 from reticent.pairs import AllocatedGaussianPair, AllocatedPersonPair, GaussianPair
 from reticent.pairs.random_allocation import random_allocation
 from reticent.pairs.told_steps import squares, told_steps
 from reticent.risk import advantage, epsilon_at_delta
+from reticent.samplers import AllocatedOnce, RandomAllocation
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 
 
-def allocated(noise: float = 2.0, steps: int = 20, **more: object) -> DPSGD:
-    return DPSGD(noise, 0.1, steps, sampler=Sampler.RANDOM_ALLOCATION, **more)
+def allocated(noise: float = 2.0, steps: int = 20, uses: int | None = None, **more: object) -> DPSGD:
+    return DPSGD(noise, 0.1, steps, sampler=RandomAllocation(uses_per_epoch=uses), **more)
 
 
 @pytest.mark.parametrize(("relation", "records", "told"), [(REPLACE, 1, 2.0), (ADD, 3, 3.0), (REPLACE, 3, 6.0)])
@@ -117,7 +118,7 @@ def test_the_game_itself(
     rng, count = np.random.default_rng(3), 40_000
     present, absent = (games(rng, count, bins, noise, members) for members in (theirs, others))
     high, low = (ratios(x, noise, theirs) - ratios(x, noise, others) for x in (present, absent))
-    run = DPSGD(noise, 1 / bins, bins, sampler=Sampler.RANDOM_ALLOCATION, records_per_user=records)
+    run = DPSGD(noise, 1 / bins, bins, sampler=RandomAllocation(), records_per_user=records)
     bracket = compose(run, relation)
     for epsilon in (0.0, 0.3, 1.0):
         seen = [
@@ -139,15 +140,15 @@ class TestRuns:
             (part,) = person.parts_under(relation)
             assert (part.pair, part.count) == (AllocatedPersonPair(2.0, 10, 3, False), 2)
             assert "RETICENT:allocation-chain" in part.theorems
-        kept = DPSGD(2.0, 0.1, 40, sampler=Sampler.ALLOCATED_ONCE)
+        kept = DPSGD(2.0, 0.1, 40, sampler=AllocatedOnce())
         assert kept.parts_under(REPLACE)[0].pair == AllocatedPersonPair(1.0, 10, 1, True)
 
     def test_what_is_not_followed_is_told_the_step(self) -> None:
-        often = allocated(uses_per_epoch=2)
+        often = allocated(uses=2)
         assert [(part.pair, part.count) for part in often.parts_under(REPLACE)] == [(GaussianPair(2.0, 1.0, 2.0), 4)]
-        person = allocated(uses_per_epoch=2, records_per_user=3)
+        person = allocated(uses=2, records_per_user=3)
         assert person.parts_under(ADD)[0].pair == GaussianPair(2.0, 1.0, 3.0)
-        whole = DPSGD(2.0, 1.0, 3, sampler=Sampler.RANDOM_ALLOCATION, records_per_user=2)
+        whole = DPSGD(2.0, 1.0, 3, sampler=RandomAllocation(), records_per_user=2)
         assert whole.parts_under(REPLACE)[0].pair == GaussianPair(2.0, 1.0, 4.0)
 
     @pytest.mark.parametrize("pair", [AllocatedPersonPair(2.0, 10, 40, False), AllocatedPersonPair(0.02, 10, 1, True)])
@@ -160,7 +161,7 @@ class TestRuns:
         self, noise: float, bins: int, records: int, relation: Neighbouring
     ) -> None:
         """Ten epochs; the closed form of all outputs added up. Of one record alone it was .032 for .79."""
-        run = DPSGD(noise, 1 / bins, 10 * bins, sampler=Sampler.RANDOM_ALLOCATION, records_per_user=records)
+        run = DPSGD(noise, 1 / bins, 10 * bins, sampler=RandomAllocation(), records_per_user=records)
         found = compose(run, relation)
         summed = GaussianTradeOff(math.sqrt(10.0 / bins) * records * relation.sensitivity / noise)
         least, most = (epsilon_at_delta(curve, 1e-5) for curve in (found.optimistic, found.pessimistic))
@@ -219,7 +220,7 @@ class TestRuns:
 
     def test_epochs_and_other_releases_compose(self) -> None:
         """Epsilon of ten epochs at noise 1 with 64 steps: 49.3 if the step is told."""
-        run = DPSGD(1.0, 1 / 64, 640, sampler=Sampler.RANDOM_ALLOCATION)
+        run = DPSGD(1.0, 1 / 64, 640, sampler=RandomAllocation())
         found = compose(run, REPLACE)
         assert epsilon_at_delta(found.pessimistic, 1e-6) < 5.2
         mixed = Ledger((run, DPSGD(4.0, 0.01, 100)))

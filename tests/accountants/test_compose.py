@@ -22,10 +22,11 @@ from reticent.accountants.tangents import power_of
 from reticent.accountants.transform import SpectralComposition
 from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
 from reticent.mechanisms.dpsgd import accountable
 from reticent.pairs import AntipodalGaussianPair
 from reticent.risk import epsilon_at_delta
+from reticent.samplers import FixedSize, Shuffled
 from tests.accountants import one_kind
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
@@ -121,32 +122,32 @@ def test_relations_are_ordered():
 
 
 def test_shuffled_epochs_get_no_amplification():
-    run = DPSGD(2.0, 0.01, 250, sampler=Sampler.SHUFFLED)
+    run = DPSGD(2.0, 0.01, 250, sampler=Shuffled())
     assert accountable(run).steps == 3
     assert ends(run) == (0.0, ends(Gaussian(2.0, 3))[1])  # which batch of the epoch it was hides the target
     assert ends(run)[1] > ends(DPSGD(2.0, 0.01, 250))[1]
     assert "no amplification" in run.notes[0]
-    assert accountable(DPSGD(2.0, 0.1, 10, sampler=Sampler.SHUFFLED)).steps == 1
+    assert accountable(DPSGD(2.0, 0.1, 10, sampler=Shuffled())).steps == 1
 
 
 def test_fixed_size_batches_use_what_is_proven():
     """One step: C_p(G_{2/s}); weaker than Poisson sampling under every relation."""
     exact = symmetrised(Subsampled(GaussianTradeOff(2.0), 0.1))
-    one = compose(DPSGD(1.0, 0.1, 1, sampler=Sampler.FIXED_SIZE), REPLACE).pessimistic
+    one = compose(DPSGD(1.0, 0.1, 1, sampler=FixedSize()), REPLACE).pessimistic
     np.testing.assert_allclose(one.beta(ALPHAS), exact.beta(ALPHAS))
-    fixed, poisson = DPSGD(1.0, 0.01, 100, sampler=Sampler.FIXED_SIZE), DPSGD(1.0, 0.01, 100)
+    fixed, poisson = DPSGD(1.0, 0.01, 100, sampler=FixedSize()), DPSGD(1.0, 0.01, 100)
     assert ends(fixed)[0] > ends(poisson)[1]
     assert "fixed size" in fixed.notes[0]
     assert "poisson-draws" in {one.key for one in poisson.conditions}
     assert "fixed-size-draws" in {one.key for one in fixed.conditions}
-    both = Ledger((fixed, DPSGD(1.0, 0.1, 3, sampler=Sampler.SHUFFLED))).notes
+    both = Ledger((fixed, DPSGD(1.0, 0.1, 3, sampler=Shuffled()))).notes
     assert both[0] == fixed.notes[0]
     assert sum("Shuffled" in note for note in both) == 1
 
 
 @pytest.mark.slow
 def test_fixed_size_batches_are_weaker_under_replacement():
-    fixed, poisson = DPSGD(1.0, 0.01, 100, sampler=Sampler.FIXED_SIZE), DPSGD(1.0, 0.01, 100)
+    fixed, poisson = DPSGD(1.0, 0.01, 100, sampler=FixedSize()), DPSGD(1.0, 0.01, 100)
     assert ends(fixed, REPLACE)[1] > ends(poisson, REPLACE)[0]
 
 

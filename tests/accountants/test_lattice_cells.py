@@ -7,10 +7,11 @@ from reticent.accountants import lattice_cells
 from reticent.accountants.lattice import Lattice
 from reticent.accountants.lattice_cells import cells_of
 from reticent.accountants.steps import Step, steps_of
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs import AntipodalGaussianPair, GaussianPair
+from reticent.samplers import TruncatedPoisson
 
-CUT = DPSGD(0.9, 0.01, 1, batch_size=64, dataset_size=6400, sampler=Sampler.TRUNCATED_POISSON, max_batch_size=96)
+CUT = DPSGD(0.9, 0.01, 1, batch_size=64, dataset_size=6400, sampler=TruncatedPoisson(96))
 STEPS = {
     "rare": Step(GaussianPair(0.5, 3e-6, 1.0), 36),
     "antipodal": Step(AntipodalGaussianPair(1.0, 0.05), 50),

@@ -21,11 +21,12 @@ from reticent.accountants.steps import Step, steps_of
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves.polygon import polygon_above
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs import AllocatedGaussianPair, GaussianPair, LossMasses
 from reticent.pairs.allocated_sum import COARSE, Effort, first_window, log_normal, sum_of
 from reticent.pairs.random_allocation import random_allocation
 from reticent.risk import advantage, epsilon_at_delta
+from reticent.samplers import Cyclic, Poisson, RandomAllocation, Shuffled, TruncatedPoisson
 from tests.conftest import forget
 
 ADD, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT
@@ -126,7 +127,7 @@ class TestOneEpoch:
         [(1, 8, 3.7183, 0.16783), (1, 64, 1.7987, 0.063839), (2, 64, 0.32954, 0.026529), (1, 128, 1.2615, 0.04558)],
     )
     def test_values_of_an_independent_computation(self, noise: float, bins: int, epsilon: float, gain: float) -> None:
-        bracket = compose(DPSGD(noise, 1 / bins, bins, sampler=Sampler.RANDOM_ALLOCATION), ADD)
+        bracket = compose(DPSGD(noise, 1 / bins, bins, sampler=RandomAllocation()), ADD)
         low, high = (epsilon_at_delta(c, 1e-8) for c in (bracket.optimistic, bracket.pessimistic))
         assert high / low < 1.0 + 5e-4
         assert low * (1.0 - 3e-4) < epsilon < high * (1.0 + 3e-4)
@@ -254,7 +255,7 @@ class TestEpochs:
 
     @pytest.mark.parametrize("epochs", [10, pytest.param(1000, marks=pytest.mark.slow)])
     def test_both_ends_agree(self, epochs: int) -> None:
-        bracket = compose(DPSGD(2.0, 0.01, 100 * epochs, sampler=Sampler.RANDOM_ALLOCATION), ADD)
+        bracket = compose(DPSGD(2.0, 0.01, 100 * epochs, sampler=RandomAllocation()), ADD)
         low, high = (advantage(curve) for curve in (bracket.optimistic, bracket.pessimistic))
         assert high / low < 1.0 + 1e-4
         assert not bracket.notes
@@ -294,7 +295,7 @@ class TestEpochs:
         Accuse if any of all assignments is likely: a union bound takes epochs * log(bins) off what is told. Below .0243
         two epochs ended with an IndexError.
         """
-        found = compose(DPSGD(noise, 1 / bins, bins * epochs, sampler=Sampler.RANDOM_ALLOCATION), ADD)
+        found = compose(DPSGD(noise, 1 / bins, bins * epochs, sampler=RandomAllocation()), ADD)
         told = epsilon_at_delta(GaussianTradeOff(math.sqrt(epochs) / noise), 1e-6)
         least, most = (epsilon_at_delta(curve, 1e-6) for curve in (found.optimistic, found.pessimistic))
         attained = told - epochs * math.log(bins)
@@ -321,7 +322,7 @@ class TestEpochs:
 
         Noise 20, 10,000 epochs of 100 steps: a chi-square of expm1(1 / 400) / 100 each.
         """
-        found = compose(DPSGD(20.0, 0.01, 10**6, sampler=Sampler.RANDOM_ALLOCATION), ADD)
+        found = compose(DPSGD(20.0, 0.01, 10**6, sampler=RandomAllocation()), ADD)
         limit = GaussianTradeOff(math.sqrt(10**4 * math.expm1(1 / 400) / 100))
         for delta, most in ((1e-9, 1.01), (1e-10, 1.06), (1e-12, 1.06), (1e-15, 1.06)):
             truth = epsilon_at_delta(limit, delta)
@@ -335,37 +336,37 @@ class TestEpochs:
     def test_less_than_poisson_in_the_tail_and_than_shuffling(self) -> None:
         run = {"noise_multiplier": 1.0, "sample_rate": 1 / 64, "steps": 64}
         found = {}
-        for sampler in (Sampler.RANDOM_ALLOCATION, Sampler.POISSON, Sampler.SHUFFLED, Sampler.CYCLIC):
+        for sampler in (RandomAllocation(), Poisson(), Shuffled(), Cyclic()):
             found[sampler] = epsilon_at_delta(compose(DPSGD(**run, sampler=sampler), ADD).pessimistic, 1e-8)
-        assert found[Sampler.RANDOM_ALLOCATION] < found[Sampler.POISSON] < found[Sampler.SHUFFLED]
-        assert found[Sampler.SHUFFLED] == pytest.approx(found[Sampler.CYCLIC], rel=1e-12, abs=0)
+        assert found[RandomAllocation()] < found[Poisson()] < found[Shuffled()]
+        assert found[Shuffled()] == pytest.approx(found[Cyclic()], rel=1e-12, abs=0)
 
     def test_an_epoch_that_was_started_counts(self) -> None:
-        run = DPSGD(2.0, 0.1, 21, sampler=Sampler.RANDOM_ALLOCATION)
+        run = DPSGD(2.0, 0.1, 21, sampler=RandomAllocation())
         assert [part.count for part in run.parts_under(ADD)] == [3]
         assert [part.count for part in run.parts_under(ADD, attained=True)] == [2]
-        assert DPSGD(2.0, 0.1, 9, sampler=Sampler.RANDOM_ALLOCATION).parts_under(ADD, attained=True) == ()
+        assert DPSGD(2.0, 0.1, 9, sampler=RandomAllocation()).parts_under(ADD, attained=True) == ()
 
     def test_fewer_bins_are_the_safe_side(self) -> None:
-        assert DPSGD(1.0, 0.03, 33, sampler=Sampler.RANDOM_ALLOCATION).parts_under(ADD)[0].pair.bins == 33
-        stated = DPSGD(1.0, 0.03, 34, sampler=Sampler.RANDOM_ALLOCATION, batches_per_epoch=34)
+        assert DPSGD(1.0, 0.03, 33, sampler=RandomAllocation()).parts_under(ADD)[0].pair.bins == 33
+        stated = DPSGD(1.0, 0.03, 34, sampler=RandomAllocation(34))
         assert stated.parts_under(ADD)[0].pair.bins == 34
-        loose = DPSGD(1.0, 0.03, 34, sampler=Sampler.RANDOM_ALLOCATION)
+        loose = DPSGD(1.0, 0.03, 34, sampler=RandomAllocation())
         assert loose.parts_under(ADD, attained=True)[0].pair.bins == 34
         few, more = random_allocation(1.0, 33), random_allocation(1.0, 34)
         assert advantage(more[0]) < advantage(few[1])
 
     def test_several_uses_in_an_epoch(self) -> None:
-        run = DPSGD(2.0, 0.1, 20, sampler=Sampler.RANDOM_ALLOCATION, uses_per_epoch=3)
+        run = DPSGD(2.0, 0.1, 20, sampler=RandomAllocation(uses_per_epoch=3))
         (part,) = run.parts_under(ADD)
         assert (part.pair, part.count) == (AllocatedGaussianPair(2.0, 3), 6)
         assert "FELDMAN2025:Lemma 3.2" in part.theorems
         assert run.parts_under(ADD, attained=True) == ()
-        (whole,) = DPSGD(2.0, 0.1, 20, sampler=Sampler.RANDOM_ALLOCATION, uses_per_epoch=10).parts_under(ADD)
+        (whole,) = DPSGD(2.0, 0.1, 20, sampler=RandomAllocation(uses_per_epoch=10)).parts_under(ADD)
         assert (whole.pair, whole.count) == (GaussianPair(2.0, 1.0, 1.0), 20)
 
     def test_zero_out_is_the_same(self) -> None:
-        run = DPSGD(1.0, 0.1, 10, sampler=Sampler.RANDOM_ALLOCATION)
+        run = DPSGD(1.0, 0.1, 10, sampler=RandomAllocation())
         assert run.parts_under(ZERO) == run.parts_under(ADD)
 
 
@@ -373,20 +374,20 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "fields",
         [
-            {"sampler": Sampler.POISSON, "uses_per_epoch": 2},
-            {"sampler": Sampler.RANDOM_ALLOCATION, "uses_per_epoch": 11},
-            {"sampler": Sampler.TRUNCATED_POISSON, "dataset_size": 100},
-            {"sampler": Sampler.TRUNCATED_POISSON, "max_batch_size": 10},
-            {"sampler": Sampler.POISSON, "max_batch_size": 10},
-            {"sampler": Sampler.POISSON, "batches_per_epoch": 10},
+            {"sampler": "poisson", "uses_per_epoch": 2},
+            {"sampler": "random-allocation", "uses_per_epoch": 11},
+            {"sampler": "truncated-poisson", "dataset_size": 100},
+            {"sampler": "truncated-poisson", "max_batch_size": 10},
+            {"sampler": "poisson", "max_batch_size": 10},
+            {"sampler": "poisson", "batches_per_epoch": 10},
         ],
     )
     def test_fields_of_another_sampler(self, fields: dict[str, object]) -> None:
         with pytest.raises(ParameterError):
-            DPSGD(1.0, 0.1, 10, **fields)
+            DPSGD(1.0, 0.1, 10, **DPSGD.resolved(fields))
 
     def test_several_records_in_batches_that_are_cut(self) -> None:
-        run = DPSGD(1, 0.1, 9, sampler=Sampler.TRUNCATED_POISSON, dataset_size=50, max_batch_size=9, records_per_user=2)
+        run = DPSGD(1, 0.1, 9, sampler=TruncatedPoisson(9), dataset_size=50, records_per_user=2)
         with pytest.raises(UnsupportedError, match="several records"):
             run.parts_under(ADD)
 

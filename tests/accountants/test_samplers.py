@@ -16,9 +16,20 @@ from reticent.accountants import Composed, compose
 from reticent.adversaries import Attribute, Mixed, Relaxed, WorstCase
 from reticent.curves import GaussianTradeOff, Subsampled
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.mechanisms.dpsgd import accountable, batches_per_epoch
+from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms.dpsgd import accountable
 from reticent.risk import advantage, epsilon_at_delta
+from reticent.samplers import (
+    SAMPLERS,
+    AllocatedOnce,
+    Cyclic,
+    FixedSize,
+    Poisson,
+    RandomAllocation,
+    Sampler,
+    Shuffled,
+    TruncatedPoisson,
+)
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
@@ -34,7 +45,7 @@ def ends(run: Mechanism, relation: Neighbouring = ADD) -> tuple[float, float]:
 class TestCasesOfTheReferee:
     def test_fifty_fixed_size_steps(self) -> None:
         """It enclosed [.820489, .820489]; N(0) against .9 N(0) + .1 N(2), fifty times, has .687589."""
-        lower, upper = ends(DPSGD(1.0, 0.1, 50, sampler=Sampler.FIXED_SIZE))
+        lower, upper = ends(DPSGD(1.0, 0.1, 50, sampler=FixedSize()))
         poisson = Composed(DPSGD(0.5, 0.1, 50), ADD).advantage()  # the same pair in other units
         assert lower == pytest.approx(poisson[0], rel=1e-7, abs=0)
         assert upper == pytest.approx(poisson[1], rel=1e-7, abs=0)
@@ -42,7 +53,7 @@ class TestCasesOfTheReferee:
 
     def test_half_an_epoch_of_shuffled_batches(self) -> None:
         """It had the lower end .9999994; whoever is in one of two batches shows with probability .5."""
-        run = DPSGD(0.1, 0.5, 1, sampler=Sampler.SHUFFLED)
+        run = DPSGD(0.1, 0.5, 1, sampler=Shuffled())
         assert ends(run) == (0.0, pytest.approx(0.9999994, rel=1e-7, abs=0))
         for assessment in (WorstCase().assess(run), Relaxed().assess(run), Mixed().assess(run)):
             assert assessment.measure(advantage).lower <= 0.5
@@ -50,10 +61,10 @@ class TestCasesOfTheReferee:
 
     def test_epochs_of_a_loader_that_drops_the_last_batch(self) -> None:
         """Rate .6, ten steps: one batch per epoch, so ten epochs where six were counted."""
-        run = DPSGD(2.0, 0.6, 10, sampler=Sampler.SHUFFLED)
+        run = DPSGD(2.0, 0.6, 10, sampler=Shuffled())
         assert accountable(run).steps == 10
         assert ends(run)[1] == pytest.approx(advantage(GaussianTradeOff(math.sqrt(10) / 2)), rel=1e-12, abs=0)
-        kept = DPSGD(2.0, 0.6, 10, sampler=Sampler.SHUFFLED, batches_per_epoch=2)
+        kept = DPSGD(2.0, 0.6, 10, sampler=Shuffled(2))
         assert accountable(kept).steps == 5
         assert "10 counted (10 steps, 1 per epoch, as the loader may drop" in run.notes[0]
         assert "5 counted (10 steps, 2 per epoch)" in kept.notes[0]
@@ -65,7 +76,7 @@ class TestCasesOfTheReferee:
             *((1.0, relation) for relation in Neighbouring),
         ],
     )
-    @pytest.mark.parametrize("sampler", [s for s in Sampler if s is not Sampler.TRUNCATED_POISSON])
+    @pytest.mark.parametrize("sampler", [kind() for kind in SAMPLERS.values() if kind is not TruncatedPoisson])
     def test_relaxed_is_within_log_2_of_the_worst_case(self, relation, sampler, rate) -> None:
         """Noise 4, ten full batches of fixed size: it said 2.649 beside 7.511 at delta 1e-5."""
         run = DPSGD(4.0, rate, 10, sampler=sampler, num_parameters=1)
@@ -121,7 +132,7 @@ class TestFixedSize:
             others, pair = rng.choice([-1.0, 0.0, 1.0], 3), rng.choice([-1.0, 1.0], 2)
             pair = pair if relation is REPLACE else pair * [1.0, 0.0]
             first, second = (law(np.append(others, target), 2, 0.9, self.x) for target in pair)
-            claimed = compose(DPSGD(0.9, 0.5, 1, sampler=Sampler.FIXED_SIZE), relation).pessimistic
+            claimed = compose(DPSGD(0.9, 0.5, 1, sampler=FixedSize()), relation).pessimistic
             for slope in (0.7, 1.0, 1.5, 4.0):
                 found = hockey_stick(first, second, slope, width)
                 assert found <= float(claimed.delta(math.log(slope))) + 1e-7
@@ -132,7 +143,7 @@ class TestFixedSize:
         """Each multiset of other gradients, each target, all batches, both orders: within the enclosure, and at it."""
         noise, x = 0.9, self.x[::12]
         width, slopes = float(x[1] - x[0]), (0.7, 1.0, 1.5, 4.0)
-        claimed = compose(DPSGD(noise, size / records, 1, sampler=Sampler.FIXED_SIZE), relation)
+        claimed = compose(DPSGD(noise, size / records, 1, sampler=FixedSize()), relation)
         most = np.zeros(len(slopes))
         for others in combinations_with_replacement((-1.0, -0.5, 0.0, 1.0), records - 1):
             rest = np.array(others)
@@ -154,7 +165,7 @@ class TestFixedSize:
         gradients, noise, x = np.array([1.0, -1.0, -1.0, -1.0]), 1.2, np.linspace(-9.0, 9.0, 1201)
         laws = (law(data, 2, noise, x) for data in (gradients, gradients[1:]))
         present, absent = (np.multiply.outer(one, one).ravel() for one in laws)
-        claimed, width = compose(DPSGD(noise, 0.5, 2, sampler=Sampler.FIXED_SIZE), ADD), float(x[1] - x[0]) ** 2
+        claimed, width = compose(DPSGD(noise, 0.5, 2, sampler=FixedSize()), ADD), float(x[1] - x[0]) ** 2
         for epsilon in (0.0, 0.7, 2.0):
             slope = math.exp(epsilon)
             seen = max(hockey_stick(present, absent, slope, width), hockey_stick(absent, present, slope, width))
@@ -163,7 +174,7 @@ class TestFixedSize:
 
     def test_the_lower_end_under_replacement_is_attained_and_no_more(self) -> None:
         """Records -1 against +1 among others of -1: the ordered pair, every step in the same order."""
-        run = DPSGD(1.0, 0.1, 2, sampler=Sampler.FIXED_SIZE)
+        run = DPSGD(1.0, 0.1, 2, sampler=FixedSize())
         attained = compose(run, ADD)
         lower, upper = ends(run, REPLACE)
         assert lower == pytest.approx(advantage(attained.optimistic), rel=1e-9, abs=0)
@@ -171,13 +182,13 @@ class TestFixedSize:
         assert ends(run, ZERO)[0] == pytest.approx(ends(DPSGD(1.0, 0.1, 2), ZERO)[0], rel=1e-9, abs=0)
 
     def test_a_full_batch_without_the_target_does_not_exist(self) -> None:
-        run = DPSGD(1.5, 1.0, 3, sampler=Sampler.FIXED_SIZE)
+        run = DPSGD(1.5, 1.0, 3, sampler=FixedSize())
         assert ends(run) == (0.0, pytest.approx(advantage(GaussianTradeOff(2 * math.sqrt(3) / 1.5)), rel=1e-12, abs=0))
         assert ends(run, REPLACE)[0] == ends(run, REPLACE)[1]
 
     def test_without_noise_the_displaced_record_may_show_too(self) -> None:
         """Zero-out: either value shows, so next to a noisy release the error pair shrinks towards the origin."""
-        shown = DPSGD(0.0, 0.3, 1, sampler=Sampler.FIXED_SIZE)
+        shown = DPSGD(0.0, 0.3, 1, sampler=FixedSize())
         bracket = compose(Ledger((shown, Gaussian(1.0))), ZERO)
         middle = float(GaussianTradeOff(1.0).beta(0.3085375387259869))
         assert middle == pytest.approx(0.3085375387259869, rel=1e-12, abs=0)
@@ -193,24 +204,24 @@ class TestShuffled:
                 batches = records // size if drop_last else -(-records // size)
                 for steps in (1, 2, 7, 12):
                     seen = math.ceil(steps / batches)
-                    blind = DPSGD(1.0, size / records, steps, sampler=Sampler.SHUFFLED)
+                    blind = DPSGD(1.0, size / records, steps, sampler=Shuffled())
                     assert accountable(blind).steps >= seen
-                    known = DPSGD(1.0, size / records, steps, sampler=Sampler.SHUFFLED, batches_per_epoch=batches)
+                    known = DPSGD(1.0, size / records, steps, sampler=Shuffled(batches))
                     assert accountable(known).steps == seen
-                    assert batches_per_epoch(blind) <= batches
+                    assert blind.sampler.batches_of(blind.sample_rate) <= batches
 
     def test_one_batch_per_epoch_is_exact(self) -> None:
-        run = DPSGD(2.0, 1.0, 7, sampler=Sampler.SHUFFLED)
+        run = DPSGD(2.0, 1.0, 7, sampler=Shuffled())
         assert compose(run, ADD) == compose(DPSGD(2.0, 1.0, 7), ADD)
 
     def test_ledgers_lose_only_the_part_that_is_not_attained(self) -> None:
-        both = Ledger((DPSGD(2.0, 0.1, 40), DPSGD(2.0, 0.5, 4, sampler=Sampler.SHUFFLED)))
+        both = Ledger((DPSGD(2.0, 0.1, 40), DPSGD(2.0, 0.5, 4, sampler=Shuffled())))
         assert ends(both)[0] == pytest.approx(ends(DPSGD(2.0, 0.1, 40))[0], rel=1e-6, abs=0)
         lower, upper = Composed(both, ADD).delta(0.5)
         assert lower <= Composed(DPSGD(2.0, 0.1, 40), ADD).delta(0.5)[1] < upper
 
     def test_the_attribute_adversary_counts_the_same_epochs(self) -> None:
-        run = DPSGD(2.0, 0.6, 10, sampler=Sampler.SHUFFLED)
+        run = DPSGD(2.0, 0.6, 10, sampler=Shuffled())
         result = Attribute(gradient_change=1.0).assess(run)
         assert result.mu().value == pytest.approx(math.sqrt(10) / 2, rel=1e-12, abs=0)
         assert result.measure(advantage).lower == 0.0
@@ -220,19 +231,19 @@ class TestShuffled:
         [
             ({"batches_per_epoch": 3}, "1 / sample_rate, rounded"),
             ({"batches_per_epoch": 0}, "whole number"),
-            ({"batches_per_epoch": 1, "sampler": Sampler.POISSON}, "left out unless each record is in one step"),
+            ({"batches_per_epoch": 1, "sampler": "poisson"}, "given with the sampler random-allocation, .* or cyclic"),
         ],
     )
     def test_impossible_epochs_are_refused(self, changes, allowed) -> None:
         with pytest.raises(ParameterError, match=allowed):
-            DPSGD(**{"noise_multiplier": 1.0, "sample_rate": 0.6, "steps": 4, "sampler": Sampler.SHUFFLED} | changes)
+            DPSGD(1.0, 0.6, 4, **DPSGD.resolved({"sampler": "shuffled"} | changes))
 
 
 class TestDrawsThatAreSummed:
     """Parallel Poisson: a record may be in several of the draws whose batches are summed before the noise."""
 
     def test_one_step(self) -> None:
-        run = DPSGD(1.0, 0.2, 1, draws_per_step=3)
+        run = DPSGD(1.0, 0.2, 1, sampler=Poisson(3))
         x = np.linspace(-12.0, 16.0, 28001)
         present = sum(math.comb(3, k) * 0.2**k * 0.8 ** (3 - k) * norm.pdf(x, k) for k in range(4))
         width = float(x[1] - x[0])
@@ -243,15 +254,15 @@ class TestDrawsThatAreSummed:
             assert bound == pytest.approx(max(seen), rel=1e-5, abs=0)
 
     def test_with_several_records_of_a_person(self) -> None:
-        both = DPSGD(1.0, 0.2, 5, draws_per_step=3, records_per_user=2)
+        both = DPSGD(1.0, 0.2, 5, sampler=Poisson(3), records_per_user=2)
         assert both.parts_under(ADD) == DPSGD(1.0, 0.2, 5, records_per_user=6).parts_under(ADD)
 
     def test_only_poisson_draws(self) -> None:
         with pytest.raises(ParameterError, match="draws_per_step"):
-            DPSGD(1.0, 0.2, 1, draws_per_step=3, sampler=Sampler.SHUFFLED)
+            DPSGD.resolved({"draws_per_step": 3, "sampler": "shuffled"})
 
 
-@pytest.mark.parametrize("sampler", [Sampler.RANDOM_ALLOCATION, Sampler.ALLOCATED_ONCE, Sampler.CYCLIC])
+@pytest.mark.parametrize("sampler", [RandomAllocation(), AllocatedOnce(), Cyclic()])
 def test_every_attacker_has_an_answer(sampler: Sampler) -> None:
     """Nobody is given more than the worst case, and all say what they stand on."""
     run = DPSGD(1.5, 0.1, 20, sampler=sampler, num_parameters=50, batch_size=10, dataset_size=100)
@@ -264,9 +275,9 @@ def test_every_attacker_has_an_answer(sampler: Sampler) -> None:
 
 def test_lower_ends_of_a_cyclic_order() -> None:
     """Rate .6: one batch per epoch or two, and the lower end stands on two."""
-    run = DPSGD(2.0, 0.6, 10, sampler=Sampler.CYCLIC)
+    run = DPSGD(2.0, 0.6, 10, sampler=Cyclic())
     assert run.parts_under(ADD)[0].count == 10
     assert run.parts_under(ADD, attained=True)[0].count == 5
-    stated = DPSGD(2.0, 0.6, 9, sampler=Sampler.CYCLIC, batches_per_epoch=2)
+    stated = DPSGD(2.0, 0.6, 9, sampler=Cyclic(2))
     low, high = ends(stated)
     assert low == high == pytest.approx(advantage(GaussianTradeOff(math.sqrt(5) / 2)), rel=1e-12, abs=0)

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from reticent.accountants import compose
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler, Selection
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Selection
 from reticent.pairs import AllocatedGaussianPair, GaussianPair, Geometric
 from reticent.risk import advantage
+from reticent.samplers import AllocatedOnce, RandomAllocation
 
 ADD, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT
 
@@ -30,10 +31,10 @@ def simulated(runs: tuple[DPSGD, ...], share: str, count: int = 40_000) -> tuple
             ``turned`` by a public permutation, or drawn ``anew``.
     """
     rng = np.random.default_rng(7)
-    widest = math.lcm(*(run.batches_per_epoch or 1 for run in runs))
+    widest = math.lcm(*(run.sampler.batches_per_epoch or 1 for run in runs))
     ratio: np.ndarray = np.ones((count, 1))
     for run in runs:
-        bins = run.batches_per_epoch or 1
+        bins = run.sampler.batches_per_epoch or 1
         losses = np.zeros((count, bins))
         for _ in range(run.steps // bins):  # the target is absent
             noisy = rng.normal(0.0, run.noise_multiplier, (count, bins))
@@ -50,7 +51,7 @@ def reached(runs: tuple[DPSGD, ...], records: int, epsilon: float, count: int = 
     """(delta, four standard errors) where all records add u, and draw their steps anew in each run, by simulation."""
     rng, loss = np.random.default_rng(7), np.zeros(count)
     for run in runs:
-        bins = run.batches_per_epoch or 1
+        bins = run.sampler.batches_per_epoch or 1
         mu = math.sqrt(run.steps // bins) / run.noise_multiplier
         places = product(range(bins), repeat=records)
         counts = np.array([np.bincount(place, minlength=bins) for place in places], dtype=float)
@@ -62,14 +63,14 @@ def reached(runs: tuple[DPSGD, ...], records: int, epsilon: float, count: int = 
 
 
 def once(noise: float, bins: int, epochs: int, **more: int) -> DPSGD:
-    return DPSGD(noise, 1 / bins, bins * epochs, sampler=Sampler.ALLOCATED_ONCE, batches_per_epoch=bins, **more)
+    return DPSGD(noise, 1 / bins, bins * epochs, sampler=AllocatedOnce(bins), **more)
 
 
 def test_one_assignment_is_less_noise() -> None:
-    kept = DPSGD(2.0, 0.1, 40, sampler=Sampler.ALLOCATED_ONCE)
+    kept = DPSGD(2.0, 0.1, 40, sampler=AllocatedOnce())
     assert kept.parts_under(ADD)[0].pair == AllocatedGaussianPair(1.0, 10)
     assert kept.parts_under(ADD)[0].count == 1
-    fresh = DPSGD(2.0, 0.1, 40, sampler=Sampler.RANDOM_ALLOCATION)
+    fresh = DPSGD(2.0, 0.1, 40, sampler=RandomAllocation())
     assert advantage(compose(fresh, ADD).pessimistic) < advantage(compose(kept, ADD).optimistic)
 
 
@@ -82,7 +83,7 @@ def test_the_truth_is_enclosed_whatever_they_share(runs: tuple[DPSGD, ...], shar
     found, (truth, error) = compose(Ledger(runs), ADD), simulated(runs, share)
     assert advantage(found.optimistic) <= truth + error
     assert advantage(found.pessimistic) >= truth - error
-    if share == "one" and runs[0].batches_per_epoch == runs[1].batches_per_epoch:
+    if share == "one" and runs[0].sampler == runs[1].sampler:
         assert advantage(found.pessimistic) <= truth + error + 1e-4
 
 

@@ -15,16 +15,17 @@ from scipy.stats import binom, norm
 from reticent.accountants import compose
 from reticent.accountants.compose import both_directions
 from reticent.accountants.steps import Step
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler
-from reticent.mechanisms.sampler_pairs import saturation
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring
 from reticent.pairs import AntipodalGaussianPair, GaussianPair, MixedPair
 from reticent.risk import advantage, epsilon_at_delta
+from reticent.samplers import TruncatedPoisson
+from reticent.samplers.truncated_poisson import saturation
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 
 
 def cut(noise: float, rate: float, records: int, most: int, steps: int = 1) -> DPSGD:
-    return DPSGD(noise, rate, steps, sampler=Sampler.TRUNCATED_POISSON, dataset_size=records, max_batch_size=most)
+    return DPSGD(noise, rate, steps, sampler=TruncatedPoisson(most), dataset_size=records)
 
 
 def law_of_sums(gradients: list[float], rate: float, most: int) -> dict[float, float]:

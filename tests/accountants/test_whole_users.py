@@ -22,9 +22,10 @@ from reticent.calibration.solve import calibrate
 from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, Subsampled, symmetrised
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import to_dp_event
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring
 from reticent.pairs import AntipodalGaussianPair, WholeUserGaussianPair
 from reticent.risk import advantage
+from reticent.samplers import FixedSize, Shuffled
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 EPSILONS = np.array([0.0, 0.05, 0.3, 1.0, 2.5])
@@ -185,7 +186,7 @@ def test_no_noise_shows_whoever_takes_part() -> None:
 
 
 def test_shuffled_epochs_count_every_record() -> None:
-    run = DPSGD(5.0, 0.1, 20, sampler=Sampler.SHUFFLED, records_per_user=4)
+    run = DPSGD(5.0, 0.1, 20, sampler=Shuffled(), records_per_user=4)
     assert compose(run, ADD).pessimistic.delta(0.0) == pytest.approx(
         float(GaussianTradeOff(4.0 * np.sqrt(2.0) / 5.0).delta(0.0)), rel=1e-9
     )
@@ -193,7 +194,7 @@ def test_shuffled_epochs_count_every_record() -> None:
 
 def test_what_is_not_proven_is_refused_in_one_line() -> None:
     with pytest.raises(UnsupportedError, match="fixed size"):
-        compose(DPSGD(1.0, 0.1, 5, sampler=Sampler.FIXED_SIZE, records_per_user=2), ADD)
+        compose(DPSGD(1.0, 0.1, 5, sampler=FixedSize(), records_per_user=2), ADD)
     with pytest.raises(UnsupportedError, match="one record per person"):
         MembershipGame().assess(DPSGD(1.0, 0.1, 1, batch_size=10, num_parameters=5, records_per_user=2))
     with pytest.raises(ParameterError, match="records_per_user"):
@@ -253,7 +254,7 @@ def test_the_event_is_that_of_dp_accounting() -> None:
 
 def test_a_ledger_protects_as_many_records_as_its_parts() -> None:
     """Against an unknown direction: shuffled parts of a ledger are one run of all their epochs, for all records."""
-    epochs = {"sampler": Sampler.SHUFFLED, "batches_per_epoch": 10, "records_per_user": 3}
+    epochs = {"sampler": Shuffled(10), "records_per_user": 3}
     parts = Ledger((DPSGD(5.0, 0.1, 10, **epochs), DPSGD(5.0, 0.1, 20, **epochs)))
     together, whole = (Relaxed().assess(run).curve for run in (parts, DPSGD(5.0, 0.1, 30, **epochs)))
     assert advantage(together) == pytest.approx(advantage(whole), rel=1e-12, abs=0)

@@ -30,10 +30,11 @@ from reticent.adversaries import (
 from reticent.curves import GaussianTradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import DominanceError, ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
 from reticent.proofs import Basis, Formula, Proof
 from reticent.proofs.references import PAPERS, THEOREMS, cite
 from reticent.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta
+from reticent.samplers import Shuffled
 
 ADVERSARIES: list[Adversary] = [
     WorstCase(),
@@ -49,7 +50,7 @@ MECHANISMS: list[Mechanism] = [
     Laplace(1.5),
     DPSGD(1.1, 0.01, 300, num_parameters=1000, batch_size=64),
     DPSGD(1.5, 1.0, 5, num_parameters=50, batch_size=100),
-    DPSGD(4.0, 0.05, 40, num_parameters=50, batch_size=100, sampler=Sampler.SHUFFLED),
+    DPSGD(4.0, 0.05, 40, num_parameters=50, batch_size=100, sampler=Shuffled()),
 ]
 EPSILONS = np.array([-4.0, -1.0, 0.0, 0.2, 1.0, 3.0])
 

@@ -30,9 +30,10 @@ from reticent.adversaries.side_by_side import assess, check_dominance
 from reticent.adversaries.worst_case import WorstCase
 from reticent.curves import GaussianTradeOff, from_advantage
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
 from reticent.proofs.references import THEOREMS
 from reticent.risk import advantage, success
+from reticent.samplers import FixedSize, Shuffled
 from tests.adversaries.attribute_simulation import PairTrace, published_advantage, simulate
 
 pytestmark = pytest.mark.usefixtures("coarse")
@@ -254,8 +255,8 @@ def test_full_participation_is_gaussian_and_exact():
 
 def test_other_samplers_get_only_what_is_proven_for_them():
     poisson = _advantage(0.2, 1.5, 0.02, 500)
-    shuffled = _advantage(0.2, 1.5, 0.02, 500, sampler=Sampler.SHUFFLED, batch_size=20, dataset_size=1000)
-    fixed = _advantage(0.2, 1.5, 0.02, 500, sampler=Sampler.FIXED_SIZE, batch_size=20, dataset_size=1000)
+    shuffled = _advantage(0.2, 1.5, 0.02, 500, sampler=Shuffled(), batch_size=20, dataset_size=1000)
+    fixed = _advantage(0.2, 1.5, 0.02, 500, sampler=FixedSize(), batch_size=20, dataset_size=1000)
     assert shuffled == pytest.approx(float(erf(0.2 * math.sqrt(10) / (2 * math.sqrt(2) * 1.5))), rel=1e-9, abs=0)
     assert poisson < fixed <= shuffled * 1.01
 

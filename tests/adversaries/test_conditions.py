@@ -22,7 +22,6 @@ from reticent.mechanisms import (
     Neighbouring,
     OneOf,
     RandomisedResponse,
-    Sampler,
     Selection,
 )
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
@@ -30,6 +29,7 @@ from reticent.pairs import Geometric
 from reticent.proofs import Claim, Status
 from reticent.records.watch_source import Source
 from reticent.risk import advantage, delta_at_epsilon
+from reticent.samplers import AllocatedOnce, FixedSize, Shuffled
 from tests.certificates.ledgers import poisson
 
 pytestmark = pytest.mark.usefixtures("coarse")
@@ -37,8 +37,8 @@ pytestmark = pytest.mark.usefixtures("coarse")
 RUN = DPSGD(2.0, 0.05, 40)
 MECHANISMS = [
     RUN,
-    DPSGD(2.0, 0.05, 40, sampler=Sampler.SHUFFLED),
-    DPSGD(2.0, 0.05, 40, sampler=Sampler.FIXED_SIZE),
+    DPSGD(2.0, 0.05, 40, sampler=Shuffled()),
+    DPSGD(2.0, 0.05, 40, sampler=FixedSize()),
     DPSGD(2.0, 0.05, 40, records_per_user=2),
     Gaussian(2.0, 3, 5),
     Laplace(2.0),
@@ -86,8 +86,8 @@ def test_the_worst_case_is_a_bound_whose_general_conditions_are_named(mechanism)
     [
         (RUN, True),
         (DPSGD(2.0, 1.0, 40), False),
-        (DPSGD(2.0, 0.05, 40, sampler=Sampler.SHUFFLED), False),  # holds given the permutation
-        (DPSGD(2.0, 0.05, 40, sampler=Sampler.FIXED_SIZE), True),
+        (DPSGD(2.0, 0.05, 40, sampler=Shuffled()), False),  # holds given the permutation
+        (DPSGD(2.0, 0.05, 40, sampler=FixedSize()), True),
         (Laplace(2.0, 1, 0.5), True),
         (MatrixMechanism(2.0, 8, separation=4, sample_rate=0.1), True),
         (Gaussian(2.0), False),
@@ -124,7 +124,7 @@ def test_whoever_says_fixed_declares_it() -> None:
         (Laplace(2.0), Claim.BOUND),
         (Laplace(2.0, 3), Claim.CONDITIONAL),
         (MatrixMechanism(2.0, 8, "prefix"), Claim.CONDITIONAL),
-        (DPSGD(2.0, 0.05, 40, sampler=Sampler.FIXED_SIZE), Claim.BOUND),  # it is the worst case
+        (DPSGD(2.0, 0.05, 40, sampler=FixedSize()), Claim.BOUND),  # it is the worst case
     ],
 )
 def test_one_release_of_a_fixed_query_needs_no_condition(mechanism, claim) -> None:
@@ -318,11 +318,11 @@ COIN = OneOf((Gaussian(2.0), Gaussian(4.0)), (1, 1))
         ((COIN, COIN), True),
         ((Selection(Gaussian(4.0), Geometric(3)),) * 2, True),
         ((RUN, Laplace(2.0, sample_rate=0.1)), True),
-        ((RUN, replace(RUN, sampler=Sampler.ALLOCATED_ONCE)), True),
+        ((RUN, replace(RUN, sampler=AllocatedOnce())), True),
         ((COIN, Gaussian(2.0)), False),
-        ((RUN, replace(RUN, sampler=Sampler.SHUFFLED)), False),
-        ((replace(RUN, sampler=Sampler.ALLOCATED_ONCE),) * 2, False),
-        ((replace(RUN, sampler=Sampler.ALLOCATED_ONCE),) * 3, True),
+        ((RUN, replace(RUN, sampler=Shuffled())), False),
+        ((replace(RUN, sampler=AllocatedOnce()),) * 2, False),
+        ((replace(RUN, sampler=AllocatedOnce()),) * 3, True),
     ],
 )
 def test_parts_that_chance_drew_for_say_that_it_drew_anew(parts, said) -> None:

@@ -19,8 +19,9 @@ from reticent.adversaries.attribute.terms import worst_mask_term
 from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import to_dp_event
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Neighbouring
 from reticent.risk import advantage, epsilon_at_delta, mu
+from reticent.samplers import FixedSize, Poisson, Sampler, Shuffled
 from tests.conftest import some
 
 pytestmark = pytest.mark.usefixtures("coarse")
@@ -87,7 +88,7 @@ def test_only_a_budget_over_chosen_records_is_proven(scope: Scope, budget: float
 @pytest.mark.parametrize("scope", [Scope.AUDIT_SET, Scope.WHOLE_DATA])
 def test_a_record_of_shuffled_epochs_proves_nothing_beyond_the_worst_case(scope: Scope) -> None:
     """Sums of squares over all steps need a coin in each; the affinity, too."""
-    run = DPSGD(NOISE, RATE, STEPS, sampler=Sampler.SHUFFLED)
+    run = DPSGD(NOISE, RATE, STEPS, sampler=Shuffled())
     worst = compose(run, REPLACE).pessimistic
     for budget in (None, 1.0):
         curve = Attribute(recorded(scope, budget)).assess(run).curve
@@ -107,7 +108,7 @@ def test_a_budget_counts_in_full() -> None:
 
 
 @pytest.mark.parametrize("run", some([
-    DPSGD(0.05, 0.2, 3), DPSGD(0.2, 0.5, 40), DPSGD(1.0, 0.02, 500), DPSGD(5.0, 0.001, 800, sampler=Sampler.FIXED_SIZE),
+    DPSGD(0.05, 0.2, 3), DPSGD(0.2, 0.5, 40), DPSGD(1.0, 0.02, 500), DPSGD(5.0, 0.001, 800, sampler=FixedSize()),
     Ledger((DPSGD(0.3, 0.1, 5), DPSGD(0.5, 0.2, 7))),
 ], 0, 1, 3), ids=repr)  # fmt: skip
 def test_the_largest_change_of_a_field_is_the_replacement_of_a_record(run) -> None:
@@ -126,19 +127,19 @@ def test_the_largest_change_of_a_field_is_the_replacement_of_a_record(run) -> No
 # --- theorems ----------------------------------------------------------------------------------------
 
 CITED = {
-    (Sampler.FIXED_SIZE, ADD): "RETICENT:fixed-size-dominance",
-    (Sampler.FIXED_SIZE, REPLACE): "DONG2022:Theorem 4.2",
-    (Sampler.FIXED_SIZE, ZERO): "DONG2022:Theorem 4.2",
-    (Sampler.POISSON, ADD): "ZHU2022:Proposition 30",
-    (Sampler.POISSON, REPLACE): "RETICENT:replace-dominance",
-    (Sampler.POISSON, ZERO): "ZHU2022:Proposition 30",
-    (Sampler.SHUFFLED, ADD): "RETICENT:shuffled-epochs",
-    (Sampler.SHUFFLED, REPLACE): "RETICENT:shuffled-epochs",
-    (Sampler.SHUFFLED, ZERO): "RETICENT:shuffled-epochs",
+    (FixedSize(), ADD): "RETICENT:fixed-size-dominance",
+    (FixedSize(), REPLACE): "DONG2022:Theorem 4.2",
+    (FixedSize(), ZERO): "DONG2022:Theorem 4.2",
+    (Poisson(), ADD): "ZHU2022:Proposition 30",
+    (Poisson(), REPLACE): "RETICENT:replace-dominance",
+    (Poisson(), ZERO): "ZHU2022:Proposition 30",
+    (Shuffled(), ADD): "RETICENT:shuffled-epochs",
+    (Shuffled(), REPLACE): "RETICENT:shuffled-epochs",
+    (Shuffled(), ZERO): "RETICENT:shuffled-epochs",
 }
 
 
-@pytest.mark.parametrize(("sampler", "neighbouring"), list(CITED), ids=lambda x: x.value)
+@pytest.mark.parametrize(("sampler", "neighbouring"), list(CITED), ids=str)
 def test_each_sampler_cites_its_own_theorem(sampler: Sampler, neighbouring: Neighbouring) -> None:
     found = WorstCase().assess(DPSGD(1.0, 0.1, 5, sampler=sampler), neighbouring)
     keys = set(found.theorems)

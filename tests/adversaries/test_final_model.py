@@ -16,8 +16,9 @@ import reticent as rt
 from reticent.adversaries import FinalModel, WorstCase
 from reticent.adversaries.final_model import final_mu
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
 from reticent.proofs import Claim, Status
+from reticent.samplers import Cyclic, RandomAllocation, Shuffled
 
 ADD, ZERO, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT, Neighbouring.REPLACE
 
@@ -27,7 +28,7 @@ def whole(steps: int, noise: float = 10.0) -> DPSGD:
 
 
 def cyclic(batches: int, epochs: int, noise: float = 1.5, extra: int = 0) -> DPSGD:
-    return DPSGD(noise, 1.0 / batches, batches * epochs + extra, sampler=Sampler.CYCLIC, batches_per_epoch=batches)
+    return DPSGD(noise, 1.0 / batches, batches * epochs + extra, sampler=Cyclic(batches))
 
 
 def mu_of(run: DPSGD, contraction: float, relation: Neighbouring = ADD) -> float:
@@ -125,8 +126,8 @@ def test_the_claim_is_conditional_and_the_attacker_is_asked_for_by_name() -> Non
     [
         Gaussian(2.0),
         DPSGD(2.0, 0.1, 10),
-        DPSGD(2.0, 0.1, 10, sampler=Sampler.SHUFFLED),
-        DPSGD(2.0, 0.1, 10, sampler=Sampler.RANDOM_ALLOCATION),
+        DPSGD(2.0, 0.1, 10, sampler=Shuffled()),
+        DPSGD(2.0, 0.1, 10, sampler=RandomAllocation()),
         DPSGD(0.0, 1.0, 10),
     ],
     ids=repr,
@@ -169,7 +170,7 @@ def shown_by_a_line(uses: list[int], factors: list[float], sizes: list[float]) -
 def test_updates_that_differ_show_more_and_the_condition_says_so() -> None:
     """Each training contracts by the stated factor; the first falls in its learning rate, the others in their uses."""
     back = math.sqrt(2.0) - 1.0
-    broken = DPSGD(1.0, 1.0 / 3.0, 4, sampler=Sampler.CYCLIC, batches_per_epoch=3)
+    broken = DPSGD(1.0, 1.0 / 3.0, 4, sampler=Cyclic(3))
     for run, contraction, training in (
         (whole(2, 1.0), 0.5, ([1, 1], [0.0, 0.5], [2.0, 1.0])),
         (broken, 1.0, ([0, 1, 0, 1], [1.0, back, 1.0, back], [1.0] * 4)),

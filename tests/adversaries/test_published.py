@@ -13,9 +13,10 @@ import pytest
 from reticent.adversaries import Membership, MembershipGame, Method, Relaxed, WorstCase, assess
 from reticent.calibration import Advantage, Mu, NoiseMultiplier, TprAtFpr, calibrate
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
 from reticent.proofs import Claim
 from reticent.risk import advantage, mu, tpr_at_fpr
+from reticent.samplers import Shuffled
 
 FIGURE_7 = DPSGD(2.0, 1e-4, 500_000)
 """Of CHERUBIN2024, section 4.2."""
@@ -99,7 +100,7 @@ def test_no_noise_is_needed_where_table_5_has_none(name: str) -> None:
 
 
 def test_one_pass_over_many_records_needs_no_noise_in_the_game() -> None:
-    run = DPSGD(1.0, 1 / 26, 26, sampler=Sampler.SHUFFLED, num_parameters=1026, batch_size=1000)
+    run = DPSGD(1.0, 1 / 26, 26, sampler=Shuffled(), num_parameters=1026, batch_size=1000)
     answer = calibrate(run, NoiseMultiplier(), Advantage(0.5), MembershipGame())
     assert answer.value == 0.0
     assert answer.achieved.value == pytest.approx(math.erf(math.sqrt(1.026 / 8)), rel=1e-4, abs=0)

@@ -128,9 +128,9 @@ def test_a_wrong_name_is_answered_with_the_nearest(typed, nearest):
 @pytest.mark.parametrize(
     ("make", "wrong", "meant"),
     [
-        (PLAN, {"sampler": "fixed-size"}, "write sampler=Sampler.FIXED_SIZE, got 'fixed-size'"),
-        (PLAN, {"sampler": "fixed"}, "write sampler=Sampler.FIXED_SIZE, got 'fixed'"),
-        (PLAN, {"sampler": "dice"}, "one of Sampler.POISSON, Sampler.TRUNCATED_POISSON, .*Sampler.CYCLIC, got 'dice'"),
+        (PLAN, {"sampler": "fixed-size"}, "write sampler=FixedSize\\(\\), got 'fixed-size'"),
+        (PLAN, {"sampler": "fixed"}, "write sampler=FixedSize\\(\\), got 'fixed'"),
+        (PLAN, {"sampler": "dice"}, "one of Poisson\\(\\), TruncatedPoisson\\(\\), .*Cyclic\\(\\), got 'dice'"),
         (PLAN, {"unit": "client"}, "reticent.mechanisms.units.Unit: write unit=Unit.CLIENT, got"),
         (rt.Relaxed, {"gradients": "linear-head"}, "write gradients=Gradients.LINEAR_HEAD, got"),
         (SCORES, {"design": "poplation"}, "write design=Design.POPULATION, got"),

@@ -16,6 +16,7 @@ from reticent.calibration.targets import TARGETS
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.records.watch_faults import Fault
+from reticent.samplers import FixedSize, Shuffled
 from tests.cli.calling import run
 
 RUN = rt.DPSGD(2.0, 1.0, 5)
@@ -152,9 +153,9 @@ def test_lint_reads_events_and_mechanisms(tmp_path, capsys):
     code, out, _ = run(capsys, "lint", path)
     assert code == 0
     assert "nobody saw" in out
-    shuffled = rt.DPSGD(0.0, 0.1, 5, sampler=rt.Sampler.SHUFFLED)
+    shuffled = rt.DPSGD(0.0, 0.1, 5, sampler=Shuffled())
     assert rt.lint(shuffled).faults == (Fault.NO_NOISE, Fault.SHUFFLED, Fault.DECLARED)
-    assert rt.lint(rt.DPSGD(1.0, 0.1, 5, sampler=rt.Sampler.FIXED_SIZE)).faults == (Fault.FIXED_SIZE, Fault.DECLARED)
+    assert rt.lint(rt.DPSGD(1.0, 0.1, 5, sampler=FixedSize())).faults == (Fault.FIXED_SIZE, Fault.DECLARED)
     assert Fault.CHANGED_NOISE in rt.lint(rt.Ledger((rt.Gaussian(1.0), rt.Gaussian(2.0)))).faults
     (tmp_path / "odd.json").write_text('{"class_name": "SomethingElse"}')
     with pytest.raises((ArtifactError, UnsupportedError)):

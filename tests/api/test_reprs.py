@@ -6,8 +6,9 @@ import pytest
 
 import reticent as rt
 from reticent.mechanisms import Mechanism
+from reticent.samplers import Shuffled
 
-FULL = rt.DPSGD(1.1, 0.01, 1000, batch_size=64, dataset_size=6400, sampler=rt.Sampler.SHUFFLED, batches_per_epoch=100)
+FULL = rt.DPSGD(1.1, 0.01, 1000, batch_size=64, dataset_size=6400, sampler=Shuffled(100))
 
 
 @pytest.mark.parametrize(
@@ -26,12 +27,12 @@ def test_a_mechanism_is_shown_in_80_columns_and_can_be_typed_again(run: Mechanis
     shown = repr(run)
     assert max(map(len, shown.splitlines())) <= 80
     assert "None" not in shown
-    assert eval(shown, {name: getattr(rt, name) for name in rt.__all__}) == run  # noqa: S307
+    assert eval(shown, {name: getattr(rt, name) for name in rt.__all__} | {"Shuffled": Shuffled}) == run  # noqa: S307
 
 
 def test_defaults_are_left_out() -> None:
     assert repr(rt.DPSGD(1.1, 0.01, 1000)) == "DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=1000)"
-    assert "sampler=Sampler.SHUFFLED" in repr(FULL)
+    assert "sampler=Shuffled(batches_per_epoch=100)" in repr(FULL)
 
 
 @pytest.mark.parametrize("run", [rt.Gaussian(2.0), rt.DPSGD(1.1, 0.01, 100)], ids=lambda run: type(run).__name__)

@@ -11,7 +11,7 @@ from reticent.attacks import glir_statistics as glir
 from reticent.attacks.covariance import Background, Estimator
 from reticent.curves import ncx2
 from reticent.errors import NumericalError, ParameterError
-from reticent.mechanisms import Sampler
+from reticent.samplers import FixedSize
 
 LEVELS = (0.05, 0.01, 0.001)
 
@@ -360,4 +360,4 @@ def test_bad_arguments_are_named():
         Background.estimated(np.random.default_rng(0).normal(size=(10, 8)), Estimator.SAMPLE)
     with pytest.raises(ParameterError, match="held_out"):
         glir.held_out_p_values(np.zeros(2), np.array([]))
-    assert glir.BatchDesign(5.0, 0.1, sampler=Sampler.FIXED_SIZE).varies is False
+    assert glir.BatchDesign(5.0, 0.1, sampler=FixedSize()).varies is False

@@ -13,7 +13,8 @@ from reticent.attacks.loop import audit_loop, find_loop
 from reticent.attacks.mechanics import MechanicsReport, audit_mechanics
 from reticent.attacks.participation import Check
 from reticent.errors import ParameterError, UnsupportedError, WorkerError
-from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms import DPSGD
+from reticent.samplers import Shuffled
 
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.1, steps=20, batch_size=20, dataset_size=200)
 
@@ -173,7 +174,7 @@ def test_loops_that_show_nothing_or_too_little_are_refused():
             audit_mechanics(loop, CLAIM)
         assert words in str(stop.value)
     with pytest.raises(UnsupportedError, match="Poisson"):
-        audit_loop(few, DPSGD(1.0, 0.1, 20, batch_size=20, dataset_size=200, sampler=Sampler.SHUFFLED))
+        audit_loop(few, DPSGD(1.0, 0.1, 20, batch_size=20, dataset_size=200, sampler=Shuffled()))
 
 
 def test_functions_are_found_by_name():

@@ -23,7 +23,8 @@ from reticent.attacks.white_box import Probe, dirac_records, release, spread_rec
 from reticent.auditing import Design, Finding, audit_claim, audit_mu
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.samplers import Shuffled
 
 SMALL = DPSGD(noise_multiplier=1.0, sample_rate=0.2, steps=10, batch_size=24, dataset_size=120)
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=60, batch_size=50, dataset_size=1000)
@@ -235,7 +236,7 @@ def test_refusals():
     with pytest.raises(ParameterError, match="noise_multiplier"):
         audit_mechanics(OwnTrainer(), replace(CLAIM, noise_multiplier=0.0))
     with pytest.raises(UnsupportedError, match="Poisson"):
-        audit_mechanics(OwnTrainer(), replace(CLAIM, sampler=Sampler.SHUFFLED))
+        audit_mechanics(OwnTrainer(), replace(CLAIM, sampler=Shuffled()))
     with pytest.raises(ParameterError, match="shape"):
         release(lambda *_: torch.zeros(2, 2), LAYERS, dirac_records(LAYERS, np.array([0]), np.ones(1), 5), CLAIM)
     with pytest.raises(ParameterError, match="diverged"):

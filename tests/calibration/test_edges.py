@@ -21,10 +21,11 @@ from reticent.calibration import (
     Unknown,
     calibrate,
 )
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
+from reticent.samplers import RandomAllocation, Shuffled
 
 LONG = DPSGD(1.0, 0.0128, 7000)
-IN_BINS = DPSGD(1.0, 0.1, 10, sampler=Sampler.RANDOM_ALLOCATION)
+IN_BINS = DPSGD(1.0, 0.1, 10, sampler=RandomAllocation())
 GAUSSIANS = Ledger((Gaussian(20.0, 10), DPSGD(10.0, 1.0, 4)))
 
 
@@ -56,7 +57,7 @@ FAR = [
     (Laplace(1.0), NoiseMultiplier(), EpsilonAtDelta(5e3, 1e-6), WorstCase()),
     (Gaussian(1.0), Steps(), EpsilonAtDelta(1e6, 1e-6), WorstCase()),
     (GAUSSIANS, NoiseScale(), EpsilonAtDelta(1e5, 1e-6), WorstCase()),
-    (DPSGD(1.0, 0.1, 10, sampler=Sampler.SHUFFLED), NoiseMultiplier(), EpsilonAtDelta(1e4, 1e-6), WorstCase()),
+    (DPSGD(1.0, 0.1, 10, sampler=Shuffled()), NoiseMultiplier(), EpsilonAtDelta(1e4, 1e-6), WorstCase()),
     (IN_BINS, NoiseMultiplier(), EpsilonAtDelta(1e4, 1e-6), WorstCase()),
     (Gaussian(1.0), NoiseMultiplier(), EpsilonAtDelta(1e4, 1e-6), Relaxed()),
 ]

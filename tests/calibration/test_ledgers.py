@@ -17,8 +17,9 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import verify
 from reticent.cli import main
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse
 from reticent.risk.report import Questions
+from reticent.samplers import FixedSize, Shuffled
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
@@ -90,7 +91,7 @@ def test_published_form_and_other_parts_are_refused_by_name() -> None:
 
 def test_relaxed_on_whole_batches_adds_up_the_squares() -> None:
     """Whole batches of noise 1 and 2 tell as much as Gaussian releases of one dimension."""
-    whole = Ledger((DPSGD(1.0, 1.0, 2), DPSGD(2.0, 0.5, 8, sampler=Sampler.SHUFFLED)))
+    whole = Ledger((DPSGD(1.0, 1.0, 2), DPSGD(2.0, 0.5, 8, sampler=Shuffled())))
     same = Ledger((Gaussian(1.0, 2), Gaussian(2.0, 4)))
     found = rt.advantage(Relaxed().assess(whole).curve)
     assert found == pytest.approx(rt.advantage(Relaxed().assess(same).curve), rel=1e-9, abs=0)
@@ -100,7 +101,7 @@ def test_relaxed_on_whole_batches_adds_up_the_squares() -> None:
 
 
 def test_attackers_without_a_proof_say_so_and_answer_the_worst_case() -> None:
-    mixed, fixed = Ledger((DPSGD(1.0, 0.01, 3), Laplace(1.0))), DPSGD(1.0, 0.01, 3, sampler=Sampler.FIXED_SIZE)
+    mixed, fixed = Ledger((DPSGD(1.0, 0.01, 3), Laplace(1.0))), DPSGD(1.0, 0.01, 3, sampler=FixedSize())
     cases = [
         (MembershipGame(), SCHEDULE, "The answer is the worst case"),
         (Relaxed(), mixed, "No relaxed curve"),

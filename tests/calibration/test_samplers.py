@@ -9,20 +9,24 @@ from fractions import Fraction
 import pytest
 
 import reticent as rt
-from reticent.calibration import Advantage, Plan, calibrate_samplers, largest_batch
+from reticent.calibration import Advantage, Plan, calibrate_samplers
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Sampler
+from reticent.samplers import SAMPLERS, BlockAllocation, Cyclic, FixedSize, Poisson, Sampler, Shuffled, TruncatedPoisson
 
-CHEAP = (Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED, Sampler.CYCLIC)
+CHEAP = (Poisson, FixedSize, Shuffled, Cyclic)
 
 
-@pytest.mark.parametrize("sampler", Sampler)
-def test_each_run_is_what_a_loader_would_make(sampler: Sampler) -> None:
+def largest_batch(run: rt.DPSGD) -> int:
+    return run.sampler.largest_batch(run)
+
+
+@pytest.mark.parametrize("sampler", [one for one in SAMPLERS.values() if one is not BlockAllocation])
+def test_each_run_is_what_a_loader_would_make(sampler: type[Sampler]) -> None:
     run = Plan(1000, 3, memory=120).run(sampler, 64)
-    assert (run.sampler, run.batch_size, run.dataset_size) == (sampler, 64, 1000)
+    assert (type(run.sampler), run.batch_size, run.dataset_size) == (sampler, 64, 1000)
     # Passes are cut into 16 batches, the last one smaller; coins take 1,000 / 64 steps per epoch on average.
     assert run.steps == (48 if sampler.in_passes else 47)
-    assert run.max_batch_size == (120 if sampler is Sampler.TRUNCATED_POISSON else None)
+    assert getattr(run.sampler, "max_batch_size", None) == (120 if sampler is TruncatedPoisson else None)
 
 
 def beyond(most: int, records: int, share: Fraction) -> Fraction:
@@ -35,47 +39,49 @@ def beyond(most: int, records: int, share: Fraction) -> Fraction:
 
 @pytest.mark.parametrize(("sampler", "share"), [("poisson", Fraction(7, 60)), ("random-allocation", Fraction(1, 9))])
 def test_the_largest_batch_is_exceeded_in_one_run_of_a_million(sampler: str, share: Fraction) -> None:
-    run = Plan(60, 2).run(Sampler(sampler), 7)
+    run = Plan(60, 2).run(SAMPLERS[sampler], 7)
     most = largest_batch(run)
     assert run.steps * beyond(most, 60, share) <= Fraction(1, 10**6) < run.steps * beyond(most - 1, 60, share)
 
 
 def test_batches_of_one_size_are_the_largest() -> None:
-    for sampler in (Sampler.FIXED_SIZE, Sampler.SHUFFLED, Sampler.CYCLIC):
+    for sampler in (FixedSize, Shuffled, Cyclic):
         assert largest_batch(Plan(60, 2).run(sampler, 7)) == 7
-    assert largest_batch(Plan(60, 2, memory=9).run(Sampler.TRUNCATED_POISSON, 7)) == 9
-    assert largest_batch(Plan(60, 2, memory=90).run(Sampler.TRUNCATED_POISSON, 7)) == 60
+    assert largest_batch(Plan(60, 2, memory=9).run(TruncatedPoisson, 7)) == 9
+    assert largest_batch(Plan(60, 2, memory=90).run(TruncatedPoisson, 7)) == 60
 
 
-@pytest.mark.parametrize("sampler", Sampler)
-def test_the_largest_size_that_fits_is_the_last(sampler: Sampler) -> None:
+@pytest.mark.parametrize("sampler", [one for one in SAMPLERS.values() if one is not BlockAllocation])
+def test_the_largest_size_that_fits_is_the_last(sampler: type[Sampler]) -> None:
     plan = Plan(2000, 4, memory=80)
     size = plan.largest_that_fits(sampler)
     assert size is not None
     assert plan.fits(sampler, size)
     assert not plan.fits(sampler, size + 1)
-    assert size == (80 if sampler in (Sampler.FIXED_SIZE, Sampler.SHUFFLED, Sampler.CYCLIC) else size)
+    assert size == (80 if sampler in (FixedSize, Shuffled, Cyclic) else size)
 
 
 def test_what_does_not_fit_is_left_out_with_its_reason() -> None:
     found, left_out = calibrate_samplers(Plan(1000, 2, memory=64), Advantage(0.1), CHEAP, [64])
-    assert [one.sampler for one in found] == [Sampler.FIXED_SIZE, Sampler.SHUFFLED, Sampler.CYCLIC]
+    assert [one.sampler for one in found] == [FixedSize, Shuffled, Cyclic]
     ((sampler, reason),) = [(one.sampler, one.reason) for one in left_out]
-    assert sampler is Sampler.POISSON
+    assert sampler is Poisson
     assert "and 64 fit the memory" in reason
     with pytest.raises(UnsupportedError, match="not stated"):
-        Plan(1000, 2).run(Sampler.TRUNCATED_POISSON, 64)
-    _, left_out = calibrate_samplers(Plan(1000, 2, memory=1), Advantage(0.1), [Sampler.POISSON])
+        Plan(1000, 2).run(TruncatedPoisson, 64)
+    _, left_out = calibrate_samplers(Plan(1000, 2, memory=1), Advantage(0.1), [Poisson])
     assert left_out[0].batch_size is None
 
 
 def test_the_least_noise_comes_first_and_is_that_of_calibrate() -> None:
-    found = rt.calibrate_samplers(advantage=0.1, dataset_size=1000, epochs=2, batch_size=[50, 100], samplers=CHEAP)
+    found = rt.calibrate_samplers(
+        advantage=0.1, dataset_size=1000, epochs=2, batch_size=[50, 100], samplers=[one.name for one in CHEAP]
+    )
     assert len(found.choices) == 8
     noises = [one.noise_of_mean for one in found.choices]
     assert noises == sorted(noises)
     best = found.best
-    assert (best.sampler, best.batch_size) == (Sampler.POISSON, 100)
+    assert (best.sampler, best.batch_size) == (Poisson, 100)
     run = rt.dpsgd(noise_multiplier=1, batch_size=100, dataset_size=1000, epochs=2)
     assert best.answer.value == pytest.approx(rt.calibrate(run, advantage=0.1).value, rel=2e-4, abs=0)
     rows = json.loads(found.to_json())["rows"]

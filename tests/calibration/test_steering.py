@@ -25,16 +25,17 @@ from reticent.calibration.estimates import chained, epsilon_allowed
 from reticent.calibration.search import Edge
 from reticent.calibration.steer import steering
 from reticent.curves import GaussianTradeOff
-from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring, Sampler, Selection
+from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring, Selection
 from reticent.pairs import Geometric
+from reticent.samplers import FixedSize, RandomAllocation, TruncatedPoisson
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 TWO = DPSGD(1.0, 0.01, 300, records_per_user=2)
 OFTEN = DPSGD(1.0, 0.2, 100)
 RARE = DPSGD(1.0, 4.39e-5, 313)
-CUT = DPSGD(1.0, 0.01, 100, batch_size=10, dataset_size=1000, sampler=Sampler.TRUNCATED_POISSON, max_batch_size=20)
-SWAPPED = DPSGD(1.0, 0.01, 100, sampler=Sampler.FIXED_SIZE)
-IN_BINS = DPSGD(1.0, 0.05, 100, sampler=Sampler.RANDOM_ALLOCATION)
+CUT = DPSGD(1.0, 0.01, 100, batch_size=10, dataset_size=1000, sampler=TruncatedPoisson(20))
+SWAPPED = DPSGD(1.0, 0.01, 100, sampler=FixedSize())
+IN_BINS = DPSGD(1.0, 0.05, 100, sampler=RandomAllocation())
 BEST = Selection(Gaussian(2.0), Geometric(10))
 
 

@@ -7,14 +7,14 @@ import pytest
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.certificates.build import certify_run
 from reticent.certificates.schema import Certificate, Declaration
-from reticent.mechanisms import Sampler
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_parts import DataRecord, Diagnostics, ParameterRecord, Seeds, Utility
 from reticent.records.run_warnings import Randomness, RunWarning
+from reticent.samplers import INDEPENDENT, Sampler
 from tests.conftest import as_users_get_it, derived_once
 
 
-def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = Sampler.POISSON) -> RunLedger:
+def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = INDEPENDENT) -> RunLedger:
     return RunLedger(
         created="2026-11-22T02:10:18+00:00",
         config={
@@ -25,7 +25,7 @@ def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = S
             "sample_rate": None,
             "batch_size": round(400 * sample_rate),
             "steps": steps,
-            "sampler": sampler.value,
+            "sampler": sampler.name,
             "optimiser": "sgd",
             "randomness": "fresh",
             "seed": 7,

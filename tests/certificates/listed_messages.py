@@ -19,12 +19,13 @@ from reticent.certificates.language import DAY
 from reticent.certificates.sentences import RESTING, STOP, Protected, about, asked_about, known, wanted
 from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.mechanisms.gradients import Obstacle
-from reticent.mechanisms.sampling import ALLOCATED_NOTE, EVERY_STEP, FIXED_SIZE_NOTE, MU_NOTE, ONE_STEP, TRUNCATED_NOTE
 from reticent.mechanisms.units import CLIENT_NOTE
 from reticent.proofs import CONDITIONS
 from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_faults import Fault
 from reticent.registry import parameters_of
+from reticent.samplers import SAMPLERS
+from reticent.samplers.base import MU_NOTE
 
 PEOPLE: tuple[Protected, ...] = (None, 1, 2)
 """Who may be protected: one record, or one or several records of a person."""
@@ -46,10 +47,8 @@ NAMED = (
     answers.NO_LIMIT,
     f"{NOT_ASKED}.",
     f"{PRIVATE}.",
-    *(MU_NOTE.format(where) for where in (EVERY_STEP, ONE_STEP)),
-    FIXED_SIZE_NOTE,
-    TRUNCATED_NOTE.format("{size}"),
-    ALLOCATED_NOTE.format("{steps}"),
+    *dict.fromkeys(MU_NOTE.format(kind.exposed) for kind in SAMPLERS.values()),
+    *dict.fromkeys(kind.note for kind in SAMPLERS.values() if kind.note),
     CLIENT_NOTE,
     *fixed_length.NOTES,
 )

@@ -31,12 +31,12 @@ from reticent.mechanisms import (
     Ledger,
     MatrixMechanism,
     RandomisedResponse,
-    Sampler,
     Selection,
 )
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Geometric
 from reticent.risk.report import Questions
+from reticent.samplers import Shuffled
 from tests.certificates.ledgers import poisson, shuffled
 from tests.certificates.listed_messages import listed
 from tests.certificates.test_page_answers import POLICY
@@ -59,7 +59,7 @@ def kinds() -> dict[str, Certificate]:
         "selection": certify(Selection(Gaussian(3.0), Geometric(5)), DECLARED, adversaries=who[:1]),
         "final": certify(DPSGD(3.0, 1.0, 8), DECLARED, adversaries=(WorstCase(), FinalModel(0.9))),
         "a question without an answer": certify(Laplace(3.0, sample_rate=0.5), DECLARED),
-        "shuffled": certify(DPSGD(3.0, 0.25, 8, sampler=Sampler.SHUFFLED), DECLARED, adversaries=who[:1]),
+        "shuffled": certify(DPSGD(3.0, 0.25, 8, sampler=Shuffled()), DECLARED, adversaries=who[:1]),
         "matrix": certify(MatrixMechanism(3.0, 4), DECLARED, adversaries=who[:1]),
         "guarantee": certify(Guarantee(1.0), DECLARED, adversaries=who[:1]),
         "randomised response": certify(RandomisedResponse(0.3), DECLARED, adversaries=who[:1]),

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from reticent.mechanisms import Sampler
 from reticent.records.publication import published
 from reticent.records.run_ledger import PublicLedger
 from reticent.records.run_warnings import RunWarning
 from reticent.records.watched_run import PublicWatchedRun
+from reticent.samplers import Shuffled
 from tests.certificates.conftest import make_ledger
 from tests.certificates.edits import AnyLedger, attacks, edited, lower_in, read
 from tests.certificates.ledgers import poisson, shuffled
@@ -18,7 +18,7 @@ from tests.certificates.ledgers import poisson, shuffled
 ATTACKED = {
     "run": make_ledger,
     "shuffled run": lambda: (
-        make_ledger(sampler=Sampler.SHUFFLED)
+        make_ledger(sampler=Shuffled())
         .model_copy(update={"warnings": (RunWarning.SHUFFLED_NOT_POISSON, RunWarning.SIZE_TREATED_AS_PUBLIC)})
         .sealed()
     ),

@@ -22,6 +22,7 @@ from reticent.proofs import Status
 from reticent.records.watch_faults import Severity
 from reticent.records.watch_source import Source
 from reticent.records.watch_start import start_at
+from reticent.samplers import Poisson
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import poisson
 
@@ -121,7 +122,7 @@ def listed_twice(**facts: Any) -> Any:
 
 def test_copies_that_a_watch_saw_state_nothing_of_persons(copied: Certificate) -> None:
     """A record that is listed twice counts twice, and is no word of the issuer about persons, at no door."""
-    twice = certify(DPSGD(1.1, 1.0 / 6.0, 12, draws_per_step=2), SAID, adversaries=(WorstCase(),))
+    twice = certify(DPSGD(1.1, 1.0 / 6.0, 12, sampler=Poisson(2)), SAID, adversaries=(WorstCase(),))
     assert copied.assessments[0].advantage.value == pytest.approx(twice.assessments[0].advantage.value, rel=1e-9, abs=0)
     assert not passes(copied, limits=LOOSE), "nobody stated it"
     assert not passes(copied, limits=LOOSE, per="person")

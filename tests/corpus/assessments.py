@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reticent.adversaries.game.spectrum import GradientSpectrum
 
 import reticent as rt
 from reticent.adversaries import FinalModel, NormOnly
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
+from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.adversaries.relaxed.dimension import DirectionLaw
 from tests.corpus.case import Case

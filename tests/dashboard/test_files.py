@@ -26,13 +26,14 @@ from reticent.dashboard.released import as_text, release_of
 from reticent.dashboard.state import DEFAULTS, State, adversaries_of, mechanism_of, relation_of
 from reticent.dashboard.takeaway import risk_command, risk_python
 from reticent.errors import ArtifactError, ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, RandomisedResponse, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, RandomisedResponse
+from reticent.samplers import Shuffled
 from reticent.tasks.store import Store, Task
 from tests.certificates.conftest import make_ledger
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
-SCHEDULE = Ledger((DPSGD(3.0, 0.05, 20), Gaussian(8.0), DPSGD(4.0, 0.1, 5, sampler=Sampler.SHUFFLED)))
+SCHEDULE = Ledger((DPSGD(3.0, 0.05, 20), Gaussian(8.0), DPSGD(4.0, 0.1, 5, sampler=Shuffled())))
 
 
 def sent(content: bytes) -> str:

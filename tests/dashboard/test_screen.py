@@ -15,7 +15,8 @@ from reticent.dashboard.readings import FPRS, answer, assessed, is_known
 from reticent.dashboard.screen import ACCURACY, ROUGH, screen_assessment
 from reticent.dashboard.state import DEFAULTS
 from reticent.dashboard.turns import Turns
-from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
+from reticent.samplers import Shuffled
 
 RELATIONS = (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)
 
@@ -97,7 +98,7 @@ def test_what_is_drawn_first_is_near_what_is_proven_anywhere() -> None:
         Gaussian(1.0),
         DPSGD(1.0, 1.0, 5),
         DPSGD(0.01, 0.1, 5),
-        DPSGD(1.0, 0.1, 5, sampler=Sampler.SHUFFLED),
+        DPSGD(1.0, 0.1, 5, sampler=Shuffled()),
         DPSGD(0.36, 3e-4, 1),
     ],
     ids=str,

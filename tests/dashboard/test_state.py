@@ -21,9 +21,10 @@ from reticent.dashboard.state import (
     unknown_of,
 )
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Sampler, Selection
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Selection
 from reticent.pairs import NegativeBinomial
 from reticent.pairs.selected import RUNS
+from reticent.samplers import FixedSize
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=40).map(str.strip)
 STATES = st.fixed_dictionaries(
@@ -66,7 +67,7 @@ def test_every_mechanism_of_the_page_is_one_of_the_library() -> None:
     assert mechanism_of(State.of({"mechanism": "gaussian", "releases": "3", "dimension": "7"})) == Gaussian(1.1, 3, 7)
     assert mechanism_of(State.of({"mechanism": "laplace", "noise_multiplier": "2"})) == Laplace(2.0)
     run = mechanism_of(State.of({"by": "data", "sampler": "fixed-size", "dataset_size": "1000", "batch_size": "50"}))
-    assert run == DPSGD(1.1, 0.05, 200, batch_size=50, dataset_size=1000, sampler=Sampler.FIXED_SIZE)
+    assert run == DPSGD(1.1, 0.05, 200, batch_size=50, dataset_size=1000, sampler=FixedSize())
 
 
 def test_every_law_of_the_number_of_runs_goes_with_every_mechanism() -> None:

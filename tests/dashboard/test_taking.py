@@ -28,9 +28,10 @@ from reticent.dashboard.taking import Taking
 from reticent.dashboard.turns import Turns
 from reticent.dashboard.two_certificates import differences
 from reticent.errors import ArtifactError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism
 from reticent.proofs.references import THEOREMS
 from reticent.risk import advantage
+from reticent.samplers import Shuffled
 
 RUN = DPSGD(1.1, 0.01, 1000)
 POLICY = """
@@ -160,7 +161,7 @@ class TestTheBudget:
         assert all((y <= target.value * 1.01) == (x <= ends * 1.01) for x, y in zip(line["x"], line["y"], strict=True))
 
     def test_a_bound_on_security_is_a_lower_one_and_is_rounded_down(self) -> None:
-        run = replace(RUN, sampler=Sampler.SHUFFLED, noise_multiplier=8.0)
+        run = replace(RUN, sampler=Shuffled(), noise_multiplier=8.0)
         target = target_of(State.of({"target": "bayes-security", "goal": "0.9"}))
         line = budget_figure(run, budget_of(run, target, None), target, None, "light")["data"][0]
         assert "at least" in line["hovertemplate"]

@@ -17,12 +17,12 @@ from reticent.mechanisms import (
     Neighbouring,
     OneOf,
     RandomisedResponse,
-    Sampler,
     Selection,
 )
 from reticent.pairs import Geometric
 from reticent.proofs import CONDITIONS, Bearing
 from reticent.proofs.references import THEOREMS
+from reticent.samplers import SAMPLERS, AllocatedOnce, FixedSize, Shuffled, TruncatedPoisson
 from tests.docs.follow import ROOT
 
 pytestmark = pytest.mark.usefixtures("coarse")
@@ -55,8 +55,8 @@ def test_every_condition_of_a_row_exists_and_every_condition_is_in_a_row() -> No
 
 CASES: list[tuple[object, Mechanism, Neighbouring]] = [
     (WorstCase(), DPSGD(2.0, 0.1, 5), Neighbouring.ADD_REMOVE),
-    (WorstCase(), DPSGD(2.0, 0.1, 5, sampler=Sampler.FIXED_SIZE), Neighbouring.REPLACE),
-    (WorstCase(), DPSGD(2.0, 0.1, 5, sampler=Sampler.SHUFFLED), Neighbouring.ADD_REMOVE),
+    (WorstCase(), DPSGD(2.0, 0.1, 5, sampler=FixedSize()), Neighbouring.REPLACE),
+    (WorstCase(), DPSGD(2.0, 0.1, 5, sampler=Shuffled()), Neighbouring.ADD_REMOVE),
     (WorstCase(), DPSGD(2.0, 0.1, 5, records_per_user=3), Neighbouring.ADD_REMOVE),
     (WorstCase(), Gaussian(2.0), Neighbouring.ADD_REMOVE),
     (WorstCase(), Laplace(2.0, sample_rate=0.1), Neighbouring.ADD_REMOVE),
@@ -77,9 +77,9 @@ def test_what_people_see_beside_a_number_is_what_its_theorems_need(who, mechanis
     assert weakening - seen <= {"audited-record", "same-stop"}  # of a filter that measured private gradients
 
 
-_OTHERS = (Sampler.TRUNCATED_POISSON, Sampler.ALLOCATED_ONCE)  # needs sizes; draws once where others draw anew
+_OTHERS = (TruncatedPoisson, AllocatedOnce)  # needs sizes; draws once where others draw anew
 RELEASES: list[Mechanism] = [
-    *(DPSGD(2.0, 0.1, 5, sampler=one) for one in Sampler if one not in _OTHERS),
+    *(DPSGD(2.0, 0.1, 5, sampler=one()) for one in SAMPLERS.values() if one not in _OTHERS),
     DPSGD(2.0, 0.1, 5, records_per_user=3),
     Gaussian(2.0),
     Laplace(2.0, sample_rate=0.1),

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from reticent.adversaries import WorstCase
+from reticent.mechanisms import DPSGD, Ledger
+from reticent.risk import advantage
 from tests.docs.follow import ROOT
 
 pytest.importorskip("setuptools", "77")
@@ -53,9 +56,11 @@ try:
     from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, RELEASED
     from reticent.dashboard.layout import made_styles
     from reticent.dashboard.state import State, adversaries_of, mechanism_of
+    drawn = State.of({"sampler": "alternating", "quiet": "0.25"})
     state = State.of({"mechanism": "geometric", "attackers": "every-kth", "stride": "3", "epsilon_per_unit": "0.5"})
     found["page"] = [repr(mechanism_of(state)), repr(adversaries_of(state)[1]), ".s-every-kth{" in made_styles(),
-                     ".in-geometric{" in made_styles()]
+                     ".in-geometric{" in made_styles(), repr(mechanism_of(drawn).sampler),
+                     "[data-sampler=alternating]) .f-quiet{" in made_styles()]
 except ImportError:
     pass
 print(json.dumps(found))
@@ -106,6 +111,8 @@ def test_doors_show_it(site: Path) -> None:
             "EveryKth(stride=3)",
             True,
             True,
+            "Alternating(quiet=0.25)",
+            True,
         ]
 
 
@@ -114,6 +121,14 @@ def test_the_command_line_shows_it(site: Path) -> None:
     answer = json.loads(run(site, "-m", "reticent", *words.split()))
     assert [a["adversary"] for a in answer["assessments"]] == ["every-kth", "worst-case"]
     assert answer["assessments"][0]["parameters"] == {"stride": 4}
+    words = "risk dpsgd --noise-multiplier 1 --sample-rate 0.02 --steps 9 --sampler alternating --quiet 0.25 --json"
+    answer = json.loads(run(site, "-m", "reticent", *words.split()))
+    assert answer["mechanism"] | {"sampler": "alternating", "quiet": 0.25} == answer["mechanism"]
+    schedule = Ledger((DPSGD(1.0, 0.02, 5), DPSGD(1.0, 0.005, 4)))
+    worst = WorstCase().assess(schedule).measure(advantage).value
+    assert answer["assessments"][0]["advantage"]["value"] == pytest.approx(worst, rel=1e-6, abs=0)
+    words = "calibrate samplers --target mu=1 --dataset-size 1000 --epochs 2 --batch-size 50 --sampler alternating"
+    assert "alternating" in run(site, "-m", "reticent", *words.split())
     words = "calibrate geometric --target advantage=0.2 --releases 5"
     calibrated = run(site, "-m", "reticent", *words.split())
     assert "epsilon per unit: 0.2158" in calibrated

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from reticent.mechanisms import Ledger, Sampler
+from reticent.mechanisms import Ledger
+from reticent.samplers import Poisson, Shuffled
 
 
 def digest(model: Any) -> str:
@@ -114,9 +115,9 @@ def _less_poisson(parts: Any, oracle: Oracle) -> str | None:
 def _less_in_passes(parts: Any, oracle: Oracle) -> str | None:
     stated = 0.0
     for part in parts:
-        if part.sampler is Sampler.POISSON and part.sample_rate < 1.0:
+        if isinstance(part.sampler, Poisson) and part.sample_rate < 1.0:
             return "amplification for batches that are not Poisson"
-        batches = part.batches_per_epoch if part.sampler is Sampler.SHUFFLED else 1
+        batches = part.sampler.batches_per_epoch if isinstance(part.sampler, Shuffled) else 1
         stated += -(-part.steps // (batches or 1)) / part.noise_multiplier**2
     real: Counter[int] = Counter()
     for noise, _, records in oracle.releases:

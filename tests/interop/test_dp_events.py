@@ -19,11 +19,11 @@ from reticent.mechanisms import (
     Ledger,
     Neighbouring,
     RandomisedResponse,
-    Sampler,
     Selection,
 )
 from reticent.pairs import Fixed
 from reticent.risk import epsilon_at_delta
+from reticent.samplers import FixedSize, Shuffled, TruncatedPoisson
 
 G, L = dp_event.GaussianDpEvent, dp_event.LaplaceDpEvent
 P, S, C = dp_event.PoissonSampledDpEvent, dp_event.SelfComposedDpEvent, dp_event.ComposedDpEvent
@@ -49,7 +49,7 @@ CASES = [
     (P(0.3, dp_event.NonPrivateDpEvent()), DPSGD(0.0, 0.3, 1)),
     (
         S(W(1000, 10, G(1.0)), 20),
-        DPSGD(1.0, 0.01, 20, batch_size=10, dataset_size=1000, sampler=Sampler.FIXED_SIZE),
+        DPSGD(1.0, 0.01, 20, batch_size=10, dataset_size=1000, sampler=FixedSize()),
     ),
 ]
 
@@ -149,7 +149,7 @@ def test_what_has_no_counterpart_is_refused_by_name(event, message):
 
 def test_batches_that_are_cut():
     event = dp_event.TruncatedSubsampledGaussianDpEvent(100, 0.1, 10, 1.0)
-    run = DPSGD(1.0, 0.1, 7, sampler=Sampler.TRUNCATED_POISSON, dataset_size=100, max_batch_size=10)
+    run = DPSGD(1.0, 0.1, 7, sampler=TruncatedPoisson(10), dataset_size=100)
     assert from_dp_event(S(event, 7)) == run
     assert to_dp_event(run) == S(event, 7)
 
@@ -209,10 +209,10 @@ def test_bad_parameters(event, message):
 
 
 def test_runs_that_are_not_poisson():
-    shuffled = DPSGD(1.0, 0.1, 25, sampler=Sampler.SHUFFLED)
+    shuffled = DPSGD(1.0, 0.1, 25, sampler=Shuffled())
     assert to_dp_event(shuffled) == S(G(1.0), 3)  # 2.5 epochs: three started
     with pytest.raises(UnsupportedError, match="needs dataset_size and batch_size"):
-        to_dp_event(DPSGD(1.0, 0.1, 25, sampler=Sampler.FIXED_SIZE))
+        to_dp_event(DPSGD(1.0, 0.1, 25, sampler=FixedSize()))
 
 
 def test_relations():

@@ -15,8 +15,9 @@ from reticent.accountants import compose
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ArtifactError, ParameterError
 from reticent.interop.opacus import PrivacyEngine, ReticentAccountant, get_noise_multiplier
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring
 from reticent.risk import advantage, epsilon_at_delta
+from reticent.samplers import FixedSize, Poisson, RandomAllocation, Shuffled
 
 
 def reference(delta: float, *segments: tuple[float, float, int]) -> float:
@@ -29,7 +30,7 @@ def reference(delta: float, *segments: tuple[float, float, int]) -> float:
 
 def filled(*segments: tuple[float, float, int]) -> ReticentAccountant:
     accountant = ReticentAccountant()
-    accountant.sampler = Sampler.POISSON
+    accountant.sampler = Poisson()
     for noise, rate, steps in segments:
         for _ in range(steps):
             accountant.step(noise_multiplier=noise, sample_rate=rate)
@@ -87,7 +88,7 @@ def test_without_a_look_at_the_loader_nothing_is_taken_off_for_sampling():
         unseen = engine.get_epsilon(1e-5)
     accountant.look_at(loader)
     run = accountant.released()
-    assert run == DPSGD(1.1, 0.2, 15, max_grad_norm=5.0, sampler=Sampler.SHUFFLED, batches_per_epoch=5)
+    assert run == DPSGD(1.1, 0.2, 15, max_grad_norm=5.0, sampler=Shuffled(5))
     three_passes = epsilon_at_delta(GaussianTradeOff(math.sqrt(3) / 1.1), 1e-5)
     assert engine.get_epsilon(1e-5) == pytest.approx(three_passes, rel=1e-6, abs=0)
     assert unseen > three_passes > reference(1e-5, (1.1, 0.2, 15))
@@ -101,7 +102,7 @@ def test_engine_of_this_module_sees_the_loader_and_calibrates_for_it(poisson):
         engine, poisson_sampling=poisson, target_epsilon=4.0, target_delta=1e-5, epochs=2
     )
     trained(model, optimizer, loader, epochs=2)
-    assert engine.accountant.sampler is (Sampler.POISSON if poisson else Sampler.SHUFFLED)
+    assert engine.accountant.sampler == (Poisson() if poisson else Shuffled())
     assert 3.99 < engine.get_epsilon(1e-5) <= 4.0
 
 
@@ -117,11 +118,11 @@ def test_the_loader_of_random_allocation_is_seen_without_a_watch():
     )
     trained(*private, epochs=2)
     run = engine.accountant.released()
-    assert (run.sampler, run.batches_per_epoch, run.steps) == (Sampler.RANDOM_ALLOCATION, 5, 10)
+    assert (run.sampler, run.steps) == (RandomAllocation(5), 10)
     assert 3.99 < engine.get_epsilon(1e-5) <= 4.0
 
 
-@pytest.mark.parametrize("sampler", [Sampler.SHUFFLED, Sampler.RANDOM_ALLOCATION])
+@pytest.mark.parametrize("sampler", [Shuffled(), RandomAllocation()])
 def test_each_pass_that_steps_of_one_noise_touch_counts(sampler):
     """Passes of 4 steps; noise 1 in steps 3 to 6, which are in two passes: a record may be used twice at noise 1."""
     accountant = filled((9.0, 0.25, 2), (1.0, 0.25, 4), (9.0, 0.25, 2))
@@ -190,20 +191,20 @@ def test_nothing_released_and_no_noise():
 
 def test_samplers_other_than_poisson_claim_no_more_than_is_proven():
     poisson, shuffled = filled((1.0, 0.1, 20)), filled((1.0, 0.1, 20))
-    shuffled.sampler = Sampler.SHUFFLED
+    shuffled.sampler = Shuffled()
     assert shuffled.get_epsilon(1e-5) > poisson.get_epsilon(1e-5)
-    assert shuffled.released().sampler is Sampler.SHUFFLED
+    assert isinstance(shuffled.released().sampler, Shuffled)
 
 
 def test_state_round_trip_through_opacus_names():
     accountant = filled((1.0, 0.05, 6), (1.5, 0.02, 4))
-    accountant.sampler = Sampler.FIXED_SIZE
+    accountant.sampler = FixedSize()
     state = accountant.state_dict()
     assert state["mechanism"] == ReticentAccountant.mechanism() == "reticent"
     other = create_accountant("reticent")
     other.load_state_dict(state)
     assert other.history == accountant.history
-    assert other.sampler is Sampler.FIXED_SIZE
+    assert isinstance(other.sampler, FixedSize)
     other.step(noise_multiplier=1.5, sample_rate=0.02)
     assert len(other) == 11
     assert len(accountant) == 10

@@ -11,7 +11,8 @@ import pytest
 
 from reticent.errors import ArtifactError, ReticentError, UnsupportedError
 from reticent.interop.opake import is_opake, mechanism_from_opake
-from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Ledger, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Ledger
+from reticent.samplers import AllocatedOnce, Poisson, RandomAllocation, TruncatedPoisson
 from tests.cli.calling import run
 
 EACH: dict[str, Any] = {"type": "Gaussian", "noise_multiplier": 1.1}
@@ -49,8 +50,8 @@ def blocks(**more: Any) -> dict[str, Any]:
     return {"type": "KOutOfT", "inner": GAUSSIAN, "k": 3, "n_steps": 10, "allocation": "block", **more}
 
 
-def allocated(bins: int, steps: int, **more: Any) -> DPSGD:
-    return DPSGD(1.5, 1 / bins, steps, **{"sampler": Sampler.RANDOM_ALLOCATION, "batches_per_epoch": bins, **more})
+def allocated(bins: int, steps: int, uses: int | None = None) -> DPSGD:
+    return DPSGD(1.5, 1 / bins, steps, sampler=RandomAllocation(bins, uses))
 
 
 def test_an_accountant() -> None:
@@ -60,8 +61,8 @@ def test_an_accountant() -> None:
             Guarantee(1.0, 1e-6),
             Guarantee(0.5, 0.0, 3),
             DPSGD(1.1, 0.01, 100),
-            DPSGD(1.1, 0.01, 10, draws_per_step=4),
-            DPSGD(1.1, 0.5, 1, dataset_size=4, sampler=Sampler.TRUNCATED_POISSON, max_batch_size=3),
+            DPSGD(1.1, 0.01, 10, sampler=Poisson(4)),
+            DPSGD(1.1, 0.5, 1, dataset_size=4, sampler=TruncatedPoisson(3)),
         )
     )
 
@@ -75,8 +76,8 @@ def test_an_accountant() -> None:
         ({"type": "Composed", "left": {"type": "Identity"}, "right": GAUSSIAN}, Gaussian(1.5)),
         (blocks(), Ledger((allocated(4, 4), allocated(3, 6)))),
         (blocks(n_steps=9), allocated(3, 9)),
-        (blocks(allocation="total"), allocated(10, 10, uses_per_epoch=3)),
-        (kept(), allocated(10, 30, sampler=Sampler.ALLOCATED_ONCE)),
+        (blocks(allocation="total"), allocated(10, 10, 3)),
+        (kept(), DPSGD(1.5, 0.1, 30, sampler=AllocatedOnce(10))),
     ],
 )
 def test_each_process(process: dict[str, Any], mechanism: object) -> None:
@@ -128,4 +129,4 @@ def test_a_file_is_read_by_every_door(tmp_path: Path, capsys: pytest.CaptureFixt
     pytest.importorskip("dash")
     from reticent.dashboard.released import release_in
 
-    assert release_in(kept(), "accountant.json") == allocated(10, 30, sampler=Sampler.ALLOCATED_ONCE)
+    assert release_in(kept(), "accountant.json") == DPSGD(1.5, 0.1, 30, sampler=AllocatedOnce(10))

@@ -19,9 +19,10 @@ from reticent.calibration.solve import calibrate
 from reticent.dashboard.state import State, sampling_of
 from reticent.errors import ParameterError
 from reticent.interop.opacus import ReticentAccountant, get_noise_multiplier
-from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms import DPSGD
 from reticent.mechanisms.dpsgd import accountable
-from reticent.mechanisms.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
+from reticent.samplers import SAMPLERS, BlockAllocation, Poisson, Sampler, Shuffled
+from reticent.samplers.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
 
 
 def test_three_epochs_of_75_batches_are_225_steps() -> None:
@@ -61,25 +62,27 @@ def test_the_opacus_bridge_calibrates_the_steps_that_will_run() -> None:
 
 def test_stated_batches_of_a_pass_are_what_a_pass_takes() -> None:
     """455 records in batches of 64, the last one kept: ten passes are 80 steps, not 72, and count as ten releases."""
-    given = {"batch_size": 64, "dataset_size": 455, "epochs": 10, "sampler": Sampler.SHUFFLED, "batches_per_epoch": 8}
+    given = {"batch_size": 64, "dataset_size": 455, "epochs": 10, "sampler": "shuffled", "batches_per_epoch": 8}
     run = DPSGD(noise_multiplier=1.0, **DPSGD.resolved(given))
     assert run.steps == 80
     assert accountable(run).steps == 10
 
 
-@pytest.mark.parametrize("sampler", [one for one in Sampler if one.in_passes])
+@pytest.mark.parametrize("kind", [one for one in SAMPLERS.values() if one.in_passes and one is not BlockAllocation])
 @pytest.mark.parametrize(("records", "batch"), [(1000, 64), (455, 64), (1000, 600), (640, 64), (7, 7), (60001, 256)])
 @pytest.mark.parametrize("epochs", [1, 2, 7, 60, 2.5])
-def test_as_many_passes_are_counted_as_were_stated(sampler: Sampler, records: int, batch: int, epochs: float) -> None:
+def test_as_many_passes_are_counted_as_were_stated(
+    kind: type[Sampler], records: int, batch: int, epochs: float
+) -> None:
     """15.6 batches are one pass, whether the loader drops the last or keeps it; a pass that was begun is one."""
-    stated = {"batch_size": batch, "dataset_size": records, "epochs": epochs, "sampler": sampler}
+    stated = {"batch_size": batch, "dataset_size": records, "epochs": epochs, "sampler": kind.name}
     assert accountable(rt.dpsgd(noise_multiplier=1.0, **stated)).steps == math.ceil(epochs)
     kept = DPSGD.resolved({**stated, "batches_per_epoch": -(-records // batch)})
     assert accountable(DPSGD(noise_multiplier=1.0, **kept)).steps == math.ceil(epochs)
     state = {"by": "data", "dataset_size": str(records), "batch_size": str(batch), "epochs": str(epochs)}
-    rate, steps, *_ = sampling_of(State.of({**state, "sampler": sampler.value}))
-    assert accountable(DPSGD(1.0, rate, steps, sampler=sampler)).steps == math.ceil(epochs)
-    assert accountable(Plan(records, epochs).run(sampler, batch)).steps == math.ceil(epochs)
+    rate, steps, *_ = sampling_of(State.of({**state, "sampler": kind.name}))
+    assert accountable(DPSGD(1.0, rate, steps, sampler=kind())).steps == math.ceil(epochs)
+    assert accountable(Plan(records, epochs).run(kind, batch)).steps == math.ceil(epochs)
 
 
 def test_one_shuffled_pass_is_one_gaussian_release() -> None:
@@ -88,7 +91,7 @@ def test_one_shuffled_pass_is_one_gaussian_release() -> None:
     closed = rt.epsilon_at_delta(rt.Gaussian(2.0), 1e-5)
     assert rt.epsilon_at_delta(once, 1e-5) == pytest.approx(closed, rel=1e-9, abs=0)
     bridge = get_noise_multiplier(
-        target_epsilon=closed, target_delta=1e-5, sample_rate=0.064, epochs=1, sampler=Sampler.SHUFFLED
+        target_epsilon=closed, target_delta=1e-5, sample_rate=0.064, epochs=1, sampler=Shuffled()
     )
     assert bridge == pytest.approx(2.0, rel=1e-3, abs=0)
 
@@ -106,7 +109,7 @@ def test_batches_of_a_pass_are_exact_whatever_is_left_over(size: int) -> None:
 def test_batches_that_opacus_adds_up_may_hold_a_record_more_than_once() -> None:
     """k batches of rate q are no batch of rate kq: a record that two of them drew moves the sum twice."""
     accountant = ReticentAccountant()
-    accountant.sampler = Sampler.POISSON
+    accountant.sampler = Poisson()
     hook = accountant.get_optimizer_hook_fn(0.01)
     hook(SimpleNamespace(noise_multiplier=1.0, max_grad_norm=1.0, accumulated_iterations=4, params=[]))
     claimed = accountant.bracket().pessimistic

@@ -14,10 +14,11 @@ from scipy.special import ndtr
 from reticent.adversaries import Attribute, Membership, Method, Relaxed, WorstCase
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.from_ledger import assess_seen
-from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Laplace, Ledger, MatrixMechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Laplace, Ledger, MatrixMechanism, Neighbouring
 from reticent.mechanisms import RandomisedResponse as Response
 from reticent.proofs import Claim, Status
 from reticent.risk import advantage
+from reticent.samplers import Cyclic, FixedSize, Poisson, RandomAllocation, Sampler, Shuffled
 from tests.records.test_vouched import run as ledger
 from tests.records.test_vouched import watched
 
@@ -38,7 +39,7 @@ def open_keys(found) -> set[str]:
 class TestTheGapOfAMissingRecord:
     """Batches of two out of four records. Where the loader closes the gap, others move to another batch."""
 
-    @pytest.mark.parametrize("sampler", [Sampler.CYCLIC, Sampler.SHUFFLED])
+    @pytest.mark.parametrize("sampler", [Cyclic(), Shuffled()])
     def test_a_fixed_order(self, sampler: Sampler) -> None:
         """Contributions 1, 0, -1, 0 in this order; the first is deleted: (0 - 1, 0) for (1 + 0, -1 + 0)."""
         found = WorstCase().assess(DPSGD(1.0, 0.5, 2, sampler=sampler), ADD)
@@ -52,16 +53,16 @@ class TestTheGapOfAMissingRecord:
         at = [np.exp(-0.5 * (x - mean) ** 2) / math.sqrt(2.0 * math.pi) for mean in (0.0, -1.0, -2.0)]
         present = 0.5 * np.outer(at[0], at[2]) + 0.5 * np.outer(at[2], at[0])
         truth = 0.5 * np.abs(present - np.outer(at[2], at[1])).sum() * (x[1] - x[0]) ** 2
-        found = WorstCase().assess(DPSGD(1.0, 0.5, 2, sampler=Sampler.SHUFFLED), ADD)
+        found = WorstCase().assess(DPSGD(1.0, 0.5, 2, sampler=Shuffled()), ADD)
         assert truth > 1.1 * found.measure(advantage).upper
 
     @pytest.mark.parametrize("relation", [Neighbouring.ZERO_OUT, Neighbouring.REPLACE])
     def test_data_that_keep_their_size_leave_no_gap(self, relation: Neighbouring) -> None:
-        for run in (DPSGD(1.0, 0.5, 2, sampler=Sampler.SHUFFLED), MatrixMechanism(2.0, 4)):
+        for run in (DPSGD(1.0, 0.5, 2, sampler=Shuffled()), MatrixMechanism(2.0, 4)):
             assert "kept-places" not in open_keys(WorstCase().assess(run, relation))
             assert "kept-places" in open_keys(WorstCase().assess(run, ADD))
 
-    @pytest.mark.parametrize("sampler", [Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.RANDOM_ALLOCATION])
+    @pytest.mark.parametrize("sampler", [Poisson(), FixedSize(), RandomAllocation()])
     def test_proofs_that_remove_the_record_do_not_need_it(self, sampler: Sampler) -> None:
         assert "kept-places" not in open_keys(WorstCase().assess(DPSGD(1.0, 0.5, 2, sampler=sampler), ADD))
 

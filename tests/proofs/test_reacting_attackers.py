@@ -24,8 +24,8 @@ from reticent.mechanisms import (
     Mechanism,
     Neighbouring,
     OneOf,
-    Sampler,
 )
+from reticent.samplers import AllocatedOnce, RandomAllocation
 
 pytestmark = pytest.mark.usefixtures("coarse")
 GAMES, EPSILONS = 40_000, (0.0, 0.3, 1.0)
@@ -122,9 +122,9 @@ def one_of(noises: tuple[float, float], weight: float) -> Training:
 
 
 SIGNED = np.array([[1.0, 0, 0, 0], [-0.6, 1.0, 0, 0], [0.3, -0.6, 1.0, 0], [-0.2, 0.3, -0.6, 1.0]])
-ALLOCATED = DPSGD(0.9, 1 / 3, 6, sampler=Sampler.RANDOM_ALLOCATION)
-ONCE = DPSGD(0.9, 1 / 3, 6, sampler=Sampler.ALLOCATED_ONCE)
-HALVES = DPSGD(0.9, 0.5, 2, sampler=Sampler.RANDOM_ALLOCATION)
+ALLOCATED = DPSGD(0.9, 1 / 3, 6, sampler=RandomAllocation())
+ONCE = DPSGD(0.9, 1 / 3, 6, sampler=AllocatedOnce())
+HALVES = DPSGD(0.9, 0.5, 2, sampler=RandomAllocation())
 TRAININGS: dict[str, tuple[Training, Mechanism, float]] = {
     "allocation": (allocated(3, 2, 0.9, kept=False), ALLOCATED, 0.95),
     "kept allocation": (allocated(3, 2, 0.9, kept=True), ONCE, 0.95),

@@ -13,6 +13,7 @@ from reticent.certificates.schema import Certificate, content_hash
 from reticent.certificates.sentences import about, persons
 from reticent.errors import ParameterError
 from reticent.mechanisms.units import Unit
+from reticent.samplers import FixedSize
 
 
 def run(**more) -> rt.DPSGD:
@@ -99,7 +100,7 @@ def server_loop(**more):
 def test_a_server_loop_is_certified_for_clients():
     found = server_loop()
     release = found.mechanism()
-    assert (release.unit, release.sampler) == (Unit.CLIENT, rt.Sampler.FIXED_SIZE)
+    assert (release.unit, release.sampler) == (Unit.CLIENT, FixedSize())
     assert risk_of(found) == pytest.approx(risk_of(run(sampler="fixed-size")), rel=1e-12, abs=0)
     certificate = rt.certify(found)
     assert "hether a given client was used" in certificate.certificate.headline

@@ -9,8 +9,8 @@ import pytest
 
 import reticent as rt
 from reticent.mechanisms import DPSGD
-from reticent.mechanisms.sampling import Sampler
 from reticent.records.merged import coarse, merged
+from reticent.samplers import Shuffled
 from tests.watching.loops import network
 
 DRAW = random.Random(7)  # noqa: S311
@@ -23,7 +23,7 @@ def mu_squared(parts):
 def test_equal_releases_are_one_and_others_are_not():
     parts = [DPSGD(1.1, 0.01, 3), DPSGD(1.1, 0.02, 5), DPSGD(1.1, 0.01, 4), DPSGD(1.3, 0.01, 1)]
     assert merged(parts) == [DPSGD(1.1, 0.01, 7), DPSGD(1.1, 0.02, 5), DPSGD(1.3, 0.01, 1)]
-    passes = [DPSGD(1.1, 0.1, 10, sampler=Sampler.SHUFFLED, batches_per_epoch=10)] * 2
+    passes = [DPSGD(1.1, 0.1, 10, sampler=Shuffled(10))] * 2
     assert merged(passes) == passes  # each is so many epochs of its own
 
 

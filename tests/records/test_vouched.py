@@ -12,13 +12,13 @@ from reticent.adversaries import Method, WorstCase
 from reticent.adversaries.from_ledger import assess_seen
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
-from reticent.mechanisms.sampling import Sampler
 from reticent.proofs import CONDITIONS, Status
 from reticent.records.planned import charged
 from reticent.records.run_ledger import PublicLedger
 from reticent.records.run_warnings import Randomness
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import PublicWatchedRun
+from reticent.samplers import Shuffled
 
 HEAD = GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=5, features="same")
 FIXED = GradientsRecord(kind=Gradients.FIXED, dimension=5, features="same", normalised=True)
@@ -166,7 +166,7 @@ class TestWhatRan:
         ("changes", "gone"),
         [
             ({"randomness": Randomness.REPRODUCIBLE}, "unpredictable-noise"),
-            ({"sampler": Sampler.SHUFFLED}, "poisson-draws"),
+            ({"sampler": Shuffled()}, "poisson-draws"),
             ({"config": {"model": {"kind": "custom", "name": "a:B"}}}, "start-weights"),
             ({"config": {"model": "a:B"}}, "start-weights"),
             ({"config": {}}, "start-weights"),
@@ -192,7 +192,7 @@ class TestWhatRan:
     def test_a_run_of_passes_that_stopped_before_its_clip_norm_changed(self) -> None:
         """There are no stages then, only a plan: `reticent certify` ended in a traceback."""
         schedule = [{"at": 6, "max_grad_norm": 0.5}]
-        stopped = run(sampler=Sampler.SHUFFLED, planned_steps=9, config={"schedule": schedule})
+        stopped = run(sampler=Shuffled(), planned_steps=9, config={"schedule": schedule})
         counted = stopped.mechanism()
         assert (counted.steps, counted.max_grad_norm) == (9, stopped.max_grad_norm)
 

@@ -28,9 +28,10 @@ from reticent.curves import (
     from_advantage,
     symmetrised,
 )
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
 from reticent.pairs import AntipodalGaussianPair
 from reticent.risk import epsilon_at_delta, mu, mu_above
+from reticent.samplers import AllocatedOnce, FixedSize, Poisson, RandomAllocation, Sampler, Shuffled
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
@@ -75,8 +76,8 @@ class TestCasesOfTheReferee:
 RELEASES: list[Mechanism] = [
     DPSGD(0.8, 0.01, 1000),
     DPSGD(2.0, 0.7, 12),
-    DPSGD(0.9, 0.02, 100, sampler=Sampler.FIXED_SIZE),
-    DPSGD(3.0, 0.1, 35, sampler=Sampler.SHUFFLED),
+    DPSGD(0.9, 0.02, 100, sampler=FixedSize()),
+    DPSGD(3.0, 0.1, 35, sampler=Shuffled()),
     Gaussian(1.5, 2),
     Laplace(0.7),
     Laplace(3.0, 6),
@@ -166,7 +167,7 @@ class TestSamplingDoesNotLowerIt:
         assert attribute.mu().value == pytest.approx(6.0, rel=1e-12, abs=0)
 
     def test_a_floor_asks_for_no_more_than_every_rate(self) -> None:
-        told = WorstCase().assess(DPSGD(0.03, 0.01, 10**6, sampler=Sampler.RANDOM_ALLOCATION), ADD)
+        told = WorstCase().assess(DPSGD(0.03, 0.01, 10**6, sampler=RandomAllocation()), ADD)
         found, all_rates = told.mu_above(1e-9), told.mu()
         assert told.measure(mu_above, 1e-9).upper > all_rates.upper  # of a polygon around it
         assert found.lower <= found.upper
@@ -273,10 +274,10 @@ class TestTheNote:
     @pytest.mark.parametrize(
         ("sampler", "uses", "where"),
         [
-            (Sampler.POISSON, 20, "every step"),
-            (Sampler.FIXED_SIZE, 20, "every step"),
-            (Sampler.RANDOM_ALLOCATION, 2, "one step of every epoch"),
-            (Sampler.ALLOCATED_ONCE, 2, "one step of every epoch"),
+            (Poisson(), 20, "every step"),
+            (FixedSize(), 20, "every step"),
+            (RandomAllocation(), 2, "one step of every epoch"),
+            (AllocatedOnce(), 2, "one step of every epoch"),
         ],
     )
     def test_it_names_a_run_whose_mu_is_no_larger(

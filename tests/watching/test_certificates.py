@@ -91,7 +91,7 @@ def test_a_plain_loop_in_three_lines():
                 optimizer.step()
                 seen.step(noise_multiplier=NOISE, max_grad_norm=0.5)
     release = seen.mechanism()
-    assert (release.steps, release.batches_per_epoch, release.max_grad_norm) == (18, 6, 0.5)
+    assert (release.steps, release.sampler.batches_per_epoch, release.max_grad_norm) == (18, 6, 0.5)
     assert {Fault.SHUFFLED, Fault.DECLARED} <= set(seen.ledger.faults)
     assert rt.certify(seen).verify().accepted
 

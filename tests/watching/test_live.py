@@ -14,6 +14,7 @@ from reticent.proofs import Claim, Status
 from reticent.records.planned import charged
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import PublicWatchedRun, SamplerRecord, Segment, WatchedRun
+from reticent.samplers import FixedSize, RandomAllocation, Shuffled
 from reticent.watching import loggers
 from reticent.watching.live import LiveRisk, quick_advantage
 from tests.conftest import some
@@ -237,7 +238,7 @@ def test_a_look_agrees_with_the_proof(noise, rate, steps):
             assert found.value <= value * 1.001 + 1e-6  # the riskier of the two, all along
 
 
-@pytest.mark.parametrize("sampler", [rt.Sampler.FIXED_SIZE, rt.Sampler.SHUFFLED, rt.Sampler.RANDOM_ALLOCATION])
+@pytest.mark.parametrize("sampler", [FixedSize(), Shuffled(), RandomAllocation()])
 def test_a_look_at_other_samplers(sampler):
     for steps in (4, 400):
         release = rt.DPSGD(2.0, 0.05, steps, sampler=sampler)

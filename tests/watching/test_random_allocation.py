@@ -9,12 +9,12 @@ from scipy import stats
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler
 
 import reticent as rt
+from reticent import samplers
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import Drawn, Source
-from reticent.training import batches
 from reticent.training.randomness import SeededSource, Stream
 from reticent.watching import allocation
 from reticent.watching.allocation import RandomAllocation
@@ -39,8 +39,8 @@ def watched(*made, **how):
 
 
 def release(steps: int) -> DPSGD:
-    stated = {"num_parameters": 44, "dataset_size": RECORDS, "batches_per_epoch": STEPS}
-    return DPSGD(NOISE, 1.0 / STEPS, steps, sampler=Sampler.RANDOM_ALLOCATION, **stated)
+    stated = {"num_parameters": 44, "dataset_size": RECORDS}
+    return DPSGD(NOISE, 1.0 / STEPS, steps, sampler=samplers.RandomAllocation(STEPS), **stated)
 
 
 def test_the_law_of_the_draws(monkeypatch):
@@ -135,7 +135,7 @@ def test_a_loop_of_opacus_gets_the_bound_of_random_allocation():
 def test_empty_batches_are_steps():
     ledger = watched(*allocated(batch_size=1), epochs=2)
     assert 0 in ledger.ledger.diagnostics.batch_sizes
-    assert ledger.mechanism().sampler is Sampler.RANDOM_ALLOCATION
+    assert isinstance(ledger.mechanism().sampler, samplers.RandomAllocation)
     assert ledger.mechanism().steps == 2 * RECORDS
 
 
@@ -262,4 +262,3 @@ def test_a_batch_sampler_of_ones_own_is_named():
         rt.random_allocation(DataLoader(records(), batch_sampler=Mine(RandomSampler(records()), BATCH, False)))
     with pytest.raises(ParameterError, match="batches must be"):
         RandomAllocation(10, 0)
-    assert batches.DRAWN[-1] is Sampler.RANDOM_ALLOCATION

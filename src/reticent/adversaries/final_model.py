@@ -12,8 +12,7 @@ from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
-from reticent.mechanisms.dpsgd import batches_per_epoch
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.proofs import Proof, Status, best, condition, without_repeats
 from reticent.registry import described
 from reticent.styles import Style
@@ -149,7 +148,7 @@ def _is_covered(run: DPSGD) -> bool:
     if run.noise_multiplier == 0.0:
         return False
     whole = run.sample_rate == 1.0 and not run.sampler.displaces
-    return whole or (run.sampler is Sampler.CYCLIC and run.records == 1)
+    return whole or (run.sampler.in_order and run.records == 1)
 
 
 def final_mu(run: DPSGD, neighbouring: Neighbouring, contraction: float) -> float:
@@ -164,7 +163,7 @@ def final_mu(run: DPSGD, neighbouring: Neighbouring, contraction: float) -> floa
     once = neighbouring.sensitivity * run.records / run.noise_multiplier
     if run.sample_rate == 1.0:
         return once * math.sqrt(_sum_over_deviation(contraction, run.steps))
-    batches = batches_per_epoch(run)
+    batches = run.sampler.batches_of(run.sample_rate)
     epochs = -(-run.steps // batches)
     if epochs == 1:
         return once

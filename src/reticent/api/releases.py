@@ -5,8 +5,9 @@ from __future__ import annotations
 from reticent import _check
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
-from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms import DPSGD
 from reticent.mechanisms.units import Unit
+from reticent.samplers import INDEPENDENT, Sampler
 
 
 @hinting
@@ -20,7 +21,7 @@ def dpsgd(
     steps: int | None = None,
     max_grad_norm: float = 1.0,
     num_parameters: int | None = None,
-    sampler: Sampler | str = Sampler.POISSON,
+    sampler: Sampler | str = INDEPENDENT,
     records_per_user: int | None = None,
     unit: Unit | str = Unit.RECORD,
     uses_per_epoch: int | None = None,
@@ -39,12 +40,11 @@ def dpsgd(
         steps: noisy updates, instead of ``epochs``.
         max_grad_norm: clip norm (L2).
         num_parameters: trained parameters, if known.
-        sampler: how batches are drawn: ``"poisson"``, ``"truncated-poisson"``, ``"fixed-size"``,
-            ``"random-allocation"``, ``"allocated-once"``, ``"shuffled"`` or ``"cyclic"``; docs/theory/sampling.md.
+        sampler: how batches are drawn, by name or as one of ``reticent.samplers``; docs/theory/sampling.md.
         records_per_user: the most records of one person; then all of them are protected together.
         unit: ``"record"``, or ``"client"`` for federated learning: then sizes count clients, a step is a round, and
             whole clients are protected.
-        uses_per_epoch: with ``"random-allocation"``, in how many steps of an epoch a record is used; None is 1.
+        uses_per_epoch: where chance puts records into steps, in how many steps of an epoch a record is used; None is 1.
         max_batch_size: with ``"truncated-poisson"``, the size at which batches are cut.
         draws_per_step: with ``"poisson"``, independent draws that are summed before the noise of one step.
 
@@ -58,8 +58,8 @@ def dpsgd(
         (0.01, 1000)
     """
     sizes = {"sample_rate": sample_rate, "batch_size": batch_size, "dataset_size": dataset_size}
-    kind = _check.member(Sampler, sampler=sampler)
-    fields = DPSGD.resolved({**sizes, "steps": steps, "epochs": epochs, "sampler": kind})
+    own = {"uses_per_epoch": uses_per_epoch, "max_batch_size": max_batch_size, "draws_per_step": draws_per_step}
+    fields = DPSGD.resolved({**sizes, "steps": steps, "epochs": epochs, "sampler": sampler, **own})
     for name, instead in (("sample_rate", "batch_size and dataset_size"), ("steps", "epochs")):
         if fields[name] is None:
             raise ParameterError(name, None, f"given, or {instead}", shown=False)
@@ -69,8 +69,5 @@ def dpsgd(
         num_parameters=num_parameters,
         records_per_user=records_per_user,
         unit=_check.member(Unit, unit=unit),
-        uses_per_epoch=uses_per_epoch,
-        max_batch_size=max_batch_size,
-        draws_per_step=draws_per_step,
         **fields,
     )

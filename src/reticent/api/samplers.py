@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from reticent import _check
 from reticent.adversaries import Method
@@ -16,11 +17,12 @@ from reticent.calibration.samplers import calibrate_samplers as solve
 from reticent.calibration.targets import Target
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
-from reticent.mechanisms import Neighbouring, Sampler
+from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
 from reticent.risk.report import strict
+from reticent.samplers import SAMPLERS
 
 ANY = "any"
 SCHEMA = "reticent.samplers/1"
@@ -61,7 +63,7 @@ class SamplerChoices(Table):
     def rows(self) -> list[tuple[Cell, ...]]:
         return [
             (
-                one.sampler.value,
+                one.sampler.name,
                 one.batch_size,
                 one.answer.value,
                 one.noise_of_mean,
@@ -78,19 +80,19 @@ class SamplerChoices(Table):
 
     def notes(self) -> list[str]:
         """What each sampler's number rests on, and which samplers were left out and why."""
-        owned = ((one.sampler.value, one.answer.assessment().conditions) for one in self.choices)
+        owned = ((one.sampler.name, one.answer.assessment().conditions) for one in self.choices)
         rests = conditions_by_whom(dict(owned).items())
         return [*(["What the numbers rest on:"] if rests else []), *rests, *self._left_out()]
 
     def _left_out(self) -> list[str]:
         sizes = ((one, f" at batches of {one.batch_size}" if one.batch_size else "") for one in self.skipped)
-        return [f"{one.sampler.value}{size} left out: {one.reason}" for one, size in sizes]
+        return [f"{one.sampler.name}{size} left out: {one.reason}" for one, size in sizes]
 
     def to_json(self) -> str:
         """Strict JSON text; null is an infinite number."""
         rows = [
             {
-                "sampler": one.sampler.value,
+                "sampler": one.sampler.name,
                 "batch_size": one.batch_size,
                 "largest_batch": one.largest_batch,
                 "noise_multiplier": one.answer.value,
@@ -104,7 +106,7 @@ class SamplerChoices(Table):
             for one in self.choices
         ]
         skipped = [
-            {"sampler": one.sampler.value, "batch_size": one.batch_size, "reason": one.reason} for one in self.skipped
+            {"sampler": one.sampler.name, "batch_size": one.batch_size, "reason": one.reason} for one in self.skipped
         ]
         document = {"schema": SCHEMA, "target": str(self.target), "rows": rows, "skipped": skipped}
         return json.dumps(document, indent=2, allow_nan=False)
@@ -118,7 +120,7 @@ def calibrate_samplers(
     epochs: float,
     batch_size: int | Sequence[int] = (),
     memory: int | None = None,
-    samplers: str | Sampler | Sequence[str | Sampler] = ANY,
+    samplers: str | Sequence[str] = ANY,
     adversary: Who | None = None,
     neighbouring: Neighbouring | str | None = None,
     method: Method | str = Method.EXACT,
@@ -144,11 +146,11 @@ def calibrate_samplers(
         >>> found = rt.calibrate_samplers(
         ...     advantage=0.1, dataset_size=6400, epochs=10, batch_size=64, samplers=["poisson", "shuffled"]
         ... )
-        >>> found.best.sampler.value
+        >>> found.best.sampler.name
         'poisson'
     """
-    asked = list(samplers) if isinstance(samplers, (list, tuple)) else [samplers]
-    chosen = tuple(Sampler) if ANY in asked else tuple(_check.member(Sampler, sampler=one) for one in asked)
+    asked: list[Any] = list(samplers) if isinstance(samplers, (list, tuple)) else [samplers]
+    chosen = tuple(SAMPLERS.values() if ANY in asked else (SAMPLERS.find(one, "sampler") for one in asked))
     many = batch_size if isinstance(batch_size, Iterable) and not isinstance(batch_size, str) else (batch_size,)
     sizes = tuple(_check.count(batch_size=size) for size in many)
     goal = target_of(target, limits)

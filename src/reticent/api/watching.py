@@ -10,7 +10,7 @@ from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError, needing
 from reticent.io import strict
 from reticent.keywords import hinting
-from reticent.mechanisms import Mechanism, Sampler
+from reticent.mechanisms import Mechanism
 from reticent.mechanisms.ledger import parts_of
 from reticent.mechanisms.units import Unit
 from reticent.proofs.remedies import REMEDIES
@@ -200,9 +200,7 @@ def _faults_of_parameters(mechanism: Mechanism) -> tuple[Fault, ...]:
     found = {
         Fault.DECLARED: True,
         Fault.NO_NOISE: 0.0 in noise,
-        Fault.SHUFFLED: Sampler.SHUFFLED in samplers,
-        Fault.IN_ORDER: Sampler.CYCLIC in samplers,
-        Fault.FIXED_SIZE: Sampler.FIXED_SIZE in samplers,
+        **{fault: True for fault in Fault if fault in {getattr(sampler, "warning", None) for sampler in samplers}},
         Fault.CHANGED_NOISE: len(drawn) > 1,
     }
     return tuple(fault for fault in Fault if found.get(fault, False))

@@ -22,7 +22,7 @@ from reticent.attacks.white_box import (
 )
 from reticent.auditing.scores import Design, MetaValue, Scores
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms import DPSGD
 
 
 def canary_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
@@ -37,8 +37,8 @@ def canary_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
     Raises:
         UnsupportedError: batches are not drawn by Poisson sampling.
     """
-    if claim.sampler is not Sampler.POISSON:
-        raise UnsupportedError(f"the canary test is derived for Poisson sampling, not for {claim.sampler.value}")
+    if not claim.sampler.independent:
+        raise UnsupportedError(f"the canary test is derived for Poisson sampling, not for {claim.sampler.name}")
     variance, total = claim.noise_multiplier**2, np.zeros(np.shape(sums)[1:])
     for step in sums:  # one at a time: a run of a hundred thousand canaries is large
         ratio = (np.asarray(step, dtype=np.float64) - 0.5) / variance

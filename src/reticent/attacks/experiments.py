@@ -25,7 +25,7 @@ from reticent.attacks.white_box import (
     usable,
 )
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms import DPSGD
 
 LAYERS: Layers = ((12, 8), (8, 12), (1, 24), (12, 0))
 REPLAY = "replay "
@@ -69,8 +69,8 @@ def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
         ParameterError: the claim lacks sizes or noise.
     """
     check_claim(claim)
-    if claim.sampler is not Sampler.POISSON:
-        raise UnsupportedError(f"the mechanics are tested against Poisson sampling, not {claim.sampler.value}")
+    if not claim.sampler.independent:
+        raise UnsupportedError(f"the mechanics are tested against Poisson sampling, not {claim.sampler.name}")
     short = replace(claim, steps=min(claim.steps, STEPS))
     return [
         *(Experiment(name, *parts, claim) for name, parts in _data(claim, seed).items()),

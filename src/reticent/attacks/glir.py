@@ -22,7 +22,7 @@ from reticent.attacks.covariance import Background
 from reticent.attacks.gradients import GradientMap, Sketch
 from reticent.auditing.scores import Design, Scores
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms import DPSGD
 from reticent.training.config import Clipping
 from reticent.training.rundir import Run, load_run
 from reticent.training.trace import Trace
@@ -184,7 +184,8 @@ class _Scorer:
 
 
 def _sum_over_steps(steps: list[statistics.StepScores], design: statistics.BatchDesign) -> np.ndarray:
-    if design.sampler is not Sampler.SHUFFLED or design.sample_rate == 1.0:
+    permuted = design.sampler.public_places and not design.sampler.in_order
+    if not permuted or design.sample_rate == 1.0:
         return np.sum([step.log_ratio for step in steps], axis=0)
     per_epoch = max(1, round(1.0 / design.sample_rate))
     inside = np.array([step.log_ratio_in_batch for step in steps])
@@ -318,7 +319,7 @@ def _gradient_map(run: Run, mechanism: DPSGD, rng: np.random.Generator) -> Gradi
 
 
 def _expected_batch(mechanism: DPSGD) -> float:
-    if mechanism.sampler is Sampler.POISSON and mechanism.dataset_size is not None:
+    if mechanism.sampler.independent and mechanism.dataset_size is not None:
         return mechanism.sample_rate * mechanism.dataset_size
     if mechanism.batch_size is None:
         raise ArtifactError("the ledger does not say how large the batches were")

@@ -22,7 +22,7 @@ from scipy.special import logsumexp
 from reticent import _check
 from reticent.attacks.covariance import Background
 from reticent.errors import ParameterError
-from reticent.mechanisms import Sampler
+from reticent.samplers import INDEPENDENT, Sampler
 
 _WHOLE = 1e-9  # share of an epoch that counts as nothing missing
 _SKEWED, _HEAVY = 0.3, 0.5  # skewness and kurtosis of a batch sum beyond which it is not normal
@@ -38,7 +38,7 @@ class BatchDesign:
         batch_size: records per batch, expected under Poisson sampling; > 1.
         sample_rate: probability that a given record of the data is in it, in (0, 1].
         noise: standard deviation of the noise on the sum, in the gradients' units.
-        sampler: ``POISSON`` batches vary in size; at rate 1 there is no difference.
+        sampler: batches of independent draws vary in size; at rate 1 there is no difference.
 
     Raises:
         ParameterError: a field is outside its domain.
@@ -47,7 +47,7 @@ class BatchDesign:
     batch_size: float
     sample_rate: float = 1.0
     noise: float = 0.0
-    sampler: Sampler = Sampler.POISSON
+    sampler: Sampler = INDEPENDENT
 
     def __post_init__(self) -> None:
         if _check.positive(batch_size=self.batch_size) <= 1.0:
@@ -58,7 +58,7 @@ class BatchDesign:
     @property
     def varies(self) -> bool:
         """Whether the number of records in the batch is random."""
-        return self.sampler is Sampler.POISSON and self.sample_rate < 1.0
+        return self.sampler.independent and self.sample_rate < 1.0
 
 
 class StepScores(NamedTuple):

@@ -1,7 +1,7 @@
 """One block of shadow models, trained as stacked tensors.
 
 Same pipeline by construction: the architecture comes from ``reticent.training.build_model``, batches from
-``draw_batches``, randomness from ``SeededSource``, the optimiser is torch's own on stacked tensors, and the step
+the sampler, randomness from ``SeededSource``, the optimiser is torch's own on stacked tensors, and the step
 is that of DP-SGD with the target's configuration; a test compares a shadow model with ``reticent.training`` itself.
 """
 
@@ -19,7 +19,6 @@ from torch import nn
 from reticent.attacks.signals import scaled_confidence
 from reticent.attacks.stacked import Buffers, StackedMLP
 from reticent.tasks import Store, Task
-from reticent.training.batches import draw_batches
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.loop import fit
 from reticent.training.models import build_model
@@ -150,12 +149,8 @@ def train_stacked(
     """
     settings = make_settings(config, len(members[0]))
     streams = [
-        draw_batches(
-            settings.sampler,
-            SeededSource(seed, Stream.SAMPLING),
-            len(chosen),
-            settings.sample_rate,
-            settings.batch_size,
+        settings.sampler.batches(
+            SeededSource(seed, Stream.SAMPLING), len(chosen), settings.sample_rate, settings.batch_size
         )
         for seed, chosen in zip(seeds, members, strict=True)
     ]

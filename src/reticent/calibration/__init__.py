@@ -7,7 +7,6 @@ from reticent.calibration.samplers import Choice as Choice
 from reticent.calibration.samplers import LeftOut as LeftOut
 from reticent.calibration.samplers import Plan as Plan
 from reticent.calibration.samplers import calibrate_samplers as calibrate_samplers
-from reticent.calibration.samplers import largest_batch as largest_batch
 from reticent.calibration.scale import NoiseScale as NoiseScale
 from reticent.calibration.solve import Calibration as Calibration
 from reticent.calibration.solve import UnreachableError as UnreachableError

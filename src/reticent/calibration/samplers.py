@@ -12,10 +12,8 @@ from reticent.calibration.solve import Calibration, UnreachableError, calibrate
 from reticent.calibration.targets import Target
 from reticent.calibration.unknowns import NoiseMultiplier
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
-from reticent.mechanisms.dpsgd import batches_per_epoch, steps_in
-
-_RARE = 1e-6  # probability that some batch of the run is larger than what is called the largest
+from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.samplers import SAMPLERS, Sampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class Choice:
         answer: the least noise multiplier.
     """
 
-    sampler: Sampler
+    sampler: type[Sampler]
     batch_size: int
     largest_batch: int
     answer: Calibration
@@ -50,7 +48,7 @@ class LeftOut:
         reason: why there is none.
     """
 
-    sampler: Sampler
+    sampler: type[Sampler]
     batch_size: int | None
     reason: str
 
@@ -78,63 +76,43 @@ class Plan:
         if self.memory is not None:
             _check.count(memory=self.memory)
 
-    def run(self, sampler: Sampler, batch_size: int) -> DPSGD:
+    def run(self, sampler: type[Sampler], batch_size: int) -> DPSGD:
         """The run, with any noise. A loader that makes passes keeps its last batch, as that of torch does.
 
         Raises:
             ParameterError: the batch is larger than the data.
             UnsupportedError: batches are to be cut, and nothing says where.
         """
-        cut = self.memory if sampler is Sampler.TRUNCATED_POISSON else None
-        if sampler is Sampler.TRUNCATED_POISSON and cut is None:
-            raise UnsupportedError("batches are cut at the memory, which is not stated")
         if not batch_size <= self.dataset_size:
             raise ParameterError("batch_size", batch_size, f"at most the dataset size, {self.dataset_size}")
         rate = _check.count(batch_size=batch_size) / self.dataset_size
-        batches = -(-self.dataset_size // batch_size) if sampler.in_passes else None
+        drawn = sampler.planned(-(-self.dataset_size // batch_size), self.memory)
         return DPSGD(
             noise_multiplier=1.0,
             sample_rate=rate,
-            steps=steps_in(self.epochs, rate, sampler, batches),
+            steps=drawn.steps_in(self.epochs, rate),
             batch_size=batch_size,
             dataset_size=self.dataset_size,
-            sampler=sampler,
-            batches_per_epoch=batches,
-            max_batch_size=cut,
+            sampler=drawn,
         )
 
-    def fits(self, sampler: Sampler, batch_size: int) -> bool:
+    def fits(self, sampler: type[Sampler], batch_size: int) -> bool:
         """Whether the batches fit the memory; those that are cut do where a cut is as rare."""
-        drawn = Sampler.POISSON if sampler is Sampler.TRUNCATED_POISSON else sampler
-        return self.memory is None or largest_batch(self.run(drawn, batch_size)) <= self.memory
+        if self.memory is None:
+            return True
+        run = self.run(sampler, batch_size)
+        return run.sampler.largest_draw(run) <= self.memory
 
-    def largest_that_fits(self, sampler: Sampler) -> int | None:
+    def largest_that_fits(self, sampler: type[Sampler]) -> int | None:
         """The largest batch size that fits the memory; None where not even single records do."""
         sizes = range(1, min(self.memory or self.dataset_size, self.dataset_size) + 1)
         return bisect_left(sizes, True, key=lambda size: not self.fits(sampler, size)) or None
 
 
-def largest_batch(run: DPSGD) -> int:
-    """Records that no batch of the run exceeds, but with a probability of a millionth.
-
-    Args:
-        run: with a batch size and a number of records.
-    """
-    from scipy.special import bdtrc  # lists of verbs are read without it
-
-    records = run.dataset_size or 1
-    if run.max_batch_size is not None:
-        return min(run.max_batch_size, records)
-    if run.sampler is not Sampler.POISSON and not run.sampler.allocated:
-        return run.batch_size or 1
-    share = 1.0 / batches_per_epoch(run) if run.sampler.allocated else run.sample_rate
-    return bisect_left(range(records), True, key=lambda size: run.steps * bdtrc(size, records, share) <= _RARE)
-
-
 def calibrate_samplers(
     plan: Plan,
     target: Target,
-    samplers: Sequence[Sampler] = tuple(Sampler),
+    samplers: Sequence[type[Sampler]] = (),
     batch_sizes: Sequence[int] = (),
     adversary: Adversary | None = None,
     neighbouring: Neighbouring | None = None,
@@ -144,6 +122,7 @@ def calibrate_samplers(
     """The least noise of each sampler at each batch size; first those with the least noise of the mean gradient.
 
     Args:
+        samplers: which; none are all.
         batch_sizes: which; none are the largest that fits the memory, for each sampler.
         adversary, neighbouring, method: as for ``calibrate``.
         progress: called with a few words before each search.
@@ -155,11 +134,11 @@ def calibrate_samplers(
         raise ParameterError("batch_size", None, "given, or a memory")
     found: list[Choice] = []
     left_out: list[LeftOut] = []
-    for sampler in dict.fromkeys(samplers):
+    for sampler in dict.fromkeys(samplers or SAMPLERS.values()):
         sizes: Sequence[int | None] = batch_sizes or [plan.largest_that_fits(sampler)]
         for size in dict.fromkeys(sizes):
             if progress is not None:
-                progress(f"{sampler.value}, batches of {size}")
+                progress(f"{sampler.name}, batches of {size}")
             try:
                 run, most = _fitting(plan, sampler, size)
                 answer = calibrate(run, NoiseMultiplier(), target, adversary, neighbouring, method)
@@ -169,12 +148,12 @@ def calibrate_samplers(
     return tuple(sorted(found, key=lambda one: one.noise_of_mean)), tuple(left_out)
 
 
-def _fitting(plan: Plan, sampler: Sampler, size: int | None) -> tuple[DPSGD, int]:
+def _fitting(plan: Plan, sampler: type[Sampler], size: int | None) -> tuple[DPSGD, int]:
     """The run and its largest batch, which fits the memory."""
     if size is None:
         raise UnsupportedError(f"no batch size keeps all batches within {plan.memory} records")
     run = plan.run(sampler, size)
-    most = largest_batch(run)
+    most = run.sampler.largest_batch(run)
     if plan.memory is not None and max(most, size) > plan.memory:
         raise UnsupportedError(f"a batch may have {max(most, size)} records, and {plan.memory} fit the memory")
     return run, most

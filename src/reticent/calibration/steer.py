@@ -30,7 +30,6 @@ from reticent.mechanisms import (
     MatrixMechanism,
     Mechanism,
     Neighbouring,
-    Sampler,
     Selection,
 )
 from reticent.mechanisms.gradients import Gradients
@@ -64,7 +63,7 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
         return -math.log(scale), slope
     match mechanism:
         case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise) if mechanism.records > 1:
-            alone = replace(mechanism, records_per_user=1, draws_per_step=None, copies=None)
+            alone = replace(mechanism, records_per_user=1, sampler=mechanism.sampler.drawn_once(), copies=None)
             one = replace(alone, noise_multiplier=noise / mechanism.records)
             u, slope = start_of(one, unknown, mu, neighbouring)
             return (u - math.log(mechanism.records) if isinstance(unknown, NoiseMultiplier) else u), slope
@@ -113,7 +112,7 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
         return lambda x: selected_log_mu(epsilon, unknown.put(mechanism, x), attack.neighbouring)
     if not isinstance(mechanism, DPSGD):
         return None
-    if mechanism.sampler is not Sampler.POISSON:
+    if not mechanism.sampler.independent:
         epochs = unknown.whole and mechanism.sampler.allocated  # they count as soon as they are started: a staircase
         if epochs or not attack.exact or not _composed_slowly(mechanism, attack.neighbouring):
             return None

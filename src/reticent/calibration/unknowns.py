@@ -90,6 +90,11 @@ class NoiseMultiplier(Unknown):
         return self._with(mechanism, float(value))
 
 
+def _of_rate(run: DPSGD, rate: float) -> DPSGD:
+    """The run at another rate: how many steps a pass then has is not known."""
+    return replace(run, sample_rate=rate, sampler=run.sampler.in_batches(None))
+
+
 @dataclass(frozen=True, slots=True)
 class SampleRate(Unknown):
     """Poisson inclusion probability; a lower rate is a mixture with the absent law, so risk grows with it.
@@ -109,7 +114,7 @@ class SampleRate(Unknown):
 
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
         if isinstance(mechanism, DPSGD):
-            return replace(mechanism, sample_rate=min(float(value), 1.0), batches_per_epoch=None)
+            return _of_rate(mechanism, min(float(value), 1.0))
         raise self._refuse(mechanism)
 
 
@@ -143,8 +148,7 @@ class BatchSize(Unknown):
         size = self._dataset_size(mechanism)
         if not isinstance(mechanism, DPSGD):
             raise self._refuse(mechanism)
-        rate, batch = min(round(value) / size, 1.0), round(value)
-        return replace(mechanism, sample_rate=rate, batch_size=batch, batches_per_epoch=None)
+        return replace(_of_rate(mechanism, min(round(value) / size, 1.0)), batch_size=round(value))
 
     def ends(self, mechanism: Mechanism) -> tuple[float, float]:
         return self.low, min(self.high, self._dataset_size(mechanism))

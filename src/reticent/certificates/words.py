@@ -16,6 +16,7 @@ from reticent.proofs import Claim, Condition, Status, condition, worst_first
 from reticent.records.run_warnings import RunWarning
 from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord
+from reticent.samplers import SAMPLERS
 from reticent.text import owners
 
 _RELATIONS = {
@@ -101,19 +102,16 @@ _OCCASIONAL = (
     ),
     ("randomised-response", "The answer is yes or no. It is turned round by chance, with a stated probability."),
     ("selection", "Of several runs the best one is released, and nothing of the others."),
-    ("poisson", "Each record is drawn by chance, independently of all others."),
-    (
-        "truncated-poisson",
-        "Each record is drawn by chance; of a batch that is too large, a part is left out by chance.",
-    ),
-    ("fixed-size", "Each batch has the same number of records, drawn by chance."),
-    ("random-allocation", "In each pass over the data, chance puts each record into a step."),
-    ("allocated-once", "Chance puts each record into a step, the same in each pass over the data."),
-    ("shuffled", "The data are put into a random order and cut into batches, anew in each pass."),
-    ("cyclic", "Each pass over the data has the same batches in the same order."),
-    ("add-remove, replace", "The two questions: used or not; which of two versions."),
 )
-"""Words that are explained where they occur."""
+_QUESTIONS = ("add-remove, replace", "The two questions: used or not; which of two versions.")
+
+
+def _occasional() -> Iterator[tuple[str, str]]:
+    """Words that are explained where they occur."""
+    yield from _OCCASIONAL
+    yield from ((name, kind.sentence) for name, kind in SAMPLERS.items())
+    yield _QUESTIONS
+
 
 _CLIENT = ("client", "One participant of federated learning, with all its records and all that it sends in a round.")
 
@@ -154,7 +152,7 @@ def relation(neighbouring: Neighbouring, records: Protected) -> str:
 def glossary(certificate: Certificate) -> list[tuple[str, str]]:
     """The words of this page: those that every page has, and those that occur on it."""
     records = persons(certificate.mechanism)
-    found = [*GLOSSARY, *(entry for entry in _OCCASIONAL if _occurs(entry[0], certificate))]
+    found = [*GLOSSARY, *(entry for entry in _occasional() if _occurs(entry[0], certificate))]
     if isinstance(records, Unit):
         found = [_CLIENT, *((word, about(meaning, records)) for word, meaning in found[1:])]
     return found
@@ -293,7 +291,7 @@ def sentences() -> Iterator[str]:
     yield f"{CLAIMS['bound']} on average"
     yield from STATUSES.values()
     yield from MARKS.values()
-    for word, meaning in (*GLOSSARY, *_OCCASIONAL, _CLIENT):
+    for word, meaning in (*GLOSSARY, *_occasional(), _CLIENT):
         yield from (word, meaning)
     yield from (*_NOT_COVERED, _FAMILY)
     for name, meaning in POINTERS:

@@ -42,10 +42,11 @@ from reticent.cli._options import (
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_conditions, print_json, say
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Mechanism, Sampler
+from reticent.mechanisms import Mechanism
 from reticent.mechanisms.codec import mechanism_record
 from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, condition_records, strict
+from reticent.samplers import SAMPLERS
 from reticent.text import one_of
 
 SCHEMA = "reticent.calibration/1"
@@ -150,7 +151,7 @@ def _of_samplers() -> click.Command:
         option("epochs", float, "Passes over the data.", required=True),
         option("memory", int, "Most records in one batch; truncated Poisson batches are cut there."),
         option("batch_size", str, "A size, or a range such as 64..1024 by doubling. Default: what fits.", many=True),
-        option("sampler", str, f"{', '.join(Sampler)} or any. Default: any.", many=True),
+        option("sampler", str, f"{', '.join(SAMPLERS)} or any. Default: any.", many=True),
     )
 
     @command("samplers", TARGET, *plan, who, *adversary_options(), *curve_options(), JSON, help=_SAMPLERS)

@@ -259,7 +259,7 @@ def _summary(ledger: RunLedger, path: Path) -> list[str]:
     """A few lines about a run for people."""
     return [
         f"{path}: {ledger.steps} noisy updates on {ledger.data.dataset_size} records of {ledger.data.name}",
-        f"sampler {ledger.sampler.value}, sample rate {digits(ledger.sample_rate, 6, up=True)}, "
+        f"sampler {ledger.sampler.name}, sample rate {digits(ledger.sample_rate, 6, up=True)}, "
         f"noise multiplier {digits(ledger.noise_multiplier, 6, up=False)}, clip norm {ledger.max_grad_norm:.6g}",
         *(["noise, sample rate or clip norm change along the run: the first are shown"] if ledger.stages else []),
         str(ledger.utility),

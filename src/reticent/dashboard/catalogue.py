@@ -7,13 +7,15 @@ slider here; others get theirs from the field of the dataclass.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from reticent import registry
 from reticent.adversaries import Adversary, FinalModel, everybody
 from reticent.calibration import BatchSize, MeanRuns, NoiseMultiplier, SampleRate, Steps, Unknown
-from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism, Sampler
+from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism
 from reticent.pairs.selected import RUNS
 from reticent.registry import parameters_of
+from reticent.samplers import SAMPLERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +96,11 @@ class Released:
     parameters: tuple[str, ...] = ()
 
 
-OF_SAMPLERS = {
-    "max_batch_size": Sampler.TRUNCATED_POISSON,
-    "uses_per_epoch": Sampler.RANDOM_ALLOCATION,
-    "draws_per_step": Sampler.POISSON,
+OF_SAMPLERS: dict[str, tuple[str, ...]] = {
+    name: tuple(_field(p) for p in parameters_of(kind) if p.name != "batches_per_epoch")
+    for name, kind in SAMPLERS.items()
 }
-"""Fields that one sampler has."""
+"""Fields of the page that a sampler has, by name."""
 ONE_RUN = "one"
 """Where no selection is asked for."""
 OF_RUNS: dict[str, dict[str, str]] = {
@@ -117,7 +118,11 @@ def _is_shown(known: registry.Parameter) -> bool:
 
 def _released() -> dict[str, Released]:
     """DP-SGD first, then each mechanism whose parameters can be typed, and a file for all others."""
-    found = {DPSGD.name: Released("DP-SGD", DPSGD, (*_OF_DPSGD, *OF_SAMPLERS, "records_per_user"))}
+    found = {
+        DPSGD.name: Released(
+            "DP-SGD", DPSGD, (*_OF_DPSGD, *dict.fromkeys(chain(*OF_SAMPLERS.values())), "records_per_user")
+        )
+    }
     for name, kind in MECHANISMS.items():
         if kind is not DPSGD and all(p.kind in (int, float, str) for p in parameters_of(kind)):
             label = name.replace("-", " ").capitalize()

@@ -17,7 +17,7 @@ from reticent.dashboard.naming import Line, names_of
 from reticent.dashboard.readings import points, summary
 from reticent.dashboard.state import State, target_of
 from reticent.errors import ReticentError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 
 _Rows = list[list[float | None]]
 _POINTS = 28
@@ -126,7 +126,7 @@ def _same(level: float, limit: float | None) -> bool:
 
 def _on_map(mechanism: DPSGD) -> bool:
     return (
-        mechanism.sampler is Sampler.POISSON
+        mechanism.sampler.independent
         and 0.05 < mechanism.noise_multiplier < 1000.0
         and 1e-8 < mechanism.sample_rate < 1.0
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from dash import dcc, html
@@ -22,7 +23,8 @@ from reticent.dashboard.catalogue import (
 from reticent.dashboard.looks import SETTINGS as COMPARED
 from reticent.dashboard.pieces import GRAPH, choice, graph, named, text_field, upload
 from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
-from reticent.mechanisms import Neighbouring, Sampler
+from reticent.mechanisms import Neighbouring
+from reticent.samplers import SAMPLERS
 
 SLIDER_STEPS = 400
 CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger", "policy", *PARAMETERS))
@@ -39,15 +41,7 @@ _RELATIONS = {
     Neighbouring.REPLACE.value: "replace",
     Neighbouring.ZERO_OUT.value: "zero out",
 }
-_SAMPLERS = {
-    Sampler.POISSON.value: "Poisson",
-    Sampler.TRUNCATED_POISSON.value: "Poisson, cut",
-    Sampler.FIXED_SIZE.value: "fixed size",
-    Sampler.RANDOM_ALLOCATION.value: "random allocation",
-    Sampler.ALLOCATED_ONCE.value: "allocated once",
-    Sampler.SHUFFLED.value: "shuffled",
-    Sampler.CYCLIC.value: "cyclic",
-}
+_SAMPLERS = {name: kind.title for name, kind in SAMPLERS.items()}
 _SELECTIONS = {ONE_RUN: "no", **{name: name.replace("-", " ") for name in OF_RUNS}}
 _LIVE: dict[str, Any] = {"aria-live": "polite"}
 
@@ -213,9 +207,11 @@ def swatch(name: str) -> html.Span:
 def made_styles() -> str:
     """The part of the style sheet that follows from the lists: which field is seen where, and lines as in pictures."""
     rules = [f"body[data-mechanism={name}] .in-{name}{{display:grid}}" for name in RELEASED]
-    rules += [
-        f"body:not([data-sampler={of.value}]) .f-{name}{{display:none!important}}" for name, of in OF_SAMPLERS.items()
-    ]
+    for name in dict.fromkeys(chain(*OF_SAMPLERS.values())):
+        takers = [each for each, own in OF_SAMPLERS.items() if name in own]
+        rules.append(f"body{_unless(takers)} .f-{name}{{display:none!important}}")
+    counting = [name for name, kind in SAMPLERS.items() if kind.counts_records]
+    rules.append(f"body[data-by=rate][data-mechanism=dpsgd]{_unless(counting)} .f-dataset_size{{display:none}}")
     rules += [f"body[data-selection={law}] .f-{name}{{display:grid}}" for law, own in OF_RUNS.items() for name in own]
     rules += [f"body[data-attackers~={name}] #for-{name}{{display:block}}" for name in ATTACKERS]
     for name, look in {**{name: style_of(name) for name in ATTACKERS}, **COMPARED}.items():
@@ -228,6 +224,11 @@ def made_styles() -> str:
         rules.append(f".s-{name}{{--c:{look.light};--swatch:{line}}}")
         rules.append(f"@media(prefers-color-scheme:dark){{.s-{name}{{--c:{look.dark}}}}}")
     return "".join(rules)
+
+
+def _unless(samplers: list[str]) -> str:
+    """Where none of these is chosen."""
+    return "".join(f":not([data-sampler={name}])" for name in samplers)
 
 
 def _explore() -> html.Section:

@@ -164,7 +164,7 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
     facts = [
         ("data", inert(ledger.data.name)),
         ("records", f"{ledger.data.dataset_size:,}"),
-        ("sampler", ledger.sampler.value),
+        ("sampler", ledger.sampler.name),
         ("noise multiplier", f"{ledger.noise_multiplier:g}{changes}"),
         ("sample rate", f"{ledger.sample_rate:.4g}{changes}"),
         ("steps", f"{ledger.steps:,} of {ledger.planned_steps:,} planned"),
@@ -188,15 +188,15 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
 
 def _settings(release: DPSGD) -> str:
     """The address of a page that is set to this release."""
-    own = {name: getattr(release, name) for name, of in OF_SAMPLERS.items() if of is release.sampler}
-    size = {"dataset_size": release.dataset_size} if "max_batch_size" in own else {}
+    own = {name: getattr(release.sampler, name) for name in OF_SAMPLERS[release.sampler.name]}
+    size = {"dataset_size": release.dataset_size} if release.sampler.counts_records else {}
     persons = {"records_per_user": release.records_per_user}
     counts = {"steps": release.steps, "dimension": release.num_parameters, **persons, **size, **own}
     settings = {
         "mechanism": "dpsgd",
         "noise_multiplier": repr(release.noise_multiplier),
         "sample_rate": repr(release.sample_rate),
-        "sampler": release.sampler.value,
+        "sampler": release.sampler.name,
         **{name: str(number or "") for name, number in counts.items()},
     }
     return State.of(settings).address_of(*settings, "by", "panel")

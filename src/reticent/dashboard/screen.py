@@ -19,7 +19,7 @@ from reticent.curves import Mixture, TradeOff
 from reticent.curves._logs import log1mexp
 from reticent.curves.polygon import Polygon, polygon_above
 from reticent.errors import ReticentError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.proofs import Formula
 
 ACCURACY = 1e-4
@@ -49,7 +49,7 @@ def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neig
     Known for DP-SGD with Poisson sampling at a rate below 1 and noise above 0.05: for the worst case and the membership
     attacker under add/remove and replacement, for an unknown sign under add/remove.
     """
-    if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON and _is_plain(mechanism)):
+    if not (isinstance(mechanism, DPSGD) and mechanism.sampler.independent and _is_plain(mechanism)):
         return None
     if relation is Neighbouring.ZERO_OUT:
         return None

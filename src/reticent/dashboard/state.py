@@ -24,11 +24,11 @@ from reticent.dashboard.catalogue import (
 )
 from reticent.dashboard.released import MOST_STEPS, release_of
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler, Selection
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Selection
 from reticent.mechanisms.codec import within_reach
-from reticent.mechanisms.dpsgd import steps_in
 from reticent.mechanisms.selection import runs_called
-from reticent.registry import Parameter, parameters_of
+from reticent.registry import Parameter, gathered, parameters_of
+from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
 
 OWN_RELATION = "own"
 """Each attacker's own neighbouring relation."""
@@ -40,7 +40,7 @@ DEFAULTS: dict[str, str] = {
     "mechanism": "dpsgd",
     "by": "rate",
     **{p.name: p.start for p in PARAMETERS.values()},
-    "sampler": Sampler.POISSON.value,
+    "sampler": INDEPENDENT.name,
     "selection": ONE_RUN,
     "relation": OWN_RELATION,
     "attackers": "relaxed",
@@ -57,7 +57,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "panel": PANELS,
     "mechanism": tuple(RELEASED),
     "by": ("rate", "data"),
-    "sampler": tuple(Sampler),
+    "sampler": tuple(SAMPLERS),
     "selection": (ONE_RUN, *OF_RUNS),
     "relation": (OWN_RELATION, *Neighbouring),
     "view": VIEWS,
@@ -155,10 +155,8 @@ def _one_run(state: State) -> Mechanism:
         return within_reach(known.kind(**{p.name: _value(state, p) for p in asked if state[p.name] or p.required}))
     noise = number(state, "noise_multiplier")
     rate, steps, batch, size = sampling_of(state)
-    sampler = Sampler(state["sampler"])
-    if sampler is Sampler.TRUNCATED_POISSON:
+    if SAMPLERS[state["sampler"]].counts_records:
         size = count(state, "dataset_size")
-    own: dict[str, Any] = {name: optional_count(state, name) for name, only in OF_SAMPLERS.items() if only is sampler}
     return DPSGD(
         noise,
         rate,
@@ -166,10 +164,17 @@ def _one_run(state: State) -> Mechanism:
         num_parameters=_num_parameters(state),
         batch_size=batch,
         dataset_size=size,
-        sampler=sampler,
+        sampler=_sampler_of(state),
         records_per_user=optional_count(state, "records_per_user"),
-        **own,
     )
+
+
+def _sampler_of(state: State) -> Sampler:
+    """With the fields that it has."""
+    known = (p for p in parameters_of(SAMPLERS[state["sampler"]]) if p.name in OF_SAMPLERS[state["sampler"]])
+    own = {p.name: _value(state, p) for p in known if state[p.name]}
+    sampler: Sampler = gathered(DPSGD, {"sampler": state["sampler"], **own})["sampler"]
+    return sampler
 
 
 def _value(state: State, known: Parameter) -> float | str:
@@ -193,7 +198,7 @@ def sampling_of(state: State) -> tuple[float, int, int | None, int | None]:
     size, batch, epochs = count(state, "dataset_size"), count(state, "batch_size"), number(state, "epochs")
     if batch > size:
         raise ParameterError("batch_size", batch, f"at most the number of records, {size}")
-    return batch / size, steps_in(epochs, batch / size, Sampler(state["sampler"]), most=MOST_STEPS), batch, size
+    return batch / size, _sampler_of(state).steps_in(epochs, batch / size, MOST_STEPS), batch, size
 
 
 def adversaries_of(state: State) -> tuple[Adversary, ...]:

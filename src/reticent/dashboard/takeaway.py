@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from enum import Enum
+from typing import Any
 
 from reticent.adversaries import Adversary, WorstCase
 from reticent.calibration import Calibration, Target, Unknown
@@ -22,6 +23,8 @@ from reticent.dashboard.released import as_text
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Selection
+from reticent.registry import told
+from reticent.samplers import Sampler
 from reticent.text import as_call, as_python, stated
 
 _Plain = DPSGD | Gaussian | Laplace
@@ -61,8 +64,8 @@ def risk_command(state: State, answer: Answer) -> str:
 
 def _implied(release: Mechanism) -> tuple[str, ...]:
     """Fields that change no number: the size of the data is one where batches are cut."""
-    cut = isinstance(release, DPSGD) and release.max_batch_size is not None
-    return ("batches_per_epoch",) if cut else ("batches_per_epoch", "dataset_size")
+    counted = isinstance(release, DPSGD) and release.sampler.counts_records
+    return ("batches_per_epoch",) if counted else ("batches_per_epoch", "dataset_size")
 
 
 def calibration_python(state: State, found: Sequence[Calibration]) -> str:
@@ -148,21 +151,18 @@ def _answered(state: State, answer: Answer) -> list[Adversary]:
     return [a for a in adversaries_of(state) if a.name not in answer.skipped]
 
 
-def _names(release: Mechanism) -> list[str]:
-    """What a script imports to write the release down."""
-    return [
-        type(release).__name__,
-        *[type(value).__name__ for value in stated(release).values() if isinstance(value, Enum)],
-        *[name for part in release.inner for name in _names(part)],
-    ]
+def _written(release: Mechanism) -> list[Any]:
+    """What a script imports to write the release down: the release, its parts, and what their fields hold."""
+    held = [value for value in stated(release).values() if isinstance(value, Enum | Sampler)]
+    return [release, *held, *[one for part in release.inner for one in _written(part)]]
 
 
 def _options(release: Mechanism, leave: Sequence[str]) -> list[str]:
     """``--name value`` for what is not the default."""
     words = []
-    for name, value in stated(release).items():
+    for name, value in told(release).items():
         if name not in leave:
-            words += [_option(name), str(value) if isinstance(value, Enum) else repr(value)]
+            words += [_option(name), str(value) if isinstance(value, Enum | str) else repr(value)]
     return words
 
 
@@ -212,5 +212,8 @@ def _runs(release: Mechanism, leave: Sequence[str] = ()) -> list[str]:
 def _imports(release: Mechanism, relation: Neighbouring | None) -> str:
     """Of what the release is written with, and of nothing that it is not."""
     laws = f"from reticent.pairs import {type(release.runs).__name__}\n" if isinstance(release, Selection) else ""
-    names = sorted({*_names(release), *(["Neighbouring"] if relation else [])})
-    return f"from reticent.mechanisms import {', '.join(names)}\n{laws}"
+    written = {type(one) for one in _written(release)}
+    samplers = sorted(kind.__name__ for kind in written if issubclass(kind, Sampler))
+    names = sorted({*(kind.__name__ for kind in written), *(["Neighbouring"] if relation else [])} - {*samplers})
+    drawn = f"from reticent.samplers import {', '.join(samplers)}\n" if samplers else ""
+    return f"from reticent.mechanisms import {', '.join(names)}\n{drawn}{laws}"

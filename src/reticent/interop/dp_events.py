@@ -26,11 +26,11 @@ from reticent.mechanisms import (
     Mechanism,
     Neighbouring,
     RandomisedResponse,
-    Sampler,
     Selection,
 )
 from reticent.mechanisms.dpsgd import accountable, one_record
 from reticent.pairs import Fixed, Geometric, NegativeBinomial, Poisson, Runs
+from reticent.samplers import SAMPLERS
 
 with needing("reticent.interop.dp_events", "interop"):
     from dp_accounting import NeighboringRelation, dp_event
@@ -126,24 +126,18 @@ def _repeated(event: dp_event.DpEvent, count: int) -> dp_event.DpEvent:
 def _sampled(run: DPSGD) -> dp_event.DpEvent:
     """One step of a run whose batches are drawn anew in each step."""
     noise, rate = run.noise_multiplier, run.sample_rate
-    match run.sampler:
-        case Sampler.TRUNCATED_POISSON:
-            one_record(run, "an event of truncated batches")
-            sizes = run.dataset_size or 1, rate, run.max_batch_size or 1
-            return dp_event.TruncatedSubsampledGaussianDpEvent(*sizes, noise)
-        case Sampler.FIXED_SIZE:
-            one_record(run, "an event of fixed size")
-            if run.dataset_size is None or run.batch_size is None:
-                raise UnsupportedError("SampledWithoutReplacementDpEvent needs dataset_size and batch_size")
-            event = dp_event.GaussianDpEvent(noise)
-            return dp_event.SampledWithoutReplacementDpEvent(run.dataset_size, run.batch_size, event)
-        case _ if rate == 1.0:
-            return dp_event.GaussianDpEvent(noise / run.records)
-        case _ if run.records == 1:
-            return dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(noise))
-        case _:
-            shifts = [float(records) for records in range(run.records + 1)]
-            return dp_event.MixtureOfGaussiansDpEvent(noise, shifts, np.exp(log_masses(run.records, rate)).tolist())
+    if not run.sampler.independent:
+        one_record(run, f"an event of {run.sampler.name} batches")
+        event = run.sampler.event(run)
+        if event is None:
+            raise UnsupportedError(f"{run.sampler.name} batches have no event in dp_accounting")
+        return event
+    if rate == 1.0:
+        return dp_event.GaussianDpEvent(noise / run.records)
+    if run.records == 1:
+        return dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(noise))
+    shifts = [float(records) for records in range(run.records + 1)]
+    return dp_event.MixtureOfGaussiansDpEvent(noise, shifts, np.exp(log_masses(run.records, rate)).tolist())
 
 
 def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
@@ -166,8 +160,6 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
             yield from [tree] * count
         case dp_event.RepeatAndSelectDpEvent():
             yield from [_selection(event)] * count
-        case dp_event.TruncatedSubsampledGaussianDpEvent():
-            yield _truncated(event, count)
         case dp_event.MixtureOfGaussiansDpEvent():
             yield _mixture(event, count)
         case dp_event.SelfComposedDpEvent(event=inner, count=times):
@@ -177,12 +169,10 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
                 yield from _parts(inner, count)
         case dp_event.PoissonSampledDpEvent(sampling_probability=rate, event=inner):
             yield from _poisson(_check.fraction(sampling_probability=rate), inner, count)
-        case dp_event.SampledWithoutReplacementDpEvent(source_dataset_size=size, sample_size=batch, event=inner):
-            yield from _without_replacement(size, batch, inner, count)
         case _ if type(event).__name__ in _GUARANTEES and isinstance(event, dp_event.DpEvent):  # of newer versions
             yield Guarantee(_number(event.epsilon), _number(getattr(event, "delta", 0.0)), count)
         case _:
-            raise _unsupported(event)
+            yield from _drawn(event, count)
 
 
 _GUARANTEES = ("EpsilonDeltaDpEvent", "ExponentialMechanismDpEvent", "PermuteAndFlipDpEvent")
@@ -200,17 +190,6 @@ def _shape(runs: Runs) -> float:
     if isinstance(runs, Fixed):
         raise UnsupportedError("RepeatAndSelectDpEvent has no fixed number of runs")
     return runs.shape if isinstance(runs, NegativeBinomial) else math.inf
-
-
-def _truncated(event: dp_event.TruncatedSubsampledGaussianDpEvent, count: int) -> DPSGD:
-    return DPSGD(
-        noise_multiplier=_number(event.noise_multiplier),
-        sample_rate=_check.rate(sampling_probability=event.sampling_probability),
-        steps=count,
-        dataset_size=_check.count(dataset_size=event.dataset_size),
-        sampler=Sampler.TRUNCATED_POISSON,
-        max_batch_size=_check.count(truncated_batch_size=event.truncated_batch_size),
-    )
 
 
 def _mixture(event: dp_event.MixtureOfGaussiansDpEvent, count: int) -> DPSGD:
@@ -242,19 +221,15 @@ def _poisson(rate: float, event: dp_event.DpEvent, count: int) -> Iterator[Mecha
                 yield DPSGD(noise_multiplier=together, sample_rate=rate, steps=count)
 
 
-def _without_replacement(size: int, batch: int, event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
-    size, batch = _check.count(source_dataset_size=size), _check.count(sample_size=batch)
-    rate = _check.rate(sample_rate=batch / size)
-    noise = _one_gaussian(event, "SampledWithoutReplacementDpEvent")
+def _drawn(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
+    """Steps of a sampler with an event of its own."""
+    read = next(filter(None, (kind.of_event(event) for kind in SAMPLERS.values())), None)
+    if read is None:
+        raise _unsupported(event)
+    fields, inner = read
+    noise = _one_gaussian(inner, type(event).__name__)
     if noise is not None:
-        yield DPSGD(
-            noise_multiplier=noise,
-            sample_rate=rate,
-            steps=count,
-            batch_size=batch,
-            dataset_size=size,
-            sampler=Sampler.FIXED_SIZE,
-        )
+        yield DPSGD(noise_multiplier=noise, steps=count, **fields)
 
 
 def _one_gaussian(event: dp_event.DpEvent, sampler: str) -> float | None:
@@ -264,6 +239,8 @@ def _one_gaussian(event: dp_event.DpEvent, sampler: str) -> float | None:
     mu^2 = sum 1/s_i^2 (Corollary 3.3 of DONG2022), so by one release of noise 1/mu; sampling keeps the order.
     """
     precision, released = 0.0, False
+    if isinstance(event, dp_event.GaussianDpEvent):
+        return _number(event.noise_multiplier)
     for part in _parts(event, 1):
         if not isinstance(part, Gaussian):
             raise UnsupportedError(f"{sampler} of {type(event).__name__}: only Gaussian releases can share a sample")

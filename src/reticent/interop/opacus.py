@@ -18,12 +18,13 @@ from reticent.accountants import compose
 from reticent.curves import TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ArtifactError, ParameterError, ReticentError, needing
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.mechanisms.dpsgd import batches_per_epoch, steps_in
-from reticent.mechanisms.epochs import batches_of_a_pass, whole_batches_of_a_pass
+from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import Drawn, SamplerRecord
+from reticent.records.watched_run import SamplerRecord
 from reticent.risk import epsilon_at_delta
+from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
+from reticent.samplers.base import seen_as
+from reticent.samplers.epochs import batches_of_a_pass, whole_batches_of_a_pass
 
 with needing("reticent.interop.opacus", "train"):
     import opacus
@@ -74,7 +75,9 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             self._model_seen = True
         seen = look_at(loader)
         once = seen.times_per_epoch == 1
-        self.sampler = Sampler.POISSON if seen.drawn is Drawn.POISSON else _IN_PASSES.get(seen.drawn) if once else None
+        kind = seen_as(seen.drawn)
+        known = kind is not None and (kind.independent or (kind.in_passes and once))
+        self.sampler = kind().unless_whole() if kind is not None and known else None
         self.repeats, self.copies = seen.most_uses, seen.copies or 1
         self._batches_per_epoch = seen.batches_per_epoch if self.sampler and self.sampler.in_passes else None
         return seen
@@ -141,16 +144,15 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             rate,
             steps,
             max_grad_norm=norm,
-            sampler=self.sampler,
-            batches_per_epoch=batches,
+            sampler=self.sampler.in_batches(batches),
             copies=self.copies if self.copies > 1 else None,
         )
-        return part if begun == 0 or not self.sampler.in_passes else self._in_whole_passes(part, begun)
+        return part if begun == 0 or not self.sampler.in_passes else self._in_whole_passes(part, begun, batches)
 
-    def _in_whole_passes(self, part: DPSGD, begun: int) -> DPSGD:
+    def _in_whole_passes(self, part: DPSGD, begun: int, batches: int | None) -> DPSGD:
         """Each pass that these steps touch counts: it may have begun with other noise, which was less or more."""
-        fewest = batches_per_epoch(part)
-        known = part.batches_per_epoch is not None and len({rate for _, rate, _ in self.history}) == 1
+        fewest = part.sampler.batches_of(part.sample_rate)
+        known = batches is not None and len({rate for _, rate, _ in self.history}) == 1
         offset = begun % fewest if known else fewest - 1
         touched = -(-(offset + part.steps) // fewest)
         return part if touched == -(-part.steps // fewest) else replace(part, steps=touched * fewest)
@@ -199,7 +201,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
     def state_dict(self, destination: Any = None) -> Any:
         """History, name, sampler, repeats, clip norm and faults, as plain data."""
         state = super().state_dict(destination)
-        state["sampler"] = None if self.sampler is None else self.sampler.value
+        state["sampler"] = None if self.sampler is None else self.sampler.name
         state["repeats"], state["copies"], state["max_grad_norm"] = self.repeats, self.copies, self.max_grad_norm
         state["faults"], state["unseen_layouts"] = sorted(fault.value for fault in self.faults), self.unseen_layouts
         return state
@@ -215,7 +217,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         try:
             history = [_segment(*entry) for entry in state_dict["history"]]
             known, norm = state_dict.get("sampler"), state_dict.get("max_grad_norm")
-            sampler = None if known is None else Sampler(known)
+            sampler = None if known is None else SAMPLERS[known]()
             repeats = _check.count(repeats=state_dict.get("repeats", 1))
             listed = _check.count(copies=state_dict.get("copies", 1))
             norm = None if norm is None else _check.positive(max_grad_norm=norm)
@@ -252,7 +254,7 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             target_delta=target_delta,
             sample_rate=1.0 / len(loader),
             epochs=epochs,
-            sampler=Sampler.POISSON if poisson else _drawn(loader),
+            sampler=INDEPENDENT if poisson else _drawn(loader),
         )
         return self.make_private(noise_multiplier=noise, **more)
 
@@ -264,7 +266,7 @@ def get_noise_multiplier(
     sample_rate: float,
     epochs: float | None = None,
     steps: int | None = None,
-    sampler: Sampler | None = Sampler.POISSON,
+    sampler: Sampler | None = INDEPENDENT,
 ) -> float:
     """Least noise multiplier that meets (epsilon, delta), as Opacus's function of this name, by ``calibrate``.
 
@@ -284,7 +286,7 @@ def get_noise_multiplier(
     if (steps is None) == (epochs is None):
         raise ParameterError("steps", steps, "given, or epochs, and not both", shown=steps is not None)
     rate = _check.rate(sample_rate=sample_rate)
-    count = _check.count(steps=steps) if epochs is None else steps_in(epochs, rate, sampler or Sampler.POISSON)
+    count = _check.count(steps=steps) if epochs is None else (sampler or INDEPENDENT).steps_in(epochs, rate)
     run = DPSGD(1.0, 1.0, count) if sampler is None else DPSGD(1.0, rate, count, sampler=sampler)
     return calibrate(run, NoiseMultiplier(), EpsilonAtDelta(target_epsilon, target_delta)).value
 
@@ -316,11 +318,5 @@ def _segment(noise_multiplier: float, sample_rate: float, steps: int) -> tuple[f
         _check.count(steps=steps),
     )
 
-
-_IN_PASSES = {
-    Drawn.SHUFFLED: Sampler.SHUFFLED,
-    Drawn.IN_ORDER: Sampler.SHUFFLED,
-    Drawn.RANDOM_ALLOCATION: Sampler.RANDOM_ALLOCATION,
-}
 
 register_accountant(NAME, ReticentAccountant, force=True)

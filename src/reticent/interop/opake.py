@@ -10,7 +10,8 @@ from typing import Any
 
 from reticent import _check
 from reticent.errors import ArtifactError, ReticentError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Ledger, Mechanism, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Ledger, Mechanism
+from reticent.samplers import AllocatedOnce, Poisson, RandomAllocation, TruncatedPoisson
 from reticent.text import one_of, printable
 
 _FIELDS: dict[str, tuple[str, ...]] = {
@@ -122,16 +123,10 @@ def _noise(process: Any, depth: int) -> float:
 def _poisson(held: Mapping[str, Any], count: int, depth: int, draws_per_step: int | None = None) -> DPSGD:
     noise, rate, cut = _noise(held["inner"], depth), held["sample_rate"], held["truncated_batch_size"]
     if cut is None:
-        return DPSGD(noise, rate, count, draws_per_step=draws_per_step)
-    return DPSGD(
-        noise,
-        rate,
-        count,
-        sampler=Sampler.TRUNCATED_POISSON,
-        dataset_size=held["dataset_size"],
-        max_batch_size=cut,
-        draws_per_step=draws_per_step,
-    )
+        return DPSGD(noise, rate, count, sampler=Poisson(draws_per_step))
+    if draws_per_step is not None:
+        raise UnsupportedError("ParallelPoisson of batches that are cut: nothing is proven")
+    return DPSGD(noise, rate, count, sampler=TruncatedPoisson(cut), dataset_size=held["dataset_size"])
 
 
 def _blocks(held: Mapping[str, Any], depth: int) -> list[DPSGD]:
@@ -141,10 +136,10 @@ def _blocks(held: Mapping[str, Any], depth: int) -> list[DPSGD]:
     if uses > steps or held["allocation"] not in ("block", "total"):
         raise ArtifactError("KOutOfT has at most as many uses as steps, and the allocation block or total")
     if held["allocation"] == "total":
-        return [_allocated(noise, steps, steps, uses_per_epoch=uses)]
+        return [_allocated(noise, steps, RandomAllocation(steps, uses))]
     longer = steps % uses
     sizes = {steps // uses + 1: longer, steps // uses: uses - longer}
-    return [_allocated(noise, size, size * blocks) for size, blocks in sizes.items() if blocks]
+    return [_allocated(noise, size * blocks, RandomAllocation(size)) for size, blocks in sizes.items() if blocks]
 
 
 def _bins(held: Mapping[str, Any], depth: int) -> DPSGD:
@@ -154,11 +149,11 @@ def _bins(held: Mapping[str, Any], depth: int) -> DPSGD:
     if kind != "MfGaussian" or not isinstance(strategy, Mapping) or strategy.get("type") != "IdentityStrategy":
         raise UnsupportedError(f"BallsInBins: {_REASONS['MfGaussian']}")
     bins, steps = _check.count(num_bins=held["num_bins"]), _check.count(n_steps=held["n_steps"])
-    return _allocated(inner["noise_multiplier"], bins, steps, sampler=Sampler.ALLOCATED_ONCE)
+    return _allocated(inner["noise_multiplier"], steps, AllocatedOnce(bins))
 
 
-def _allocated(noise: float, bins: int, steps: int, **more: Any) -> DPSGD:
-    return DPSGD(noise, 1.0 / bins, steps, **{"sampler": Sampler.RANDOM_ALLOCATION, "batches_per_epoch": bins, **more})
+def _allocated(noise: float, steps: int, sampler: AllocatedOnce | RandomAllocation) -> DPSGD:
+    return DPSGD(noise, 1.0 / (sampler.batches_per_epoch or 1), steps, sampler=sampler)
 
 
 def _often(parts: list[DPSGD], count: int) -> Iterator[DPSGD]:

@@ -13,7 +13,6 @@ from reticent.mechanisms.ledger import Ledger as Ledger
 from reticent.mechanisms.matrix import MatrixMechanism as MatrixMechanism
 from reticent.mechanisms.one_of import OneOf as OneOf
 from reticent.mechanisms.randomised_response import RandomisedResponse as RandomisedResponse
-from reticent.mechanisms.sampling import Sampler as Sampler
 from reticent.mechanisms.selection import Selection as Selection
 from reticent.pairs import Neighbouring as Neighbouring
 from reticent.pairs import Part as Part

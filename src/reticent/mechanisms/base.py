@@ -13,7 +13,7 @@ from reticent.errors import ParameterError
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Condition, Status, condition
-from reticent.registry import Parameter, Registry, parameters_of
+from reticent.registry import Parameter, Registry, flat, gathered, parameters_of
 from reticent.text import Short, html_table
 
 SMALLEST, LARGEST = 1e-30, 1e30
@@ -104,7 +104,8 @@ class Mechanism(Short, ABC):
 
     def _repr_html_(self) -> str:
         """What it is made of, and what is stated, as tables for notebooks, without colours of their own."""
-        rows = [(p.name, getattr(self, p.name), p.help) for p in parameters_of(type(self))]
+        values = flat(self)
+        rows = [(p.name, values[p.name], p.help) for p in parameters_of(type(self))]
         known = [row for row in (*rows, *self._followed()) if row[1] is not None]
         inner = "".join(one._repr_html_() for one in self.inner)
         return inner + html_table(type(self).__name__, known) if known else inner
@@ -115,12 +116,12 @@ class Mechanism(Short, ABC):
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Fields by name, from what was given for fields and for ``extras``.
+        """Fields by name, from what was given for fields, spelt flat, and for ``extras``.
 
         Raises:
             ParameterError: what was given contradicts itself.
         """
-        return given
+        return gathered(cls, given)
 
 
 MECHANISMS: Registry[Mechanism] = Registry("mechanism", "reticent.mechanisms", Mechanism)

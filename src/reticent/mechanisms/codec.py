@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields as fields_of
 from enum import StrEnum
 from typing import Any
 
@@ -10,7 +9,7 @@ from reticent.errors import ArtifactError, ParameterError, ReticentError
 from reticent.mechanisms import MECHANISMS, Ledger, Mechanism, OneOf, Selection
 from reticent.mechanisms.selection import runs_called
 from reticent.mechanisms.units import Unit
-from reticent.registry import Parameter, parameters_of
+from reticent.registry import Parameter, flat, gathered, parameters_of, typed
 from reticent.text import one_of
 
 _MOST_PARTS = 64
@@ -30,9 +29,8 @@ def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:
         runs = {p.name: getattr(mechanism.runs, p.name) for p in parameters_of(type(mechanism.runs))}
         runs = {"kind": mechanism.runs.name, **runs}
         return {"kind": mechanism.name, "base": mechanism_record(mechanism.base), "runs": runs}
-    stated = {field.name: getattr(mechanism, field.name) for field in fields_of(mechanism)}  # type: ignore[arg-type]
     usual = {"unit": Unit.RECORD, "copies": None}  # nothing is said where a record is a record, listed once
-    said = {name: value for name, value in stated.items() if name not in usual or value != usual[name]}
+    said = {name: value for name, value in flat(mechanism).items() if name not in usual or value != usual[name]}
     return {"kind": mechanism.name, **said}
 
 
@@ -60,7 +58,7 @@ def mechanism_of(record: dict[str, Any]) -> Mechanism:
                 raise ParameterError(parameter.name, None, "given", shown=False)
             if fields.get(parameter.name) is not None:
                 fields[parameter.name] = value_of(parameter, fields[parameter.name])
-        mechanism = known(**fields)
+        mechanism = known(**gathered(known, fields))
     except (ReticentError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ArtifactError(f"mechanism: {error}") from None
     return within_reach(mechanism)
@@ -87,6 +85,8 @@ def value_of(parameter: Parameter, value: Any) -> Any:
     whole = isinstance(value, int) and not isinstance(value, bool)
     if whole and value > _LARGEST_COUNT:
         raise ParameterError(parameter.name, value, f"at most {_LARGEST_COUNT:g}")
+    if parameter.leaves is not None:
+        return typed(parameter, value)
     if issubclass(parameter.kind, StrEnum):
         return parameter.kind(value)
     if parameter.kind is int and isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_COUNT:

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeGuard
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.base import Mechanism, check_noise, check_rate
-from reticent.mechanisms.epochs import MOST_STEPS, batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
-from reticent.mechanisms.sampler_pairs import allocated_parts, kept_parts, truncated_parts
-from reticent.mechanisms.sampling import (
-    ALLOCATED_NOTE,
-    EVERY_STEP,
-    FIXED_SIZE_NOTE,
-    MU_NOTE,
-    ONE_STEP,
-    TRUNCATED_NOTE,
-    Sampler,
-)
 from reticent.mechanisms.units import CLIENT_NOTE, Unit
 from reticent.pairs import Neighbouring, Part
-from reticent.registry import Parameter, described
+from reticent.registry import Parameter, described, gathered
+from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
+from reticent.text import nearest
 
-DRAWS = {
-    Sampler.POISSON: "poisson-draws",
-    Sampler.FIXED_SIZE: "fixed-size-draws",
-    Sampler.SHUFFLED: "shuffled-draws",
-    Sampler.CYCLIC: "shuffled-draws",
-    Sampler.RANDOM_ALLOCATION: "allocation-draws",
-    Sampler.ALLOCATED_ONCE: "kept-allocation-draws",
-    Sampler.TRUNCATED_POISSON: "truncated-draws",
-}
-"""The condition that each sampler states."""
 _WORK_OF_A_RECORD = 1e4
 
 
@@ -56,13 +35,6 @@ class DPSGD(Mechanism):
             person together. None states nothing, and they hold for one record.
         unit: what is drawn into a batch, clipped as one and protected. With ``client`` a batch is the cohort of a
             round, and the sizes count clients.
-        batches_per_epoch: where each record is in one step of each epoch, how many steps that are, if it is known
-            whether the loader keeps the last incomplete batch; None is answered as if it were dropped, which is safe.
-        uses_per_epoch: under ``RANDOM_ALLOCATION``, in how many steps of an epoch a record is used, drawn without
-            replacement; None is 1.
-        draws_per_step: under ``POISSON``, how many independent draws, each at ``sample_rate``, are summed before the
-            noise of one step (micro-batches, workers); None is 1.
-        max_batch_size: under ``TRUNCATED_POISSON``, the size at which batches are cut; needs ``dataset_size``.
         copies: at how many positions the data list one record, as a watch saw; all of them are protected together. That
             says nothing of persons. None is 1.
 
@@ -77,17 +49,11 @@ class DPSGD(Mechanism):
     num_parameters: int | None = field(default=None, metadata=described("Number of trained parameters."))
     batch_size: int | None = field(default=None, metadata=described("Expected records per batch."))
     dataset_size: int | None = field(default=None, metadata=described("Number of training records."))
-    sampler: Sampler = field(default=Sampler.POISSON, metadata=described("How batches are drawn."))
-    batches_per_epoch: int | None = field(default=None, metadata=described("Noisy updates per pass over the data."))
+    sampler: Sampler = field(default=INDEPENDENT, metadata=described("How batches are drawn.", one_of=SAMPLERS))
     records_per_user: int | None = field(
         default=None, metadata=described("Most records of one person; then all of them are protected together.")
     )
     unit: Unit = field(default=Unit.RECORD, metadata=described("What is protected."))
-
-    uses_per_epoch: int | None = field(default=None, metadata=described("Uses of a record per pass, for allocation."))
-    max_batch_size: int | None = field(default=None, metadata=described("Size at which truncated batches are cut."))
-
-    draws_per_step: int | None = field(default=None, metadata=described("Poisson draws summed before the noise."))
 
     copies: int | None = None
 
@@ -101,77 +67,21 @@ class DPSGD(Mechanism):
         check_rate(self.sample_rate)
         _check.count(steps=self.steps)
         _check.positive(max_grad_norm=self.max_grad_norm)
-        for name in (
-            "num_parameters",
-            "batch_size",
-            "dataset_size",
-            "records_per_user",
-            "uses_per_epoch",
-            "max_batch_size",
-            "draws_per_step",
-            "copies",
-        ):
+        for name in ("num_parameters", "batch_size", "dataset_size", "records_per_user", "copies"):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
-        _check.strict_member(Sampler, sampler=self.sampler)
+        if not isinstance(self.sampler, Sampler):
+            raise ParameterError("sampler", self.sampler, _meant(self.sampler))
         _check.strict_member(Unit, unit=self.unit)
         if self.unit is Unit.CLIENT and self.records_per_user is not None:
             hint = "left out with unit client: a client is protected with all its records"
             raise ParameterError("records_per_user", self.records_per_user, hint, shown=False)
-        if self.batches_per_epoch is not None:
-            self._check_epoch(_check.count(batches_per_epoch=self.batches_per_epoch))
-        self._check_own()
-
-    def _check_own(self) -> None:
-        """What belongs to one sampler."""
-        uses, most = self.uses_per_epoch, self.max_batch_size
-        if uses is not None and (self.sampler is not Sampler.RANDOM_ALLOCATION or uses > batches_per_epoch(self)):
-            wanted = "left out unless the sampler is random-allocation; at most the steps of an epoch"
-            raise ParameterError("uses_per_epoch", uses, wanted, shown=False)
-        if self.draws_per_step is not None and self.sampler is not Sampler.POISSON:
-            raise ParameterError(
-                "draws_per_step", self.draws_per_step, "left out unless the sampler is poisson", shown=False
-            )
-        truncated = self.sampler is Sampler.TRUNCATED_POISSON
-        if truncated != (most is not None):
-            raise ParameterError(
-                "max_batch_size",
-                most,
-                "given with the sampler truncated-poisson, and with no other",
-                shown=most is not None,
-            )
-        if truncated and self.dataset_size is None:
-            raise ParameterError("dataset_size", None, "given with the sampler truncated-poisson", shown=False)
-
-    def _check_epoch(self, batches: int) -> None:
-        if not self.sampler.in_passes:
-            wanted = "left out unless each record is in one step of each epoch"
-            raise ParameterError("batches_per_epoch", batches, wanted, shown=False)
-        fewest, most = whole_batches_of_a_pass(self.sample_rate), batches_of_a_pass(self.sample_rate)
-        if not fewest <= batches <= max(fewest, most):
-            raise ParameterError("batches_per_epoch", batches, f"1 / sample_rate, rounded ({fewest} or {most})")
+        self.sampler.check(self)
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
-        run = accountable(self)
-        if self.sampler.allocated and self._is_followed(neighbouring):
-            batches = (most_batches if attained else batches_per_epoch)(self)
-            return allocated_parts(self, neighbouring, batches, attained=attained)
-        if self.records > 1:
-            return _whole_users(self, run, neighbouring, attained)
-        if self.sampler is Sampler.TRUNCATED_POISSON:
-            return truncated_parts(self, neighbouring, attained=attained)
-        shift = attained_shift(self, neighbouring) if attained else largest_shift(self, neighbouring)
-        if shift == 0.0:
-            return ()
-        if attained and self.sampler is Sampler.CYCLIC:  # a record of the first batch, in epochs that are certain
-            run = replace(run, steps=-(-self.steps // most_batches(self)))
-        pair, key = _dominating(run, neighbouring, shift, attained)
-        return (Part(pair, run.steps, (key, *epoch_theorems(self))),)
-
-    def _is_followed(self, neighbouring: Neighbouring) -> bool:
-        """Whether hidden steps of an allocation take something off; several uses in an epoch, of one record alone."""
-        alone = self.records == 1 and neighbouring is not Neighbouring.REPLACE
-        return self.noise_multiplier > 0.0 and (alone or (self.uses_per_epoch or 1) == 1)
+        if self.records > 1 and not self.sampler.of_persons(self):
+            return _whole_users(self, accountable(self), neighbouring, attained)
+        return self.sampler.parts(self, neighbouring, attained=attained)
 
     @property
     def work(self) -> float:
@@ -181,7 +91,7 @@ class DPSGD(Mechanism):
     @property
     def records(self) -> int:
         """How many coins of one person may come up in a step: records, times copies, times draws; usually 1."""
-        return (self.records_per_user or 1) * (self.copies or 1) * (self.draws_per_step or 1)
+        return (self.records_per_user or 1) * (self.copies or 1) * self.sampler.draws
 
     def _followed(self) -> list[tuple[str, Any, str]]:
         batch = None if self.dataset_size is None else f"{self.sample_rate * self.dataset_size:.6g}"
@@ -197,7 +107,7 @@ class DPSGD(Mechanism):
         Raises:
             ParameterError: rate and sizes contradict each other, steps and epochs are both given, or a rate is missing.
         """
-        fields = dict(given)
+        fields = gathered(cls, given)
         epochs = fields.pop("epochs", None)
         rate = fields.get("sample_rate")
         if rate is not None:
@@ -214,70 +124,24 @@ class DPSGD(Mechanism):
                 raise ParameterError(
                     "epochs", epochs, "given together with the batch size and the dataset size", shown=False
                 )
-            batches = fields.get("batches_per_epoch")
-            sampler = Sampler(fields.get("sampler") or Sampler.POISSON)
-            fields["steps"] = steps_in(epochs, rate, sampler, batches)
+            fields["steps"] = fields["sampler"].steps_in(epochs, rate)
         return fields
 
     @property
     def notes(self) -> tuple[str, ...]:
         person = () if self.records_per_user is None else (_person_note(self.records_per_user),)
         person = (CLIENT_NOTE,) if self.unit is Unit.CLIENT else person
-        if self.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC):
-            return (_shuffled_note(self), *person)
-        how: tuple[str, ...] = ()
-        if self.sampler is Sampler.FIXED_SIZE:
-            how = (FIXED_SIZE_NOTE,)
-        elif self.sampler is Sampler.TRUNCATED_POISSON:
-            how = (TRUNCATED_NOTE.format(self.max_batch_size),)
-        elif self.sampler.allocated:
-            how = (ALLOCATED_NOTE.format(batches_per_epoch(self)),)
-        sampled = self.sample_rate < 1.0 and self.noise_multiplier > 0.0
-        least = MU_NOTE.format(ONE_STEP if self.sampler.allocated else EVERY_STEP)
-        return (*how, *((least,) if sampled else ()), *person)
+        return (*self.sampler.notes(self), *person)
 
     def _stated(self) -> tuple[str, ...]:
-        drawn = () if self._whole else (DRAWS[self.sampler],)
+        drawn = () if self.sampler.takes_all(self) else (self.sampler.condition,)
         person = () if self.records_per_user is None else ("records-per-person",)
         return ("clipped", *drawn, *person, "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
-        if self._whole:
+        if self.sampler.takes_all(self):
             return ("start-weights",)
-        public = self.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC)
-        return ("kept-places" if public else "hidden-draws", "start-weights")
-
-    @property
-    def _whole(self) -> bool:
-        """Whether every batch is all records."""
-        return self.sample_rate == 1.0 and self.sampler is not Sampler.TRUNCATED_POISSON
-
-
-def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
-    """Keys of what the count of epochs follows from, where batches are shuffled."""
-    return ("RETICENT:shuffled-epochs",) if run.sampler.in_passes and run.sample_rate < 1.0 else ()
-
-
-def steps_in(
-    epochs: float, sample_rate: float, sampler: Sampler, batches: int | None = None, most: int = MOST_STEPS
-) -> int:
-    """Noisy updates in ``epochs``: where a record is in one step of each, an epoch has as many whole batches as fit.
-
-    So as many epochs are counted as were stated, whether or not the loader keeps a smaller last batch.
-
-    Args:
-        epochs: passes over the data, > 0.
-        sample_rate: share of the data in one step.
-        sampler: how batches are drawn.
-        batches: steps per epoch, where they are known.
-        most: steps that are allowed.
-
-    Raises:
-        ParameterError: as for ``epochs_to_steps``.
-    """
-    if batches is None and sampler.in_passes:
-        batches = whole_batches_of_a_pass(sample_rate)
-    return epochs_to_steps(epochs, sample_rate if batches is None else 1.0 / batches, most)
+        return ("kept-places" if self.sampler.public_places else "hidden-draws", "start-weights")
 
 
 def _ratio(batch_size: int, dataset_size: int) -> float:
@@ -287,35 +151,18 @@ def _ratio(batch_size: int, dataset_size: int) -> float:
     return ratio
 
 
-def _dominating(run: DPSGD, neighbouring: Neighbouring, shift: float, attained: bool) -> tuple[pairs.Pair, str]:
-    """The pair of one step of an accountable run, and the theorem that proves it."""
-    noise, rate, fixed = run.noise_multiplier, run.sample_rate, run.sampler is Sampler.FIXED_SIZE
-    sizes_agree = neighbouring is not Neighbouring.ADD_REMOVE
-    if rate == 1.0:
-        key = "DONG2022:Definition 2.3"
-    elif fixed:
-        key = "DONG2022:Theorem 4.2" if sizes_agree else "RETICENT:fixed-size-dominance"
-    else:
-        replaced = neighbouring is Neighbouring.REPLACE
-        key = "RETICENT:replace-dominance" if replaced else "ZHU2022:Proposition 30"
-    if noise == 0.0:
-        return pairs.Disclosure(rate, displaces=fixed), key
-    if fixed and sizes_agree and not attained:
-        return pairs.SymmetrisedGaussianPair(noise, rate, shift), key
-    return pairs.GaussianPair(noise, rate, shift) if fixed else pairs.poisson_gaussian(noise, rate, neighbouring), key
-
-
 def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained: bool) -> tuple[Part, ...]:
     """All records of one person together (docs/theory/whole-users.md); ``run`` is the accountable form of ``stated``.
 
     Shuffled epochs: given the permutation, what a person adds to the sums of an epoch has norm at most ``records``.
     """
     noise, rate, records = run.noise_multiplier, run.sample_rate, run.records
-    if run.sampler.displaces:
-        raise UnsupportedError("several records of one person in batches of fixed size: no dominating pair is proven")
-    if attained and stated.sampler.in_passes and stated.sample_rate < 1.0:
+    if not (stated.sampler.independent or stated.sampler.in_passes):
+        kind = stated.sampler.title
+        raise UnsupportedError(f"several records of one person in batches of {kind}: no dominating pair is proven")
+    if attained and not stated.sampler.independent and stated.sample_rate < 1.0:
         return ()
-    keys = ("RETICENT:whole-user-dominance", *epoch_theorems(stated))
+    keys = ("RETICENT:whole-user-dominance", *stated.sampler.theorems(stated))
     if noise == 0.0:
         return (Part(pairs.Disclosure(rate), run.steps * records, keys),)  # each record shows the person independently
     pair: pairs.Pair
@@ -326,40 +173,19 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
     return (Part(pair, run.steps, keys),)
 
 
+def _meant(sampler: object) -> str:
+    """What to write in place of something that is no sampler."""
+    meant = nearest(sampler, SAMPLERS)
+    if meant is None:
+        return f"one of {', '.join(f'{kind.__name__}()' for kind in SAMPLERS.values())}"
+    kind = SAMPLERS[meant]
+    return f"a sampler of {kind.__module__.rpartition('.')[0]}: write sampler={kind.__name__}()"
+
+
 def _person_note(records: int) -> str:
     if records == 1:
         return "Stated: each person contributed one record."
     return f"Stated: each person contributed at most {records} records. The numbers are about all of these together."
-
-
-def _shuffled_note(run: DPSGD) -> str:
-    batches, epochs = batches_per_epoch(run), accountable(run).steps
-    why = f"{batches} per epoch"
-    if batches != most_batches(run):
-        why += ", as the loader may drop an incomplete batch"
-    updates = "1 step" if run.steps == 1 else f"{run.steps} steps"
-    return (
-        "Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that "
-        f"contains the target: {epochs} counted ({updates}, {why})."
-    )
-
-
-def batches_per_epoch(run: DPSGD) -> int:
-    """Noisy updates per pass over shuffled data: as recorded, else the fewest that there can be.
-
-    A loader that drops the last incomplete batch makes floor(1/sample_rate), one that keeps it rounds up; the
-    fewer fit into an epoch, the more epochs were started.
-    """
-    return run.batches_per_epoch or whole_batches_of_a_pass(run.sample_rate)
-
-
-def most_batches(run: DPSGD) -> int:
-    """Noisy updates per pass: as recorded, else the most that there can be, which lower ends rest on.
-
-    Args:
-        run: with one use of each record per pass.
-    """
-    return run.batches_per_epoch or batches_of_a_pass(run.sample_rate)
 
 
 def accountable(run: DPSGD) -> DPSGD:
@@ -368,27 +194,8 @@ def accountable(run: DPSGD) -> DPSGD:
     An attacker who sees the step of the record knows that only one noisy sum per epoch depends on it; an epoch that was
     started counts in full. So do all uses of a record in it. Runs with other samplers are returned as they are.
     """
-    if not run.sampler.in_passes:
-        return run
-    epochs = -(-run.steps // batches_per_epoch(run)) * (run.uses_per_epoch or 1)
-    poisson = replace(run, sampler=Sampler.POISSON, batches_per_epoch=None, uses_per_epoch=None)
-    return replace(poisson, sample_rate=1.0, steps=epochs)
-
-
-def keeps_steps(part: Mechanism) -> TypeGuard[DPSGD]:
-    """Whether each record has one hidden step, which was drawn once for all epochs."""
-    if not isinstance(part, DPSGD) or part.sampler is not Sampler.ALLOCATED_ONCE:
-        return False
-    return part.noise_multiplier > 0.0 and batches_per_epoch(part) > 1
-
-
-def kept_together(runs: Sequence[DPSGD], neighbouring: Neighbouring) -> tuple[Part, ...]:
-    """Runs that keep steps, in one ledger: their draws may be one and the same."""
-    if not runs:
-        return ()
-    epochs = [-(-run.steps // batches_per_epoch(run)) for run in runs]
-    noises = [run.noise_multiplier / math.sqrt(count) for run, count in zip(runs, epochs, strict=True)]
-    return kept_parts(noises, min(map(batches_per_epoch, runs)), runs[0].records, neighbouring)
+    releases = run.sampler.releases(run)
+    return run if releases is None else replace(run, sampler=INDEPENDENT, sample_rate=1.0, steps=releases)
 
 
 def one_record(mechanism: Mechanism, what: str) -> None:
@@ -405,30 +212,6 @@ def one_record(mechanism: Mechanism, what: str) -> None:
             raise UnsupportedError(f"{what} is known for one record per person only")
 
 
-def largest_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
-    """How far the target moves the sum of one step, in clip norms.
-
-    In batches of fixed size the target takes another record's place, so the sum moves by up to 2 under every
-    relation.
-    """
-    return 2.0 if run.sampler.displaces else neighbouring.sensitivity
-
-
 def singly_sampled(release: Mechanism) -> TypeGuard[DPSGD]:
     """Whether single records are protected, each drawn independently: what closed forms are known for."""
-    return isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.records == 1
-
-
-def attained_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
-    """How far the target moves the sum of one step in a data set that exists; 0 where none is known.
-
-    Lower ends follow from this (docs/theory/sampling.md). Fixed size: all other gradients are opposite to the target's,
-    which a full batch without the target would contradict; under zero-out they are zero.
-    """
-    match run.sampler:
-        case Sampler.SHUFFLED | Sampler.RANDOM_ALLOCATION | Sampler.ALLOCATED_ONCE:
-            return neighbouring.sensitivity if run.sample_rate == 1.0 else 0.0
-        case Sampler.FIXED_SIZE if neighbouring is Neighbouring.ADD_REMOVE:
-            return 2.0 if run.sample_rate < 1.0 else 0.0
-        case _:
-            return neighbouring.sensitivity
+    return isinstance(release, DPSGD) and release.sampler.independent and release.records == 1

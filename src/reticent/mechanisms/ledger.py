@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from reticent.errors import ParameterError
 from reticent.mechanisms.base import Mechanism
-from reticent.mechanisms.dpsgd import keeps_steps, kept_together
+from reticent.mechanisms.dpsgd import DPSGD
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Condition, condition
 
@@ -70,19 +70,26 @@ class Ledger(Mechanism):
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         """See ``Mechanism``. Whether parts that keep hidden steps share their draw, both ends leave open."""
-        kept = [] if attained else [part for part in self.parts if keeps_steps(part)]
-        rest = (part for part in self.parts if part not in kept)
-        alone = (found for part in rest for found in part.parts_under(neighbouring, attained=attained))
-        return (*kept_together(kept, neighbouring), *alone)
+        kept: dict[type, list[DPSGD]] = {}
+        for part in () if attained else filter(_keeps, self.parts):
+            kept.setdefault(type(part.sampler), []).append(part)
+        joined = (found for runs in kept.values() for found in runs[0].sampler.joined(runs, neighbouring))
+        rest = (part for part in self.parts if attained or not _keeps(part))
+        return (*joined, *(found for part in rest for found in part.parts_under(neighbouring, attained=attained)))
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """Those of all parts, each once; that nobody chose parts by looking at results, nor drew for two at once."""
         each = tuple(one for part in self.parts for one in part.conditions)
         drawing = [part for part in self.parts if _DRAWING & {one.key for one in part.conditions}]
-        anew = len(drawing) > (2 if all(map(keeps_steps, drawing)) else 1)
+        anew = len(drawing) > (2 if all(map(_keeps, drawing)) else 1)
         joint = ("fixed-plan", *(("drawn-anew",) if anew else ())) if len(self.parts) > 1 else ()
         return tuple(dict.fromkeys((*each, *map(condition, joint))))
+
+
+def _keeps(part: Mechanism) -> TypeGuard[DPSGD]:
+    """Whether its hidden draws may be those of another run too."""
+    return isinstance(part, DPSGD) and part.sampler.keeps(part)
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from typing import Any
 
 from reticent.mechanisms import Ledger, Mechanism, OneOf, Selection
-from reticent.text import stated
+from reticent.registry import flat, told
+from reticent.samplers import INDEPENDENT
 
 _COUNTS = ("releases", "steps")
 _NOT_TOLD = {"max_grad_norm", "num_parameters", "batch_size", "dataset_size", "sampler"}
@@ -25,16 +26,15 @@ def _one(part: Mechanism) -> str:
         return f"the best of several runs ({law}, {part.runs.mean:g} on average) of {in_short(part.base)}"
     if isinstance(part, OneOf):
         return f"one of {len(part.settings)} settings, drawn by chance"
-    chosen = stated(part).keys() - _NOT_TOLD
-    told = [field.name for field in fields(part) if field.name in chosen or field.name in _COUNTS]  # type: ignore[arg-type]
-    return f"{type(part).__name__}: {', '.join(_fact(name, part) for name in told)}"
+    chosen = told(part).keys() - _NOT_TOLD | set(_COUNTS)
+    facts = [_fact(name, value, part) for name, value in flat(part).items() if name in chosen]
+    return f"{type(part).__name__}: {', '.join(facts)}"
 
 
-def _fact(name: str, part: Mechanism) -> str:
-    value = getattr(part, name)
+def _fact(name: str, value: Any, part: Mechanism) -> str:
     if name in _COUNTS:
         return f"{value} {name if value > 1 else name[:-1]}"
     if name == "unit":
         return "whole clients"
     words = f"{name.replace('_', ' ')} {format(value, 'g') if isinstance(value, float) else value}"
-    return f"{words} ({getattr(part, 'sampler', 'poisson')})" if name == "sample_rate" else words
+    return f"{words} ({flat(part).get('sampler', INDEPENDENT.name)})" if name == "sample_rate" else words

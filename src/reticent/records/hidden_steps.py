@@ -11,9 +11,10 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from reticent.mechanisms.sampling import Sampler
 from reticent.records.rules import Found
 from reticent.records.watch_source import Drawn
+from reticent.samplers import SAMPLERS
+from reticent.text import listed
 
 if TYPE_CHECKING:
     from reticent.records.run_ledger import PublicLedger
@@ -45,11 +46,10 @@ def why_not(config: Mapping[str, Any]) -> tuple[str, str] | None:
             return name, "must be left out with final_model"
     if not isinstance(data, dict) or data.get("normalise_features") is None:
         return "data.normalise_features", "must be given with final_model: it bounds the curvature of the loss"
-    if config.get("sampler") != Sampler.CYCLIC and config.get("sample_rate") != 1.0:
-        return (
-            "sampler",
-            "must be cyclic with final_model, or sample_rate 1: nothing is known for drawn batches",
-        )
+    in_order = [name for name, kind in SAMPLERS.items() if kind.in_order]
+    if config.get("sampler") not in in_order and config.get("sample_rate") != 1.0:
+        known = listed(in_order, "or")
+        return "sampler", f"must be {known} with final_model, or sample_rate 1: nothing is known for drawn batches"
     return None
 
 

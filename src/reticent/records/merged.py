@@ -8,11 +8,10 @@ from dataclasses import fields, replace
 from operator import attrgetter
 
 from reticent.mechanisms import DPSGD
-from reticent.mechanisms.sampling import Sampler
 
 _MOST_PARTS, _STEP = 32, 0.001
 
-_SAME = attrgetter(*(f.name for f in fields(DPSGD) if f.name not in ("noise_multiplier", "steps", "batches_per_epoch")))
+_SAME = attrgetter(*(f.name for f in fields(DPSGD) if f.name not in ("noise_multiplier", "steps")))
 """What two releases must share, beside their noise, to be counted as one."""
 
 
@@ -61,7 +60,7 @@ def _as_one(group: list[tuple[DPSGD, float]]) -> DPSGD:
 
 
 def _by_coins(part: DPSGD) -> bool:
-    return part.sampler is Sampler.POISSON
+    return part.sampler.independent
 
 
 def _down(noise: float, step: float) -> float:

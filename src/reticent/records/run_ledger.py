@@ -18,10 +18,8 @@ from reticent.io.models import Count, NonNegative, Positive, Rate
 from reticent.io.times import Date
 from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
-from reticent.mechanisms.epochs import batches_of_a_pass
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.mechanisms.ledger import Ledger
-from reticent.mechanisms.sampling import Sampler
 from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 from reticent.records import vouched
@@ -43,6 +41,8 @@ from reticent.records.run_rules import RUN_RULES
 from reticent.records.run_warnings import Randomness, RunWarning
 from reticent.records.sealed import Sealed, facts_of
 from reticent.records.selected_run import SelectionRecord
+from reticent.samplers.epochs import batches_of_a_pass
+from reticent.samplers.named import Named
 
 LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"
 
@@ -85,7 +85,7 @@ class PublicLedger(Sealed):
     created: Date
     config: dict[str, Any]
     data: PublicData
-    sampler: Sampler
+    sampler: Named
     noise_multiplier: NonNegative
     max_grad_norm: Positive
     sample_rate: Rate
@@ -137,7 +137,7 @@ class PublicLedger(Sealed):
         return self
 
     def _lines(self) -> list[str]:
-        drawn = f"{self.sampler.value} batches, sample rate {self.sample_rate:.6g}"
+        drawn = f"{self.sampler.name} batches, sample rate {self.sample_rate:.6g}"
         noise = f"noise multiplier {self.noise_multiplier:.6g}, clip norm {self.max_grad_norm:.6g}"
         changed = ["the first stage is shown; later ones differ"] if self.stages else []
         head = f"run on {self.data.name or 'records that are not named'}: {self.steps} noisy steps, {drawn}, {noise}"
@@ -168,7 +168,7 @@ class PublicLedger(Sealed):
 
         Else never beyond what the conditions of the sampler say: the loop draws by itself and looks at no record.
         """
-        by_place = self.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC) and self.sample_rate < 1.0
+        by_place = self.sampler.public_places and self.sample_rate < 1.0
         of_table = section(self.config, "data").get("table") is not None
         return neighbouring is Neighbouring.REPLACE and of_table and by_place
 
@@ -259,8 +259,7 @@ class PublicLedger(Sealed):
             num_parameters=self.num_parameters,
             batch_size=None if expected is None else max(1, round(expected)),
             dataset_size=self.data.dataset_size,
-            sampler=self.sampler,
-            batches_per_epoch=batches_of_a_pass(self.sample_rate) if self.sampler.in_passes else None,
+            sampler=self.sampler.in_batches(batches_of_a_pass(self.sample_rate)),
             records_per_user=self.records_per_user,
         )
 

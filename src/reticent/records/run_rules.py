@@ -11,24 +11,21 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from reticent.errors import ParameterError
 from reticent.io.models import Closed, first_problem
-from reticent.mechanisms.dpsgd import steps_in
-from reticent.mechanisms.epochs import batches_of_a_pass
 from reticent.mechanisms.gradients import Gradients
-from reticent.mechanisms.sampling import Sampler
 from reticent.records.hidden_steps import hidden_as_asked
 from reticent.records.publication import HANDLED, OWN, SETTINGS, size_is_secret
 from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts, section
 from reticent.records.run_parts import MOST_STAGES, OF_A_STAGE, StageRecord
-from reticent.records.run_warnings import Randomness, RunWarning
+from reticent.records.run_warnings import OF_SAMPLERS, Randomness, RunWarning
 from reticent.records.selected_run import selected_as_drawn
+from reticent.samplers import Sampler
+from reticent.samplers.epochs import batches_of_a_pass
 
 if TYPE_CHECKING:
     from reticent.records.run_ledger import PublicLedger
 
 _EXACT = 1e-9
 """Relative difference of two ways to compute one number."""
-_IMPOSSIBLE = 60.0
-"""Batches that a fair draw shows with probability below e^-60 were drawn otherwise."""
 
 _SAME = (*OF_A_STAGE, "sampler", "randomness", "optimiser", "records_per_user")
 _ASKED_AND_DONE = dict(zip(_SAME, _SAME, strict=True)) | {"steps": "planned_steps"}
@@ -48,8 +45,7 @@ def demanded_warnings(ledger: PublicLedger) -> tuple[RunWarning, ...]:
     cases = (
         (not ledger.noisy, RunWarning.NO_NOISE),
         (ledger.randomness is Randomness.REPRODUCIBLE, RunWarning.REPRODUCIBLE_NOISE),
-        (ledger.sampler is Sampler.SHUFFLED, RunWarning.SHUFFLED_NOT_POISSON),
-        (ledger.sampler is Sampler.FIXED_SIZE, RunWarning.FIXED_SIZE_NOT_POISSON),
+        *((warning == ledger.sampler.warning, warning) for warning in OF_SAMPLERS),
         (not size_is_secret(ledger.config), RunWarning.SIZE_TREATED_AS_PUBLIC),
         (ledger.steps < ledger.planned_steps, RunWarning.STOPPED_EARLY),
         (_schema_from_records(ledger), RunWarning.SCHEMA_FROM_RECORDS),
@@ -90,6 +86,7 @@ def _settings_are_stated(ledger: PublicLedger) -> Found:
 def _asked_is_done(ledger: PublicLedger) -> Found:
     for asked, done in _ASKED_AND_DONE.items():
         wanted, was = ledger.config.get(asked), getattr(ledger, done)
+        was = was.name if isinstance(was, Sampler) else was
         if wanted is not None and wanted != was:
             yield f"config.{asked}", f"is not what ran: {done} is {was}"
     if ledger.records_per_user is not None and ledger.config.get("records_per_user") is None:
@@ -130,9 +127,8 @@ def _steps_of_epochs(ledger: PublicLedger) -> Found:
     if passes is None or passes <= 0.0:
         yield "config.epochs", "is not a number of epochs"
         return
-    batches = batches_of_a_pass(rate) if ledger.sampler.in_passes else None  # the last one is kept
     try:
-        planned = steps_in(passes, rate, ledger.sampler, batches)
+        planned = ledger.sampler.in_batches(batches_of_a_pass(rate)).steps_in(passes, rate)  # the last batch is kept
     except ParameterError as error:
         yield "config.epochs", f"must be {error.allowed}"
         return
@@ -313,33 +309,15 @@ def _batches_were_drawn_so(ledger: PublicLedger) -> Found:
     sizes, records = ledger.diagnostics.batch_sizes, ledger.data.dataset_size or 0
     if max(sizes) > records:
         yield "diagnostics.batch_sizes", f"has more than the {records} records"
+    whole = [(len(sizes), ledger.sample_rate)]  # an epoch may end in another stage
     start = 0
-    for stage in ledger.every_stage:
-        here, mean = sizes[start : start + stage.steps], stage.sample_rate * records
-        start += stage.steps
-        if ledger.sampler is Sampler.POISSON and poisson_is_impossible(sum(here), mean * len(here), stage.sample_rate):
-            yield "diagnostics.batch_sizes", f"are not those of a sample rate of {stage.sample_rate:g}"
-        if ledger.sampler is Sampler.FIXED_SIZE and set(here) != {round(mean)}:
-            yield "diagnostics.batch_sizes", f"are not {round(mean)}, as every batch of fixed size"
-        if ledger.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC) and max(here) > round(mean):
-            yield "diagnostics.batch_sizes", f"are above {round(mean)}, the size of a batch"
-    if ledger.sampler is Sampler.RANDOM_ALLOCATION:
-        batches = batches_of_a_pass(ledger.sample_rate)
-        epochs = [sizes[start : start + batches] for start in range(0, len(sizes), batches)]
-        if any(sum(epoch) > records or (len(epoch) == batches and sum(epoch) < records) for epoch in epochs):
-            yield "diagnostics.batch_sizes", f"do not use each of the {records} records once in each epoch"
-
-
-def poisson_is_impossible(drawn: int, expected: float, rate: float) -> bool:
-    """Whether independent coins show this many records with probability below 2 e^-60, by Bernstein's inequality.
-
-    Args:
-        drawn: records in all batches.
-        expected: their expected number.
-        rate: of each coin.
-    """
-    spread = 2.0 * _IMPOSSIBLE * expected * (1.0 - rate)
-    return abs(drawn - expected) > math.sqrt(spread + (_IMPOSSIBLE / 3.0) ** 2) + _IMPOSSIBLE / 3.0 + 1e-6 * expected
+    for steps, rate in (
+        whole if ledger.sampler.in_passes else [(one.steps, one.sample_rate) for one in ledger.every_stage]
+    ):
+        problem = ledger.sampler.impossible(sizes[start : start + steps], records, rate)
+        start += steps
+        if problem is not None:
+            yield "diagnostics.batch_sizes", problem
 
 
 RUN_RULES: tuple[Rule, ...] = (

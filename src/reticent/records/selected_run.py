@@ -122,6 +122,6 @@ def _steps(run: Mechanism) -> Steps:
     found: Steps = Counter()
     for part in parts_of(run):
         if isinstance(part, DPSGD):
-            kind = part.noise_multiplier, part.sample_rate, part.sampler, part.batches_per_epoch, part.records_per_user
+            kind = part.noise_multiplier, part.sample_rate, part.sampler, part.records_per_user
             found[kind] += part.steps
     return found

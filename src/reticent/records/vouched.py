@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reticent.mechanisms.dpsgd import DRAWS
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 from reticent.records.selected_run import vouched_by_selection
 from reticent.records.watch_faults import Fault
 from reticent.records.watch_source import Drawn, Source
+from reticent.samplers.base import seen_as
 
 if TYPE_CHECKING:
     from reticent.records.run_ledger import PublicLedger
@@ -47,7 +47,7 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
     from reticent.records.run_warnings import Randomness
 
     found = {
-        DRAWS[ledger.sampler]: Status.CHECKED,
+        ledger.sampler.condition: Status.CHECKED,
         "clipped": Status.CHECKED,
         "drawn-anew": Status.CHECKED,
         "fixed-plan": Status.CHECKED,
@@ -91,9 +91,6 @@ def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
 
 _SOURCES = {Source.SEEN: Status.CHECKED, Source.DECLARED: Status.DECLARED}
 _ORDER = (Status.ASSUMED, Status.DECLARED, Status.CHECKED)
-_DRAWN = {Drawn.POISSON: "poisson-draws", Drawn.FIXED_SIZE: "fixed-size-draws"}
-_DRAWN[Drawn.RANDOM_ALLOCATION] = "allocation-draws"
-_DRAWN |= dict.fromkeys((Drawn.SHUFFLED, Drawn.IN_ORDER), "shuffled-draws")
 
 
 def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
@@ -105,8 +102,9 @@ def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
         found["clipped"] = Status.DECLARED
     other = Fault.OTHER_BATCHES in run.faults or Fault.PUBLIC_DRAWS in run.faults
     as_drawn = not other and (run.sampler.times_per_epoch or 1) == 1
-    if run.sampler.drawn in _DRAWN and run.sampler.source in _SOURCES and as_drawn:
-        found |= dict.fromkeys((_DRAWN[run.sampler.drawn], "drawn-anew"), _SOURCES[run.sampler.source])
+    kind = seen_as(run.sampler.drawn)
+    if kind is not None and run.sampler.source in _SOURCES and as_drawn:
+        found |= dict.fromkeys((kind.condition, "drawn-anew"), _SOURCES[run.sampler.source])
     if run.divisor is not None:
         found["public-divisor"] = Status.CHECKED  # one number for all steps
     if run.randomness == "secure generator":

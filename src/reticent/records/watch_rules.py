@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from reticent.mechanisms.gradients import Gradients
 from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts
 from reticent.records.run_parts import MOST_STEPS
-from reticent.records.run_rules import poisson_is_impossible
 from reticent.records.watch_faults import Fault
 from reticent.records.watch_source import Drawn, Randomness, Source
 from reticent.records.watch_start import broken_links
+from reticent.samplers.base import not_by_coins
 
 if TYPE_CHECKING:
     from reticent.records.watched_run import PublicWatchedRun
@@ -239,7 +239,7 @@ def _batches_were_drawn_so(run: PublicWatchedRun) -> Found:
     usual = sampler.sample_rate or 0.0
     coins = [(segment.sample_rate or usual, segment.steps * segment.batches) for segment in run.segments]
     expected = sampler.dataset_size * sum(rate * batches for rate, batches in coins)
-    if poisson_is_impossible(sum(size or 0 for size in sizes), expected, min(rate for rate, _ in coins)):
+    if not_by_coins(sum(size or 0 for size in sizes), expected, min(rate for rate, _ in coins)):
         yield "diagnostics.batch_sizes", f"are not those of a sample rate of {usual:g}"
 
 

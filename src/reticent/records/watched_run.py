@@ -17,7 +17,6 @@ from reticent.io.models import Closed, Count, Finite, NonNegative, Positive, Rat
 from reticent.io.times import Date
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.mechanisms.gradients import GradientsRecord
-from reticent.mechanisms.sampling import Sampler
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring
 from reticent.proofs import Status
@@ -34,6 +33,8 @@ from reticent.records.watch_source import Drawn as Drawn
 from reticent.records.watch_source import Randomness as Randomness
 from reticent.records.watch_source import Source as Source
 from reticent.records.watch_start import MOST_EARLIER, StartRecord
+from reticent.samplers import INDEPENDENT, Sampler
+from reticent.samplers.base import seen_as
 
 WATCH_SCHEMA: Literal["reticent.watch/1"] = "reticent.watch/1"
 
@@ -330,24 +331,19 @@ class PublicWatchedRun(Sealed):
     def _of(self, segment: Segment) -> DPSGD:
         """The release that a segment amounts to."""
         noise, steps, sampler = segment.noise_multiplier, segment.steps, self.sampler
-        if Fault.OTHER_BATCHES not in self.faults:
-            hidden = sampler.drawn is Drawn.POISSON and Fault.PUBLIC_DRAWS not in self.faults
-            if hidden and sampler.sample_rate is not None and segment.batches == 1:
-                return self._part(noise, segment.sample_rate or sampler.sample_rate, steps)
-            if sampler.drawn is Drawn.FIXED_SIZE and sampler.sample_rate is not None and segment.batches == 1:
-                rate = segment.sample_rate or sampler.sample_rate
-                return self._part(noise, rate, steps, Sampler.FIXED_SIZE)
-            if (
-                sampler.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER, Drawn.RANDOM_ALLOCATION)
-                and sampler.times_per_epoch is not None
-            ):
-                return self._in_passes(segment, sampler.times_per_epoch)
+        kind = seen_as(sampler.drawn) if Fault.OTHER_BATCHES not in self.faults else None
+        if kind is not None and kind.in_passes and sampler.times_per_epoch is not None:
+            return self._in_passes(segment, sampler.times_per_epoch, kind())
+        rate = segment.sample_rate or sampler.sample_rate
+        public = kind is not None and kind.independent and Fault.PUBLIC_DRAWS in self.faults
+        if kind is not None and not kind.in_passes and not public and rate is not None and segment.batches == 1:
+            return self._part(noise, rate, steps, kind())
         often = sampler.times_per_epoch or 1
         if sampler.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):
             often = sampler.batch_size or 0  # a record may fill a batch
         return self._part(noise / (segment.batches * often) if often else 0.0, 1.0, steps)
 
-    def _in_passes(self, segment: Segment, times: int) -> DPSGD:
+    def _in_passes(self, segment: Segment, times: int, kind: Sampler) -> DPSGD:
         """A record that each pass draws at most ``times`` times.
 
         If it is in the steps m_1, m_2, ... times, then sum m_t <= passes * times and each m_t <= mixed * times, so
@@ -356,24 +352,16 @@ class PublicWatchedRun(Sealed):
         noise, steps, batches = segment.noise_multiplier, segment.steps, self.sampler.batches_per_epoch
         if segment.passes is None:
             return self._part(noise / (segment.batches * times), 1.0, steps)
-        if segment.batches == times == 1 and batches is not None and self.sampler.drawn is Drawn.RANDOM_ALLOCATION:
+        if segment.batches == times == 1 and batches is not None and kind.allocated:
             unbroken = segment.passes == -(-steps // batches)
             counted = steps if unbroken else segment.passes * batches  # each pass that was begun is an epoch
-            return self._part(noise, 1.0 / batches, counted, Sampler.RANDOM_ALLOCATION, batches)
+            return self._part(noise, 1.0 / batches, counted, kind.in_batches(batches))
         per_step = min(segment.batches, segment.mixed_passes) if times == 1 else segment.mixed_passes * times
         if segment.batches == times == 1 and batches is not None and segment.passes == -(-steps // batches):
-            kind = Sampler.CYCLIC if self.sampler.drawn is Drawn.IN_ORDER else Sampler.SHUFFLED
-            return self._part(noise, 1.0 / batches, steps, kind, batches)  # no pass was broken off
+            return self._part(noise, 1.0 / batches, steps, kind.in_batches(batches))  # no pass was broken off
         return self._part(noise, 1.0, min(segment.passes * times * per_step, steps * per_step**2))
 
-    def _part(
-        self,
-        noise: float,
-        rate: float,
-        steps: int,
-        sampler: Sampler = Sampler.POISSON,
-        batches_per_epoch: int | None = None,
-    ) -> DPSGD:
+    def _part(self, noise: float, rate: float, steps: int, sampler: Sampler = INDEPENDENT) -> DPSGD:
         return DPSGD(
             noise_multiplier=noise,
             sample_rate=rate,
@@ -382,7 +370,6 @@ class PublicWatchedRun(Sealed):
             num_parameters=self.num_parameters,
             dataset_size=self.sampler.dataset_size,
             sampler=sampler,
-            batches_per_epoch=batches_per_epoch,
             records_per_user=self.records_per_user,
             copies=self.sampler.copies,
             unit=self.unit,

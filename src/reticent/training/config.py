@@ -15,12 +15,14 @@ from reticent.calibration.targets import STATED
 from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.io.models import Closed, Positive, validated
-from reticent.mechanisms import Neighbouring, Sampler
+from reticent.mechanisms import Neighbouring
 from reticent.records.hidden_steps import why_not
 from reticent.records.run_parts import MOST_STAGES, MOST_STEPS
 from reticent.records.run_warnings import Randomness
+from reticent.samplers import INDEPENDENT
+from reticent.samplers.base import runnable
+from reticent.samplers.named import Named
 from reticent.text import one_of
-from reticent.training.batches import DRAWN
 from reticent.training.config_data import DataConfig
 from reticent.training.config_fields import Inside, Seed
 from reticent.training.config_models import ModelConfig
@@ -254,7 +256,7 @@ class TrainConfig(Closed):
     weight_decay: Annotated[float, Field(ge=0.0, le=1e6)] = 0.0
     average_last: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     optimiser: Optimiser = Optimiser.SGD
-    sampler: Sampler = Sampler.POISSON
+    sampler: Named = INDEPENDENT
     divisor: Positive | None = None
     records_per_user: Annotated[int, Field(ge=1)] | None = None
     seed: Seed = 0
@@ -278,10 +280,10 @@ class TrainConfig(Closed):
         for first, second in pairs:
             if (getattr(self, first) is None) == (getattr(self, second) is None):
                 raise ValueError(f"exactly one of {first} and {second} must be given")
-        if self.sampler not in DRAWN:
-            raise ValueError(f"sampler must be {one_of(self.sampler.value, DRAWN)}")
-        if self.sampler is not Sampler.POISSON and self.batch_size is None:
-            raise ValueError(f"sampler {self.sampler.value} needs batch_size")
+        if self.sampler.name not in runnable():
+            raise ValueError(f"sampler must be {one_of(self.sampler.name, runnable())}")
+        if not self.sampler.independent and self.batch_size is None:
+            raise ValueError(f"sampler {self.sampler.name} needs batch_size")
         if self.optimiser is Optimiser.ADAM and self.momentum:
             raise ValueError("momentum is for optimiser sgd")
         return self
@@ -322,7 +324,7 @@ class TrainConfig(Closed):
         if self.target is not None and any(stage.noise_multiplier is not None for stage in stages):
             raise ValueError("schedule: with a target give noise_factor, not noise_multiplier")
         if self.sampler.in_passes and any(stage.changes_batches or stage.changes_noise for stage in stages):
-            raise ValueError(f"schedule: with sampler {self.sampler.value} only max_grad_norm may change")
+            raise ValueError(f"schedule: with sampler {self.sampler.name} only max_grad_norm may change")
         if self.sensitive is not None and stages:
             raise ValueError("schedule: sensitive is recorded for equal steps only")
         if self.sensitive is not None and self.augmentation is not None:

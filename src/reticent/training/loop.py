@@ -20,9 +20,9 @@ from torch.utils.hooks import RemovableHandle
 from reticent import _check
 from reticent.data import Dataset
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Sampler
 from reticent.mechanisms.gradients import Obstacle
 from reticent.records.run_parts import StageRecord
+from reticent.samplers import INDEPENDENT, Sampler
 from reticent.training.augmentation import Augmentation
 from reticent.training.checkpoint import Checkpoint, Moving
 from reticent.training.factored import LinearModel
@@ -59,7 +59,7 @@ class Settings:
     sample_rate: float
     divisor: float
     steps: int
-    sampler: Sampler = Sampler.POISSON
+    sampler: Sampler = INDEPENDENT
     batch_size: int | None = None
     physical_batch_size: int = 1024
     stages: tuple[tuple[int, Settings], ...] = ()
@@ -169,9 +169,7 @@ def fit(
     check_private_model(context.model, context.train_features)
     batches = batches_of(settings, sampling, len(context.train_features))
     if checkpoint is not None and settings.sampler.in_passes:
-        raise UnsupportedError(
-            f"a run over {settings.sampler.value} epochs cannot be resumed: leave out the checkpoint"
-        )
+        raise UnsupportedError(f"a run over {settings.sampler.name} epochs cannot be resumed: leave out the checkpoint")
     if checkpoint is not None and settings.stages:
         raise UnsupportedError("a run with a schedule cannot be resumed: leave out the checkpoint")
     layouts = _plain_layouts(context.model)

@@ -15,6 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import ndtri
 
+from reticent.samplers.base import Uniform
+
 
 class Stream(IntEnum):
     """Independent streams of one seed."""
@@ -24,12 +26,8 @@ class Stream(IntEnum):
     NOISE = 2
 
 
-class Source(Protocol):
+class Source(Uniform, Protocol):
     """Independent draws; float64."""
-
-    def uniform(self, size: int) -> np.ndarray:
-        """``size`` numbers strictly between 0 and 1."""
-        ...
 
     def normal(self, size: int) -> np.ndarray:
         """``size`` standard normal numbers."""

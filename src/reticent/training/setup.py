@@ -18,10 +18,10 @@ from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
 from reticent.mechanisms import Ledger, Mechanism
-from reticent.mechanisms.dpsgd import steps_in
-from reticent.mechanisms.epochs import batches_of_a_pass
 from reticent.records.hidden_steps import TOO_LONG, contraction
 from reticent.records.run_parts import MOST_STEPS
+from reticent.samplers import Sampler
+from reticent.samplers.epochs import batches_of_a_pass
 from reticent.training.augmentation import Augmentation
 from reticent.training.config import Clipping, Optimiser, TargetConfig, TrainConfig
 from reticent.training.config_data import OWN, DataConfig
@@ -86,7 +86,7 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
         sample_rate=rate,
         divisor=config.divisor if config.divisor is not None else rate * dataset_size,
         steps=steps,
-        sampler=config.sampler,
+        sampler=_sampler(config, rate),
         batch_size=config.batch_size,
         physical_batch_size=config.physical_batch_size,
         normalise=config.clipping is Clipping.NORMALISE,
@@ -118,14 +118,12 @@ def planned_release(config: TrainConfig, dataset_size: int) -> Mechanism:
         UnreachableError, ParameterError: as ``make_settings``.
     """
     settings = make_settings(config, dataset_size)
-    return release_of(settings, _batches(config, settings.sample_rate), config.records_per_user)
+    return release_of(settings, config.records_per_user)
 
 
 def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, dataset_size: int) -> float:
     """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
-    release = release_of(
-        staged(config, planned, dataset_size), _batches(config, planned.sample_rate), config.records_per_user
-    )
+    release = release_of(staged(config, planned, dataset_size), config.records_per_user)
     contraction = factor_of(config, planned) if config.final_model else None
     who = FinalModel(contraction) if target.adversary == FinalModel.name else ADVERSARIES[target.adversary]()
     searched = NoiseScale() if isinstance(release, Ledger) else NoiseMultiplier()
@@ -144,9 +142,9 @@ def factor_of(config: TrainConfig, planned: Settings) -> float:
     return found
 
 
-def _batches(config: TrainConfig, rate: float) -> int | None:
-    """Of a pass: the last one is kept."""
-    return batches_of_a_pass(rate) if config.sampler.in_passes else None
+def _sampler(config: TrainConfig, rate: float) -> Sampler:
+    """Of a pass the last batch is kept."""
+    return config.sampler.in_batches(batches_of_a_pass(rate))
 
 
 def _sample_rate(config: TrainConfig, dataset_size: int) -> float:
@@ -162,4 +160,4 @@ def _steps(config: TrainConfig, rate: float) -> int:
         return config.steps
     if config.epochs is None:
         raise ParameterError("epochs", None, "given, or steps", shown=False)
-    return steps_in(config.epochs, rate, config.sampler, _batches(config, rate), MOST_STEPS)
+    return _sampler(config, rate).steps_in(config.epochs, rate, MOST_STEPS)

@@ -12,7 +12,6 @@ import numpy as np
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism
 from reticent.records.run_parts import OF_A_STAGE, StageRecord
-from reticent.training.batches import draw_batches
 from reticent.training.randomness import Source
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def batches_of(settings: Settings, source: Source, dataset_size: int) -> Iterato
     """An endless stream of batches, drawn in each stage with its own rate or size."""
 
     def drawn(now: Settings) -> Iterator[np.ndarray]:
-        return draw_batches(now.sampler, source, dataset_size, now.sample_rate, now.batch_size)
+        return now.sampler.batches(source, dataset_size, now.sample_rate, now.batch_size)
 
     parts = [(0, settings), *settings.stages]
     if all((s.sample_rate, s.batch_size) == (settings.sample_rate, settings.batch_size) for _, s in parts):
@@ -66,19 +65,12 @@ def batches_of(settings: Settings, source: Source, dataset_size: int) -> Iterato
     return chain(chain.from_iterable(begun), drawn(parts[-1][1]))
 
 
-def release_of(settings: Settings, batches_per_epoch: int | None, records_per_user: int | None = None) -> Mechanism:
+def release_of(settings: Settings, records_per_user: int | None = None) -> Mechanism:
     """What the run would release as it is planned; one mechanism where its steps are equal or fill epochs."""
     starts = [(0, settings), *settings.stages]
     ends = [at for at, _ in starts[1:]] + [settings.steps]
     parts = tuple(
-        DPSGD(
-            now.noise_multiplier,
-            now.sample_rate,
-            end - at,
-            sampler=now.sampler,
-            batches_per_epoch=batches_per_epoch,
-            records_per_user=records_per_user,
-        )
+        DPSGD(now.noise_multiplier, now.sample_rate, end - at, sampler=now.sampler, records_per_user=records_per_user)
         for (at, now), end in zip(starts, ends, strict=True)
     )
     if settings.sampler.in_passes or len(parts) == 1:  # over whole epochs only the clip norm may change

@@ -16,7 +16,7 @@ from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSa
 
 from reticent import _check
 from reticent.errors import ParameterError
-from reticent.training.batches import allocation
+from reticent.samplers.random_allocation import allocation
 from reticent.training.randomness import SystemSource
 
 _WANTED = "a DataLoader that shuffles: DataLoader(dataset, batch_size=..., shuffle=True), before make_private"

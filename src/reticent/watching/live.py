@@ -24,11 +24,11 @@ from reticent.adversaries import WorstCase
 from reticent.calibration.spelling import target_of
 from reticent.calibration.targets import Target
 from reticent.errors import ParameterError, ReticentError
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.mechanisms.dpsgd import batches_per_epoch
+from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
 from reticent.proofs import Claim
 from reticent.records.planned import PlannedSteps
 from reticent.records.run_parts import MOST_STEPS
+from reticent.samplers import INDEPENDENT
 from reticent.text import digits
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _in_whole_epochs(mechanism: Mechanism) -> Mechanism:
     """Under random allocation an epoch that was started counts in full, so what it reveals is computed once."""
     if not isinstance(mechanism, DPSGD) or not mechanism.sampler.allocated:
         return mechanism
-    batches = batches_per_epoch(mechanism)
+    batches = mechanism.sampler.batches_of(mechanism.sample_rate)
     return replace(mechanism, steps=-(-mechanism.steps // batches) * batches)
 
 
@@ -264,7 +264,7 @@ def quick_advantage(mechanism: Mechanism) -> tuple[float, Claim]:
         return WorstCase().assess(release).measure(_advantage).value, Claim.BOUND  # closed forms
     composed = Composed(release, Neighbouring.ADD_REMOVE)
     drawn_often = sum(run.steps * run.sample_rate for run in runs) >= _OFTEN
-    several = len(runs) > 1 or runs[0].sampler is Sampler.FIXED_SIZE
+    several = len(runs) > 1 or runs[0].sampler.displaces
     ends = composed.at_once() if several and drawn_often else composed.certified
     return (ends[1], Claim.BOUND) if ends is not None else _roughly(_riskier(runs))
 
@@ -323,24 +323,22 @@ def _riskier(runs: Sequence[DPSGD]) -> DPSGD:
     """
     first, records = runs[0], max(run.records for run in runs)
     rate = max(run.sample_rate for run in runs)
-    mixed = len({run.sampler for run in runs}) > 1
-    sampler = Sampler.FIXED_SIZE if any(run.sampler is Sampler.FIXED_SIZE for run in runs) else first.sampler
+    mixed = len({type(run.sampler) for run in runs}) > 1
     return replace(
         first,
         noise_multiplier=min(run.noise_multiplier for run in runs) / records,
         sample_rate=1.0 if mixed else 1.0 - (1.0 - rate) ** records,
         steps=sum(run.steps for run in runs),
-        sampler=Sampler.POISSON if mixed else sampler,
-        batches_per_epoch=None,
+        sampler=INDEPENDENT if mixed else first.sampler.in_batches(None),
         records_per_user=None,
     )
 
 
 def _as_poisson(run: DPSGD) -> DPSGD:
     """A batch of fixed size displaces another record: a shift of 2, which half the noise is as well."""
-    if run.sampler is not Sampler.FIXED_SIZE:
+    if not run.sampler.displaces:
         return run
-    return replace(run, sampler=Sampler.POISSON, noise_multiplier=0.5 * run.noise_multiplier)
+    return replace(run, sampler=INDEPENDENT, noise_multiplier=0.5 * run.noise_multiplier)
 
 
 def _advantage(curve: Any) -> float:

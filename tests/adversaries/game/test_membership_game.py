@@ -21,7 +21,8 @@ from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.adversaries.worst_case import WorstCase
 from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring
+from reticent.samplers import INDEPENDENT, FixedSize, Poisson, RandomAllocation, Shuffled
 from tests.accountants.one_kind import latticed
 
 pytestmark = pytest.mark.usefixtures("coarse")
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("coarse")
 EPSILON = np.array([-3.0, -0.5, 0.0, 0.2, 1.0, 3.0, 8.0])
 
 
-def run(noise=1.0, rate=1.0, steps=1, sampler=Sampler.POISSON, **more) -> DPSGD:
+def run(noise=1.0, rate=1.0, steps=1, sampler=INDEPENDENT, **more) -> DPSGD:
     return DPSGD(noise, rate, steps, sampler=sampler, **{"num_parameters": 650, "batch_size": 400, **more})
 
 
@@ -67,7 +68,7 @@ def test_every_output_says_that_k_is_typical(method, steps):
     assert "typical record, not the worst" in " ".join(result.notes)
 
 
-@pytest.mark.parametrize("sampler", [Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED, Sampler.RANDOM_ALLOCATION])
+@pytest.mark.parametrize("sampler", [Poisson(), FixedSize(), Shuffled(), RandomAllocation()])
 @pytest.mark.parametrize(
     ("rate", "steps"),
     [*(pytest.param(*case, marks=pytest.mark.slow) for case in ((0.1, 50), (0.6, 3))), (0.6, 2), (1.0, 2)],
@@ -102,9 +103,9 @@ def test_published_is_eq_10_with_the_minimum_rule():
 
 def test_single_pass_counts_each_record_once():
     """Shuffled batches, at most one epoch: used in one step with probability steps * rate."""
-    half = MembershipGame().assess(run(rate=0.01, steps=50, sampler=Sampler.SHUFFLED), Neighbouring.REPLACE)
-    full = MembershipGame().assess(run(rate=0.01, steps=100, sampler=Sampler.SHUFFLED), Neighbouring.REPLACE)
-    over = MembershipGame().assess(run(rate=0.01, steps=101, sampler=Sampler.SHUFFLED), Neighbouring.REPLACE)
+    half = MembershipGame().assess(run(rate=0.01, steps=50, sampler=Shuffled()), Neighbouring.REPLACE)
+    full = MembershipGame().assess(run(rate=0.01, steps=100, sampler=Shuffled()), Neighbouring.REPLACE)
+    over = MembershipGame().assess(run(rate=0.01, steps=101, sampler=Shuffled()), Neighbouring.REPLACE)
     step = GaussianTradeOff(gmip.harmonic_mu(400, 650, 1.0))
     assert np.allclose(full.curve.delta(EPSILON), step.delta(EPSILON), rtol=1e-10)
     positive = EPSILON[EPSILON >= 0]
@@ -118,7 +119,7 @@ CASES = list(
         (0.5, 1.0, 4.0),
         (0.01, 0.3, 1.0),
         (1, 3, 40),
-        [Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED],
+        [Poisson(), FixedSize(), Shuffled()],
         (None, 5.0, 1e7),
     ),
 )

@@ -22,8 +22,9 @@ from reticent.adversaries.relaxed.sign import lattice as lattice_route
 from reticent.curves import RelaxedGaussianTradeOff, Subsampled
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring
 from reticent.risk import advantage
+from reticent.samplers import FixedSize, Shuffled
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
@@ -156,24 +157,24 @@ def test_fewer_steps_and_more_noise_are_less_risk() -> None:
 
 
 def test_other_samplers_claim_only_what_is_established() -> None:
-    fixed = DPSGD(2.0, 0.1, 20, sampler=Sampler.FIXED_SIZE)
+    fixed = DPSGD(2.0, 0.1, 20, sampler=FixedSize())
     worst = compose(fixed, Neighbouring.ADD_REMOVE)
     assert relaxed_dpsgd(fixed).pessimistic.delta(1.0) == pytest.approx(worst.pessimistic.delta(1.0), rel=1e-9, abs=0)
-    shuffled = relaxed_dpsgd(DPSGD(2.0, 0.1, 35, sampler=Sampler.SHUFFLED))
+    shuffled = relaxed_dpsgd(DPSGD(2.0, 0.1, 35, sampler=Shuffled()))
     epochs = RelaxedGaussianTradeOff(4 / 2.0**2, 1)
     assert shuffled.pessimistic.delta(1.0) == pytest.approx(float(epochs.delta(1.0)), rel=1e-12, abs=0)
 
 
 def test_shuffled_batches_claim_nothing_from_below() -> None:
     for records in (None, 2):
-        run = DPSGD(2.0, 0.1, 35, sampler=Sampler.SHUFFLED, records_per_user=records)
+        run = DPSGD(2.0, 0.1, 35, sampler=Shuffled(), records_per_user=records)
         assert relaxed_dpsgd(run).optimistic.delta(0.0) == 0.0
         assert Relaxed().assess(run).measure(advantage).lower == 0.0
-    whole = DPSGD(2.0, 1.0, 4, sampler=Sampler.SHUFFLED)
+    whole = DPSGD(2.0, 1.0, 4, sampler=Shuffled())
     assert relaxed_dpsgd(whole).optimistic.delta(0.0) == pytest.approx(
         relaxed_dpsgd(whole).pessimistic.delta(0.0), rel=1e-9, abs=0
     )
-    stages = Ledger((DPSGD(2.0, 0.1, 20, sampler=Sampler.SHUFFLED), DPSGD(3.0, 1.0, 2)))
+    stages = Ledger((DPSGD(2.0, 0.1, 20, sampler=Shuffled()), DPSGD(3.0, 1.0, 2)))
     found = Relaxed().assess(stages).measure(advantage)
     assert found.lower == 0.0 < found.value
 
@@ -192,7 +193,7 @@ def test_one_step_is_exact_and_below_the_worst_case(noise: float) -> None:
 
 def test_what_is_not_supported_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="known for Poisson sampling only"):
-        common_sign(DPSGD(1.0, 0.1, 10, sampler=Sampler.SHUFFLED))
+        common_sign(DPSGD(1.0, 0.1, 10, sampler=Shuffled()))
     with pytest.raises(UnsupportedError, match="without noise the sign is seen"):
         common_sign(DPSGD(0.0, 0.1, 10))
 

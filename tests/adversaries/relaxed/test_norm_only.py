@@ -12,7 +12,8 @@ import pytest
 from reticent.accountants import compose
 from reticent.adversaries.relaxed.norm_only_curves import norm_only, norm_only_both
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
+from reticent.samplers import Shuffled
 
 GROUPS = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"]
 COMPOSED = [e for e in GROUPS["M_composed"] if "per-release" in e["quantity"]]
@@ -52,6 +53,6 @@ def test_without_sampling_it_contradicts_the_common_direction() -> None:
 
 def test_what_is_not_supported_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="amplified under Poisson sampling only"):
-        norm_only(DPSGD(1.0, 0.1, 10, sampler=Sampler.SHUFFLED))
+        norm_only(DPSGD(1.0, 0.1, 10, sampler=Shuffled()))
     with pytest.raises(UnsupportedError, match="needs noise_multiplier > 0"):
         norm_only(DPSGD(0.0, 0.1, 10))

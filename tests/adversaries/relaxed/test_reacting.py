@@ -24,8 +24,9 @@ from reticent.adversaries.relaxed.reacting.step_information import Steps, known_
 from reticent.curves import LogErrors
 from reticent.curves.polygon import polygon_through
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring
 from reticent.mechanisms.gradients import Gradients
+from reticent.samplers import FixedSize, Shuffled
 from tests.adversaries.relaxed import reacting_attacks as attacks
 from tests.conftest import some
 
@@ -322,14 +323,14 @@ def test_ledgers_bound_each_order_of_their_steps():
 
 
 def test_shuffled_epochs_count_as_full_batches():
-    shuffled = DPSGD(20.0, 0.1, 95, sampler=Sampler.SHUFFLED)
+    shuffled = DPSGD(20.0, 0.1, 95, sampler=Shuffled())
     assert claimed(shuffled, 30, ONE) == pytest.approx(claimed(DPSGD(20.0, 1.0, 10), 30, ONE), rel=1e-9, abs=0)
     assert float(reacting_in(shuffled, 30, ONE).optimistic.delta(0.0)) == 0.0
 
 
 def test_a_person_whose_records_are_spread_over_an_epoch():
     """Only what holds for every split of one epoch: not the chi-square of one full step, nor its gain as a whole."""
-    shuffled = DPSGD(40.0, 0.25, 4, sampler=Sampler.SHUFFLED, records_per_user=3)
+    shuffled = DPSGD(40.0, 0.25, 4, sampler=Shuffled(), records_per_user=3)
     together = ends(DPSGD(40.0, 1.0, 1, records_per_user=3), 30, ONE)[1]
     one_each = ends(DPSGD(40.0, 1.0, 3), 30, ONE)[1]
     setting = Setting(30, ONE)
@@ -340,7 +341,7 @@ def test_a_person_whose_records_are_spread_over_an_epoch():
 
 
 def test_what_is_not_covered_gets_the_worst_case():
-    fixed = DPSGD(4.0, 0.1, 100, sampler=Sampler.FIXED_SIZE)
+    fixed = DPSGD(4.0, 0.1, 100, sampler=FixedSize())
     other = Ledger((DPSGD(4.0, 0.1, 100), Gaussian(20.0)))
     for release, kind in ((fixed, ONE), (other, HEAD), (DPSGD(4.0, 0.1, 100), Gradients.ANY)):
         worst = float(compose(release, Neighbouring.ADD_REMOVE).pessimistic.delta(0.0))

@@ -29,8 +29,9 @@ from reticent.adversaries.relaxed.sign import relaxed_dpsgd
 from reticent.curves import RelaxedGaussianTradeOff, Subsampled, binomial, symmetrised
 from reticent.curves import ncx2 as ncx2
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.risk import advantage, tpr_at_fpr
+from reticent.samplers import FixedSize, Shuffled
 from tests.adversaries.relaxed.two_steps import exact_deltas
 
 pytestmark = pytest.mark.usefixtures("coarse")
@@ -107,7 +108,7 @@ def test_plain_where_there_is_one_step_or_no_sampling(d: int) -> None:
     full = relaxed_in(DPSGD(3.0, 1.0, 20), d)
     expected = symmetrised(RelaxedGaussianTradeOff(20 / 9, d))
     np.testing.assert_allclose(full.pessimistic.beta(alpha), expected.beta(alpha), rtol=1e-12)
-    shuffled = relaxed_in(DPSGD(3.0, 0.1, 20, sampler=Sampler.SHUFFLED), d)
+    shuffled = relaxed_in(DPSGD(3.0, 0.1, 20, sampler=Shuffled()), d)
     expected = symmetrised(RelaxedGaussianTradeOff(2 / 9, d))
     np.testing.assert_allclose(shuffled.pessimistic.beta(alpha), expected.beta(alpha), rtol=1e-12)
     assert advantage(shuffled.optimistic) == 0.0
@@ -116,7 +117,7 @@ def test_plain_where_there_is_one_step_or_no_sampling(d: int) -> None:
 def test_one_dimension_is_the_common_sign_and_fixed_batches_are_the_worst_case() -> None:
     run = DPSGD(6.0, 0.2, 1)
     assert relaxed_in(run, 1) is relaxed_dpsgd(run)
-    fixed = DPSGD(2.0, 0.1, 10, sampler=Sampler.FIXED_SIZE)
+    fixed = DPSGD(2.0, 0.1, 10, sampler=FixedSize())
     worst = WorstCase().assess(fixed, Neighbouring.ADD_REMOVE)
     assert advantage(relaxed_in(fixed, 50).pessimistic) == pytest.approx(advantage(worst.curve), rel=1e-9, abs=0)
 

@@ -20,9 +20,10 @@ from reticent.certificates.verify import verify
 from reticent.cli import main
 from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
 from reticent.risk import advantage, tpr_at_fpr
 from reticent.risk.report import Questions
+from reticent.samplers import FixedSize, Shuffled
 
 pytestmark = pytest.mark.usefixtures("quick_documents", "coarse")
 
@@ -85,12 +86,12 @@ def test_plain_releases_take_their_coordinates_or_what_is_stated() -> None:
 
 
 def test_samplers() -> None:
-    shuffled = Relaxed(dimension=9).assess(DPSGD(3.0, 0.1, 20, sampler=Sampler.SHUFFLED))
+    shuffled = Relaxed(dimension=9).assess(DPSGD(3.0, 0.1, 20, sampler=Shuffled()))
     assert advantage(shuffled.curve) == pytest.approx(
         advantage(symmetrised(RelaxedGaussianTradeOff(2 / 9, 9))), rel=1e-9, abs=0
     )
     assert shuffled.measure(advantage).lower == 0.0
-    fixed = DPSGD(3.0, 0.1, 20, sampler=Sampler.FIXED_SIZE)
+    fixed = DPSGD(3.0, 0.1, 20, sampler=FixedSize())
     stated, worst = Relaxed(dimension=9).assess(fixed), WorstCase().assess(fixed)
     assert advantage(stated.curve) == pytest.approx(advantage(worst.curve), rel=1e-9, abs=0)
     assert any("always safe" in note for note in stated.notes)
@@ -98,7 +99,7 @@ def test_samplers() -> None:
 
 @pytest.mark.parametrize("neighbouring", [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE])
 def test_shuffled_records_of_a_person_share_one_direction_and_the_notes_say_so(neighbouring) -> None:
-    shuffled = DPSGD(6.0, 0.2, 100, sampler=Sampler.SHUFFLED, records_per_user=2)
+    shuffled = DPSGD(6.0, 0.2, 100, sampler=Shuffled(), records_per_user=2)
     said = Relaxed(dimension=30).assess(shuffled, neighbouring)
     assert any("one and the same direction" in note for note in said.notes)
     assert not any("may differ" in note for note in said.notes)

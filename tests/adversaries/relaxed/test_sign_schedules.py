@@ -11,7 +11,8 @@ from reticent.accountants import compose, powers
 from reticent.adversaries.relaxed.sign import common_sign, join, lattice, quick_sign_estimate, relaxed_dpsgd, transform
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, odd_and_even
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring
+from reticent.samplers import FixedSize
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
@@ -217,4 +218,4 @@ def test_other_parts_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="runs of DP-SGD only"):
         common_sign(Ledger((DPSGD(1.0, 0.1, 3), Gaussian(1.0))))
     with pytest.raises(UnsupportedError, match="Poisson sampling only"):
-        common_sign(Ledger((DPSGD(1.0, 0.1, 3), DPSGD(1.0, 0.1, 3, sampler=Sampler.FIXED_SIZE))))
+        common_sign(Ledger((DPSGD(1.0, 0.1, 3), DPSGD(1.0, 0.1, 3, sampler=FixedSize()))))

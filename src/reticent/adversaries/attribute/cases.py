@@ -21,7 +21,7 @@ from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.attribute.terms import LARGEST_CHANGE, log_affinity, worst_mask_term
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.dpsgd import accountable
 from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Basis, Condition, Status, condition
@@ -33,7 +33,7 @@ _FIXED = (
     "Holds if no step of this run changes the target's clipped gradient by more than the stated gradient change; "
     "a change measured on the run itself, with no budget fixed in advance, is a diagnostic and no guarantee."
 )
-_TRUNCATED = "attribute inference: nothing is proven for truncated batches"
+_UNPROVEN = "attribute inference: nothing is proven for batches that are drawn so"
 _GAUSSIAN_ONLY = "attribute inference is proven for Gaussian noise only"
 
 
@@ -142,7 +142,7 @@ class Recorded:
         if record.scope is Scope.SAMPLED_BATCH:
             bounds.append(gaussian_log_delta(math.sqrt(record.squared_change) / noise))
             return no_more_than_worst(worst, bounds)
-        if self.mechanism.sampler is Sampler.POISSON:
+        if self.mechanism.sampler.independent:
             total = record.mask_term if record.budget is None else record.budget
             largest = min(total, float(worst_mask_term(LARGEST_CHANGE, noise)))
             largest = largest if record.budget is not None else record.largest_mask_term
@@ -186,8 +186,8 @@ def case_of(change: float | SensitivityRecord, mechanism: Mechanism) -> Constant
     if not isinstance(mechanism, DPSGD) or mechanism.noise_multiplier == 0.0:
         raise UnsupportedError("a sensitivity record is for one DP-SGD run with noise")
     stopped = change.budget is not None and change.steps < mechanism.steps  # by its filter: all planned steps count
-    if mechanism.sampler is Sampler.TRUNCATED_POISSON:
-        raise UnsupportedError(_TRUNCATED)
+    if not (mechanism.sampler.at_rate or mechanism.sampler.in_passes):
+        raise UnsupportedError(_UNPROVEN)
     if mechanism.steps != change.steps and not stopped:
         raise ParameterError("steps", mechanism.steps, f"the {change.steps} steps that were recorded")
     if not math.isclose(mechanism.noise_multiplier, change.noise_multiplier, rel_tol=_SAME):
@@ -198,12 +198,12 @@ def case_of(change: float | SensitivityRecord, mechanism: Mechanism) -> Constant
 def _part(mechanism: Mechanism, change: float) -> _Part:
     if isinstance(mechanism, DPSGD):
         relative = min(change / mechanism.max_grad_norm, LARGEST_CHANGE)
-        if mechanism.sampler is Sampler.TRUNCATED_POISSON:
-            raise UnsupportedError(_TRUNCATED)
+        if not (mechanism.sampler.at_rate or mechanism.sampler.in_passes):
+            raise UnsupportedError(_UNPROVEN)
         if mechanism.sampler.in_passes:
             return _Part(mechanism.noise_multiplier, 1.0, accountable(mechanism).steps, relative, affinity=False)
-        poisson = mechanism.sampler is Sampler.POISSON
-        return _Part(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps, relative, affinity=poisson)
+        coins = mechanism.sampler.independent
+        return _Part(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps, relative, affinity=coins)
     if not isinstance(mechanism, Gaussian):
         raise UnsupportedError(_GAUSSIAN_ONLY)
     return _Part(mechanism.noise_multiplier, 1.0, mechanism.releases, min(change, LARGEST_CHANGE), affinity=True)

@@ -14,7 +14,7 @@ from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff, Mixture, TradeOff
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.mechanisms.dpsgd import one_record
 from reticent.proofs import Formula
 from reticent.registry import described
@@ -192,14 +192,11 @@ def _full_batch(mechanism: DPSGD) -> bool:
     return mechanism.sample_rate == 1.0
 
 
-_FOLLOWED = (Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED)
-
-
 def _single_pass(mechanism: DPSGD) -> bool:
     """Whether no record is used in more than one step, whatever the random draws."""
     if mechanism.steps == 1:
         return True
-    return mechanism.sampler is Sampler.SHUFFLED and mechanism.steps * mechanism.sample_rate <= 1.0 + 1e-9
+    return mechanism.sampler.in_passes and mechanism.steps * mechanism.sample_rate <= 1.0 + 1e-9
 
 
 def _why_only_noise_counts(mechanism: DPSGD, k: Susceptibility) -> str:
@@ -209,9 +206,9 @@ def _why_only_noise_counts(mechanism: DPSGD, k: Susceptibility) -> str:
             f"The {mechanism.steps} steps use the same records again. Their randomness may be counted once and not in "
             "each step, so only the added noise counts."
         )
-    if mechanism.sampler not in _FOLLOWED:
-        return f"No rule is known for the sampler {mechanism.sampler}, so only the added noise counts."
-    if mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism) and isinstance(k, GradientSpectrum):
+    if not mechanism.sampler.game:
+        return f"No rule is known for the sampler {mechanism.sampler.name}, so only the added noise counts."
+    if mechanism.sampler.independent and not _full_batch(mechanism) and isinstance(k, GradientSpectrum):
         return "A spectrum of the covariance does not describe Poisson batches, whose size is random."
     return ""
 
@@ -226,7 +223,7 @@ def _effective_noise(mechanism: DPSGD, batch: float, k: float | GradientSpectrum
     sigma = mechanism.noise_multiplier
     if isinstance(k, GradientSpectrum):
         return _SENSITIVITY / k.mu(batch, sigma)
-    if mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism):
+    if mechanism.sampler.independent and not _full_batch(mechanism):
         return (sigma**2 + batch * (1.0 - mechanism.sample_rate) / k) ** 0.5
     return _SENSITIVITY / gmip.harmonic_mu(batch, k, sigma)
 
@@ -242,14 +239,14 @@ def _curve_of_one_use(mechanism: DPSGD) -> TradeOff:
     step = GaussianTradeOff(_SENSITIVITY / mechanism.noise_multiplier)
     if _full_batch(mechanism):
         return step
-    if mechanism.sampler is not Sampler.SHUFFLED:
+    if not mechanism.sampler.in_passes:
         return compose(mechanism, Neighbouring.REPLACE).pessimistic
     used = min(1.0, mechanism.steps * mechanism.sample_rate)
     return Mixture([step, GaussianTradeOff(0.0)], [used, 1.0 - used])
 
 
 def _composition_keys(mechanism: DPSGD, k: Susceptibility) -> tuple[str, ...]:
-    partial = mechanism.sampler is Sampler.SHUFFLED and mechanism.steps * mechanism.sample_rate < 1.0
+    partial = mechanism.sampler.in_passes and mechanism.steps * mechanism.sample_rate < 1.0
     return ("LEEMANN2023:Definition 4.1",) if partial or isinstance(k, SusceptibilityLaw) else ()
 
 
@@ -288,7 +285,7 @@ def _rule_in_words(mechanism: DPSGD, noise: float, batch: float, k: Susceptibili
     injected = _SENSITIVITY / mechanism.noise_multiplier if mechanism.noise_multiplier > 0.0 else float("inf")
     if isinstance(k, GradientSpectrum):
         formula = "Sum over the given spectrum"
-    elif mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism):
+    elif mechanism.sampler.independent and not _full_batch(mechanism):
         formula = (
             "Harmonic rule for Poisson batches, 1/mu^2 = (noise_multiplier^2 + n (1 - sample_rate)/K)/sensitivity^2"
         )

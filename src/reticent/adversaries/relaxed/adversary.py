@@ -18,7 +18,7 @@ from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import epoch_theorems, one_record
+from reticent.mechanisms.dpsgd import one_record
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Formula, Proof, Status, best, without_repeats
@@ -224,7 +224,7 @@ class Relaxed(DirectionUnknown):
 
 def _of_epochs(mechanism: Mechanism) -> tuple[str, ...]:
     """What shuffled runs are counted by, for every attacker."""
-    keys = (key for part in parts_of(mechanism) if isinstance(part, DPSGD) for key in epoch_theorems(part))
+    keys = (key for part in parts_of(mechanism) if isinstance(part, DPSGD) for key in part.sampler.theorems(part))
     return tuple(dict.fromkeys(keys))
 
 

@@ -13,8 +13,8 @@ from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.sign import laplace_sign, noncentrality, relaxed_dpsgd
 from reticent.curves import RelaxedGaussianTradeOff, symmetrised
 from reticent.curves.enclosure import Enclosure
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
-from reticent.mechanisms.dpsgd import accountable, attained_shift
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring
+from reticent.mechanisms.dpsgd import accountable
 from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Proof, condition
 
@@ -178,7 +178,7 @@ def _schedule(asked: Question, runs: Ledger) -> Proof:
     """Sampled runs of one model that differ: one sign in all of them."""
     parts, line = [part for part in runs.parts if isinstance(part, DPSGD)], asked.dimension in (None, 1)
     found = asked.proof(relaxed_dpsgd(runs), _SIGN, (_DIFFERENT, _LOG_2, _SUBSAMPLED) if line else (_DIFFERENT,))
-    if not line or any(attained_shift(part, asked.neighbouring) == 0.0 for part in parts):
+    if not line or not all(part.sampler.attains(part) for part in parts):
         found = found.below_unknown()
     return _together(found.citing("RETICENT:whole-user-sign")) if parts[0].records > 1 else found
 
@@ -208,7 +208,7 @@ def _followed(part: Mechanism) -> bool:
 
 def as_one_run(mechanism: Mechanism) -> Mechanism:
     """A ledger of Poisson-sampled runs that differ in the number of steps alone, as one run; others as they are."""
-    runs = [part for part in parts_of(mechanism) if isinstance(part, DPSGD) and part.sampler is Sampler.POISSON]
+    runs = [part for part in parts_of(mechanism) if isinstance(part, DPSGD) and part.sampler.independent]
     if len(runs) < len(parts_of(mechanism)) or len({replace(run, steps=1) for run in runs}) > 1:
         return mechanism
     return replace(runs[0], steps=sum(run.steps for run in runs)) if runs[0].sample_rate < 1.0 else mechanism

@@ -14,7 +14,7 @@ from reticent.curves import RelaxedGaussianTradeOff, subsampled
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import hull
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Mechanism
 from reticent.mechanisms.dpsgd import one_record
 from reticent.mechanisms.ledger import parts_of
 from reticent.pairs import CurvePair
@@ -40,7 +40,7 @@ def _step(part: Mechanism) -> Step:
     """The norm test of one release, and how often it ran."""
     if isinstance(part, DPSGD):
         one_record(part, "the norm test")
-        if part.sampler is not Sampler.POISSON:
+        if not part.sampler.independent:
             raise UnsupportedError("the norm test is amplified under Poisson sampling only")
         rate, count, dimension = part.sample_rate, part.steps, part.num_parameters or 1
     elif isinstance(part, Gaussian):

@@ -22,7 +22,7 @@ from reticent.adversaries.relaxed.dimension.second_moment import LogMoment
 from reticent.curves._logs import TINY
 from reticent.curves.polygon import Polygon, strictest
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.mechanisms.dpsgd import one_record
 
 _LEAST_RECORDS, _MOST_RECORDS = 8, 256  # of a law: fewer tell nothing, more take long
@@ -132,7 +132,7 @@ def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
         UnsupportedError: another release than Poisson-sampled DP-SGD with noise.
     """
     one_record(run, "a law of directions")
-    if run.sampler is not Sampler.POISSON or run.sample_rate == 1.0 or run.noise_multiplier == 0.0:
+    if not run.sampler.independent or run.sample_rate == 1.0 or run.noise_multiplier == 0.0:
         raise UnsupportedError(
             "a law of directions is answered for Poisson-sampled DP-SGD with noise only; state a dimension"
         )

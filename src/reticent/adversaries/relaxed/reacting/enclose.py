@@ -29,7 +29,7 @@ from reticent.curves._logs import LOG_2, log_expm1
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring
 from reticent.mechanisms.dpsgd import accountable
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.ledger import parts_of
@@ -225,5 +225,5 @@ def case_of(release: Release, dimension: int, kind: Gradients, known_share: floa
         )
     records = sampled[0].records
     parts = tuple(Steps(*kinds, count, records) for kinds, count in sorted(counts.items()))
-    attained = all(run.sampler is Sampler.POISSON or run.sample_rate == 1.0 for run in sampled)
+    attained = all(run.sampler.independent or run.sample_rate == 1.0 for run in sampled)
     return _Case(parts, replace(setting, split=records > 1 and not attained), attained)

@@ -33,7 +33,7 @@ from reticent.curves._logs import LOG_2, log1mexp
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, Sides, hull, polygon_above, polygon_through, safest, strictest
 from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.dpsgd import accountable
 from reticent.mechanisms.ledger import parts_of
 from reticent.stopping import checkpoint
@@ -82,7 +82,7 @@ def sign_at_most(run: DPSGD) -> TradeOff | None:
     Returns:
         Both directions, symmetrised; None where it is no quicker.
     """
-    if run.sampler is not Sampler.POISSON or run.sample_rate == 1.0 or run.steps == 1 or run.noise_multiplier == 0.0:
+    if not run.sampler.independent or run.sample_rate == 1.0 or run.steps == 1 or run.noise_multiplier == 0.0:
         return None
     kinds, _ = _kinds([run])
     try:
@@ -97,7 +97,7 @@ def quick_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.
     By few frequencies, or from a coarse lattice of its own.
     """
     runs = _runs(mechanism)
-    if any(run.sampler is not Sampler.POISSON or run.noise_multiplier == 0.0 for run in runs):
+    if any(not run.sampler.independent or run.noise_multiplier == 0.0 for run in runs):
         return None
     kinds, squared = _kinds(runs)
     kinds += _unsampled(squared)
@@ -131,7 +131,7 @@ def common_sign(mechanism: DPSGD | Ledger) -> Enclosure:
         UnsupportedError: another sampler than Poisson, or no noise.
     """
     runs = _runs(mechanism)
-    if any(run.sampler is not Sampler.POISSON for run in runs):
+    if any(not run.sampler.independent for run in runs):
         raise UnsupportedError("the common-sign curve is known for Poisson sampling only; use the worst case")
     if any(run.noise_multiplier == 0.0 for run in runs):
         raise UnsupportedError("without noise the sign is seen: use the worst case")

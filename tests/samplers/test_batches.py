@@ -9,15 +9,14 @@ import pytest
 from scipy import stats
 
 from reticent.errors import ParameterError
-from reticent.mechanisms import Sampler
-from reticent.training.batches import draw_batches
+from reticent.samplers import FixedSize, Poisson, RandomAllocation, Sampler, Shuffled, TruncatedPoisson
 from reticent.training.randomness import SeededSource, Stream, SystemSource
 
 
 def masks(sampler: Sampler, steps: int, size: int = 40, rate: float = 0.15, batch: int | None = None, source=None):
     source = source or SeededSource(7, Stream.SAMPLING)
     rows = np.zeros((steps, size), dtype=bool)
-    for row, indices in zip(rows, islice(draw_batches(sampler, source, size, rate, batch), steps), strict=True):
+    for row, indices in zip(rows, islice(sampler.batches(source, size, rate, batch), steps), strict=True):
         assert np.all(np.diff(indices) > 0)
         row[indices] = True
     return rows
@@ -26,7 +25,7 @@ def masks(sampler: Sampler, steps: int, size: int = 40, rate: float = 0.15, batc
 @pytest.mark.parametrize("source", [SeededSource(7, Stream.SAMPLING), SystemSource()], ids=["seeded", "system"])
 def test_poisson_records_are_independent(source):
     steps, size, rate = 20_000, 40, 0.15
-    drawn = masks(Sampler.POISSON, steps, size, rate, source=source)
+    drawn = masks(Poisson(), steps, size, rate, source=source)
     counts = drawn.sum(axis=0)
     frequency = np.sum((counts - steps * rate) ** 2) / (steps * rate * (1 - rate))
     assert stats.chi2.sf(frequency, size) > 1e-9
@@ -56,7 +55,7 @@ class Fixed:
 def test_poisson_rates_are_not_rounded_to_single_precision(rate):
     """Uniforms in float32 know 2^24 values, which moves a rate of 1e-7 by up to a half."""
     source = Fixed([rate * (1 - 1e-12), rate * (1 + 1e-12)])
-    assert next(draw_batches(Sampler.POISSON, source, 2, rate, None)).tolist() == [0]
+    assert next(Poisson().batches(source, 2, rate, None)).tolist() == [0]
 
 
 @pytest.mark.parametrize("source", [SeededSource(1, Stream.SAMPLING), SystemSource()], ids=["seeded", "system"])
@@ -65,17 +64,17 @@ def test_uniforms_have_more_than_single_precision(source):
 
 
 def test_poisson_with_rate_one_takes_everybody():
-    assert masks(Sampler.POISSON, 3, rate=1.0).all()
+    assert masks(Poisson(), 3, rate=1.0).all()
 
 
 def test_fixed_size_batches():
-    drawn = masks(Sampler.FIXED_SIZE, 5_000, batch=6)
+    drawn = masks(FixedSize(), 5_000, batch=6)
     assert set(drawn.sum(axis=1)) == {6}
     assert np.abs(drawn.mean(axis=0) - 0.15).max() < 6 * np.sqrt(0.15 * 0.85 / 5_000)
 
 
 def test_shuffled_epochs_use_each_record_once():
-    drawn = masks(Sampler.SHUFFLED, 7 * 30, batch=6)
+    drawn = masks(Shuffled(), 7 * 30, batch=6)
     for epoch in drawn.reshape(30, 7, 40):
         assert np.all(epoch.sum(axis=0) == 1)
         assert epoch.sum(axis=1).tolist() == [6] * 6 + [4]
@@ -83,7 +82,7 @@ def test_shuffled_epochs_use_each_record_once():
 
 @pytest.mark.parametrize("source", [SeededSource(7, Stream.SAMPLING), SystemSource()], ids=["seeded", "system"])
 def test_random_allocation_uses_each_record_once_in_any_step_alike(source):
-    drawn = masks(Sampler.RANDOM_ALLOCATION, 7 * 3_000, batch=6, source=source).reshape(3_000, 7, 40)
+    drawn = masks(RandomAllocation(), 7 * 3_000, batch=6, source=source).reshape(3_000, 7, 40)
     assert np.all(drawn.sum(axis=1) == 1)
     counts = drawn.sum(axis=0)
     assert stats.chi2.sf(np.sum((counts - 3_000 / 7) ** 2 / (3_000 / 7)), 40 * 6) > 1e-9
@@ -92,11 +91,13 @@ def test_random_allocation_uses_each_record_once_in_any_step_alike(source):
 
 
 def test_samplers_that_the_loop_does_not_draw_are_refused():
-    with pytest.raises(ParameterError, match="sampler must be one of poisson, fixed-size, shuffled, cyclic, random"):
-        draw_batches(Sampler.TRUNCATED_POISSON, SystemSource(), 40, 0.1, 4)
+    with pytest.raises(
+        ParameterError, match=r"sampler must be one of poisson, fixed-size, random-allocation, .*shuffled, cyclic"
+    ):
+        TruncatedPoisson(9).batches(SystemSource(), 40, 0.1, 4)
 
 
 @pytest.mark.parametrize("batch", [None, 0, 41])
 def test_a_batch_larger_than_the_data_is_refused(batch):
     with pytest.raises(ParameterError, match="batch_size must be a whole number from 1 to 40"):
-        draw_batches(Sampler.FIXED_SIZE, SystemSource(), 40, 0.1, batch)
+        FixedSize().batches(SystemSource(), 40, 0.1, batch)

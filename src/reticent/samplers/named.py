@@ -1,0 +1,23 @@
+"""A sampler as ledgers and configurations have it: its name, and nothing that only a release states."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import PlainSerializer, PlainValidator
+
+from reticent.registry import parameters_of
+from reticent.samplers import SAMPLERS, Sampler
+from reticent.text import one_of
+
+
+def _called(given: Any) -> Sampler:
+    if isinstance(given, Sampler):
+        return given.in_batches(None)
+    named = [name for name, kind in SAMPLERS.items() if not any(p.required for p in parameters_of(kind))]
+    if given not in named:
+        raise ValueError(f"must be {one_of(given, named)}")
+    return SAMPLERS[given]()
+
+
+Named = Annotated[Sampler, PlainValidator(_called), PlainSerializer(lambda sampler: sampler.name, return_type=str)]

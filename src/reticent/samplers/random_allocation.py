@@ -1,0 +1,151 @@
+"""Random allocation: each record draws its own step, by itself (docs/theory/sampling.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import ClassVar
+
+import numpy as np
+
+from reticent import _check, pairs
+from reticent.errors import ParameterError
+from reticent.pairs import Neighbouring, Part
+from reticent.registry import described
+from reticent.samplers.base import Run, Sampler, Uniform, batch_within, rarely_exceeded
+from reticent.samplers.epochs import batches_of_a_pass
+from reticent.samplers.passes import Passes
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Allocation(Passes):
+    """Each record in one hidden step of each epoch, by a uniform draw of its own."""
+
+    allocated: ClassVar[bool] = True
+    note: ClassVar[str] = (
+        "Random allocation: {steps} steps per epoch. An epoch that was started counts in full, and fewer steps per "
+        "epoch are the safe side where their number was not stated. Data sets that differ by a replaced record, or by "
+        "several records of one person, count as a chain of neighbours."
+    )
+    exposed: ClassVar[str] = "one step of every epoch"
+    public_places: ClassVar[bool] = False
+
+    def of_persons(self, run: Run) -> bool:
+        return run.noise_multiplier > 0.0
+
+    def notes(self, run: Run) -> tuple[str, ...]:
+        return Sampler.notes(self, run)
+
+    def told(self, run: Run) -> dict[str, int]:
+        return {"steps": self.batches_of(run.sample_rate)}
+
+    def largest_batch(self, run: Run) -> int:
+        return rarely_exceeded(run, 1.0 / self.batches_of(run.sample_rate))
+
+    def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
+        batches = batches_of_a_pass(sample_rate)
+        epochs = [sizes[start : start + batches] for start in range(0, len(sizes), batches)]
+        wrong = any(sum(epoch) > records or (len(epoch) == batches and sum(epoch) < records) for epoch in epochs)
+        return f"do not use each of the {records} records once in each epoch" if wrong else None
+
+    def epochs(self, run: Run, *, attained: bool) -> int:
+        """How many count: an epoch that was broken off only dominates."""
+        batches = self.counted(run, attained=attained)
+        return run.steps // batches if attained else -(-run.steps // batches)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RandomAllocation(Allocation):
+    """Each record in one step of each epoch, by a uniform draw of its own, anew in each epoch.
+
+    Attributes:
+        uses_per_epoch: in how many steps of an epoch a record is used, drawn without replacement; None is 1.
+    """
+
+    uses_per_epoch: int | None = field(default=None, metadata=described("Uses of a record per pass, for allocation."))
+
+    name: ClassVar[str] = "random-allocation"
+    title: ClassVar[str] = "random allocation"
+    sentence: ClassVar[str] = "In each pass over the data, chance puts each record into a step."
+    condition: ClassVar[str] = "allocation-draws"
+    drawn: ClassVar[str | None] = "random-allocation"
+
+    def __post_init__(self) -> None:
+        Passes.__post_init__(self)
+        if self.uses_per_epoch is not None:
+            _check.count(uses_per_epoch=self.uses_per_epoch)
+
+    @property
+    def uses(self) -> int:
+        """Of a record in an epoch."""
+        return self.uses_per_epoch or 1
+
+    def check(self, run: Run) -> None:
+        """A record is in no more steps than an epoch has.
+
+        Raises:
+            ParameterError: it would be.
+        """
+        Passes.check(self, run)
+        if self.uses > self.batches_of(run.sample_rate):
+            raise ParameterError("uses_per_epoch", self.uses, "at most the steps of an epoch", shown=False)
+
+    def releases(self, run: Run) -> int:
+        return Passes.releases(self, run) * self.uses
+
+    def of_persons(self, run: Run) -> bool:
+        return run.noise_multiplier > 0.0 and self.uses == 1
+
+    def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
+        """FELDMAN2025:Theorem 3.1; several uses of a record in an epoch by its Lemma 3.2, which only dominates.
+
+        Attained by gradients that are 0 but for the target's.
+        """
+        noise, uses, replaced = run.noise_multiplier, self.uses, neighbouring is Neighbouring.REPLACE
+        if noise == 0.0 or (uses > 1 and replaced):
+            return Passes.parts(self, run, neighbouring, attained=attained)
+        epochs = self.epochs(run, attained=attained)
+        if epochs == 0 or (attained and uses > 1):
+            return ()
+        bins = self.counted(run, attained=attained) // uses
+        pair = allocated_pair(noise, bins, run.records, replaced)
+        return (allocated_part(pair, epochs * uses, *(("FELDMAN2025:Lemma 3.2",) if uses > 1 else ())),)
+
+    def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:
+        """In each epoch anew, each record draws one of as many batches as there are of this size; some may be empty."""
+        steps = -(-records // batch_within(size, records))
+        return (batch for _ in count() for batch in allocation(source, records, steps))
+
+
+def allocated_pair(noise: float, bins: int, records: int, replaced: bool, redrawn: bool = False) -> pairs.Pair:
+    """The pair of an epoch.
+
+    Args:
+        noise: over the clip norm.
+        bins: steps, of which each record has one.
+        records: of one person.
+        replaced: whether they are replaced rather than added.
+        redrawn: whether a record's step may be drawn several times.
+    """
+    if bins == 1:
+        return pairs.GaussianPair(noise, 1.0, records * (2.0 if replaced else 1.0))
+    if records == 1 and not replaced:
+        return pairs.AllocatedGaussianPair(noise, bins)
+    return pairs.AllocatedPersonPair(noise, bins, records, replaced, redrawn)
+
+
+def allocated_part(pair: pairs.Pair, count: int, *keys: str) -> Part:
+    """Epochs, with the theorems that they need."""
+    chain = ("RETICENT:allocation-chain",) if isinstance(pair, pairs.AllocatedPersonPair) else ()
+    return Part(pair, count, ("FELDMAN2025:Theorem 3.1", "RETICENT:allocation-enclosure", *keys, *chain))
+
+
+def allocation(source: Uniform, records: int, steps: int) -> list[np.ndarray]:
+    """One epoch: for each of ``steps`` the records in it, increasing. Each record draws its own step, uniformly.
+
+    A step is the whole part of a uniform number times ``steps``, so its probability is 1 / ``steps`` up to 2^-52.
+    """
+    step = (source.uniform(records) * steps).astype(np.int64)
+    order = np.argsort(step, kind="stable")
+    return np.split(order, np.searchsorted(step[order], np.arange(1, steps)))

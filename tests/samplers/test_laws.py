@@ -1,0 +1,170 @@
+"""What holds for every sampler of the list, whatever it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from reticent.accountants import compose
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Part
+from reticent.mechanisms.codec import mechanism_of, mechanism_record
+from reticent.records.watch_source import Drawn
+from reticent.registry import flat, gathered, parameters_of
+from reticent.risk import advantage
+from reticent.samplers import SAMPLERS, Poisson, RandomAllocation, Run, Sampler, TruncatedPoisson
+from reticent.samplers.base import by_coins, runnable, seen_as
+
+EACH = pytest.mark.parametrize("kind", SAMPLERS.values(), ids=SAMPLERS)
+STATED = {"draws_per_step": 2, "max_batch_size": 4, "batches_per_epoch": 5, "uses_per_epoch": 2}
+
+
+def full(kind: type[Sampler]) -> Sampler:
+    """With every field stated."""
+    return kind(**{p.name: STATED[p.name] for p in parameters_of(kind)})
+
+
+def run_of(sampler: Sampler, steps: int = 10) -> DPSGD:
+    return DPSGD(2.0, 0.2, steps, batch_size=4, dataset_size=20, sampler=sampler)
+
+
+@EACH
+def test_the_flat_form_is_read_back(kind: type[Sampler]) -> None:
+    run = run_of(full(kind))
+    document = json.loads(json.dumps(mechanism_record(run)))
+    assert document["sampler"] == kind.name
+    assert mechanism_of(document) == run
+    assert DPSGD(**gathered(DPSGD, flat(run))) == run
+    assert {name: document[name] for name in STATED if name in flat(full(kind))} == flat(full(kind))
+
+
+@EACH
+def test_fields_of_another_sampler_are_refused(kind: type[Sampler]) -> None:
+    own = {p.name for p in parameters_of(kind)}
+    for name in STATED.keys() - own:
+        with pytest.raises(ParameterError, match=f"^{name} must be given with the sampler .*, and with no other"):
+            gathered(DPSGD, {"sampler": kind.name, **flat(full(kind)), name: STATED[name]})
+        with pytest.raises(ParameterError, match=f"^{name} must be"):
+            gathered(DPSGD, {"sampler": full(kind), name: STATED[name]})
+
+
+def test_what_is_no_sampler_is_refused() -> None:
+    from reticent.pairs import Poisson as RunsOfPoisson
+
+    for wrong in (RunsOfPoisson(3.0), 7, Poisson):
+        with pytest.raises(ParameterError, match="sampler must be one of poisson"):
+            gathered(DPSGD, {"sampler": wrong})
+    with pytest.raises(ParameterError, match=r"write sampler=FixedSize\(\)"):
+        DPSGD(1.0, 0.1, 3, sampler="fixed_size")
+
+
+@EACH
+@pytest.mark.parametrize("relation", Neighbouring)
+def test_what_is_attained_is_not_beyond_what_dominates(kind: type[Sampler], relation: Neighbouring) -> None:
+    for sampler in (full(kind), full(kind).in_batches(None).drawn_once()):
+        found = compose(run_of(sampler), relation)
+        assert 0.0 <= advantage(found.optimistic) <= advantage(found.pessimistic) * (1.0 + 1e-9)
+
+
+@EACH
+def test_no_pass_counts_less_than_was_drawn(kind: type[Sampler]) -> None:
+    """However many steps ran, a record is in no more of them than releases are counted."""
+    sampler = full(kind).in_batches(5)
+    if kind.name not in runnable() or not kind.in_passes:
+        return
+    source, seen = np.random.default_rng(5), np.zeros(20, dtype=int)
+    stream = sampler.batches(_Source(source), 20, 0.2, 4)
+    for steps, batch in enumerate(islice(stream, 33), 1):
+        seen[batch] += 1
+        counted = sampler.releases(run_of(sampler, steps))
+        assert counted is not None
+        assert seen.max() <= counted
+
+
+@dataclass
+class _Source:
+    rng: np.random.Generator
+
+    def uniform(self, size: int) -> np.ndarray:
+        return self.rng.random(size)
+
+
+@EACH
+def test_batches_of_another_size_are_not_taken_for_its_own(kind: type[Sampler]) -> None:
+    sampler = full(kind).in_batches(None)
+    if kind.name in runnable():
+        drawn = [len(batch) for batch in islice(sampler.batches(_Source(np.random.default_rng(1)), 20, 0.2, 4), 50)]
+        assert sampler.impossible(drawn, 20, 0.2) is None
+        assert sampler.impossible([20] * 50, 20, 0.2) is not None
+
+
+@EACH
+def test_an_event_is_read_back(kind: type[Sampler]) -> None:
+    events = pytest.importorskip("reticent.interop.dp_events")
+    sampler = full(kind).drawn_once()
+    run = run_of(sampler)
+    if kind.in_passes:
+        assert sampler.event(run) is None
+        return
+    again = events.from_dp_event(events.to_dp_event(run))
+    assert (again.sampler, again.steps, again.noise_multiplier, again.sample_rate) == (sampler, 10, 2.0, 0.2)
+    if sampler.event(run) is not None:
+        with pytest.raises(UnsupportedError, match="one record per person"):
+            events.to_dp_event(DPSGD(2.0, 0.2, 3, dataset_size=20, sampler=sampler, records_per_user=2))
+
+
+def test_a_loader_that_is_recognised_has_one_sampler() -> None:
+    drawn = [kind.drawn for kind in SAMPLERS.values() if kind.drawn is not None]
+    assert len(set(drawn)) == len(drawn)
+    assert all(seen_as(Drawn(name)) is not None for name in drawn)
+    assert {one for one in Drawn if seen_as(one) is None} == {
+        *(Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT, Drawn.DISTRIBUTED, Drawn.UNKNOWN),
+    }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Twice(Sampler):
+    """Poisson sampling at the square of the rate: a sampler of another package, which says nothing beyond its pair."""
+
+    name: ClassVar[str] = "twice"
+    title: ClassVar[str] = "twice"
+    sentence: ClassVar[str] = "Two coins decide."
+    condition: ClassVar[str] = "poisson-draws"
+
+    def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
+        return by_coins(run.noise_multiplier, run.sample_rate**2, run.steps, neighbouring)
+
+
+@pytest.fixture
+def twice():
+    yield SAMPLERS.add(Twice)
+    SAMPLERS.remove("twice")
+
+
+def test_a_sampler_that_says_little_gets_little(twice: type[Sampler]) -> None:
+    """Nobody who lacks something gains, no event is made up, no person and no attribute is answered for."""
+    from reticent.adversaries import Attribute, Relaxed, WorstCase
+
+    run = DPSGD(1.0, 0.1, 5, num_parameters=1000, sampler=Twice())
+    truth = WorstCase().assess(run).measure(advantage).value
+    assert truth == pytest.approx(WorstCase().assess(DPSGD(1.0, 0.01, 5)).measure(advantage).value, rel=1e-9, abs=0)
+    assert Relaxed(dimension=1000).assess(run).measure(advantage).value == pytest.approx(truth, rel=1e-9, abs=0)
+    assert mechanism_of(json.loads(json.dumps(mechanism_record(run)))) == run
+    for refused in (
+        lambda: DPSGD(1.0, 0.1, 5, sampler=Twice(), records_per_user=2).parts_under(Neighbouring.ADD_REMOVE),
+        lambda: Attribute(0.1).assess(run),
+        lambda: pytest.importorskip("reticent.interop.dp_events").to_dp_event(run),
+    ):
+        with pytest.raises(UnsupportedError):
+            refused()
+
+
+def test_documents_of_our_own_samplers_do_not_depend_on_what_else_is_installed(twice: type[Sampler]) -> None:
+    assert "twice" not in json.dumps(
+        mechanism_record(Ledger((run_of(RandomAllocation()), run_of(TruncatedPoisson(4)))))
+    )
