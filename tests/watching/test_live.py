@@ -252,7 +252,8 @@ def test_a_look_at_other_samplers(sampler):
 def test_a_look_at_persons_and_at_many_parts_is_no_less_than_the_proof():
     person = rt.DPSGD(4.0, 0.05, 30, records_per_user=2)
     parts = tuple(rt.DPSGD(2.0 + 0.1 * i, 0.05, 30) for i in range(6))
-    for release in (person, rt.Ledger(parts)):
+    displacing = tuple(rt.DPSGD(8.0, 0.9, 1, sampler=FixedSize()) for _ in range(5))
+    for release in (person, rt.Ledger(parts), rt.Ledger((rt.DPSGD(50.0, 0.9, 1), *displacing))):
         assert quick_advantage(release)[0] >= risk_of(release) - 1e-9
 
 

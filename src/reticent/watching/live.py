@@ -324,6 +324,7 @@ def _riskier(runs: Sequence[DPSGD]) -> DPSGD:
     first, records = runs[0], max(run.records for run in runs)
     rate = max(run.sample_rate for run in runs)
     mixed = len({type(run.sampler) for run in runs}) > 1
+    runs = [_as_poisson(run) for run in runs] if mixed else runs
     return replace(
         first,
         noise_multiplier=min(run.noise_multiplier for run in runs) / records,
