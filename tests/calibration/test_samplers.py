@@ -11,7 +11,7 @@ import pytest
 import reticent as rt
 from reticent.calibration import Advantage, Plan, calibrate_samplers
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.samplers import SAMPLERS, BlockAllocation, Cyclic, FixedSize, Poisson, Sampler, Shuffled, TruncatedPoisson
+from reticent.samplers import SAMPLERS, Cyclic, FixedSize, Poisson, Sampler, Shuffled, TruncatedPoisson
 
 CHEAP = (Poisson, FixedSize, Shuffled, Cyclic)
 
@@ -20,7 +20,7 @@ def largest_batch(run: rt.DPSGD) -> int:
     return run.sampler.largest_batch(run)
 
 
-@pytest.mark.parametrize("sampler", [one for one in SAMPLERS.values() if one is not BlockAllocation])
+@pytest.mark.parametrize("sampler", SAMPLERS.values())
 def test_each_run_is_what_a_loader_would_make(sampler: type[Sampler]) -> None:
     run = Plan(1000, 3, memory=120).run(sampler, 64)
     assert (type(run.sampler), run.batch_size, run.dataset_size) == (sampler, 64, 1000)
@@ -51,7 +51,7 @@ def test_batches_of_one_size_are_the_largest() -> None:
     assert largest_batch(Plan(60, 2, memory=90).run(TruncatedPoisson, 7)) == 60
 
 
-@pytest.mark.parametrize("sampler", [one for one in SAMPLERS.values() if one is not BlockAllocation])
+@pytest.mark.parametrize("sampler", SAMPLERS.values())
 def test_the_largest_size_that_fits_is_the_last(sampler: type[Sampler]) -> None:
     plan = Plan(2000, 4, memory=80)
     size = plan.largest_that_fits(sampler)

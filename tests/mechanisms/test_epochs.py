@@ -21,7 +21,7 @@ from reticent.errors import ParameterError
 from reticent.interop.opacus import ReticentAccountant, get_noise_multiplier
 from reticent.mechanisms import DPSGD
 from reticent.mechanisms.dpsgd import accountable
-from reticent.samplers import SAMPLERS, BlockAllocation, Poisson, Sampler, Shuffled
+from reticent.samplers import SAMPLERS, Poisson, Sampler, Shuffled
 from reticent.samplers.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
 
 
@@ -68,7 +68,7 @@ def test_stated_batches_of_a_pass_are_what_a_pass_takes() -> None:
     assert accountable(run).steps == 10
 
 
-@pytest.mark.parametrize("kind", [one for one in SAMPLERS.values() if one.in_passes and one is not BlockAllocation])
+@pytest.mark.parametrize("kind", [one for one in SAMPLERS.values() if one.in_passes])
 @pytest.mark.parametrize(("records", "batch"), [(1000, 64), (455, 64), (1000, 600), (640, 64), (7, 7), (60001, 256)])
 @pytest.mark.parametrize("epochs", [1, 2, 7, 60, 2.5])
 def test_as_many_passes_are_counted_as_were_stated(
