@@ -101,6 +101,9 @@ def parameters_of(kind: type) -> tuple[Parameter, ...]:
     for known in fields(kind):
         if known.init and known.metadata:
             found += [_parameter(known, hints[known.name]), *_own(known)]
+    names = [p.name for p in found]
+    for twice in (name for name in names if names.count(name) > 1):
+        raise ExtensionError(f"{kind.__name__} and one of what it may hold have a field of one name: {twice}")
     return tuple(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import pytest
@@ -11,9 +12,17 @@ import pytest
 import reticent as rt
 from reticent.calibration import Advantage, Plan, calibrate_samplers
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.registry import described
 from reticent.samplers import SAMPLERS, Cyclic, FixedSize, Poisson, Sampler, Shuffled, TruncatedPoisson
 
 CHEAP = (Poisson, FixedSize, Shuffled, Cyclic)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Needing(Poisson):
+    """A sampler that cannot be planned without a word on its coins."""
+
+    coins: int = field(kw_only=True, metadata=described("How many coins."))
 
 
 def largest_batch(run: rt.DPSGD) -> int:
@@ -69,6 +78,8 @@ def test_what_does_not_fit_is_left_out_with_its_reason() -> None:
     assert "and 64 fit the memory" in reason
     with pytest.raises(UnsupportedError, match="not stated"):
         Plan(1000, 2).run(TruncatedPoisson, 64)
+    found, left_out = calibrate_samplers(Plan(1000, 2, memory=200), Advantage(0.1), [*CHEAP, _Needing])
+    assert [(one.sampler, one.batch_size, one.reason) for one in left_out] == [(_Needing, None, "no plan states coins")]
     _, left_out = calibrate_samplers(Plan(1000, 2, memory=1), Advantage(0.1), [Poisson])
     assert left_out[0].batch_size is None
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from reticent.accountants import compose
 from reticent.errors import ParameterError, UnsupportedError
@@ -19,6 +20,7 @@ from reticent.registry import flat, gathered, parameters_of
 from reticent.risk import advantage
 from reticent.samplers import SAMPLERS, Poisson, RandomAllocation, Run, Sampler, TruncatedPoisson
 from reticent.samplers.base import by_coins, runnable, seen_as
+from reticent.samplers.named import Named
 
 EACH = pytest.mark.parametrize("kind", SAMPLERS.values(), ids=SAMPLERS)
 STATED = {"draws_per_step": 2, "max_batch_size": 4, "batches_per_epoch": 5, "uses_per_epoch": 2}
@@ -51,6 +53,27 @@ def test_fields_of_another_sampler_are_refused(kind: type[Sampler]) -> None:
             gathered(DPSGD, {"sampler": kind.name, **flat(full(kind)), name: STATED[name]})
         with pytest.raises(ParameterError, match=f"^{name} must be"):
             gathered(DPSGD, {"sampler": full(kind), name: STATED[name]})
+
+
+@EACH
+def test_an_accountant_of_opacus_keeps_it(kind: type[Sampler]) -> None:
+    """With all that it states: three draws in a step are not one."""
+    opacus = pytest.importorskip("reticent.interop.opacus")
+    accountant, again = opacus.ReticentAccountant(), opacus.ReticentAccountant()
+    accountant.sampler = full(kind)
+    again.load_state_dict(json.loads(json.dumps(accountant.state_dict())))
+    assert again.sampler == full(kind)
+
+
+@EACH
+def test_a_ledger_takes_no_settings_that_it_cannot_name(kind: type[Sampler]) -> None:
+    named, sampler = TypeAdapter(Named), full(kind).in_batches(None)
+    plain = sampler == kind() if kind.name != "truncated-poisson" else False
+    if plain:
+        assert named.validate_python(full(kind)) == named.validate_python(kind.name) == kind()
+    else:
+        with pytest.raises(ValidationError, match="a sampler without settings of its own"):
+            named.validate_python(sampler)
 
 
 def test_what_is_no_sampler_is_refused() -> None:
@@ -147,8 +170,11 @@ def twice():
 
 
 def test_a_sampler_that_says_little_gets_little(twice: type[Sampler]) -> None:
-    """Nobody who lacks something gains, no event is made up, no person and no attribute is answered for."""
-    from reticent.adversaries import Attribute, Relaxed, WorstCase
+    """Nobody who lacks something gains, no event is made up, no person and no attribute is answered for.
+
+    Nor is it known that a batch at rate 1 is all records.
+    """
+    from reticent.adversaries import Attribute, FinalModel, Relaxed, WorstCase
 
     run = DPSGD(1.0, 0.1, 5, num_parameters=1000, sampler=Twice())
     truth = WorstCase().assess(run).measure(advantage).value
@@ -158,6 +184,7 @@ def test_a_sampler_that_says_little_gets_little(twice: type[Sampler]) -> None:
     for refused in (
         lambda: DPSGD(1.0, 0.1, 5, sampler=Twice(), records_per_user=2).parts_under(Neighbouring.ADD_REMOVE),
         lambda: Attribute(0.1).assess(run),
+        lambda: FinalModel(contraction=0.9).assess(DPSGD(4.0, 1.0, 20, sampler=Twice())),
         lambda: pytest.importorskip("reticent.interop.dp_events").to_dp_event(run),
     ):
         with pytest.raises(UnsupportedError):

@@ -147,7 +147,7 @@ def _is_covered(run: DPSGD) -> bool:
     """Whole batches; or one batch after the other, where each record is in one of them."""
     if run.noise_multiplier == 0.0:
         return False
-    whole = run.sample_rate == 1.0 and not run.sampler.displaces
+    whole = run.sampler.takes_all(run) and not run.sampler.displaces
     return whole or (run.sampler.in_order and run.records == 1)
 
 

@@ -135,11 +135,13 @@ def calibrate_samplers(
     found: list[Choice] = []
     left_out: list[LeftOut] = []
     for sampler in dict.fromkeys(samplers or SAMPLERS.values()):
-        sizes: Sequence[int | None] = batch_sizes or [plan.largest_that_fits(sampler)]
-        for size in dict.fromkeys(sizes):
-            if progress is not None:
-                progress(f"{sampler.name}, batches of {size}")
+        sizes: Sequence[int | None] = batch_sizes or [None]
+        for given in dict.fromkeys(sizes):
+            size = given
             try:
+                size = given or plan.largest_that_fits(sampler)
+                if progress is not None:
+                    progress(f"{sampler.name}, batches of {size}")
                 run, most = _fitting(plan, sampler, size)
                 answer = calibrate(run, NoiseMultiplier(), target, adversary, neighbouring, method)
                 found.append(Choice(sampler, run.batch_size or 1, most, answer))

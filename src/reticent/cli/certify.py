@@ -28,6 +28,7 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.io.times import moment
 from reticent.mechanisms import DPSGD, Mechanism
+from reticent.registry import gathered
 from reticent.risk.report import Questions
 from reticent.text import did_you_mean, one_of
 
@@ -248,4 +249,4 @@ def _mechanism(parameters: dict[str, Any]) -> Mechanism:
     if "noise_multiplier" not in parameters:
         raise ParameterError("noise_multiplier", None, f"given with {PARAMETERS}", shown=False)
     chosen = {name: parameters.pop(name, None) for name in ("selection", "mean_runs", "shape")}
-    return selected(dpsgd(**parameters), chosen)
+    return selected(dpsgd(**gathered(DPSGD, parameters)), chosen)

@@ -25,6 +25,7 @@ from reticent.risk import epsilon_at_delta
 from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
 from reticent.samplers.base import seen_as
 from reticent.samplers.epochs import batches_of_a_pass, whole_batches_of_a_pass
+from reticent.text import stated
 
 with needing("reticent.interop.opacus", "train"):
     import opacus
@@ -201,7 +202,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
     def state_dict(self, destination: Any = None) -> Any:
         """History, name, sampler, repeats, clip norm and faults, as plain data."""
         state = super().state_dict(destination)
-        state["sampler"] = None if self.sampler is None else self.sampler.name
+        state["sampler"] = None if self.sampler is None else {"name": self.sampler.name, **stated(self.sampler)}
         state["repeats"], state["copies"], state["max_grad_norm"] = self.repeats, self.copies, self.max_grad_norm
         state["faults"], state["unseen_layouts"] = sorted(fault.value for fault in self.faults), self.unseen_layouts
         return state
@@ -216,8 +217,8 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             raise ArtifactError(f"accountant state is not one of mechanism {NAME!r}")
         try:
             history = [_segment(*entry) for entry in state_dict["history"]]
-            known, norm = state_dict.get("sampler"), state_dict.get("max_grad_norm")
-            sampler = None if known is None else SAMPLERS[known]()
+            own, norm = dict(state_dict.get("sampler") or {}), state_dict.get("max_grad_norm")
+            sampler = SAMPLERS[own.pop("name")](**own) if own else None
             repeats = _check.count(repeats=state_dict.get("repeats", 1))
             listed = _check.count(copies=state_dict.get("copies", 1))
             norm = None if norm is None else _check.positive(max_grad_norm=norm)

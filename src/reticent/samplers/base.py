@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from reticent import pairs
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.pairs import Neighbouring, Part
-from reticent.registry import Registry
+from reticent.registry import Registry, parameters_of
 from reticent.samplers.epochs import MOST_STEPS, epochs_to_steps, whole_batches_of_a_pass
 from reticent.text import Short, one_of
 
@@ -142,7 +142,7 @@ class Sampler(Short, ABC):
 
     def attains(self, run: Run) -> bool:
         """Whether two data sets are known that show as much; asked where an attacker may gain by a hidden direction."""
-        return True
+        return False
 
     def check(self, run: Run) -> None:
         """Refuse a run that contradicts the sampler.
@@ -179,7 +179,7 @@ class Sampler(Short, ABC):
 
     def takes_all(self, run: Run) -> bool:
         """Whether every batch is all records: then nothing rests on draws."""
-        return run.sample_rate == 1.0
+        return False
 
     def steps_in(self, epochs: float, sample_rate: float, most: int = MOST_STEPS) -> int:
         """Noisy updates in so many passes over the data.
@@ -225,6 +225,8 @@ class Sampler(Short, ABC):
         Raises:
             UnsupportedError: it cannot be had.
         """
+        for needed in (p.name for p in parameters_of(cls) if p.required):
+            raise UnsupportedError(f"no plan states {needed}")
         return cls().in_batches(batches)
 
     def largest_batch(self, run: Run) -> int:

@@ -52,6 +52,12 @@ class FixedSize(Sampler):
         shifted = pairs.SymmetrisedGaussianPair if sizes_agree and not attained else pairs.GaussianPair
         return (Part(shifted(noise, rate, shift), run.steps, (key,)),)
 
+    def takes_all(self, run: Run) -> bool:
+        return run.sample_rate == 1.0
+
+    def attains(self, run: Run) -> bool:
+        return True
+
     def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
         size = round(sample_rate * records)
         return f"are not {size}, as every batch of fixed size" if set(sizes) != {size} else None

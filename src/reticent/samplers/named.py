@@ -8,12 +8,15 @@ from pydantic import PlainSerializer, PlainValidator
 
 from reticent.registry import parameters_of
 from reticent.samplers import SAMPLERS, Sampler
-from reticent.text import one_of
+from reticent.text import one_of, stated
 
 
 def _called(given: Any) -> Sampler:
     if isinstance(given, Sampler):
-        return given.in_batches(None)
+        plain = given.in_batches(None)
+        if stated(plain):
+            raise ValueError(f"must be a sampler without settings of its own, and is {given!r}")
+        return plain
     named = [name for name, kind in SAMPLERS.items() if not any(p.required for p in parameters_of(kind))]
     if given not in named:
         raise ValueError(f"must be {one_of(given, named)}")

@@ -68,6 +68,9 @@ class Passes(Sampler):
     def theorems(self, run: Run) -> tuple[str, ...]:
         return ("RETICENT:shuffled-epochs",) if run.sample_rate < 1.0 else ()
 
+    def takes_all(self, run: Run) -> bool:
+        return run.sample_rate == 1.0
+
     def attains(self, run: Run) -> bool:
         """Nobody sees which batch of an epoch held the target."""
         return run.sample_rate == 1.0

@@ -50,6 +50,12 @@ class Poisson(Sampler):
         """Attained by gradients that are 0 but for the target's, u; under replacement by -u against u."""
         return by_coins(run.noise_multiplier, run.sample_rate, run.steps, neighbouring)
 
+    def takes_all(self, run: Run) -> bool:
+        return run.sample_rate == 1.0
+
+    def attains(self, run: Run) -> bool:
+        return True
+
     def largest_batch(self, run: Run) -> int:
         return rarely_exceeded(run, run.sample_rate)
 

@@ -70,8 +70,8 @@ class TruncatedPoisson(Sampler):
         shifted = pairs.GaussianPair if ordered else pairs.SymmetrisedGaussianPair
         return (Part(pairs.MixedPair(below, shifted(noise, full_rate, 2.0), share), run.steps, keys),)
 
-    def takes_all(self, run: Run) -> bool:
-        return False
+    def attains(self, run: Run) -> bool:
+        return True
 
     def told(self, run: Run) -> dict[str, int]:
         return {"size": self.max_batch_size}
