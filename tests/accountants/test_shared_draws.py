@@ -13,6 +13,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from reticent.accountants import compose
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Selection
@@ -118,6 +119,17 @@ def test_records_of_one_person_that_meet_in_some_runs_only(
     ledger = Ledger(tuple(replace(run, records_per_user=records) for run in runs))
     truth, error = reached(runs, records, epsilon)
     assert float(ledger.parts_under(ADD)[0].pair.curve.delta(epsilon)) >= truth - error
+
+
+def test_copies_of_any_run_count_in_whatever_order() -> None:
+    """The largest of ten sums tells both copies, once they lie in one step: delta is at least that of this event."""
+    alone, listed = once(1.0, 10, 2), replace(once(1.0, 10, 2), copies=2)
+    epsilon, mu = 7.695, math.sqrt(10.0)  # of both runs together, where all copies lie in one step
+    cuts = np.linspace(2.0, 9.0, 701)
+    reached = float(np.max(0.1 * ndtr(mu - cuts) - math.exp(epsilon) * 10.0 * ndtr(-cuts)))
+    for ledger in (Ledger((alone, listed)), Ledger((listed, alone))):
+        assert float(ledger.parts_under(ADD)[0].pair.curve.delta(epsilon)) >= reached > 5e-4
+    assert Ledger((alone, listed)).parts_under(ADD) == Ledger((listed, alone)).parts_under(ADD)
 
 
 def test_parts_without_a_hidden_step_hide_nothing() -> None:

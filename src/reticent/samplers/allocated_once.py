@@ -39,7 +39,7 @@ class AllocatedOnce(Allocation):
         epochs = [-(-run.steps // run.sampler.batches_of(run.sample_rate)) for run in runs]
         noises = [run.noise_multiplier / math.sqrt(count) for run, count in zip(runs, epochs, strict=True)]
         shortest = min(run.sampler.batches_of(run.sample_rate) for run in runs)
-        return _kept(noises, shortest, runs[0].records, neighbouring)
+        return _kept(noises, shortest, max(run.records for run in runs), neighbouring)
 
 
 def _kept(noises: Sequence[float], batches: int, records: int, neighbouring: Neighbouring) -> tuple[Part, ...]:
