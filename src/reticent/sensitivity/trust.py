@@ -198,13 +198,14 @@ class Examiner:
     def _passes(self, engine: Engine, exam: _Exam, dtype: torch.dtype | None = None) -> bool:
         """``dtype``: of the engine, where it is not that of the exam.
 
-        Double is compared in units of the longest gradient. Single is compared as it is used, in clip norms: of a
-        record whose answer is nearly certain, rounding leaves no digit of a gradient that is next to nothing.
+        Whether a route is right is asked in units of the longest gradient. Whether it is precise is asked as it is
+        used, in clip norms: of a record whose answer is nearly certain, rounding leaves no digit of a gradient that is
+        next to nothing.
         """
         if isinstance(engine, SingleEngine) and dtype is None:
             return True
         double, scale = (dtype or exam.dtype) is torch.float64, exam.truth.scale
-        unit = scale if double else max(scale, self._clip)
+        unit = scale if dtype is None else max(scale, self._clip)
         with borrowed(self._model, exam.dtype, exam.shake()), torch.no_grad():
             try:
                 few = engine.on(exam.at)
