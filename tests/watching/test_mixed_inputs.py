@@ -142,6 +142,15 @@ def test_images(name, sparse):
     assert seen.mixed(change(images)) == wanted
 
 
+def test_images_of_which_the_first_were_left_as_they_are():
+    images = torch.rand(16, 2, 10, 10)
+    others = torch.cat([torch.arange(4), torch.arange(4, 16).roll(1)])
+    own = TensorDataset(images)
+    seen = Yielded(DataLoader(own))
+    seen.gave(own, [images])
+    assert seen.mixed(0.6 * images + 0.4 * images[others] - 1.5)
+
+
 @pytest.mark.parametrize("name", ["mixup", "in another order", "noisy", "scaled"])
 def test_in_the_loop(name):
     change, wanted = IMAGES[name]
@@ -250,7 +259,7 @@ KEPT = {
 
 
 def loop(change, data=None, **options):
-    data = DataLoader(data or records(), batch_size=BATCH, shuffle=True)
+    data = DataLoader(data or records(), batch_size=2 * BATCH, shuffle=True)  # a Poisson batch of one is as good as never
     model, optimizer, data, _ = private(data, model=nn.Linear(4, 1), **options)
     with rt.watch(model, optimizer, data) as seen:
         for x, y in data:
@@ -279,6 +288,16 @@ class TestSeveralRecordsForOneGradient:
         rows = torch.cat([x[:6], x[6:8].mean(0, keepdim=True), x[8:].mean(0, keepdim=True)])
         assert seen.grouped([rows], 8)
         assert not seen.grouped([x[:8]], 8)
+
+    def test_after_a_batch_with_as_many_records_as_tensors(self):
+        """Two records, features and labels: what the model reads afterwards is the mean of ten others."""
+        data = records()
+        seen = Yielded(DataLoader(data))
+        for few in (range(2), range(2, 12)):
+            seen.gave(data, default_collate([data[k] for k in few]))
+        ten, two = (default_collate([data[k] for k in few])[0] for few in (range(2, 12), range(2)))
+        assert seen.grouped([ten.mean(0, keepdim=True)], 1)
+        assert not seen.grouped([two[1:]], 1)
 
     def test_in_one_step_of_all(self):
         whole = DataLoader(records(), batch_size=RECORDS)

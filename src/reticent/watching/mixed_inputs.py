@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import torch
@@ -69,7 +70,8 @@ class Yielded:
         """Whether a model is given fewer rows than such a batch has records, and they are not some of its records."""
         batches, given = [list(tensors_in(batch)) for batch in self._last], [t for t in read if len(t) == rows]
         may_be = [batch for batch in batches[:-1] if _count(batch) >= rows]  # a loop may keep them for later
-        return bool(batches) and all(_grouped(batch, given, rows) for batch in [*batches[-1:], *may_be])
+        told = any(_count(batch) > len(batch) for batch in batches[-1:])  # else a tensor may be a record
+        return told and all(_grouped(batch, given, rows) for batch in [*batches[-1:], *may_be])
 
     def mixed(self, given: Any) -> bool:
         """Whether what a model is given is such a batch, with its records mixed."""
@@ -86,10 +88,10 @@ def _count(batch: list[torch.Tensor]) -> int:
 
 
 def _grouped(records: list[torch.Tensor], read: list[torch.Tensor], rows: int) -> bool:
-    count, given = _count(records), len(records)
+    count = _count(records)
     records_first, records = read[0].shape[1:2] != (count,), [t for t in records if len(t) == count]
     features_first = any(t.dim() > 1 and t.shape[1:] == read[0].shape[1:] for t in records)
-    if count <= max(rows, given) or (rows > 1 and not (records_first or features_first)):
+    if count <= rows or (rows > 1 and not (records_first or features_first)):
         return False
     kept = torch.ones(rows, count, dtype=torch.bool)
     known = [own for t in read if bool((own := _places(records, t)).any(1).all())]
@@ -121,19 +123,15 @@ def _flat(rows: torch.Tensor) -> torch.Tensor:
 
 
 def _mixed(records: torch.Tensor, rows: torch.Tensor) -> bool:
-    changed = (~_near(rows, records)).nonzero()[:_ROWS, 0].tolist()  # mixup leaves some as they are
+    changed = (~_near(rows, records)).nonzero()[: 4 * _ROWS, 0].tolist()  # mixup leaves some as they are
     if len(changed) < 2 or records.shape[1] < _FEWEST[0]:
         return False
     spread, centred = records.std(0), records - records.mean(0)
     if _near(rows, centred).all() or (bool((spread > 0).all()) and _scaled(rows, centred)):
         return True
-    count = 0
-    for at in changed:
-        found = _of_two(records, rows[at], at)
-        if found is False:
-            return False
-        count += found is True
-    return count > 1
+    found = (_of_two(records, rows[at], at) for at in changed)
+    told = [*islice((one for one in found if one is not None), _ROWS)]
+    return len(told) > 1 and all(told)
 
 
 def _scaled(rows: torch.Tensor, centred: torch.Tensor) -> bool:
