@@ -259,7 +259,7 @@ KEPT = {
 
 
 def loop(change, data=None, **options):
-    data = DataLoader(data or records(), batch_size=2 * BATCH, shuffle=True)  # a Poisson batch of one is as good as never
+    data = DataLoader(data or records(), batch_size=2 * BATCH, shuffle=True)  # no batch of one
     model, optimizer, data, _ = private(data, model=nn.Linear(4, 1), **options)
     with rt.watch(model, optimizer, data) as seen:
         for x, y in data:
