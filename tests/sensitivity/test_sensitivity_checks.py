@@ -143,7 +143,7 @@ def test_a_gradient_that_is_not_finite_is_no_zero(build):
         with pytest.raises(NumericalError, match="not finite"):
             _recorder(build()).observe(broken, y, i)
         with pytest.raises(NumericalError, match="not finite"):
-            GradientSensitivity(build(), _AGE).largest(broken, y)
+            GradientSensitivity(build(), _AGE).diameters(broken, y)
 
 
 def test_a_column_beyond_the_features_and_a_wrong_width():

@@ -192,10 +192,10 @@ def test_single_precision_is_looked_at_again(monkeypatch):
     monkeypatch.setattr("reticent.sensitivity.meter.EXAMINED", 1.0)
     model = _cancelling(1.0)
     meter = GradientSensitivity(model, AGE, precision=Precision.SINGLE)
-    meter.largest(*_batch())
+    meter.diameters(*_batch())
     model.load_state_dict(_cancelling(2e4).state_dict())
     with pytest.raises(UnsupportedError, match="no longer agree"):
-        meter.largest(*_batch())
+        meter.diameters(*_batch())
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -204,7 +204,7 @@ def test_answers_that_are_nearly_certain_are_measured_in_single_precision(monkey
     monkeypatch.setattr("reticent.sensitivity.meter.EXAMINED", 1.0)
     model, (x, _) = mlp(), _batch()
     meter = GradientSensitivity(nn.Sequential(model) if wrapped else model, AGE, precision=Precision.SINGLE)
-    meter.largest(x, model(x).argmax(1))
+    meter.diameters(x, model(x).argmax(1))
     with torch.no_grad():
         last = model[-1]
         last.weight.zero_()
@@ -241,7 +241,7 @@ def test_a_loss_that_reads_the_weights_is_measured():
 
     meter = GradientSensitivity(model, AGE, max_grad_norm=1e3, loss=penalised)
     plain = GradientSensitivity(model, AGE, max_grad_norm=1e3)
-    assert meter.largest(x, y) > 1.1 * plain.largest(x, y)
+    assert float(meter.diameters(x, y).max()) > 1.1 * float(plain.diameters(x, y).max())
     assert meter.route is Route.SINGLE
 
 
@@ -249,7 +249,7 @@ def test_a_model_is_given_back_when_it_fails():
     model, (x, y) = CASES["fails in forward"].build(), _batch()
     weights = [p.data_ptr() for p in model.parameters()]
     with pytest.raises(UnsupportedError, match="does not run on one record"):
-        GradientSensitivity(model, AGE).largest(x, y)
+        GradientSensitivity(model, AGE).diameters(x, y)
     assert [p.data_ptr() for p in model.parameters()] == weights
     assert all(p.dtype is torch.float32 for p in model.parameters())
 

@@ -24,7 +24,6 @@ from reticent.sensitivity.gram import (
     Workspace,
     centred_products,
     clip_factors,
-    dots_with,
     linear_gram,
     moves,
     pair_square,
@@ -36,14 +35,8 @@ from reticent.sensitivity.gram import (
 _FEW_COLUMNS = 4
 """Columns of the attribute up to which products of pairs are taken as a product of thin matrices."""
 
-_FIRST = 1.0 / 16.0
-"""Share of the first block that is measured before the others are closed."""
-
 _FEW_THREADS = 4
 """Threads of torch up to which one thread of numpy is faster."""
-
-_WORTH_PRUNING = 0.7
-"""Share of open records above which copies of them, and distances to the reference, cost more than they save."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +81,7 @@ class DenseEngine:
             values: (n, k) in the scale of the model; their dtype is that of all arithmetic.
         """
         self._layers, self._loss, self._columns, self._values = layers, loss, columns, values
-        # A value in the middle is close to all others, so that distances to it prune best.
+        # A value in the middle is close to all others, so that the moves from it are small.
         self._reference = len(values) // 2
         origin = values[self._reference]
         self._moved = values - origin
@@ -141,28 +134,6 @@ class DenseEngine:
         """
         block = self._prepare(features, labels, clip)
         return Measured(self._squared(block) if pairs else self._to_mean(block), block.norms)
-
-    def largest_square(
-        self, features: torch.Tensor, labels: torch.Tensor, clip: float, least: float, *, prune: bool
-    ) -> tuple[float, bool]:
-        """(largest squared distance within the block, or ``least`` if none is larger; whether to prune the next).
-
-        Exact. With ``prune``, products of pairs are taken only for records that ``_reach`` leaves open. In the first
-        block, ``least`` 0, the few that reach furthest come first.
-        """
-        block = self._prepare(features, labels, clip)
-        if not prune or len(self._values) == 2:
-            return max(least, float(self._squared(block).amax())), False
-        reach = self._reach(block)
-        if least == 0.0:
-            first = reach.topk(math.ceil(len(reach) * _FIRST)).indices
-            least = float(self._squared(block.only(first, self._work)).amax())
-            reach[first] = 0.0
-        open_ = torch.nonzero(reach > least).squeeze(1)
-        if len(open_):
-            chosen = block.only(open_, self._work) if len(open_) < _WORTH_PRUNING * len(reach) else block
-            least = max(least, float(self._squared(chosen).amax()))
-        return least, float((reach > least).double().mean()) < _WORTH_PRUNING
 
     def _prepare(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> _Block:
         flat = features.reshape(len(features), -1)
@@ -246,26 +217,6 @@ class DenseEngine:
         _norms_of([e[:, o].mul_(own).addcmul_(e[:, r], other, value=-1.0) for e in block.errors], moved[1])
         return pair_square(block.sizes, block.squares * factors[:, :, 0].square(), *moved.square_())
 
-    def _reach(self, block: _Block) -> torch.Tensor:
-        """Upper bound on the largest squared distance of each record, (records,), without products of pairs.
-
-        Two completions are no further apart than their distances to the reference together. Those are
-        differences of norms and products with the reference, and rounding is added: close gradients have a
-        bound that is far too large, never one that is too small.
-        """
-        r, factors = self._reference, block.factors[:, :, 0]
-        own = slice(r, r + 1)
-        product = dots_with(block.errors[0], block.errors[0][:, r]).mul_(self._input_cross + block.sizes[0, :, own])
-        for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
-            product.addcmul_(dots_with(a, a[:, r]).add_(float(self._biases[k] is not None)), dots_with(e, e[:, r]))
-        square = block.norms.square()
-        total = square + square[:, own]
-        radii = torch.addcmul(total, product.mul_(factors), factors[:, own], value=-2.0)
-        width = max(self._moved.shape[1], *(e.shape[2] for e in block.errors), *(a.shape[2] for a in block.inputs), 1)
-        eps = torch.finfo(total.dtype).eps
-        radii.add_(total, alpha=(64.0 + 4.0 * width) * eps).clamp_(min=0.0).sqrt_()
-        return radii.topk(2, dim=1).values.sum(1).square_().mul_(1.0 + 64.0 * eps)
-
     def _passes(
         self, base: torch.Tensor, labels: torch.Tensor
     ) -> tuple[list[torch.Tensor], list[torch.Tensor], torch.Tensor | None]:
@@ -344,24 +295,6 @@ class _Block:
     squares: torch.Tensor
     factors: torch.Tensor
     norms: torch.Tensor
-
-    def only(self, chosen: torch.Tensor, work: Workspace) -> _Block:
-        """The chosen records, large copies in ``work``."""
-
-        def large(name: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-            return [
-                torch.index_select(x, 0, chosen, out=work.take(f"{name}{k}", len(chosen), *x.shape[1:]))
-                for k, x in enumerate(tensors)
-            ]
-
-        return _Block(
-            large("chosen inputs ", self.inputs),
-            large("chosen errors ", self.errors),
-            self.sizes[:, chosen],
-            self.squares[:, chosen],
-            self.factors[chosen],
-            self.norms[chosen],
-        )
 
 
 def _norms_of(tensors: Sequence[torch.Tensor], out: torch.Tensor) -> None:

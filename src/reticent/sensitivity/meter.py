@@ -148,31 +148,6 @@ class GradientSensitivity:
         parts = [diameters(block.squared, method) for block in self.blocks(features, labels, method)]
         return torch.cat(parts) if parts else torch.zeros(0)
 
-    def largest(self, features: torch.Tensor, labels: torch.Tensor, *, prune: bool = True) -> float:
-        """Largest distance over all records, R_t of CHERUBIN2024 over the clip norm; 0 for no records.
-
-        Exact either way. With ``prune``, fully connected networks skip records that the triangle inequality
-        excludes, while that pays; without it every pair of every record is compared.
-
-        Raises:
-            ParameterError, NumericalError, UnsupportedError: as ``blocks``.
-        """
-        self._prepare(features, labels)
-        if not len(features):
-            return 0.0
-        engine = self._engine
-        if not isinstance(engine, DenseEngine):
-            squares = [float(block.squared.amax()) for block in self.blocks(features, labels)]
-            return math.sqrt(max(squares, default=0.0))
-        best, step = 0.0, self._block_size(len(features))
-        # Views cost less in inference mode, where no loss of somebody's own can be differentiated.
-        with torch.inference_mode() if self._loss is None else torch.no_grad():
-            for first in range(0, len(features), step):
-                part = slice(first, first + step)
-                best, prune = engine.largest_square(features[part], labels[part], self._clip, best, prune=prune)
-                self._rounded()
-        return math.sqrt(best)
-
     def _prepare(self, features: torch.Tensor, labels: torch.Tensor) -> None:
         """Check the batch, choose the engine or examine it again, and read the weights."""
         checks.batch_fits(features, labels, self.attribute.columns)
