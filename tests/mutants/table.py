@@ -267,7 +267,6 @@ MUTANTS = (
     Mutant("sensitivity: inputs of several lengths are rounded as one", "DenseEngine._prepare", Put("float((sizes.amax(2) * (squares * factors.square()).amax(2)).sum(0).amax())", "0.0 * float((sizes.amax(2) * (squares * factors.square()).amax(2)).sum(0).amax())"), "tests/sensitivity/test_slack.py"),
     Mutant("sensitivity: the same, layer by layer", "VectorLinear.scale", Put("sizes.amax(1)", "0.0"), "tests/sensitivity/test_slack.py"),
     Mutant("sensitivity: clip norm", "GradientSensitivity._measure", Put("self._clip", "1.0"), TRUST + "::test_equal_to_brute_force"),
-    Mutant("sensitivity: two completions, moves of inputs", "pair_square", Drop("- inputs"), SENSITIVITY + "::test_two_values_need_no_products_of_pairs"),
     Mutant("sensitivity: the gradient of somebody's loss is overwritten", "DenseEngine._output_errors", Put('self._work.take("softmax", *outputs.shape).copy_(e.reshape(outputs.shape))', "e.reshape(outputs.shape)"), SENSITIVITY + "::test_a_loss_whose_gradient_is_one_number_for_all"),
     Mutant("sensitivity: a model that views rows", "LayeredEngine._run", Put("self._lay_out(torch.contiguous_format)", "raise"), TRUST + "::test_equal_to_brute_force"),
     Mutant("replacement: a mirrored grid is turned, and its laws are not", "AntipodalGaussianPair.losses", Put("rates.exchanged", "rates"), "tests/accountants/test_enclosure.py::test_half_of_a_mirrored_grid_says_the_other"),

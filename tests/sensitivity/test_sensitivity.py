@@ -160,7 +160,7 @@ def _measure(model, x, y, attribute, clip, **settings):
 
 @pytest.mark.parametrize("precision", list(Precision))
 @pytest.mark.parametrize("kind", ["relu", *(pytest.param(k, marks=pytest.mark.slow) for k in ("tanh", "sigmoid"))])
-def test_two_values_need_no_products_of_pairs(kind, precision):
+def test_two_values_are_exact(kind, precision):
     model, x, y, attribute = _case(kind, 200)
     two = SensitiveAttribute(attribute.columns, attribute.values[[0, -1]])
     for clip in (0.05, 50.0):

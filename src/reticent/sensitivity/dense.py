@@ -26,7 +26,6 @@ from reticent.sensitivity.gram import (
     clip_factors,
     linear_gram,
     moves,
-    pair_square,
     rank_one_moves,
     squared_distances,
     squares_to_mean,
@@ -85,7 +84,6 @@ class DenseEngine:
         self._reference = len(values) // 2
         origin = values[self._reference]
         self._moved = values - origin
-        self._input_roots = torch.linalg.vector_norm(self._moved, dim=1)
         self._input_cross = self._moved @ origin
         self._constants = values.new_tensor([[[float(x.linear.bias is not None)] * len(values)] for x in layers])
         self._constants[0] += (values * values).sum(1) - (origin * origin).sum()
@@ -160,14 +158,10 @@ class DenseEngine:
             factors, norms = clip_factors(square * scale * scale, clip)
             factors *= scale
         self.scale = float((sizes.amax(2) * (squares * factors.square()).amax(2)).sum(0).amax())
-        return _Block(inputs[1:], errors, sizes, squares, factors[:, :, None], norms)
+        return _Block(inputs[1:], errors, sizes, factors[:, :, None], norms)
 
     def _squared(self, block: _Block) -> torch.Tensor:
         """Squared distances of all pairs, (records, n, n); inputs and errors of ``block`` are overwritten."""
-        if len(self._values) == 2:
-            squared = block.norms.new_zeros(len(block.norms), 2, 2)
-            squared[:, 0, 1] = squared[:, 1, 0] = self._squared_pair(block)
-            return squared
         r, factors, x, e = self._reference, block.factors, self._moved[None], block.errors[0]
         total = self._work.take("total", len(e), len(self._values), len(self._values))
         total, m, power = centred_products(e, factors, e, total, r)
@@ -206,16 +200,6 @@ class DenseEngine:
             # The errors of one line may be one row for all.
             total += squares_to_mean(moved, first, block.sizes[k, :, r, None], e * block.factors, r)
         return total.clamp_(min=0.0)
-
-    def _squared_pair(self, block: _Block) -> torch.Tensor:
-        """The only distance of two completions, squared, (records,), without products; overwrites as ``_squared``."""
-        r, o = self._reference, 1 - self._reference
-        factors, own, other = block.factors, block.factors[:, o], block.factors[:, r]
-        moved = self._work.take("pair", 2, len(self._layers), len(factors))
-        moved[0, 0] = self._input_roots[o]
-        _norms_of([a[:, o].sub_(a[:, r]) for a in block.inputs], moved[0, 1:])
-        _norms_of([e[:, o].mul_(own).addcmul_(e[:, r], other, value=-1.0) for e in block.errors], moved[1])
-        return pair_square(block.sizes, block.squares * factors[:, :, 0].square(), *moved.square_())
 
     def _passes(
         self, base: torch.Tensor, labels: torch.Tensor
@@ -284,7 +268,6 @@ class _Block:
         inputs: of the other layers, (records, n, width).
         errors: of all layers, before clipping.
         sizes: squared norms of the inputs of all layers, bias included, (layers, records, n).
-        squares: squared norms of ``errors``, (layers, records, n).
         factors: what clips the errors and divides by the clip norm, (records, n, 1).
         norms: clipped norms, (records, n).
     """
@@ -292,7 +275,6 @@ class _Block:
     inputs: list[torch.Tensor]
     errors: list[torch.Tensor]
     sizes: torch.Tensor
-    squares: torch.Tensor
     factors: torch.Tensor
     norms: torch.Tensor
 

@@ -232,25 +232,6 @@ def squared_distances(
     return squared
 
 
-def pair_square(sizes: torch.Tensor, squares: torch.Tensor, inputs: torch.Tensor, errors: torch.Tensor) -> torch.Tensor:
-    """|u_1|^2 >= 0 of two completions, all layers together, (records,), without products.
-
-    |e_1 a_1^T - e_0 a_0^T|^2 is half of
-    (|e_1|^2 - |e_0|^2) (|a_1|^2 - |a_0|^2) + |de|^2 (|a_1|^2 + |a_0|^2 - |da|^2) + |da|^2 (|e_1|^2 + |e_0|^2).
-    The square errs by roundings of |e|^2 |a|^2; see ``reticent.sensitivity.trust.slack``.
-
-    Args:
-        sizes: |a_i|^2, plus 1 for a bias, (layers, records, 2).
-        squares: |e_i|^2 of clipped errors, (layers, records, 2).
-        inputs: |da|^2, (layers, records).
-        errors: |de|^2, (layers, records).
-    """
-    (a, other_a), (e, other_e) = sizes.unbind(2), squares.unbind(2)
-    square = (e - other_e) * (a - other_a)
-    square.addcmul_(errors, a + other_a - inputs).addcmul_(inputs, e + other_e)
-    return square.sum(0).mul_(0.5).clamp_(min=0.0)
-
-
 def row_squares(x: torch.Tensor) -> torch.Tensor:
     """|x|^2 along the last dimension."""
     return torch.linalg.vector_norm(x, dim=-1).square_()
