@@ -96,10 +96,6 @@ class _Exam:
     shaken: bool
     truth: Truth
 
-    def shake(self) -> np.random.Generator | None:
-        """The same moves every time."""
-        return _shake(self.shaken)
-
 
 class Examiner:
     """Compares engines with brute force on a few records of the batch at hand."""
@@ -126,14 +122,10 @@ class Examiner:
         self._check_dense(features, labels)
         try:
             return self._choose(features, labels, torch.float64)
-        except _CannotRunError as error:
-            own = {p.dtype for p in self._model.parameters()}
-            if own != {torch.float32}:
-                raise UnsupportedError(str(error)) from None
-        try:
-            return self._choose(features, labels, torch.float32)
-        except _CannotRunError as error:
-            raise UnsupportedError(str(error)) from None
+        except _CannotRunError:
+            if {p.dtype for p in self._model.parameters()} != {torch.float32}:
+                raise
+        return self._choose(features, labels, torch.float32)
 
     def agrees(self, engine: Engine, dtype: torch.dtype, features: torch.Tensor, labels: torch.Tensor) -> bool:
         """Whether an engine in ``dtype`` agrees with brute force on a random record, at the weights of now.
@@ -141,10 +133,7 @@ class Examiner:
         Raises:
             UnsupportedError: no gradient per record exists any more.
         """
-        try:
-            return self._passes(engine, self._exam(features, labels, dtype, _LATER_RECORDS, shaken=False))
-        except _CannotRunError as error:
-            raise UnsupportedError(str(error)) from None
+        return self._passes(engine, self._exam(features, labels, dtype, _LATER_RECORDS, shaken=False))
 
     def is_precise(self, engine: Engine, features: torch.Tensor, labels: torch.Tensor) -> bool:
         """Whether an engine in single precision is within its slack of brute force in double, on a few records.
@@ -154,16 +143,13 @@ class Examiner:
         Raises:
             UnsupportedError: no gradient per record exists any more.
         """
-        try:
-            exam = self._exam(features, labels, torch.float64, _RECORDS, shaken=False)
-        except _CannotRunError as error:
-            raise UnsupportedError(str(error)) from None
+        exam = self._exam(features, labels, torch.float64, _RECORDS, shaken=False)
         return self._passes(engine, exam, torch.float32)
 
     def _choose(self, features: torch.Tensor, labels: torch.Tensor, dtype: torch.dtype) -> tuple[Route, torch.dtype]:
         exams = [self._exam(features, labels, dtype, _RECORDS, shaken=False)]
         # Weights close to those of now may be impossible for the model.
-        with contextlib.suppress(ReticentError, _CannotRunError):
+        with contextlib.suppress(ReticentError):
             exams.append(self._exam(features, labels, dtype, _RECORDS, shaken=True))
         values = self._values.to(dtype)
         for route in Route:
@@ -206,7 +192,7 @@ class Examiner:
             return True
         double, scale = (dtype or exam.dtype) is torch.float64, exam.truth.scale
         unit = scale if dtype is None else max(scale, self._clip)
-        with borrowed(self._model, exam.dtype, exam.shake()), torch.no_grad():
+        with borrowed(self._model, exam.dtype, _shake(exam.shaken)), torch.no_grad():
             try:
                 few = engine.on(exam.at)
                 few.refresh()
@@ -255,10 +241,11 @@ def slack(model: nn.Module, dtype: torch.dtype, scale: float) -> float:
 
 
 def _shake(shaken: bool) -> np.random.Generator | None:
+    """The same moves every time."""
     return np.random.default_rng(1) if shaken else None
 
 
-class _CannotRunError(Exception):
+class _CannotRunError(UnsupportedError):
     """The model does not run on one record in the precision asked for."""
 
     def __init__(self, model: nn.Module, error: Exception) -> None:
