@@ -281,7 +281,7 @@ def test_gram_example_by_hand():
     a, e = torch.tensor([[[1.0, 2.0], [0.0, -1.0]]]).double(), torch.tensor([[[0.5], [-2.0]]]).double()
     wide = torch.cat([e, torch.zeros(1, 2, 2).double()], dim=2)
     for errors in (e.clone(), wide):
-        squared = squared_distances(linear_gram(a, errors, None, Workspace(a), bias=True))
+        squared = squared_distances(linear_gram(a, errors, torch.ones_like(errors[..., :1]), Workspace(a), bias=True))
         assert float(squared[0, 0, 1].sqrt()) == pytest.approx(2.73861278752583057, rel=1e-12, abs=0)
 
 

@@ -25,14 +25,9 @@ from reticent.sensitivity.gram import (
     centred_products,
     clip_factors,
     linear_gram,
-    moves,
-    rank_one_moves,
     squared_distances,
     squares_to_mean,
 )
-
-_FEW_COLUMNS = 4
-"""Columns of the attribute up to which products of pairs are taken as a product of thin matrices."""
 
 _FEW_THREADS = 4
 """Threads of torch up to which one thread of numpy is faster."""
@@ -162,31 +157,17 @@ class DenseEngine:
 
     def _squared(self, block: _Block) -> torch.Tensor:
         """Squared distances of all pairs, (records, n, n); inputs and errors of ``block`` are overwritten."""
-        r, factors, x, e = self._reference, block.factors, self._moved[None], block.errors[0]
+        r, factors, e = self._reference, block.factors, block.errors[0]
         total = self._work.take("total", len(e), len(self._values), len(self._values))
         total, m, power = centred_products(e, factors, e, total, r)
         side = self._work.take("side", *total.shape)
         total *= torch.add(self._input_sum, block.sizes[0, :, r, None, None], out=side)
         # What is left of the first layer is (m_i + m_j + |e_0|^2) <da_i, da_j> + m_i k_j + k_i m_j.
-        if x.shape[2] <= _FEW_COLUMNS:
-            left = [(m + power) * x + m * self._values[r], x.expand(len(m), -1, -1)]
-            right = [left[1], m * self._values]
-        else:
-            total.addcmul_(torch.add(m.transpose(1, 2) + power, m, out=side), self._moved_gram)
-            cross = self._input_cross[None, :, None].expand(len(m), -1, -1)
-            left, right = [m, cross], [cross, m]
+        total.addcmul_(torch.add(m.transpose(1, 2) + power, m, out=side), self._moved_gram)
+        total.addcmul_(m, self._input_cross).addcmul_(m.transpose(1, 2), self._input_cross[:, None])
         for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
-            bias = self._biases[k] is not None
-            if e.shape[2] > 1:
-                total += linear_gram(a, e, factors, self._work, bias=bias, reference=r)
-                continue
-            u = rank_one_moves(a, e, factors, a, r)
-            total.baddbmm_(u, u.transpose(1, 2))
-            if bias:
-                s = moves(e, factors, torch.empty_like(e), r)
-                left.append(s)
-                right.append(s)
-        return squared_distances(total, left, right)
+            total += linear_gram(a, e, factors, self._work, bias=self._biases[k] is not None, reference=r)
+        return squared_distances(total)
 
     def _to_mean(self, block: _Block) -> torch.Tensor:
         """Squared distances to the mean, (records, n); inputs and errors of ``block`` are overwritten."""

@@ -13,7 +13,6 @@ to the largest of them, not to the clip norm.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -113,7 +112,7 @@ def centred_products(
 def linear_gram(
     a: torch.Tensor,
     e: torch.Tensor,
-    factors: torch.Tensor | None,
+    factors: torch.Tensor,
     work: Workspace,
     *,
     bias: bool,
@@ -124,13 +123,13 @@ def linear_gram(
     Args:
         a: inputs, (records, n, width in).
         e: output errors, (records, n, width out).
-        factors: clip factors, (records, n, 1), or None where ``e`` has them.
+        factors: clip factors, (records, n, 1).
         work: buffers; the result lies in ``gram``.
         bias: whether the layer has one; it is an input that is always 1.
         reference: position of the reference completion.
     """
     if e.shape[2] == 1:
-        u = rank_one_moves(a, e, factors, work.take("moves", *a.shape), reference)
+        u = moves(a, e * factors, work.take("moves", *a.shape), reference)
         total = torch.bmm(u, u.transpose(1, 2), out=work.take("gram", *_square_shape(a)))
         if bias:
             s = moves(e, factors, torch.empty_like(e), reference)
@@ -147,13 +146,6 @@ def linear_gram(
     total += torch.add(m.transpose(1, 2) + power, m, out=side).mul_(inputs)
     total.addcmul_(m, k.transpose(1, 2))
     return total.addcmul_(k, m.transpose(1, 2))
-
-
-def rank_one_moves(
-    a: torch.Tensor, e: torch.Tensor, factors: torch.Tensor | None, out: torch.Tensor, reference: int
-) -> torch.Tensor:
-    """u_i of the weights of a layer with one output, of the shape of ``a``, which ``out`` may be: see ``moves``."""
-    return moves(a, e if factors is None else e * factors, out, reference)
 
 
 def dots_with(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -204,30 +196,10 @@ def squares_to_mean(
     return own - 2.0 * cross + mean[:, None]
 
 
-def squared_distances(
-    gram: torch.Tensor, left: Sequence[torch.Tensor] = (), right: Sequence[torch.Tensor] = ()
-) -> torch.Tensor:
-    """|u_i - u_j|^2 >= 0, shape (records, n, n), diagonal 0; ``gram`` is overwritten.
-
-    Args:
-        gram: <u_i, u_j>, (records, n, n), less the sum over ``left`` and ``right`` of l @ r^T.
-        left, right: terms of low rank, each (records, n, few). They cost nothing here: the squares need
-            one such product over all pairs anyway.
-    """
-    rank = sum(term.shape[2] for term in left)
-    # Rows of completions: columns of so few entries would be copied one by one.
-    rows, columns = (gram.new_empty(len(gram), rank + 2, gram.shape[1]) for _ in range(2))
-    for stack, terms in ((rows, left), (columns, right)):
-        first = 0
-        for term in terms:
-            last = first + term.shape[2]
-            stack[:, first:last] = term.transpose(1, 2)
-            first = last
-    half = gram.diagonal(dim1=1, dim2=2) + (rows[:, :rank] * columns[:, :rank]).sum(1)
-    half *= -0.5
-    rows[:, rank], rows[:, rank + 1] = half, 1.0
-    columns[:, rank], columns[:, rank + 1] = 1.0, half
-    squared = gram.baddbmm_(rows.transpose(1, 2), columns, beta=-2.0, alpha=-2.0).clamp_(min=0.0)
+def squared_distances(gram: torch.Tensor) -> torch.Tensor:
+    """|u_i - u_j|^2 >= 0, shape (records, n, n), diagonal 0, from <u_i, u_j>, which is overwritten."""
+    squares = gram.diagonal(dim1=1, dim2=2).clone()
+    squared = gram.mul_(-2.0).add_(squares[:, :, None]).add_(squares[:, None]).clamp_(min=0.0)
     squared.diagonal(dim1=1, dim2=2).zero_()
     return squared
 
