@@ -28,7 +28,6 @@ from torch.func import functional_call, grad, vmap
 from torch.utils.data import TensorDataset
 
 from benchmarks._rows import Row, main, spread
-from reticent.attacks.canaries import CanaryAudit
 from reticent.attacks.experiments import LAYERS, Experiment, experiments
 from reticent.attacks.mechanics import SIGNIFICANCE, MechanicsReport, audit_mechanics, judge
 from reticent.attacks.own_trainer import OwnTrainer
@@ -319,10 +318,6 @@ def simulate_correct(rng: np.random.Generator, claim: DPSGD = CLAIM) -> tuple[li
                 sums[:, 0] += batch * 0.5 / (claim.sample_rate * size)
             case "spread":
                 sums += np.outer(batch, direction)
-            case "coins":
-                canaries = CanaryAudit(min(1000, size))
-                coordinates, member = canaries._draw(sums.shape[1])
-                sums[:, coordinates[member]] += rng.random((len(sums), int(member.sum()))) < claim.sample_rate
             case "short gradients":
                 part = rng.random((len(sums), size), dtype=np.float32) < claim.sample_rate
                 sums[:, :size] += part * rng.uniform(0.2, 0.9, size)

@@ -11,7 +11,6 @@ from torch.utils.data import TensorDataset
 from reticent import _check
 from reticent.attacks.white_box import (
     OVERSHOOT,
-    Layers,
     Probe,
     TrainFunction,
     check_claim,
@@ -71,23 +70,16 @@ class CanaryAudit:
         Raises:
             ParameterError: there are more canaries than records.
         """
-        layers, features = self.records(claim)
-        model = Probe(layers)
-        found = train(model, TensorDataset(features, torch.zeros(len(features), dtype=torch.int64)), claim)
-        return self.scored(in_clip_norms(found, model, claim, np.float32), claim)
-
-    def records(self, claim: DPSGD) -> tuple[Layers, torch.Tensor]:
-        """The probe's layers and the features of all records. Raises as ``scores``."""
         check_claim(claim)
         layers = square_layers(_check.count(canaries=self.canaries))
-        coordinates, member = self._draw(sum(sizes(layers)))
+        rng = np.random.default_rng(self.seed)
+        coordinates = rng.permutation(sum(sizes(layers)))[: self.canaries]
+        member = rng.random(self.canaries) < 0.5
         norms = np.full(int(member.sum()), OVERSHOOT * claim.max_grad_norm)
-        return layers, dirac_records(layers, coordinates[member], norms, claim.dataset_size or 0)
-
-    def scored(self, sums: np.ndarray, claim: DPSGD) -> Scores:
-        """Score the noisy sums, (steps, dimension), that a run on ``records`` released."""
-        coordinates, member = self._draw(sums.shape[1])
-        scores = canary_scores(sums[:, coordinates], claim)
+        features = dirac_records(layers, coordinates[member], norms, claim.dataset_size or 0)
+        model = Probe(layers)
+        found = train(model, TensorDataset(features, torch.zeros(len(features), dtype=torch.int64)), claim)
+        scores = canary_scores(in_clip_norms(found, model, claim, np.float32)[:, coordinates], claim)
         meta: dict[str, MetaValue] = {
             "attack": "canary",
             "canaries": self.canaries,
@@ -95,8 +87,3 @@ class CanaryAudit:
             "seed": self.seed,
         }
         return Scores(scores[member], scores[~member], meta, Design.INDEPENDENT)
-
-    def _draw(self, dimension: int) -> tuple[np.ndarray, np.ndarray]:
-        rng = np.random.default_rng(self.seed)
-        coordinates = rng.permutation(dimension)[: self.canaries]
-        return coordinates, rng.random(self.canaries) < 0.5

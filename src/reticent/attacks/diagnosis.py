@@ -13,9 +13,9 @@ from reticent.attacks.replay import NAMES as _REPLAYS
 from reticent.attacks.short_gradients import NAME as _SHORT
 
 _LONGER, _FEWER, _FEW_SHORT, _SMALL, _LABELS = _REPLAYS
-_BESIDE = ("noise beside large gradients", "noise around spread gradients", "noise beside small gradients")
+_BESIDE = ("noise beside large gradients", "noise beside small gradients")
 _MASKS = ("rate of each record", "gaps", "pairs of records", "once per epoch", "large batches")
-_COUNTS = ("canary effect", "canaries against the curve", "large noisy batches", "a record counts once")
+_COUNTS = ("canary effect", "large noisy batches", "a record counts once")
 _SIZE = ("noise scale", "noise shape", "noise tails", "noise of each step", "noise of each layer", *_BESIDE)
 
 FAULTS: dict[str, tuple[str, ...]] = {
@@ -41,7 +41,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "same batch in every run",
         _FEWER,
     ),
-    "the noise is smaller or larger than claimed": (*_SIZE, "canaries against the curve", "noise and batches"),
+    "the noise is smaller or larger than claimed": (*_SIZE, "noise and batches"),
     "the noise of some steps or layers is wrong": ("noise of each step", "noise of each layer", *_BESIDE),
     "the noise is cut off, or not normal": ("noise shape", "noise tails"),
     "the noise depends on the records": (*_BESIDE, "noise tails", _LONGER, _SMALL),
@@ -61,7 +61,6 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "every run draws the same numbers: a fixed seed": (
         "noise across runs",
         "same batch in every run",
-        "first batch",
         "rate of each record",
         "gaps",
         "pairs of records",
@@ -83,7 +82,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     ),
     "batches are cut or passed over by their size, or all have one size": ("large batches", "large noisy batches"),
     "a record may be drawn twice into one batch": ("a record counts once", "noise and batches", _FEWER),
-    "a record is put into batches without a coin": ("first batch", "same batch in every run"),
+    "a record is put into batches without a coin": ("same batch in every run",),
     "weights move by something that was not released": ("weights between steps", _LONGER),
     "a step uses another gradient than the noisy one, or a private loss chooses the weights": (_LONGER,),
     "the loss or the labels decide how far a step goes": (_LABELS, _LONGER),

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from reticent.attacks import short_gradients
-from reticent.attacks.canaries import CanaryAudit
 from reticent.attacks.participation import NOISE, SPARE, Plan
 from reticent.attacks.replay import STEPS, replay_data, same_randomness
 from reticent.attacks.white_box import (
@@ -32,7 +31,6 @@ REPLAY = "replay "
 """How the names of replays begin."""
 _WHISPER = 0.5
 """Norm of an expected batch of the whisper, in clip norms."""
-_COINS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +93,6 @@ def _data(claim: DPSGD, seed: int) -> dict[str, tuple[Layers, torch.Tensor]]:
         "chorus": (LAYERS, dirac_records(LAYERS, first, np.full(size, OVERSHOOT * clip), size)),
         "spread": (LAYERS, spread_records(LAYERS, OVERSHOOT * clip, size, seed)[0]),
         "whisper": (LAYERS, dirac_records(LAYERS, first, np.full(size, small * clip), size)),
-        "coins": coins(size, seed).records(claim),
     }
 
 
@@ -118,11 +115,6 @@ def _short(claim: DPSGD) -> Experiment:
     noise = min(short_gradients.NOISE, claim.noise_multiplier)
     quiet = replace(claim, noise_multiplier=noise, steps=min(claim.steps, short_gradients.STEPS))
     return Experiment(short_gradients.NAME, layers, features, quiet, labels)
-
-
-def coins(dataset_size: int, seed: int) -> CanaryAudit:
-    """Half of the canaries take part, more or less, and there must be records for all of them."""
-    return CanaryAudit(min(_COINS, max(1, dataset_size)), seed)
 
 
 def coordinates_of(dataset_size: int) -> np.ndarray:

@@ -26,7 +26,7 @@ import numpy as np
 from reticent import _check
 from reticent.attacks import short_gradients
 from reticent.attacks.diagnosis import likely_fault
-from reticent.attacks.experiments import LAYERS, REPLAY, Experiment, coins, coordinates_of, experiments
+from reticent.attacks.experiments import LAYERS, REPLAY, Experiment, coordinates_of, experiments
 from reticent.attacks.noise_checks import (
     noise_beside,
     noise_of_each_layer,
@@ -39,8 +39,6 @@ from reticent.attacks.noise_checks import (
 from reticent.attacks.participation import Check, Plan, participation_checks
 from reticent.attacks.replay import replay_checks
 from reticent.attacks.sum_checks import (
-    against_the_curve,
-    batch_dispersion,
     canary_effect,
     large_batches,
     moves_between_steps,
@@ -48,7 +46,6 @@ from reticent.attacks.sum_checks import (
     spread_effect,
 )
 from reticent.attacks.white_box import Released, TrainFunction, sizes, spread_records
-from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
 from reticent.text import Brief, html_table
 
@@ -152,9 +149,6 @@ def judge(
     noise, second = (seen[name].sums / level for name in ("silence", "second silence"))
     chorus, whisper, spread = (seen[name].sums for name in ("chorus", "whisper", "spread"))
     beside, under = chorus[:, 1:] / level, whisper[:, 1:] / level
-    direction = spread_records(LAYERS, 1.0, 1, seed)[1]
-    along, parts = spread @ direction, _by_layer(direction)
-    around = np.maximum((spread**2).sum(axis=1) - ((spread @ parts.T) ** 2).sum(axis=1), 0.0) / level**2
     replays = {name.removeprefix(REPLAY): run for name, run in seen.items() if name.startswith(REPLAY)}
     replayed = replay_checks(replays, LAYERS, claim)
     # Clipping below the claim is safe. What a record counts there is known exactly from the replays.
@@ -162,10 +156,6 @@ def judge(
     batch, counted = chorus[:, 0] / size, replace(claim, noise_multiplier=level / size)
     followed = len(Plan.of(claim.sample_rate, claim.steps, records).records)
     participation = np.stack([run.sums for one, run in zip(setup, runs, strict=True) if one.name == "participation"])
-    try:
-        scores = coins(records, seed).scored(seen["coins"].sums, claim)
-    except ParameterError:  # too few records: all took part, or none
-        scores = None
     checks = (
         noise_scale(noise),
         noise_shape(noise),
@@ -173,16 +163,13 @@ def judge(
         noise_of_each_step(noise),
         noise_of_each_layer(noise, sizes(LAYERS)),
         noise_beside("noise beside large gradients", (beside**2).sum(axis=1), beside.shape[1]),
-        noise_beside("noise around spread gradients", around, spread.shape[1] - len(parts)),
         noise_beside("noise beside small gradients", (under**2).sum(axis=1), under.shape[1]),
         repeated("noise across coordinates", "coordinates", noise.T, None),
         repeated("noise across steps", "steps", noise, None),
         repeated("noise across runs", "steps of two runs", noise, second),
         canary_effect(seen["canaries"].sums[:, coordinates_of(records)], claim),
-        spread_effect(along, claim),
-        against_the_curve(scores, claim),
+        spread_effect(spread @ spread_records(LAYERS, 1.0, 1, seed)[1], claim),
         sampling_rate(batch, counted),
-        batch_dispersion(batch, counted, seed),
         large_batches(batch, counted),
         moves_between_steps(seen["chorus"].moves),
         *participation_checks(participation, followed, claim.sample_rate, told["participation"]),
@@ -192,11 +179,3 @@ def judge(
     if size < 1.0:
         checks = (*checks, Check("clipping", 1.0, f"stronger than claimed, which is safe: a record counts {size:.3g}"))
     return MechanicsReport(checks, significance)
-
-
-def _by_layer(direction: np.ndarray) -> np.ndarray:
-    """The direction within each layer, norm 1: clipping layer by layer weighs them otherwise, which is no noise."""
-    ends = np.cumsum(sizes(LAYERS))
-    layer = np.searchsorted(ends, np.arange(len(direction)), side="right")
-    parts = np.array([direction * (layer == k) for k in range(len(ends))])
-    return np.asarray(parts / np.linalg.norm(parts, axis=1, keepdims=True))

@@ -98,7 +98,7 @@ def participation_checks(sums: np.ndarray, records: int, sample_rate: float, noi
     part = seen > 0.5 * size
     # Reading one of them wrongly takes noise of half of what a record counts.
     misread = seen.size * 2.0 * float(special.ndtr(-0.5 * size / noise))
-    tests = (_first_batch, _every_batch, _rate_of_each_record, _gaps, _pairs, _epochs, _batch_sizes)
+    tests = (_every_batch, _rate_of_each_record, _gaps, _pairs, _epochs, _batch_sizes)
     found = [test(part, sample_rate) for test in tests]
     found.append(_noise_and_batches((seen - size * part) / noise, part))
     return (
@@ -116,7 +116,6 @@ def _level(seen: np.ndarray) -> float:
 
 _NAMES = (
     "a record counts once",
-    "first batch",
     "same batch in every run",
     "rate of each record",
     "gaps",
@@ -134,12 +133,6 @@ def _counted_once(seen: np.ndarray, noise: float) -> Check:
     worst = int(excess.argmax())
     p = seen.size * 2.0 * float(special.ndtr(-excess.flat[worst] / noise))
     return Check(_NAMES[0], min(1.0, p), f"one record counts {seen.flat[worst]:.4g} where 1 is the most")
-
-
-def _first_batch(part: np.ndarray, rate: float) -> _Result:
-    hits = part[:, 0].sum(axis=0)
-    p = hits.size * float(stats.binom.sf(hits.max() - 1, len(part), rate))
-    return p, f"record {hits.argmax()} is in the first batch of {hits.max()} of {len(part)} runs"
 
 
 def _every_batch(part: np.ndarray, rate: float) -> _Result:

@@ -6,21 +6,14 @@ Sums are in units of the clip norm, so a clipped record counts at most 1.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 from scipy import special, stats
 
-from reticent.adversaries import WorstCase
-from reticent.adversaries.base import Method
 from reticent.attacks.participation import Check, two_sided, worst_of
 from reticent.attacks.replay import CERTAIN
-from reticent.auditing import Ranks, Scores, audit_claim
-from reticent.curves import TradeOff
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.mechanisms import DPSGD
 
-_SIMULATIONS = 19_999
-_AT_ONCE = 2_000_000  # simulated batch sizes in memory
 _TAILS = [1e-18, 1.0 - 1e-16]  # quantiles of a binomial law between which it is summed
 _CUTS = (0.05, 0.2, 0.8, 0.95)
 _SAME = 1e-5
@@ -42,20 +35,6 @@ def spread_effect(along: np.ndarray, claim: DPSGD) -> Check:
     total = np.array([along.sum()])
     finding = f"spread gradients add up to rate {total[0] / trials:.4g} where {claim.sample_rate:.4g} is expected"
     return Check("spread gradients", float(_tail(total, trials, claim)[0]), finding)
-
-
-def against_the_curve(coins: Scores | None, claim: DPSGD) -> Check:
-    """Canaries that took part by a coin, against the trade-off curve of the claim."""
-    name = "canaries against the curve"
-    if coins is None:
-        return Check(name, 1.0, "not tested: too few records")
-    p = audit_claim(coins, _claimed_curve(claim), Ranks((0.02, 0.1, 0.3))).p_value
-    return Check(name, p, f"{len(coins)} canaries, scored by their likelihood ratio over all steps")
-
-
-@lru_cache(maxsize=8)
-def _claimed_curve(claim: DPSGD) -> TradeOff:
-    return WorstCase().assess(claim, Neighbouring.ADD_REMOVE, Method.EXACT).curve
 
 
 def large_batches(batch: np.ndarray, claim: DPSGD) -> Check:
@@ -104,27 +83,6 @@ def sampling_rate(batch: np.ndarray, claim: DPSGD) -> Check:
     rate = float(total[0]) / trials
     finding = f"records take part at rate {rate:.4g} where {claim.sample_rate:.4g} is claimed"
     return Check("sampling rate", min(1.0, 2.0 * float(min(upper[0], lower[0]))), finding)
-
-
-def batch_dispersion(batch: np.ndarray, claim: DPSGD, seed: int) -> Check:
-    """Poisson batches vary like a binomial; shuffled and fixed-size ones do not vary. By simulation, so valid."""
-    size, q, steps = claim.dataset_size or 1, claim.sample_rate, claim.steps
-    null, found = _simulated_variances(size, q, steps, claim.noise_multiplier, seed), float(batch.var())
-    low, high = 1 + int((null <= found).sum()), 1 + int((null >= found).sum())
-    p = min(1.0, 2.0 * min(low, high) / (_SIMULATIONS + 1))
-    return Check("batch sizes", p, f"their variance is {found:.4g} where {null.mean():.4g} is expected")
-
-
-@lru_cache(maxsize=8)
-def _simulated_variances(size: int, rate: float, steps: int, noise_multiplier: float, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    variances = np.empty(_SIMULATIONS)
-    for rows in np.array_split(np.arange(_SIMULATIONS), max(1, _SIMULATIONS * steps // _AT_ONCE)):
-        drawn = rng.binomial(size, rate, size=(len(rows), steps)).astype(np.float64)
-        drawn += noise_multiplier * rng.standard_normal(drawn.shape)
-        variances[rows] = drawn.var(axis=1)
-    variances.setflags(write=False)
-    return variances
 
 
 def _tail(totals: np.ndarray, trials: int, claim: DPSGD, *, below: bool = False) -> np.ndarray:
