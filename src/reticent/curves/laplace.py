@@ -12,8 +12,6 @@ from reticent import _check
 from reticent.curves._logs import LOG_2, log1mexp
 from reticent.curves.base import LogErrors, Reversed, TradeOff
 
-_EXACT = 300.0, -37.0  # log x from which on asinh x is log 2x, and below which it is x
-
 
 @dataclass(frozen=True, slots=True)
 class LaplaceTradeOff(TradeOff):
@@ -52,18 +50,6 @@ class LaplaceTradeOff(TradeOff):
         low = -LOG_2 - 0.5 * (self.mu - middle)
         rates = LogErrors.of(high, low)
         return _with_ends(rates, accept=ratio >= self.mu, reject=ratio < -self.mu)
-
-    def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
-        log_alpha = _check.log_probabilities(log_alpha=log_alpha)
-        few = log1mexp(np.minimum(log_alpha + self.mu, -LOG_2))
-        with np.errstate(invalid="ignore"):
-            middle = -self.mu - 2.0 * LOG_2 - log_alpha
-        many = log1mexp(log_alpha) - self.mu
-        return np.where(log_alpha < -self.mu - LOG_2, few, np.where(log_alpha <= -LOG_2, middle, many))
-
-    def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
-        log_alpha = _check.log_probabilities(log_alpha=log_alpha)
-        return np.where(log_alpha < -self.mu - LOG_2, self.mu + log_alpha, log1mexp(self.log_beta(log_alpha)))
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         """delta(e) = max(0, 1 - e^((e - mu)/2))."""
@@ -120,17 +106,6 @@ class RelaxedLaplaceTradeOff(TradeOff):
         rates = LogErrors.of(-t, _log_sinh(t) - self.mu)
         return _with_ends(rates, accept=ratio >= self._largest, reject=ratio < -self.mu)
 
-    def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
-        log_alpha = _check.log_probabilities(log_alpha=log_alpha)
-        few = log1mexp(np.minimum(log_alpha + self._largest, 0.0))
-        many = _log_sinh(np.minimum(-log_alpha, self.mu)) - self.mu
-        return np.where(log_alpha <= -self.mu, few, many)
-
-    def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
-        log_alpha = _check.log_probabilities(log_alpha=log_alpha)
-        many = log1mexp(_log_sinh(np.minimum(-log_alpha, self.mu)) - self.mu)
-        return np.where(log_alpha <= -self.mu, log_alpha + self._largest, many)
-
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         """delta(e) = 1 - e^-mu sqrt(2 e^(mu + e) - 1) for e < log cosh mu."""
         e = np.minimum(epsilon, self._largest)
@@ -144,28 +119,6 @@ class _RelaxedLaplaceRemove(Reversed):
     """The inverse of ``RelaxedLaplaceTradeOff``, in closed form."""
 
     curve: RelaxedLaplaceTradeOff
-
-    def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
-        """-asinh(alpha e^mu) below (1 - e^-2mu)/2, then (1 - alpha)/cosh mu."""
-        log_alpha = _check.log_probabilities(log_alpha=log_alpha)
-        few, _ = self._few(log_alpha)
-        return np.where(self._is_few(log_alpha), few, log1mexp(log_alpha) - self.curve._largest)
-
-    def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
-        log_alpha = _check.log_probabilities(log_alpha=log_alpha)
-        _, few = self._few(log_alpha)
-        many = log1mexp(log1mexp(log_alpha) - self.curve._largest)
-        return np.where(self._is_few(log_alpha), few, many)
-
-    def _is_few(self, log_alpha: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore"):
-            return log_alpha < np.log(-0.5 * np.expm1(-2.0 * self.curve.mu))
-
-    def _few(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """-s and log(1 - e^-s) for s = asinh(alpha e^mu), also where s underflows or overflows."""
-        log_x = log_alpha + self.curve.mu
-        s = np.where(log_x > _EXACT[0], log_x + LOG_2, np.arcsinh(np.exp(np.minimum(log_x, _EXACT[0]))))
-        return -s, np.where(log_x < _EXACT[1], log_x, log1mexp(-s))
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         """delta(e) = u^2 / (1 + sqrt(1 - u^2)), u = 1 - e^(e - mu), for e < mu."""
