@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from reticent.auditing import ties
-from reticent.auditing.claims import GaussianClaim, Tested
+from reticent.auditing.claims import Tested
 from reticent.auditing.intervals import lower_proportion
 from reticent.auditing.scores import Scores, digest
 
@@ -93,9 +93,6 @@ def normal_scores_power(claim: Tested, truth: Tested, non_members: int, members:
 def _statistics(claim: Tested, seed: int, non_members: int, members: int) -> np.ndarray:
     """Drawn statistics of an attack whose rates are exactly those of ``claim``."""
     false_positives, quantiles = _drawn(seed, non_members, members)
-    if isinstance(claim, GaussianClaim):  # a shift of normal quantiles, which are kept
-        ours, mine = _probits(seed, non_members, members)
-        return _statistic(ours - claim.mu, mine)
     return _statistic(np.clip(claim.beta(false_positives[:, ::-1]), 0.0, 1.0), quantiles)
 
 
@@ -130,13 +127,6 @@ def _drawn(seed: int, non_members: int, members: int) -> tuple[np.ndarray, np.nd
     """(false positive rates at the non-members' order statistics, miss rates at the members'), rows rising."""
     rng = np.random.default_rng([seed, 1])
     return order_statistics(rng, non_members), order_statistics(rng, members)
-
-
-@lru_cache(maxsize=2)
-def _probits(seed: int, non_members: int, members: int) -> tuple[np.ndarray, np.ndarray]:
-    """Normal quantiles of what was drawn: of the true negative rates at the non-members, and of the miss rates."""
-    false_positives, quantiles = _drawn(seed, non_members, members)
-    return -ndtri(false_positives[:, ::-1]), ndtri(quantiles)
 
 
 def order_statistics(rng: np.random.Generator, size: int) -> np.ndarray:
