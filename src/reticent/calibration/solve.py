@@ -300,17 +300,7 @@ class _Search:
             u = edge.guarded(u) if len(edge.seen) > 1 else u
             if turn >= _HURRIED:
                 u = self._unhurried(edge, turn, u)
-        step = self.slack
-        while edge.safe is None and edge.unsafe is not None and edge.unsafe[0] > self.low:
-            # The steps came from the unsafe side throughout: walk to the safe one, further each time.
-            edge.probe(max(edge.unsafe[0] - step, self.low))
-            step *= 4.0
-        while step > self.slack and edge.width > self.slack and edge.safe is not None and edge.unsafe is not None:
-            edge.probe(0.5 * (edge.safe[0] + edge.unsafe[0]))
-            step *= 0.5
         if edge.safe is None:
-            if edge.unsafe is not None and edge.unsafe[0] <= self.low:
-                self._unreachable(self.value(self.low))
             raise NumericalError(f"calibration of {self.unknown.name} to {self.target} did not settle")
         best, gap = edge.safe
         slack = 0.0 if best >= self.high else min(-gap / slope, edge.width)
