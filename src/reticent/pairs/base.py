@@ -7,7 +7,6 @@ Lengths are in units of the largest contribution of one record.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -16,22 +15,22 @@ from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.losses import LossMasses
 
 
-class Pair(ABC):
+class Pair:
     """Two laws of one release that no attacker can tell apart less well than those of any two neighbours.
 
     A subclass is a frozen dataclass, without ``slots`` where it caches its curve.
 
     Attributes:
         log_absent: log of the probability that the target takes no part in the release; -inf where it always takes
-            part, and never because a probability was rounded to 1.
+            part or nothing is known of it, which is safe, and never because a probability was rounded to 1.
     """
 
     __slots__ = ()
 
     @property
-    @abstractmethod
     def log_absent(self) -> float:
         """See the class."""
+        return -math.inf
 
     @property
     def curve(self) -> TradeOff | None:

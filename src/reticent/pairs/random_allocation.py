@@ -58,11 +58,6 @@ class AllocatedGaussianPair(Pair):
         return CurvePair(_rough(self.noise_multiplier, self.bins))
 
     @property
-    def log_absent(self) -> float:
-        """Each record takes part in every epoch."""
-        return -math.inf
-
-    @property
     def unsampled_mu(self) -> float:
         """Of an attacker who sees the step."""
         return 1.0 / self.noise_multiplier
@@ -109,11 +104,6 @@ class AllocatedPersonPair(Pair):
     @property
     def rough(self) -> Pair:
         return CurvePair(_chained(_rough(self.noise_multiplier, self.bins), self))
-
-    @property
-    def log_absent(self) -> float:
-        """Each record takes part in every epoch."""
-        return -math.inf
 
     @property
     def unsampled_mu(self) -> float:
