@@ -10,11 +10,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from reticent import _check
+from reticent.curves.enclosure import Interval
 from reticent.errors import ParameterError
 from reticent.proofs import CONDITIONS, Bearing, Condition, Status
 from reticent.risk import measures
@@ -28,17 +29,6 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, populate_by_name=True)
 
 
-class _Interval(Protocol):
-    """A number between its two ends."""
-
-    @property
-    def lower(self) -> float: ...
-    @property
-    def value(self) -> float: ...
-    @property
-    def upper(self) -> float: ...
-
-
 class Number(Record):
     """A risk number with its enclosure; null is infinite: an end that is null says that nothing is proven there."""
 
@@ -47,7 +37,7 @@ class Number(Record):
     upper: float | None
 
     @classmethod
-    def of(cls, interval: _Interval) -> Number:
+    def of(cls, interval: Interval) -> Number:
         """From an interval; whatever is not finite becomes null."""
         return cls(lower=strict(interval.lower), value=strict(interval.value), upper=strict(interval.upper))
 
