@@ -41,6 +41,10 @@ class Laplace(Mechanism):
         _check.count(releases=self.releases)
         check_rate(self.sample_rate)
 
+    @property
+    def coordinates(self) -> int:
+        return 1
+
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         """One part for all releases.
 

@@ -15,8 +15,9 @@ from pydantic import Field, model_validator
 from reticent.io import files
 from reticent.io.models import Closed, Count, Finite, NonNegative, Positive, Rate, Sha256, Terse, Whole
 from reticent.io.times import Date
-from reticent.mechanisms import DPSGD, Ledger
+from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.gradients import GradientsRecord
+from reticent.mechanisms.ledger import together
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring
 from reticent.proofs import Status
@@ -305,7 +306,7 @@ class PublicWatchedRun(Sealed):
             mixed_passes=sum(s.steps * s.mixed_passes for s in self.segments),
         )
 
-    def mechanism(self) -> DPSGD | Ledger:
+    def mechanism(self) -> Mechanism:
         """The safe reading of what was seen: at least as much risk as any run that fits the facts.
 
         Poisson batches, one for each step, are accounted as such. Everywhere else no amplification by sampling is
@@ -318,7 +319,7 @@ class PublicWatchedRun(Sealed):
         if any(fault.voids for run in runs for fault in run.faults):
             return self._part(0.0, 1.0, sum(run.steps for run in runs))
         parts = merged([run._of(segment) for run in runs for segment in charged(run)])
-        return parts[0] if len(parts) == 1 else Ledger(tuple(coarse(parts)))
+        return together(coarse(parts))
 
     def demanded(self) -> tuple[Fault, ...]:
         """The faults that follow from the other facts."""

@@ -11,13 +11,13 @@ from torch.optim import SGD, Adam, Optimizer
 
 from reticent import data
 from reticent.adversaries import ADVERSARIES, FinalModel
-from reticent.calibration import NoiseMultiplier, NoiseScale
+from reticent.calibration.scale import all_noise
 from reticent.calibration.solve import calibrate
 from reticent.calibration.targets import target_in
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
-from reticent.mechanisms import Ledger, Mechanism
+from reticent.mechanisms import Mechanism
 from reticent.records.hidden_steps import TOO_LONG, contraction
 from reticent.records.run_parts import MOST_STEPS
 from reticent.samplers import Sampler
@@ -126,8 +126,7 @@ def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, da
     release = release_of(staged(config, planned, dataset_size), config.records_per_user)
     contraction = factor_of(config, planned) if config.final_model else None
     who = FinalModel(contraction) if target.adversary == FinalModel.name else ADVERSARIES[target.adversary]()
-    searched = NoiseScale() if isinstance(release, Ledger) else NoiseMultiplier()
-    return calibrate(release, searched, target_in(target.model_dump()), who, target.neighbouring).value
+    return calibrate(release, all_noise(release), target_in(target.model_dump()), who, target.neighbouring).value
 
 
 def factor_of(config: TrainConfig, planned: Settings) -> float:
