@@ -45,7 +45,6 @@ class Mechanism(Short, ABC):
         sampler: how the records of one release are drawn.
         releases: how often it is released, of the same data.
         records: how many coins of one person may come up in one release.
-        runs: the law of the number of runs whose best is released; None where everything that ran is.
         weights: how often each of ``settings`` is on the list of which chance drew one; empty where there is no list.
     """
 
@@ -57,7 +56,6 @@ class Mechanism(Short, ABC):
     sample_rate: float = 1.0
     sampler: Sampler = INDEPENDENT
     releases: int = 1
-    runs: Runs | None = None
     weights: tuple[int, ...] = ()
 
     @abstractmethod
@@ -92,6 +90,11 @@ class Mechanism(Short, ABC):
     def base(self) -> Mechanism:
         """One run: of several whose best is released, or the one that it is."""
         return self
+
+    @property
+    def runs(self) -> Runs | None:
+        """The law of the number of runs whose best is released; None where everything that ran is."""
+        return None
 
     @property
     def training(self) -> DPSGD | None:
