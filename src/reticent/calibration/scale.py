@@ -32,17 +32,9 @@ class NoiseScale(Unknown):
     high: float = 1e6
     name: ClassVar[str] = "noise_scale"
     risk_grows: ClassVar[bool] = False
-
-    @property
-    def may_be_none(self) -> bool:
-        return self.low == NoiseScale().low
+    of_noise: ClassVar[bool] = True
 
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
-        """``mechanism`` with the noise of every part times ``value``.
-
-        Raises:
-            UnsupportedError: a part has no noise that could be scaled.
-        """
         return mechanism.scaled(value)
 
     def ends(self, mechanism: Mechanism) -> tuple[float, float]:

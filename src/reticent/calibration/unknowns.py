@@ -21,6 +21,7 @@ class Unknown:
         name: as the library spells it.
         risk_grows: whether risk grows with the parameter. A theorem for each type here but one, not a guess.
         whole: whether only whole numbers are allowed.
+        of_noise: whether it is noise, which may be left out altogether unless somebody set a least value.
         proven_edge: whether that theorem is there. Where it is not, an answer still meets the target, as it was
             assessed itself; that no better value would is not claimed.
         slack: how close to the edge a search goes, relative.
@@ -32,6 +33,7 @@ class Unknown:
     name: ClassVar[str]
     risk_grows: ClassVar[bool]
     whole: ClassVar[bool] = False
+    of_noise: ClassVar[bool] = False
     proven_edge: ClassVar[bool] = True
     slack: ClassVar[float] = 5e-5
     low: float
@@ -51,8 +53,8 @@ class Unknown:
 
     @property
     def may_be_none(self) -> bool:
-        """Whether it may be left out altogether: noise, unless somebody set a least value."""
-        return False
+        """Whether it may be left out altogether."""
+        return self.of_noise and self.low == type(self)().low
 
     def words(self, value: float, places: int) -> str:
         """A value that was found, rounded to the safe side; "none" where none is needed."""
@@ -72,10 +74,7 @@ class NoiseMultiplier(Unknown):
     high: float = 1e5
     name: ClassVar[str] = "noise_multiplier"
     risk_grows: ClassVar[bool] = False
-
-    @property
-    def may_be_none(self) -> bool:
-        return self.low == NoiseMultiplier().low
+    of_noise: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def misses_its_target(ledger: PublicLedger) -> Found:
         yield "config.target", "is no target"
         return
     try:
-        least = _least_noise(target, _planned(ledger), ledger.contraction)
+        least = least_noise(target, _planned(ledger), ledger.contraction)
     except (ReticentError, ArithmeticError, KeyError, TypeError, ValueError) as error:
         yield "config.target", f"cannot be met ({error})"
         return
@@ -74,7 +74,17 @@ def exceeds_its_stop(run: PublicWatchedRun) -> Found:
         yield "planned.stop_at", f"is {plan.stop_at}, and {plan.steps} steps do not keep to it"
 
 
-def _least_noise(target: dict[str, Any], run: Mechanism, contraction: float | None) -> float:
+def least_noise(target: dict[str, Any], run: Mechanism, contraction: float | None) -> float:
+    """The least noise multiplier of the first step with which a run that has noise 1 there meets a target.
+
+    Args:
+        target: as a configuration states it.
+        contraction: of the updates of a run that releases its last model only.
+
+    Raises:
+        UnreachableError: no noise meets it.
+        ParameterError, UnsupportedError: as for ``calibrate``.
+    """
     from reticent.adversaries import ADVERSARIES, FinalModel
     from reticent.calibration.scale import all_noise
     from reticent.calibration.solve import calibrate

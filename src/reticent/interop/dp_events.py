@@ -21,7 +21,6 @@ from reticent.mechanisms import (
     Gaussian,
     Guarantee,
     Laplace,
-    Ledger,
     MatrixMechanism,
     Mechanism,
     Neighbouring,
@@ -80,11 +79,11 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
     if not isinstance(mechanism, Mechanism):
         wanted = "a mechanism, such as rt.dpsgd(...); rt.assess and rt.certify read files"
         raise ParameterError("mechanism", mechanism, wanted)
+    if mechanism.parts != (mechanism,):
+        return dp_event.ComposedDpEvent([to_dp_event(part) for part in mechanism.parts])
+    if (run := mechanism.equivalent().sums) is not None:
+        return _repeated(_sampled(run.accountable), run.accountable.steps)
     match mechanism:
-        case Ledger(parts=parts):
-            return dp_event.ComposedDpEvent([to_dp_event(part) for part in parts])
-        case Gaussian(noise_multiplier=noise, releases=count):
-            return _repeated(dp_event.GaussianDpEvent(noise), count)
         case Laplace(noise_multiplier=noise, releases=count, sample_rate=rate):
             event = dp_event.LaplaceDpEvent(noise)
             return _repeated(event if rate == 1.0 else dp_event.PoissonSampledDpEvent(rate, event), count)
@@ -99,11 +98,6 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
             return _repeated(kind(epsilon, delta), count)
         case Selection(base=base, runs=runs):
             return dp_event.RepeatAndSelectDpEvent(to_dp_event(base), float(runs.mean), _shape(runs))
-        case MatrixMechanism():
-            return to_dp_event(mechanism.equivalent())
-        case DPSGD():
-            run = mechanism.accountable
-            return _repeated(_sampled(run), run.steps)
         case _:
             raise UnsupportedError(
                 f"{mechanism.name} has no event in dp_accounting that gives the same mechanism when read back"

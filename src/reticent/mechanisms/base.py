@@ -215,11 +215,11 @@ class Mechanism(Short, ABC):
 
     def _stated(self) -> tuple[str, ...]:
         """Keys of conditions that the fields state."""
-        return ("clipped",)
+        return ("clipped", *((self.sampler.condition,) if self.sample_rate < 1.0 else ()))
 
     def _unseen(self) -> tuple[str, ...]:
         """Keys of conditions that the fields do not state, in addition to those of every release."""
-        return ()
+        return ("hidden-draws",) if self.sample_rate < 1.0 else ()
 
     def _repr_html_(self) -> str:
         """What it is made of, and what is stated, as tables for notebooks, without colours of their own."""

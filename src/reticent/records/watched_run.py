@@ -23,7 +23,7 @@ from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.hidden_steps import unequal_steps
-from reticent.records.merged import coarse, merged
+from reticent.records.merged import coarse
 from reticent.records.planned import PlannedSteps, charged
 from reticent.records.rules import Digest, Versions, Word
 from reticent.records.run_parts import MOST_STEPS
@@ -318,8 +318,7 @@ class PublicWatchedRun(Sealed):
         runs = [*self.earlier, self]
         if any(fault.voids for run in runs for fault in run.faults):
             return self._part(0.0, 1.0, sum(run.steps for run in runs))
-        parts = merged([run._of(segment) for run in runs for segment in charged(run)])
-        return together(coarse(parts))
+        return together(coarse([run._of(segment) for run in runs for segment in charged(run)]))
 
     def demanded(self) -> tuple[Fault, ...]:
         """The faults that follow from the other facts."""

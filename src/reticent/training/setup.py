@@ -10,10 +10,7 @@ import torch
 from torch.optim import SGD, Adam, Optimizer
 
 from reticent import data
-from reticent.adversaries import ADVERSARIES, FinalModel
-from reticent.calibration.scale import all_noise
-from reticent.calibration.solve import calibrate
-from reticent.calibration.targets import target_in
+from reticent.certificates.targets import least_noise
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
@@ -125,8 +122,7 @@ def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, da
     """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
     release = release_of(staged(config, planned, dataset_size), config.records_per_user)
     contraction = factor_of(config, planned) if config.final_model else None
-    who = FinalModel(contraction) if target.adversary == FinalModel.name else ADVERSARIES[target.adversary]()
-    return calibrate(release, all_noise(release), target_in(target.model_dump()), who, target.neighbouring).value
+    return least_noise(target.model_dump(), release, contraction)
 
 
 def factor_of(config: TrainConfig, planned: Settings) -> float:
