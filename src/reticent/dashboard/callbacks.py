@@ -178,7 +178,7 @@ class Callbacks:
             turn.check()
         caption = "The map is known for DP-SGD with Poisson sampling at a rate below 1."
         if surface:
-            steps = getattr(mechanisms["B"], "steps", 1)
+            steps = mechanisms["B"].steps
             gaps = "" if surface["data"][0]["zsmooth"] else "; empty where in doubt"
             caption = f"Worst-case advantage at {steps} steps, {relation.value} (estimate{gaps}); a click sets both"
         return (

@@ -172,8 +172,8 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
         ("random numbers", ledger.randomness.value),
     ]
     asked: list[Any] = []
-    if isinstance(release, DPSGD):
-        explore: dict[str, Any] = {"data-settings": _settings(release)}
+    if (run := release.training) is not None:
+        explore: dict[str, Any] = {"data-settings": _settings(run)}
         asked = [html.Button("Explore these settings", className="primary", **explore)]
     page = [
         html.H2(title),

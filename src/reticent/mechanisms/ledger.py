@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, TypeGuard
 
 from reticent.errors import ParameterError
@@ -37,7 +37,7 @@ class Ledger(Mechanism):
         0.2763
     """
 
-    parts: tuple[Mechanism, ...]
+    parts: tuple[Mechanism, ...] = field()
 
     name: ClassVar[str] = "ledger"
 
@@ -78,6 +78,13 @@ class Ledger(Mechanism):
         return (*joined, *(found for part in rest for found in part.parts_under(neighbouring, attained=attained)))
 
     @property
+    def steps(self) -> int:
+        return sum(part.steps for part in self.parts)
+
+    def scaled(self, factor: float) -> Ledger:
+        return Ledger(tuple(part.scaled(factor) for part in self.parts))
+
+    @property
     def conditions(self) -> tuple[Condition, ...]:
         """Those of all parts, each once; that nobody chose parts by looking at results, nor drew for two at once."""
         each = tuple(one for part in self.parts for one in part.conditions)
@@ -92,6 +99,6 @@ def _keeps(part: Mechanism) -> TypeGuard[DPSGD]:
     return isinstance(part, DPSGD) and part.sampler.keeps(part)
 
 
-def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    """The mechanisms of a ledger, or the one that it is."""
-    return mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
+def together(parts: Sequence[Mechanism]) -> Mechanism:
+    """All of these, one after the other: a ledger of several, or the one that there is."""
+    return parts[0] if len(parts) == 1 else Ledger(tuple(parts))

@@ -180,11 +180,10 @@ class MatrixMechanism(Mechanism):
         return (pattern, *loose)
 
     def _stated(self) -> tuple[str, ...]:
-        drawn = ("poisson-draws",) if self.sample_rate < 1.0 else ()
-        return ("clipped", *drawn, "participation-pattern", "planned-steps", "public-divisor")
+        return (*Mechanism._stated(self), "participation-pattern", "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
-        return (*(("hidden-draws",) if self.sample_rate < 1.0 else ()), "kept-places", "start-weights")
+        return (*Mechanism._unseen(self), "kept-places", "start-weights")
 
 
 def read_strategy(path: Path) -> str:

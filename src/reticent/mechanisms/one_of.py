@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from reticent import _check, pairs
@@ -34,8 +34,8 @@ class OneOf(Mechanism):
         0.124
     """
 
-    settings: tuple[Mechanism, ...]
-    weights: tuple[int, ...]
+    settings: tuple[Mechanism, ...] = field()
+    weights: tuple[int, ...] = field()
 
     name: ClassVar[str] = "one-of"
 

@@ -16,7 +16,6 @@ from reticent.adversaries.relaxed.sign import noncentrality
 from reticent.curves import RelaxedGaussianTradeOff
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring
-from reticent.mechanisms.ledger import parts_of
 
 GROUP = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"][
     "I_composition"
@@ -25,7 +24,7 @@ ADD = Neighbouring.ADD_REMOVE
 
 
 def common_direction(releases: Gaussian | Ledger, neighbouring: Neighbouring) -> RelaxedGaussianTradeOff:
-    (dimension,) = {part.dimension for part in parts_of(releases)}
+    (dimension,) = {part.dimension for part in releases.parts}
     return RelaxedGaussianTradeOff(noncentrality(releases, neighbouring), dimension)
 
 

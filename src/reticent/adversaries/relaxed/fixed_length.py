@@ -13,9 +13,7 @@ from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.sign import laplace_sign, noncentrality, relaxed_dpsgd
 from reticent.curves import RelaxedGaussianTradeOff, symmetrised
 from reticent.curves.enclosure import Enclosure
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import accountable
-from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms import DPSGD, Laplace, MatrixMechanism, Mechanism, Neighbouring
 from reticent.proofs import Proof, condition
 
 _LOG_2 = "In one dimension the epsilon of showing that the record was used falls by at most log 2 = 0.693."
@@ -66,38 +64,44 @@ _OF_PERSON = (
 
 def fixed_length(asked: Question) -> Proof | None:
     """The proof that fits the release; None where none is known."""
-    size, stated = asked.neighbouring.sensitivity, asked.dimension
+    size, parts = asked.neighbouring.sensitivity, asked.mechanism.parts
+    runs = [run for part in parts if (run := part.sums) is not None and run.noise_multiplier > 0.0]
+    trained = [part for part in parts if part.training is not None]
     match asked.mechanism:
-        case Gaussian(noise_multiplier=sigma, dimension=d, releases=count) if sigma > 0.0:
-            needs = () if count == 1 else ("fixed-length",)
-            found = _common(asked, noncentrality(asked.mechanism, asked.neighbouring), stated or d, needs)
-            return found.saying(_ONE_QUERY) if count == 1 else found
-        case DPSGD(sampler=sampler) if sampler.tells_all:  # the target displaces a record whose direction is known
-            return None
-        case DPSGD(noise_multiplier=sigma, sample_rate=rate) if sigma > 0.0:
-            if rate == 1.0:
-                return _unsampled(asked, [asked.mechanism])
-            return _sampled(asked, asked.mechanism) if size == 1.0 or stated is not None else None
-        case Ledger(parts=parts):
-            return _ledger(asked, asked.mechanism, parts)
         case MatrixMechanism(noise_multiplier=sigma) if sigma > 0.0:
             return _matrix(asked, asked.mechanism)
         case Laplace(noise_multiplier=b, sample_rate=rate) if b > 0.0 and (rate == 1.0 or size == 1.0):
             return _laplace(asked, asked.mechanism)
-    return None
+        case _ if len(runs) < len(parts):
+            return None
+        case _ if not trained:
+            return _queries(asked, runs)
+        case _ if len(trained) < len(parts) or any(run.sampler.tells_all for run in runs):
+            return None  # the target displaces a record whose direction is known
+        case _ if len(runs) > 1:
+            return _several(asked, runs)
+    if runs[0].sample_rate == 1.0:
+        return _unsampled(asked, runs)
+    return _sampled(asked, runs[0]) if size == 1.0 or asked.dimension is not None else None
 
 
-def _ledger(asked: Question, whole: Ledger, parts: tuple[Mechanism, ...]) -> Proof | None:
-    if _one_vector(parts):
-        coordinates = asked.dimension or released_coordinates(whole) or 1
-        return _common(asked, noncentrality(whole, asked.neighbouring), coordinates)
-    if runs := _all_records(parts):
-        found = _unsampled(asked, runs)
-        shuffled = any(getattr(part, "sample_rate", 1.0) < 1.0 for part in parts)  # no data set shows as much
+def _queries(asked: Question, runs: list[DPSGD]) -> Proof | None:
+    """Gaussian releases of vectors of one dimension."""
+    if len({run.num_parameters for run in runs}) > 1:
+        return None
+    strength = noncentrality(asked.mechanism, asked.neighbouring)
+    once = sum(run.steps for run in runs) == 1
+    found = _common(asked, strength, asked.dimension or runs[0].num_parameters or 1, () if once else ("fixed-length",))
+    return found.saying(_ONE_QUERY) if once else found
+
+
+def _several(asked: Question, runs: list[DPSGD]) -> Proof | None:
+    counted = [run.accountable for run in runs]
+    if all(run.sample_rate == 1.0 for run in counted):
+        found = _unsampled(asked, counted)
+        shuffled = any(run.sample_rate < 1.0 for run in runs)  # no data set shows as much
         return found.below_unknown() if shuffled else found
-    if asked.neighbouring.sensitivity == 1.0 and all(map(_followed, parts)):
-        return _schedule(asked, whole)
-    return None
+    return _schedule(asked, runs) if asked.neighbouring.sensitivity == 1.0 else None
 
 
 def _common(asked: Question, strength: float, dimension: int, needs: tuple[str, ...] = ("fixed-length",)) -> Proof:
@@ -174,13 +178,14 @@ def _person(asked: Question, run: DPSGD) -> Proof | None:
     return found.under(condition("independent-directions")).saying(_APART)
 
 
-def _schedule(asked: Question, runs: Ledger) -> Proof:
+def _schedule(asked: Question, runs: list[DPSGD]) -> Proof:
     """Sampled runs of one model that differ: one sign in all of them."""
-    parts, line = [part for part in runs.parts if isinstance(part, DPSGD)], asked.dimension in (None, 1)
-    found = asked.proof(relaxed_dpsgd(runs), _SIGN, (_DIFFERENT, _LOG_2, _SUBSAMPLED) if line else (_DIFFERENT,))
-    if not line or not all(part.sampler.attains(part) for part in parts):
+    line = asked.dimension in (None, 1)
+    notes = (_DIFFERENT, _LOG_2, _SUBSAMPLED) if line else (_DIFFERENT,)
+    found = asked.proof(relaxed_dpsgd(asked.mechanism), _SIGN, notes)
+    if not line or not all(run.sampler.attains(run) for run in runs):
         found = found.below_unknown()
-    return _together(found.citing("RETICENT:whole-user-sign")) if parts[0].records > 1 else found
+    return _together(found.citing("RETICENT:whole-user-sign")) if runs[0].records > 1 else found
 
 
 def _together(found: Proof) -> Proof:
@@ -188,42 +193,14 @@ def _together(found: Proof) -> Proof:
     return found.under(condition("one-direction-per-person")).saying(_TOGETHER)
 
 
-def _one_vector(parts: tuple[Mechanism, ...]) -> bool:
-    """Whether all parts are noisy Gaussian releases of vectors of one dimension."""
-    gaussian = [part for part in parts if isinstance(part, Gaussian) and part.noise_multiplier > 0.0]
-    return len(gaussian) == len(parts) and len({part.dimension for part in gaussian}) == 1
-
-
-def _all_records(parts: tuple[Mechanism, ...]) -> list[DPSGD]:
-    """DP-SGD whose every counted release uses all records, with noise; nothing where a part is something else."""
-    runs = [accountable(part) for part in parts if isinstance(part, DPSGD) and not part.sampler.tells_all]
-    whole = [run for run in runs if run.sample_rate == 1.0 and run.noise_multiplier > 0.0]
-    return whole if len(whole) == len(parts) else []
-
-
-def _followed(part: Mechanism) -> bool:
-    """Whether one unknown sign can be followed through this part of a ledger."""
-    return isinstance(part, DPSGD) and not part.sampler.tells_all and part.noise_multiplier > 0.0
-
-
 def as_one_run(mechanism: Mechanism) -> Mechanism:
     """A ledger of Poisson-sampled runs that differ in the number of steps alone, as one run; others as they are."""
-    runs = [part for part in parts_of(mechanism) if isinstance(part, DPSGD) and part.sampler.independent]
-    if len(runs) < len(parts_of(mechanism)) or len({replace(run, steps=1) for run in runs}) > 1:
+    runs = mechanism.trainings
+    if len({replace(run, steps=1) for run in runs}) != 1 or not runs[0].sampler.independent:
         return mechanism
     return replace(runs[0], steps=sum(run.steps for run in runs)) if runs[0].sample_rate < 1.0 else mechanism
 
 
 def released_coordinates(mechanism: Mechanism) -> int | None:
     """How many numbers each release has, where that is known."""
-    match mechanism:
-        case Gaussian(dimension=d):
-            return d
-        case DPSGD(num_parameters=d):
-            return d
-        case Laplace():
-            return 1
-        case Ledger(parts=parts):
-            return min((d for d in map(released_coordinates, parts) if d is not None), default=None)
-        case _:
-            return None
+    return min((d for part in mechanism.parts if (d := part.coordinates) is not None), default=None)

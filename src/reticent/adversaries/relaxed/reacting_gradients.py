@@ -10,9 +10,9 @@ from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.reacting import reacting_in, reacting_replace
 from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.gradients import Gradients
-from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms.ledger import together
 from reticent.proofs import Proof
 
 _KEYS = ("RETICENT:reacting-second-moment", "RETICENT:reacting-information", "RETICENT:relaxed-meaning")
@@ -24,38 +24,20 @@ FORMS = {Gradients.ONE_DIRECTION: "one-direction", Gradients.LINEAR_HEAD: "linea
 
 def reacting(asked: Question, kind: Gradients | None, known_share: float) -> Proof | None:
     """The proof for a target whose gradients react as ``kind`` allows; None where the worst case is the answer."""
-    runs = _as_training(asked.mechanism)
-    if runs is None or kind not in FORMS:
+    sums = [part.sums for part in asked.mechanism.parts]
+    runs = [run for run in sums if run is not None and run.noise_multiplier > 0.0 and not run.sampler.tells_all]
+    if len(runs) < len(sums) or kind not in FORMS:
         return None
     share = (_SHARE.format(known_share),) if known_share > 0.0 else ()
-    person = any(part.records > 1 for part in parts_of(runs) if isinstance(part, DPSGD))
+    person = any(run.records > 1 for run in runs)
     needs = [FORMS[kind], "same-features"]
     needs += ["known-share"] if share else []
     needs += ["independent-directions"] if person else []
     replaced = asked.neighbouring is Neighbouring.REPLACE
-    truth = (reacting_replace if replaced else reacting_in)(runs, asked.dimension or 1, kind, known_share)
+    truth = (reacting_replace if replaced else reacting_in)(together(runs), asked.dimension or 1, kind, known_share)
     chain = ("RETICENT:chain",) if replaced else ()
     keys = (*_KEYS, *chain, *worst_case_theorems(asked.mechanism, asked.neighbouring))
     return asked.proof(truth, keys, (_REACTS, *share), tuple(needs), floor=False)
-
-
-def _as_training(mechanism: Mechanism) -> DPSGD | Ledger | None:
-    """The noisy sums to which the theorems apply; None for anything else."""
-    parts = [_step(part) for part in parts_of(mechanism)]
-    known = tuple(part for part in parts if part is not None)
-    if len(known) < len(parts):
-        return None
-    return known[0] if len(known) == 1 else Ledger(known)
-
-
-def _step(part: Mechanism) -> DPSGD | None:
-    match part:
-        case Gaussian(noise_multiplier=noise, releases=count) if noise > 0.0:
-            return DPSGD(noise, 1.0, count)
-        case DPSGD(noise_multiplier=noise, sampler=sampler) if noise > 0.0 and not sampler.tells_all:
-            return part
-        case _:
-            return None
 
 
 def check_reaction(gradients: Gradients | None, known_share: float) -> None:

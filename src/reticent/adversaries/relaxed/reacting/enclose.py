@@ -29,13 +29,8 @@ from reticent.curves._logs import LOG_2, log_expm1
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring
-from reticent.mechanisms.dpsgd import accountable
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import Gradients
-from reticent.mechanisms.ledger import parts_of
-
-Release = DPSGD | Ledger
-"""What is answered: one run, or several of one model."""
 
 _FIXED_BATCHES = (
     "Batches of fixed size, batches that are cut and random allocation: nothing below the worst case is proven."
@@ -54,7 +49,7 @@ _LONGEST = 10**9  # steps up to which attacks are tried
 
 @lru_cache(maxsize=64)
 def reacting_in(
-    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
+    release: Mechanism, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
 ) -> Enclosure:
     """Enclosure of the curve over a direction that is unknown in ``dimension`` dimensions: add/remove and zero-out.
 
@@ -99,7 +94,7 @@ def reacting_in(
 
 @lru_cache(maxsize=64)
 def reacting_replace(
-    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
+    release: Mechanism, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
 ) -> Enclosure:
     """A bound for replacement, where the attacker knows the direction of neither record: each against its absence.
 
@@ -198,7 +193,7 @@ def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:
     return LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power))
 
 
-def case_of(release: Release, dimension: int, kind: Gradients, known_share: float, hard_labels: bool) -> _Case | str:
+def case_of(release: Mechanism, dimension: int, kind: Gradients, known_share: float, hard_labels: bool) -> _Case | str:
     """What is computed; or why the answer is the worst case, which may need no words.
 
     Raises:
@@ -208,18 +203,16 @@ def case_of(release: Release, dimension: int, kind: Gradients, known_share: floa
     setting = Setting(_check.count(dimension=dimension), kind, _check.fraction(known_share=known_share), hard_labels)
     if not isinstance(kind, Gradients) or kind is Gradients.FIXED:
         raise ParameterError("gradients", kind, "one-direction, linear-head or any")
-    runs = parts_of(release)
     if kind is Gradients.ANY or known_share == 1.0:
         return ""
-    if any(getattr(run, "noise_multiplier", 1.0) == 0.0 for run in runs):
+    if any(part.noise_multiplier == 0.0 for part in release.parts):
         raise UnsupportedError("without noise the direction is seen: use the worst case")
-    if any(not isinstance(run, DPSGD) for run in runs):
+    if not (sampled := release.trainings):
         return _OTHER_RELEASES
-    sampled = [run for run in runs if isinstance(run, DPSGD)]
     if any(run.sampler.tells_all for run in sampled):
         return _FIXED_BATCHES
     counts: dict[tuple[float, float], int] = {}
-    for run in map(accountable, sampled):
+    for run in (run.accountable for run in sampled):
         counts[run.noise_multiplier, run.sample_rate] = (
             counts.get((run.noise_multiplier, run.sample_rate), 0) + run.steps
         )

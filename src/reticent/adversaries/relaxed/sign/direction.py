@@ -9,11 +9,10 @@ optimistic: by Cauchy-Schwarz its lambda is smaller, and a further release can e
 from __future__ import annotations
 
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import Gaussian, Ledger, Neighbouring
-from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms import Mechanism, Neighbouring
 
 
-def noncentrality(releases: Gaussian | Ledger, neighbouring: Neighbouring) -> float:
+def noncentrality(releases: Mechanism, neighbouring: Neighbouring) -> float:
     """lambda of the optimally weighted sum: sum over releases of (sensitivity / noise)^2.
 
     By KAISSIS2022:Theorem 2.
@@ -24,10 +23,10 @@ def noncentrality(releases: Gaussian | Ledger, neighbouring: Neighbouring) -> fl
     Raises:
         UnsupportedError: a part is sampled, not Gaussian, or without noise.
     """
-    parts = parts_of(releases)
     total = 0.0
-    for part in parts:
-        if not isinstance(part, Gaussian) or part.noise_multiplier == 0.0:
+    for part in releases.parts:
+        plain = part.training is None and part.sums
+        if not plain or plain.noise_multiplier == 0.0:
             raise UnsupportedError("a common direction is composed exactly for plain Gaussian releases with noise only")
-        total += part.releases * (neighbouring.sensitivity / part.noise_multiplier) ** 2
+        total += plain.steps * (neighbouring.sensitivity / plain.noise_multiplier) ** 2
     return total

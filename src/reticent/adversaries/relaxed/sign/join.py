@@ -33,9 +33,8 @@ from reticent.curves._logs import LOG_2, log1mexp
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, Sides, hull, polygon_above, polygon_through, safest, strictest
 from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import accountable
-from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.mechanisms.ledger import together
 from reticent.stopping import checkpoint
 
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
@@ -52,7 +51,7 @@ _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 
 
 @lru_cache(maxsize=64)  # the relaxed and the mixed attacker ask for the same release
-def relaxed_dpsgd(mechanism: DPSGD | Ledger) -> Enclosure:
+def relaxed_dpsgd(mechanism: Mechanism) -> Enclosure:
     """Enclosure of the common-sign curve under add/remove and zero-out: both directions, symmetrised.
 
     Shuffled runs count each started epoch as one release without amplification, and nothing is claimed from below.
@@ -68,8 +67,7 @@ def relaxed_dpsgd(mechanism: DPSGD | Ledger) -> Enclosure:
     runs = _runs(mechanism)
     if any(run.sampler.tells_all for run in runs):
         return compose(mechanism, Neighbouring.ADD_REMOVE)
-    counted = tuple(map(accountable, runs))
-    add = common_sign(Ledger(counted) if len(counted) > 1 else counted[0])
+    add = common_sign(together([run.accountable for run in runs]))
     above = no_more_than(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, add.pessimistic)
     if any(run.sampler.in_passes and run.sample_rate < 1.0 for run in runs):
         return Enclosure.from_above(above, add.notes)  # no data set is known that shows as much
@@ -91,7 +89,7 @@ def sign_at_most(run: DPSGD) -> TradeOff | None:
         return None
 
 
-def quick_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.ndarray] | None:
+def quick_sign_estimate(mechanism: Mechanism) -> Callable[[np.ndarray], np.ndarray] | None:
     """delta(epsilon >= 0) without a certificate, in some 20 ms; None where it cannot be had.
 
     By few frequencies, or from a coarse lattice of its own.
@@ -111,7 +109,7 @@ def quick_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.
 
 
 @lru_cache(maxsize=64)
-def common_sign(mechanism: DPSGD | Ledger) -> Enclosure:
+def common_sign(mechanism: Mechanism) -> Enclosure:
     """Enclosure of the curve "absent" against "present with one unknown sign"; ``reversed`` gives removal.
 
     Guaranteed: the truth lies between the two curves (docs/theory/relaxed/sign.md derives each error term;
@@ -155,11 +153,9 @@ def common_sign(mechanism: DPSGD | Ledger) -> Enclosure:
 
 
 def _runs(mechanism: Mechanism) -> tuple[DPSGD, ...]:
-    parts = parts_of(mechanism)
-    runs = tuple(part for part in parts if isinstance(part, DPSGD))
-    if len(runs) < len(parts):
+    if not mechanism.trainings:
         raise UnsupportedError("one unknown sign is followed through runs of DP-SGD only; use the worst case")
-    return runs
+    return mechanism.trainings
 
 
 def _kinds(runs: Sequence[DPSGD]) -> tuple[list[tuple[GaussianSign, int]], float]:
