@@ -31,7 +31,7 @@ from benchmarks._rows import Row, main, spread
 from reticent.attacks.experiments import LAYERS, Experiment, experiments
 from reticent.attacks.mechanics import SIGNIFICANCE, MechanicsReport, audit_mechanics, judge
 from reticent.attacks.own_trainer import OwnTrainer
-from reticent.attacks.white_box import Released, TrainFunction, sizes, spread_records, usable
+from reticent.attacks.white_box import Released, TrainFunction, sizes, spread_records
 from reticent.mechanisms import DPSGD
 
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=64, max_grad_norm=1.0, batch_size=50, dataset_size=1000)
@@ -309,9 +309,6 @@ def simulate_correct(rng: np.random.Generator, claim: DPSGD = CLAIM) -> tuple[li
             sums[:] = 0.0
         batch = rng.binomial(size, claim.sample_rate, size=len(sums))
         match experiment.name:
-            case "canaries":
-                places = usable(LAYERS)[:size]
-                sums[:, places] += rng.random((len(sums), len(places))) < claim.sample_rate
             case "chorus":
                 sums[:, 0] += batch
             case "whisper":

@@ -240,11 +240,3 @@ def test_truncation_is_covered_and_matters():
     assert value.lower[0] <= C2["advantage"] <= value.upper[0]
     bare = replace(contour, beyond=0.0).delta(np.zeros(1))
     assert not bare.lower[0] - 1e-10 <= C2["advantage"] <= bare.upper[0] + 1e-10
-
-
-@pytest.mark.parametrize(("first", "last", "shift"), [(-40, 40, 0.0), (-40, 40, -0.5), (-40, 39, -0.5), (-7, 40, 0.0)])
-def test_half_of_a_mirrored_grid_says_the_other(first, last, shift):
-    """Of replacement, whatever half is computed; a grid that is no mirror image is computed as it is."""
-    pair, grid = AntipodalGaussianPair(0.7, 0.01), 0.1 * (np.arange(first, last + 1) + shift)
-    found, plain = pair.losses(grid), LossMasses.of(pair, grid)
-    np.testing.assert_allclose(np.array(found.rates), np.array(plain.rates), rtol=1e-12, atol=0)

@@ -14,14 +14,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.linalg.blas import dgemv, dsyr, dsyrk, dtrsm
+from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpstrf
 
 from reticent.errors import NumericalError, ParameterError
 
 _SMALLEST_PIVOT = 1e-10
 """Gradients in single precision: smaller conditional variances, relative to the variance, are rounding errors."""
-_BLOCK = 128
 _CONSTANT = 1e-10  # of the largest deviation: coordinates that move less are left out
 _LEAST_VARIANCE = 1e-300
 _NULL = 1e-12  # of the largest eigenvalue: smaller ones are rounding
@@ -94,7 +93,7 @@ class Background:
             estimator = Estimator.SAMPLE if m >= 10 * d else Estimator.SHRINKAGE
         if estimator is Estimator.SAMPLE and m <= d + 3:
             raise ParameterError("gradients", rows.shape, f"more than {d + 3} rows for {d} columns, or shrinkage")
-        mean = _column_means(rows)
+        mean = rows.mean(axis=0)
         if not np.all(np.isfinite(mean)):
             raise ParameterError("gradients", "a number that is not finite", "rows of finite numbers")
         covariance = _sample_covariance(rows, mean) if m > d else None
@@ -212,38 +211,14 @@ class _EigenFactor:
         return Products(norms / self._diagonal, cross / self._diagonal, norm / self._diagonal)
 
 
-def _column_means(rows: np.ndarray) -> np.ndarray:
-    return dgemv(1.0 / len(rows), rows.T, np.ones(len(rows)))
-
-
 def _sample_covariance(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Symmetric rank-m product, centred afterwards: no copy of the records, unless that would cancel digits."""
+    """Centred after the product: no copy of the records, unless that would cancel digits."""
     m = len(rows)
-    covariance = _lower_gram(rows, 1.0 / (m - 1))
-    second = np.diagonal(covariance) * ((m - 1) / m)
-    if np.any(mean**2 > (1.0 - _CANCELS) * second):
-        covariance = _lower_gram(rows - mean, 1.0 / (m - 1))
-    else:
-        covariance = dsyr(-m / (m - 1), mean, lower=1, a=covariance, overwrite_a=1)
-    return _mirrored(covariance)
-
-
-def _lower_gram(rows: np.ndarray, scale: float) -> np.ndarray:
-    """``scale * rows^T rows`` below the diagonal and on it, zero above; stored by columns."""
-    out = np.zeros((rows.shape[1], rows.shape[1]), order="F")
-    if rows.flags.f_contiguous:
-        return dsyrk(scale, rows, trans=1, lower=1, c=out, overwrite_c=1)
-    return dsyrk(scale, rows.T, lower=1, c=out, overwrite_c=1)
-
-
-def _mirrored(lower: np.ndarray) -> np.ndarray:
-    """The symmetric matrix with this lower triangle, in place, block by block to stay in the cache."""
-    for start in range(0, len(lower), _BLOCK):
-        end = start + _BLOCK
-        corner = lower[start:end, start:end]
-        corner += np.tril(corner, -1).T
-        lower[start:end, end:] = lower[end:, start:end].T
-    return lower
+    if np.any(mean**2 > (1.0 - _CANCELS) * np.einsum("ij,ij->j", rows, rows) / m):
+        rows, mean = rows - mean, np.zeros(len(mean))
+    covariance = rows.T @ rows
+    covariance -= m * np.outer(mean, mean)
+    return covariance / (m - 1)
 
 
 def _ledoit_wolf_share(rows: np.ndarray, covariance: np.ndarray | None, ridge: float) -> float:

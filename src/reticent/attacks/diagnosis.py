@@ -15,13 +15,13 @@ from reticent.attacks.short_gradients import NAME as _SHORT
 _LONGER, _FEWER, _FEW_SHORT, _SMALL, _LABELS = _REPLAYS
 _BESIDE = ("noise beside large gradients", "noise beside small gradients")
 _MASKS = ("rate of each record", "gaps", "pairs of records", "once per epoch", "large batches")
-_COUNTS = ("canary effect", "large noisy batches", "a record counts once")
+_COUNTS = ("large noisy batches", "a record counts once")
 _SIZE = ("noise scale", "noise shape", "noise tails", "noise of each step", "noise of each layer", *_BESIDE)
 
 FAULTS: dict[str, tuple[str, ...]] = {
     "gradients are not clipped": (*_COUNTS, "spread gradients", "sampling rate", "noise and batches", _LONGER, _FEWER),
     "clipping looks at a batch, not at each record": (*_COUNTS, *_MASKS, "noise and batches", _LONGER, _FEWER),
-    "a part of the gradient is left out of the clipping": ("canary effect", "spread gradients", _LONGER, _FEWER),
+    "a part of the gradient is left out of the clipping": ("spread gradients", _LONGER, _FEWER),
     "each part of a gradient is clipped by itself": ("spread gradients",),
     "a record counts more than once: views, micro-batches or the divisor": (
         *_COUNTS,

@@ -21,7 +21,6 @@ from reticent.attacks.white_box import (
     release,
     spread_records,
     square_layers,
-    usable,
 )
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD
@@ -75,8 +74,8 @@ def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
         *_participation(claim),
         _short(claim),
         *(
-            Experiment(f"{REPLAY}{name}", LAYERS, records.features, short, records.labels, 1 + seed)
-            for name, records in replay_data(LAYERS, claim, seed).items()
+            Experiment(f"{REPLAY}{name}", LAYERS, features, short, labels, 1 + seed)
+            for name, (features, labels) in replay_data(LAYERS, claim, seed).items()
         ),
     ]
 
@@ -84,12 +83,11 @@ def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
 def _data(claim: DPSGD, seed: int) -> dict[str, tuple[Layers, torch.Tensor]]:
     size, clip = claim.dataset_size or 0, claim.max_grad_norm
     nobody, first = np.array([], dtype=int), np.zeros(size, dtype=int)
-    coordinates, small = coordinates_of(size), _WHISPER / max(1.0, claim.sample_rate * size)
+    small = _WHISPER / max(1.0, claim.sample_rate * size)
     silent = dirac_records(LAYERS, nobody, np.array([]), size)
     return {
         "silence": (LAYERS, silent),
         "second silence": (LAYERS, silent),
-        "canaries": (LAYERS, dirac_records(LAYERS, coordinates, np.full(len(coordinates), OVERSHOOT * clip), size)),
         "chorus": (LAYERS, dirac_records(LAYERS, first, np.full(size, OVERSHOOT * clip), size)),
         "spread": (LAYERS, spread_records(LAYERS, OVERSHOOT * clip, size, seed)[0]),
         "whisper": (LAYERS, dirac_records(LAYERS, first, np.full(size, small * clip), size)),
@@ -115,8 +113,3 @@ def _short(claim: DPSGD) -> Experiment:
     noise = min(short_gradients.NOISE, claim.noise_multiplier)
     quiet = replace(claim, noise_multiplier=noise, steps=min(claim.steps, short_gradients.STEPS))
     return Experiment(short_gradients.NAME, layers, features, quiet, labels)
-
-
-def coordinates_of(dataset_size: int) -> np.ndarray:
-    """One canary in each coordinate, as long as there are records."""
-    return usable(LAYERS)[:dataset_size]

@@ -110,77 +110,55 @@ def glir_attack(
     Raises:
         ParameterError: no step, or shapes disagree.
     """
-    scorer = _Scorer(gradients, queries, background, design, held_out)
+    everyone = queries if held_out is None else _joined(queries, held_out)
+    scored: list[statistics.StepScores] = []
+    normal: statistics.NormalityReport | None = None
+    shrunk = False
     for done, step in enumerate(steps, start=1):
-        scorer.add(step)
-        if progress is not None:
-            progress(done)
-    return scorer.result()
-
-
-class _Scorer:
-    """Adds up the steps; keeps no gradients."""
-
-    def __init__(
-        self,
-        gradients: GradientMap,
-        queries: Records,
-        background: Records,
-        design: statistics.BatchDesign,
-        held_out: Records | None,
-    ) -> None:
-        self._gradients, self._background, self._design = gradients, background, design
-        self._split = len(queries)
-        self._all = queries if held_out is None else _joined(queries, held_out)
-        self._steps: list[statistics.StepScores] = []
-        self._normality: statistics.NormalityReport | None = None
-        self._shrunk = False
-
-    def add(self, step: ReleasedStep) -> None:
-        rows = self._gradients(step.weights, self._all.features, self._all.labels)
-        known = self._gradients(step.weights, self._background.features, self._background.labels)
-        sketch = self._gradients.sketch
-        total = step.total if sketch is None else sketch.apply(step.total)
-        background = Background.estimated(known)
-        keep = self._coordinates(background)
+        rows = gradients(step.weights, everyone.features, everyone.labels)
+        known = gradients(step.weights, background.features, background.labels)
+        total = step.total if gradients.sketch is None else gradients.sketch.apply(step.total)
+        law = Background.estimated(known)
+        keep = _coordinates(law, design)
         if keep is not None:
             rows, total = rows[:, keep], total[keep]
             # A sample covariance of some coordinates is a part of the whole one; shrinkage depends on all.
-            background = Background.estimated(known[:, keep]) if background.shrunk else background.restricted(keep)
-        self._steps.append(statistics.score_step(total, rows, background, self._design))
-        self._shrunk |= background.shrunk
-        if self._normality is None:
-            self._normality = statistics.normality(background, rows, self._design.batch_size)
+            law = Background.estimated(known[:, keep]) if law.shrunk else law.restricted(keep)
+        scored.append(statistics.score_step(total, rows, law, design))
+        shrunk |= law.shrunk
+        normal = normal or statistics.normality(law, rows, design.batch_size)
+        if progress is not None:
+            progress(done)
+    if normal is None:
+        raise ParameterError("steps", "none", "at least one released step")
+    score, split = _sum_over_steps(scored, design), len(queries)
+    more = score[split:]
+    return GlirResult(
+        log_ratio=score[:split],
+        susceptibility=scored[0].susceptibility[:split],
+        held_out=more if len(more) else None,
+        warnings=_warnings(normal, shrunk, len(scored)),
+    )
 
-    def _coordinates(self, background: Background) -> np.ndarray | None:
-        """Coordinates to keep, where some are redundant and no noise hides that; None for all."""
-        if self._design.noise > 0.0 or len(background.rows) <= background.dimension + 3:
-            return None
-        keep = background.independent_coordinates()
-        return keep if len(keep) < background.dimension else None
 
-    def result(self) -> GlirResult:
-        if not self._steps:
-            raise ParameterError("steps", "none", "at least one released step")
-        score = _sum_over_steps(self._steps, self._design)
-        more = score[self._split :]
-        return GlirResult(
-            log_ratio=score[: self._split],
-            susceptibility=self._steps[0].susceptibility[: self._split],
-            held_out=more if len(more) else None,
-            warnings=self._warnings(),
+def _coordinates(law: Background, design: statistics.BatchDesign) -> np.ndarray | None:
+    """Coordinates to keep, where some are redundant and no noise hides that; None for all."""
+    if design.noise > 0.0 or len(law.rows) <= law.dimension + 3:
+        return None
+    keep = law.independent_coordinates()
+    return keep if len(keep) < law.dimension else None
+
+
+def _warnings(normal: statistics.NormalityReport, shrunk: bool, steps: int) -> tuple[str, ...]:
+    found = [normal.warning] if normal.fails else []
+    if shrunk:
+        found.append("Background records are few for the number of coordinates: the covariance is shrunk.")
+    if steps > 1:
+        found.append(
+            "Steps over the same data depend on each other (LEEMANN2023:G1): their summed log ratio ranks records, "
+            "it is no likelihood ratio of the run."
         )
-
-    def _warnings(self) -> tuple[str, ...]:
-        found = [self._normality.warning] if self._normality is not None and self._normality.fails else []
-        if self._shrunk:
-            found.append("Background records are few for the number of coordinates: the covariance is shrunk.")
-        if len(self._steps) > 1:
-            found.append(
-                "Steps over the same data depend on each other (LEEMANN2023:G1): their summed log ratio ranks records, "
-                "it is no likelihood ratio of the run."
-            )
-        return tuple(found)
+    return tuple(found)
 
 
 def _sum_over_steps(steps: list[statistics.StepScores], design: statistics.BatchDesign) -> np.ndarray:

@@ -26,7 +26,7 @@ import numpy as np
 from reticent import _check
 from reticent.attacks import short_gradients
 from reticent.attacks.diagnosis import likely_fault
-from reticent.attacks.experiments import LAYERS, REPLAY, Experiment, coordinates_of, experiments
+from reticent.attacks.experiments import LAYERS, REPLAY, Experiment, experiments
 from reticent.attacks.noise_checks import (
     noise_beside,
     noise_of_each_layer,
@@ -39,7 +39,6 @@ from reticent.attacks.noise_checks import (
 from reticent.attacks.participation import Check, Plan, participation_checks
 from reticent.attacks.replay import replay_checks
 from reticent.attacks.sum_checks import (
-    canary_effect,
     large_batches,
     moves_between_steps,
     sampling_rate,
@@ -167,7 +166,6 @@ def judge(
         repeated("noise across coordinates", "coordinates", noise.T, None),
         repeated("noise across steps", "steps", noise, None),
         repeated("noise across runs", "steps of two runs", noise, second),
-        canary_effect(seen["canaries"].sums[:, coordinates_of(records)], claim),
         spread_effect(spread @ spread_records(LAYERS, 1.0, 1, seed)[1], claim),
         sampling_rate(batch, counted),
         large_batches(batch, counted),

@@ -71,16 +71,8 @@ def same_randomness(seed: int) -> Iterator[None]:
         random.setstate(states[2])
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayData:
-    """Records of one replay: their features and labels."""
-
-    features: torch.Tensor
-    labels: torch.Tensor
-
-
-def replay_data(layers: Layers, claim: DPSGD, seed: int) -> dict[str, ReplayData]:
-    """The data sets of all replays, by name.
+def replay_data(layers: Layers, claim: DPSGD, seed: int) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    """Features and labels of all replays, by name.
 
     In the base most records have a gradient above the clip norm: some have a coordinate of their own, two crowds share
     one each, and the rest has none. In "fewer" half of the first and one crowd fall silent: most of the records.
@@ -100,11 +92,11 @@ def replay_data(layers: Layers, claim: DPSGD, seed: int) -> dict[str, ReplayData
     short = np.where(few, clip * np.geomspace(0.05, 0.5, size), 0.0)
     places = np.where(few, *crowd)
 
-    def records(norms: np.ndarray, labels: torch.Tensor) -> ReplayData:
-        return ReplayData(dirac_records(layers, plan.places, norms, size), labels)
+    def records(norms: np.ndarray, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return dirac_records(layers, plan.places, norms, size), labels
 
     longer = records(loud, flipped)
-    longer.features[:, -1] = torch.from_numpy(rng.integers(0, 100, size))
+    longer[0][:, -1] = torch.from_numpy(rng.integers(0, 100, size))
     # Half of these pull one way and half the other: which half is longer decides which weights have the smaller loss.
     # All are long: what a small constant adds to a norm would show here, where the sums cancel.
     spots, pull = usable(layers)[np.arange(size) // 2 % _SPOTS], np.where(np.arange(size) % 2 == 0, 1.0, -1.0)
@@ -116,14 +108,14 @@ def replay_data(layers: Layers, claim: DPSGD, seed: int) -> dict[str, ReplayData
         "base": records(base, plain),
         "again": records(base, plain),
         "longer": longer,
-        "up": ReplayData(dirac_records(layers, spots, up, size), plain),
-        "down": ReplayData(dirac_records(layers, spots, down, size), plain),
+        "up": (dirac_records(layers, spots, up, size), plain),
+        "down": (dirac_records(layers, spots, down, size), plain),
         "fewer": records(base * ~plan.silenced, plain),
-        "short and long": ReplayData(both, plain),
-        "short": ReplayData(dirac_records(layers, places, short, size), plain),
-        "small": ReplayData(dirac_records(layers, np.zeros(size, dtype=int), small, size), plain),
-        "silent": ReplayData(nothing, plain),
-        "labelled": ReplayData(nothing, torch.ones(size, dtype=torch.int64)),
+        "short and long": (both, plain),
+        "short": (dirac_records(layers, places, short, size), plain),
+        "small": (dirac_records(layers, np.zeros(size, dtype=int), small, size), plain),
+        "silent": (nothing, plain),
+        "labelled": (nothing, torch.ones(size, dtype=torch.int64)),
     }
 
 

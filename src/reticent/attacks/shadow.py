@@ -129,7 +129,8 @@ def train_shadow_models(
 
     execute(tasks, train_block, store, engine, progress, plan=described, prepare=prepare, timeout=timeout)
     blocks = [store.load(task) for task in tasks]
-    return ShadowModels(*(_gather(blocks, name, plan.models, len(features)) for name in ("confidence", "included")))
+    included = inclusion(plan, len(features))
+    return ShadowModels(_confidence(blocks, included.shape), included)
 
 
 def shadow_tasks(plan: ShadowPlan, pool_digest: str, classes: int, feature_shape: Sequence[int]) -> list[Task]:
@@ -179,7 +180,7 @@ def estimate_cost(tasks: Sequence[Task], store: Store, workers: int) -> Cost:
 
 
 def train_block(store: Store, task: Task) -> dict[str, np.ndarray]:
-    """The work of one task: confidences of its models in the pool, and what they were trained on.
+    """The work of one task: confidences of its models in the pool.
 
     Raises:
         ArtifactError: the task is of another kind.
@@ -197,11 +198,11 @@ def inclusion(plan: ShadowPlan, pool: int) -> np.ndarray:
     return included
 
 
-def _gather(blocks: list[dict[str, np.ndarray]], name: str, models: int, pool: int) -> np.ndarray:
+def _confidence(blocks: list[dict[str, np.ndarray]], shape: tuple[int, ...]) -> np.ndarray:
     try:
-        array = np.concatenate([block[name] for block in blocks])[:models]
+        array = np.concatenate([block["confidence"] for block in blocks])[: shape[0]]
     except (KeyError, ValueError):
-        raise ArtifactError(f"a shadow task holds no proper {name!r}") from None
-    if array.shape != (models, pool):
-        raise ArtifactError(f"shadow tasks hold {name!r} of shape {array.shape}, not {(models, pool)}")
+        raise ArtifactError("a shadow task holds no proper 'confidence'") from None
+    if array.shape != shape:
+        raise ArtifactError(f"shadow tasks hold 'confidence' of shape {array.shape}, not {shape}")
     return array

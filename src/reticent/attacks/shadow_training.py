@@ -115,7 +115,7 @@ class ShadowBlock:
             mean.install()
 
     def result(self) -> dict[str, np.ndarray]:
-        """Confidences of the trained models in the pool, and what they were trained on."""
+        """Confidences of the trained models in the pool."""
         answer = self.train(self.steps)
         labels = self.labels.cpu().numpy()
         parts = []
@@ -124,10 +124,7 @@ class ShadowBlock:
                 stop = start + _EVALUATION_BATCH
                 logits = answer(self.features[start:stop]).cpu().numpy()
                 parts.append(scaled_confidence(logits, labels[start:stop]).astype(np.float32))
-        included = np.zeros((len(self.seeds), len(labels)), dtype=bool)
-        for row, chosen in zip(included, self.members, strict=True):
-            row[chosen] = True
-        return {"confidence": np.concatenate(parts, axis=1), "included": included}
+        return {"confidence": np.concatenate(parts, axis=1)}
 
 
 def train_stacked(

@@ -19,16 +19,6 @@ _CUTS = (0.05, 0.2, 0.8, 0.95)
 _SAME = 1e-5
 
 
-def canary_effect(sums: np.ndarray, claim: DPSGD) -> Check:
-    """Each canary's total over the run is Binomial(steps, q) + N(0, steps s^2), if clipped and sampled as claimed."""
-    totals = sums.sum(axis=0)
-    p = _tail(totals, claim.steps, claim)
-    worst = int(np.argmin(p))
-    limit = claim.steps * claim.sample_rate
-    finding = f"canary {worst} adds up to {totals[worst]:.4g} clip norms where {limit:.4g} are expected"
-    return Check("canary effect", min(1.0, len(p) * float(p[worst])), finding)
-
-
 def spread_effect(along: np.ndarray, claim: DPSGD) -> Check:
     """Along a gradient spread over all layers the run adds up to Binomial(steps * records, q) and noise, or to less."""
     trials = claim.steps * (claim.dataset_size or 1)

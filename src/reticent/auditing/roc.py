@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left, bisect_right
 
 import numpy as np
-from scipy.special import betainc, betaincc, ndtri
+from scipy.special import betainc, betaincc, ndtri, rel_entr
 
 from reticent import _check
 from reticent.auditing.intervals import ConfidenceInterval, Validity, lower_proportion, upper_proportion
@@ -106,9 +106,7 @@ def _auc(member: np.ndarray, non_member: np.ndarray) -> float:
 
 def _kl(p: float, q: float) -> float:
     """Divergence of Bernoulli(p) from Bernoulli(q)."""
-    first = p * math.log(p / q) if p > 0.0 else 0.0
-    second = (1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0
-    return first + second
+    return float(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))
 
 
 def _lower_end(value: float, limit: float) -> float:

@@ -18,7 +18,8 @@ _WIDENINGS, _STEPS = 16, 600
 _NARROW = 1e-11
 """Difference of log alpha across the bracket below which a straight segment is exact to rounding."""
 
-_Rates = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+_Rates = Callable[[np.ndarray], tuple[np.ndarray, ...]]
+"""From thresholds to rates, the logs of alpha and of its complement first."""
 
 Ends = np.ndarray | float
 
@@ -51,7 +52,7 @@ class _Bracket:
 
     def miss(self, ratio: np.ndarray, index: np.ndarray) -> np.ndarray:
         """log alpha(ratio) - goal, by the complement where alpha > 1/2; decreasing in the ratio."""
-        fpr, tnr = self.rates(ratio)
+        fpr, tnr = self.rates(ratio)[:2]
         with np.errstate(invalid="ignore"):
             value = np.where(self.upper[index], self.log_rest[index] - tnr, fpr - self.log_alpha[index])
         return np.where(np.isnan(value), 0.0, np.clip(value, -HUGE, HUGE))
@@ -105,7 +106,7 @@ def adjacent_thresholds(rates: _Rates, log_alpha: np.ndarray, steps: int = _STEP
     continuous the search stops once a straight segment between both is exact to rounding.
 
     Args:
-        rates: log alpha and log(1 - alpha) at a threshold.
+        rates: log alpha and log(1 - alpha) at a threshold; more may follow.
         log_alpha: goals, any shape; at 0 and -inf the thresholds are -inf and +inf.
         steps: of the search; few find jumps less closely.
 

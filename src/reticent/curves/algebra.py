@@ -6,7 +6,6 @@ All work on thresholds of the likelihood ratio, where each is a line of arithmet
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +13,6 @@ from numpy.typing import ArrayLike
 from reticent import _check
 from reticent.curves._logs import log1mexp
 from reticent.curves.base import LogErrors, Reversed, TradeOff
-from reticent.curves.piecewise import PolygonTradeOff
 from reticent.errors import ParameterError
 
 _ADD_UP = 1e-9  # by which probabilities may miss 1
@@ -48,36 +46,9 @@ class Mixture(TradeOff):
         logs = np.log(self.weights)
         return LogErrors(*(_log_mean(logs, [part[k] for part in parts]) for k in range(4)))
 
-    def _false_positives(self, log_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        parts = [curve._false_positives(log_ratio) for curve in self.curves]
-        logs = np.log(self.weights)
-        return _log_mean(logs, [part[0] for part in parts]), _log_mean(logs, [part[1] for part in parts])
-
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         parts = [curve._log_delta_above(epsilon) for curve in self.curves]
         return _log_mean(np.log(self.weights), parts)
-
-    def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return super()._at(log_alpha) if self._polygon is None else self._polygon._at(log_alpha)
-
-    @cached_property
-    def _polygon(self) -> PolygonTradeOff | None:
-        """The mixture of polygons as the polygon that it is: the edges of all, by falling slope."""
-        parts = [curve for curve in self.curves if isinstance(curve, PolygonTradeOff)]
-        if len(parts) < len(self.curves):
-            return None
-        slopes = np.concatenate([part.log_slopes for part in parts])
-        owner = np.repeat(np.arange(len(parts)), [len(part.log_slopes) for part in parts])
-        order = np.argsort(-slopes, kind="stable")
-        passed = [np.append(0, np.cumsum(owner[order] == k)) for k in range(len(parts))]
-        logs = np.log(self.weights)
-        vertices = [
-            _log_mean(logs, [part.vertices[k][at] for part, at in zip(parts, passed, strict=True)]) for k in range(4)
-        ]
-        return PolygonTradeOff(LogErrors(*vertices), slopes[order])
-
-    def largest_shift(self, lowest: float) -> float:
-        return super().largest_shift(lowest) if self._polygon is None else self._polygon.largest_shift(lowest)
 
     @property
     def proven_mu(self) -> float:

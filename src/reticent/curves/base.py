@@ -107,7 +107,7 @@ class TradeOff(ABC):
         """
         quantiles = np.linspace(lowest, 0.0, _SEARCHED)
         log_alpha = log_ndtr(quantiles)
-        low, high = adjacent_thresholds(self._false_positives, log_alpha, _SEARCH_STEPS)
+        low, high = adjacent_thresholds(self.errors, log_alpha, _SEARCH_STEPS)
         log_beta, _ = follow_segment(log_alpha, self.errors(low), self.errors(high))
         best, grid = float(np.max(shift(log_alpha, log_beta))), 0.5 * (low + high)
         for points in _ZOOMS:
@@ -188,12 +188,8 @@ class TradeOff(ABC):
 
     def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(log beta, log power) at ``log_alpha``: solve for the threshold, then follow the segment."""
-        low, high = adjacent_thresholds(self._false_positives, log_alpha)
+        low, high = adjacent_thresholds(self.errors, log_alpha)
         return follow_segment(log_alpha, self.errors(low), self.errors(high))
-
-    def _false_positives(self, log_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """log alpha and log(1 - alpha) of ``errors``: all that the search for a threshold needs."""
-        return self.errors(log_ratio)[:2]
 
 
 class Reversed(TradeOff):

@@ -55,10 +55,6 @@ class PolygonTradeOff(TradeOff):
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         return self.vertices.at(self._vertex(log_ratio))
 
-    def _false_positives(self, log_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        vertex = self._vertex(log_ratio)
-        return self.vertices.fpr[vertex], self.vertices.tnr[vertex]
-
     def _vertex(self, log_ratio: ArrayLike) -> np.ndarray:
         """Index of the vertex that thresholding at ``log_ratio`` attains."""
         ratio = np.asarray(log_ratio, dtype=float)

@@ -13,7 +13,6 @@ from reticent.curves import LogErrors, TradeOff
 from reticent.curves._logs import HUGE, log1mexp, log_expm1, log_sub
 from reticent.pairs.base import Drawn
 from reticent.pairs.gaussian_mixture import GaussianMixture
-from reticent.pairs.losses import LossMasses
 
 _FAR = 20.0  # log of a number whose inverse hyperbolic sine is the log of its double
 
@@ -76,21 +75,6 @@ class AntipodalGaussianPair(Drawn, TradeOff):
             fnr=self._mix(below, x - step),
             tpr=self._mix(above, -x + step),
         )
-
-    def losses(self, grid: np.ndarray) -> LossMasses:
-        """The privacy loss distribution; on a grid that is its own mirror image one half of it says the other.
-
-        Args:
-            grid: ends of the cells, increasing.
-        """
-        zero = int(np.searchsorted(grid, 0.0, side="right"))
-        known, other = -grid[:zero][::-1], grid[zero:]
-        start = int(zero > 0 and known[0] == 0.0)
-        mirror = slice(start, start + len(other))
-        if not np.array_equal(known[mirror], other):
-            return LossMasses.of(self, grid)
-        rates = self.errors(known)
-        return LossMasses(grid, LogErrors.joined(rates.exchanged.at(slice(None, None, -1)), rates.at(mirror)))
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         """delta(e) = rate (tail at +1 - e^e tail at -1) - (1 - rate) (e^e - 1) tail at 0.

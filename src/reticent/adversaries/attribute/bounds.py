@@ -11,16 +11,15 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import log_ndtr
 
-from reticent.curves import TradeOff, binomial
+from reticent.curves import GaussianTradeOff, TradeOff, binomial
 from reticent.curves._logs import log1mexp, log_of
 from reticent.curves.polygon import Polygon, strictest, symmetric_above
 
 LogDelta = Callable[[np.ndarray], np.ndarray]
 """log delta at thresholds ``l >= 0`` of a symmetric curve, or an upper bound on it."""
 
-_ROUNDING = 1e-15  # of a logarithm, in units of what it was made from
+_ROUNDING = 1e-12  # of a logarithm: ten times what a Gaussian curve errs by
 _LARGEST_MU = 60.0  # beyond, nothing is private
 _HELPS = 1e-9  # in log delta: by which another bound is below the worst case
 _GROUPS = 100  # of the counts of a revealed mask
@@ -82,27 +81,11 @@ def no_more_than_worst(worst: TradeOff, log_deltas: Sequence[LogDelta]) -> Trade
 
 
 def gaussian_log_delta(mu: float) -> LogDelta:
-    """log delta of G_mu, rounded up; ``mu`` beyond 60, infinity included, counts as no privacy.
-
-    The plain difference Phi(-a) - e^l Phi(-a - mu), a = l/mu - mu/2, with what its cancellation can cost added:
-    hundreds of these make up one mixture, and the exact form takes a thousand times as long.
-    """
+    """log delta of G_mu, rounded up; ``mu`` beyond 60, infinity included, counts as no privacy."""
     if not mu <= _LARGEST_MU:
         return lambda sizes: np.zeros(sizes.shape)
-    if mu == 0.0:
-        return lambda sizes: np.full(sizes.shape, -np.inf)
-
-    def bound(sizes: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore"):
-            a = sizes / mu - 0.5 * mu
-            # Of a mu that is all but 0 the quantiles overflow, and the difference of the logarithms would be none.
-            first, second = np.maximum(log_ndtr(-a), -np.finfo(float).max), sizes + log_ndtr(-a - mu)
-        gap = -np.expm1(np.minimum(second - first, 0.0))
-        rounding = _ROUNDING * (np.abs(first) + sizes + np.abs(a) + 4.0)
-        # Beyond rounding the difference is unknown: the first term alone bounds it.
-        return np.minimum(first + log_of(np.minimum(gap + rounding, 1.0)), 0.0)
-
-    return bound
+    curve = GaussianTradeOff(mu)
+    return lambda sizes: np.minimum(curve.log_delta(sizes) + _ROUNDING, 0.0)
 
 
 def revealed_mask_log_delta(unit: float, steps: int, rate: float) -> LogDelta:
