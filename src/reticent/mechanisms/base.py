@@ -38,6 +38,7 @@ class Mechanism(Short, ABC):
 
     Attributes:
         name: as the command line and documents spell it.
+        sentence: what it is, for readers of a certificate; empty where they need not be told.
         extras: what people may give instead of fields; see ``resolved``.
         notes: what a reader must know in addition to the conditions, one sentence or two each.
         noise_multiplier: noise over the largest contribution of one record; None where there is none to be scaled.
@@ -51,6 +52,7 @@ class Mechanism(Short, ABC):
     __slots__ = ()
 
     name: ClassVar[str]
+    sentence: ClassVar[str] = ""
     extras: ClassVar[tuple[Parameter, ...]] = ()
     noise_multiplier: float | None = None
     sample_rate: float = 1.0

@@ -58,6 +58,7 @@ class DPSGD(Mechanism):
     copies: int | None = None
 
     name: ClassVar[str] = "dpsgd"
+    sentence: ClassVar[str] = "Training in steps, with a clip norm and added random numbers, the noise."
     extras: ClassVar[tuple[Parameter, ...]] = (
         Parameter.in_place("epochs", float, "Passes over the data, instead of steps; with batch and dataset size."),
     )

@@ -43,6 +43,7 @@ class FilteredGaussian(Mechanism):
     )
 
     name: ClassVar[str] = "filtered-gaussian"
+    sentence: ClassVar[str] = "Results are released one by one, with noise from the bell curve, while a budget lasts."
 
     def __post_init__(self) -> None:
         if not 1e-30 <= _check.positive(budget=self.budget) <= 1e30:

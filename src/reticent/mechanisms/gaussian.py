@@ -37,6 +37,7 @@ class Gaussian(Mechanism):
     dimension: int = field(default=1, metadata=described("Released coordinates."))
 
     name: ClassVar[str] = "gaussian"
+    sentence: ClassVar[str] = "A result is released with noise from the bell curve."
 
     def __post_init__(self) -> None:
         check_noise(self.noise_multiplier)

@@ -35,6 +35,7 @@ class Laplace(Mechanism):
     sample_rate: float = field(default=1.0, metadata=described("Poisson inclusion probability."))
 
     name: ClassVar[str] = "laplace"
+    sentence: ClassVar[str] = "A result is released with noise from the Laplace distribution, which has longer tails."
 
     def __post_init__(self) -> None:
         check_noise(self.noise_multiplier)

@@ -63,6 +63,10 @@ class MatrixMechanism(Mechanism):
     sample_rate: float = field(default=1.0, metadata=described("Probability of a record at its block's turn."))
 
     name: ClassVar[str] = "matrix"
+    sentence: ClassVar[str] = (
+        "The matrix mechanism: training in steps. The noise of a step depends on that of the steps before it, so that "
+        "a part of it can cancel."
+    )
     extras: ClassVar[tuple[Parameter, ...]] = (
         Parameter.in_place("strategy_file", str, "Lower triangular strategy as .npy or .csv, instead of a name."),
     )

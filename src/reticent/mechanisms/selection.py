@@ -42,6 +42,7 @@ class Selection(Mechanism):
     runs: Runs = field()
 
     name: ClassVar[str] = "selection"
+    sentence: ClassVar[str] = "Of several runs the best one is released, and nothing of the others."
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, Mechanism) or _selects(self.base):
