@@ -1,8 +1,8 @@
 """What an adversary is, what an assessment of one says, and the one list of adversaries that all others are made from.
 
 An adversary turns *what was released* into a trade-off curve together with the claim that the curve
-carries. Adding one takes a file in this folder and its line in ``__init__``. An adversary of your own takes a file and
-an entry point of your package; docs/development/extending.md shows how.
+carries. Adding one takes a file in this folder and its line in ``__init__.pyi``. An adversary of your own takes a file
+and an entry point of your package; docs/development/extending.md shows how.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from reticent.curves import TradeOff, from_advantage, no_privacy
 from reticent.curves.enclosure import Enclosure, Interval
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.mechanisms.gradients import GradientsRecord
 from reticent.proofs import Basis, Claim, Condition, Formula, Proof, Status, claim_of
 from reticent.proofs.proof import Derived
-from reticent.registry import Parameter, Registry, parameters_of, typed
+from reticent.registry import Choice, Parameter, Registry, parameters_of, typed
 from reticent.styles import SPARE, Style
 from reticent.text import Brief, digits, listed, one_of
 
 if TYPE_CHECKING:
     from reticent.adversaries.witness import Witness
+    from reticent.mechanisms.gradients import GradientsRecord
 
 _ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
 _LEAST = 1e-14  # and absolute
@@ -209,7 +209,7 @@ def _falls(number: Callable[..., float], *at: float) -> bool:
         return float(number(no_privacy(), *at)) < float(number(from_advantage(0.0), *at))
 
 
-class Adversary(ABC):
+class Adversary(Choice, ABC):
     """Who attacks: a frozen dataclass with a name, sentences for people, and one method.
 
     Its fields are its parameters (``reticent.registry.described``). The first line of the docstring is shown
@@ -289,7 +289,7 @@ class Adversary(ABC):
         """
 
 
-ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", Adversary)
+ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", Adversary, __package__)
 """In the order in which certificates and tables show them."""
 
 ALL = "all"
