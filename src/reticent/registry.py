@@ -224,11 +224,11 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
     Args:
         what: what is listed, for error messages.
         group: of the entry points by which other packages add to the list.
-        base: what each kind of another package must be a subclass of.
+        base: what each kind of another package must be a subclass of; None where a name and a method are enough.
         package: whose stub file lists the built-in kinds; None where they are added by hand.
     """
 
-    def __init__(self, what: str, group: str, base: type[Kind], package: str | None = None) -> None:
+    def __init__(self, what: str, group: str, base: type[Kind] | None = None, package: str | None = None) -> None:
         self._what, self._group, self._base, self._package = what, group, base, package
         self._listed: dict[str, type[Kind]] = {}
         self._searched = False
@@ -282,7 +282,7 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         source = f"{point.value} of the package {point.dist.name if point.dist else 'unknown'}"
         try:
             kind = point.load()
-            if not (isinstance(kind, type) and issubclass(kind, self._base)):
+            if self._base is not None and not (isinstance(kind, type) and issubclass(kind, self._base)):
                 raise TypeError(f"it is not a subclass of {self._base.__name__}")
             if kind.name != point.name:
                 raise ValueError(f"the entry point is called {point.name!r} and the class {kind.name!r}")

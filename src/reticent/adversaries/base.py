@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -209,6 +209,18 @@ def _falls(number: Callable[..., float], *at: float) -> bool:
         return float(number(no_privacy(), *at)) < float(number(from_advantage(0.0), *at))
 
 
+class Hidden(NamedTuple):
+    """A direction that an attacker lacks.
+
+    Attributes:
+        dimension: of the space in which it is unknown; None states none.
+        share: the probability that the attacker lacks it.
+    """
+
+    dimension: int | None
+    share: float
+
+
 class Adversary(Choice, ABC):
     """Who attacks: a frozen dataclass with a name, sentences for people, and one method.
 
@@ -219,6 +231,7 @@ class Adversary(Choice, ABC):
         name: as the command line and documents spell it.
         title: in people's words.
         short: a few words for a chip below the name; the title where nothing is stated.
+        also: as other papers call it.
         style: how its curve is drawn; one of ``reticent.styles.SPARE`` where nothing is stated.
         averaged: whether the numbers are averages over what the attacker does not know.
         relation: the neighbouring relation that is meant where none is stated.
@@ -227,10 +240,16 @@ class Adversary(Choice, ABC):
         lacks: completes "does not know ..."; draws and noise are added. Empty where there is nothing else.
         infers: completes "can raise a 50% guess of ...".
         unmeasured: why it is left out where nobody measured what it needs; None where it needs nothing.
+        needs: the field that a run has to state or measure; see ``knowing``.
         counts_parameters: it needs the number of released coordinates, where the release states it.
         by_name_only: not among "all": a published formula that is kept for reproduction.
+        every_step: it may see the model after every step.
         every_test: its curve bounds every test of every two neighbouring data sets, one-sided ones too. Then it bounds
             whoever guesses a secret, or reconstructs a record.
+        strongest: nobody knows more: all others are compared with it.
+        keeps_mu: mu of its exact curve is that of the strongest.
+        beside: of a mixture with the strongest, the name of the other one.
+        repeated: what a page says where ``name`` has the same numbers.
     """
 
     __slots__ = ()
@@ -238,15 +257,40 @@ class Adversary(Choice, ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     short: ClassVar[str] = ""
+    also: ClassVar[tuple[str, ...]] = ()
     style: ClassVar[Style | None] = None
     averaged: ClassVar[bool] = False
     relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT,)
     infers: ClassVar[str]
     unmeasured: ClassVar[str | None] = None
+    needs: ClassVar[str | None] = None
     counts_parameters: ClassVar[bool] = False
     by_name_only: ClassVar[bool] = False
+    every_step: ClassVar[bool] = True
     every_test: ClassVar[bool] = False
+    strongest: ClassVar[bool] = False
+    keeps_mu: ClassVar[bool] = False
+    beside: ClassVar[str | None] = None
+    repeated: ClassVar[str] = "Has the same numbers as {name}"
+
+    @classmethod
+    def knowing(cls, **measured: Any) -> Self:
+        """The attacker with what it needs of what a run measured or states, by field; its own defaults for the rest."""
+        return cls(**{name: value for name, value in measured.items() if name == cls.needs})
+
+    @property
+    def hidden(self) -> Hidden | None:
+        """The direction that it lacks; None where that is none, or one that may change with the weights."""
+        return None
+
+    def formula(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Formula | None:
+        """What a closed form states in place of a proof, in microseconds; None where there is none."""
+        return None
+
+    def is_worst_by(self, method: Method) -> bool:
+        """Whether its curve by this method is that of the strongest."""
+        return self.strongest
 
     def fitted(self, form: GradientsRecord) -> Self:
         """The same attacker, with its open parameters as the model of a run has them.
@@ -293,21 +337,6 @@ ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", 
 """In the order in which certificates and tables show them."""
 
 ALL = "all"
-
-MEANT = {
-    "mia": "membership",
-    "membership-inference": "membership",
-    "lira": "membership",
-    "aia": "attribute",
-    "attribute-inference": "attribute",
-    "dp": "worst-case",
-    "strong": "worst-case",
-    "strong-adversary": "worst-case",
-    "glrt": "relaxed",
-    "gmip": "membership-game",
-    "glir": "membership-game",
-}
-"""Attackers as other papers call them."""
 
 
 def refuse_secrets(who: Adversary, what: str = "secret") -> None:
@@ -364,14 +393,17 @@ def adversary_called(name: str, option: str = "adversary") -> type[Adversary]:
     if name in ADVERSARIES:
         return ADVERSARIES[name]
     shown = [*everybody(), ALL]
-    meant = MEANT.get(name.strip().lower().replace("_", "-").replace(" ", "-"))
+    said = name.strip().lower().replace("_", "-").replace(" ", "-")
+    meant = next((known for known, kind in ADVERSARIES.items() if said in kind.also), None)
     hint = one_of(name, shown) if meant is None else f"one of {', '.join(shown)} (did you mean {meant}?)"
     raise ParameterError(option, name, hint)
 
 
-def standard_adversaries() -> tuple[Adversary, ...]:
-    """All that need no measurement, with their own defaults."""
-    return tuple(kind() for kind in everybody().values() if kind.unmeasured is None)
+def standard_adversaries(**measured: Any) -> tuple[Adversary, ...]:
+    """All that need no measurement, with their own defaults, and those that need what is known of a run, by field."""
+    kinds = ADVERSARIES.values()
+    asked = (k for k in kinds if not (k.by_name_only or k.unmeasured) or measured.get(k.needs or "") is not None)
+    return tuple(kind.knowing(**measured) for kind in asked)
 
 
 def everybody() -> dict[str, type[Adversary]]:

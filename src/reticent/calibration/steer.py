@@ -9,7 +9,6 @@ from functools import cache
 
 from reticent.accountants import closed_forms
 from reticent.accountants.steps import steps_of
-from reticent.adversaries import Mixed, Relaxed
 from reticent.calibration.claims import Attack
 from reticent.calibration.estimates import (
     Tried,
@@ -32,7 +31,6 @@ from reticent.mechanisms import (
     Neighbouring,
     Selection,
 )
-from reticent.mechanisms.gradients import Gradients
 
 _LEAST_CLT, _LEAST_PLAIN = 0.2, 1e-3  # noise below which the central limit theorem, or a Gaussian, says nothing
 _OF_THE_BEST = 0.6  # mu of one run, of that of the best, about
@@ -97,12 +95,12 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
     Args:
         mechanism: the release; its value of the unknown does not matter.
     """
-    who = attack.adversary
-    if isinstance(target, Mu) or (isinstance(who, Relaxed | Mixed) and _open(who)):
+    lacks = attack.adversary.hidden
+    if isinstance(target, Mu):
         return None
     if isinstance(mechanism, Ledger):
         sampled = all(isinstance(part, DPSGD) for part in mechanism.parts)
-        if not (sampled and isinstance(who, Relaxed)) or attack.neighbouring is Neighbouring.REPLACE:
+        if not (sampled and lacks and lacks.share == 1.0) or attack.neighbouring is Neighbouring.REPLACE:
             return None
         return lambda x: schedule_log_mu(target, unknown.put(mechanism, x), attack.neighbouring)
     if isinstance(mechanism, Selection):
@@ -120,8 +118,8 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
         return _between_whole(composed) if unknown.whole else composed
     if attack.exact:
         return lambda x: worst_log_mu(target, _tried(unknown, mechanism, x), attack.neighbouring)
-    if isinstance(who, Relaxed | Mixed) and mechanism.sample_rate < 1.0:
-        return lambda x: averaged_log_mu(target, who, _tried(unknown, mechanism, x), attack.neighbouring)
+    if lacks and mechanism.sample_rate < 1.0:
+        return lambda x: averaged_log_mu(target, lacks, _tried(unknown, mechanism, x), attack.neighbouring)
     return None
 
 
@@ -141,12 +139,6 @@ def _composed_slowly(run: DPSGD, neighbouring: Neighbouring) -> bool:
     """Whether no transform is known for its steps, with any noise, so that each claim takes lattices."""
     noisy, _ = steps_of(replace(run, noise_multiplier=1.0), neighbouring)
     return any(step.pair.mu is None and step.pair.mixture is None for step in noisy)
-
-
-def _open(who: Relaxed | Mixed) -> bool:
-    """Whether there is no estimate for this attacker: gradients react, or a law of directions is given."""
-    measured = isinstance(who, Relaxed) and who.directions is not None
-    return measured or who.gradients not in (None, Gradients.FIXED)
 
 
 def _tried(unknown: Unknown, mechanism: DPSGD, value: float) -> Tried:

@@ -75,12 +75,11 @@ def exceeds_its_stop(run: PublicWatchedRun) -> Found:
 
 
 def _least_noise(target: dict[str, Any], run: DPSGD | Ledger, contraction: float | None) -> float:
-    from reticent.adversaries import ADVERSARIES, FinalModel
+    from reticent.adversaries import ADVERSARIES
     from reticent.calibration import NoiseMultiplier, NoiseScale
     from reticent.calibration.solve import calibrate
     from reticent.calibration.targets import target_in
 
-    wanted, named = target_in(target), str(target["adversary"])
-    who = FinalModel(contraction) if named == FinalModel.name else ADVERSARIES[named]()
+    wanted, who = target_in(target), ADVERSARIES[str(target["adversary"])].knowing(contraction=contraction)
     searched = NoiseScale() if isinstance(run, Ledger) else NoiseMultiplier()
     return calibrate(run, searched, wanted, who, Neighbouring(target["neighbouring"])).value

@@ -10,7 +10,7 @@ import torch
 from torch.optim import SGD, Adam, Optimizer
 
 from reticent import data
-from reticent.adversaries import ADVERSARIES, FinalModel
+from reticent.adversaries import ADVERSARIES
 from reticent.calibration import NoiseMultiplier, NoiseScale
 from reticent.calibration.solve import calibrate
 from reticent.calibration.targets import target_in
@@ -125,7 +125,7 @@ def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, da
     """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
     release = release_of(staged(config, planned, dataset_size), config.records_per_user)
     contraction = factor_of(config, planned) if config.final_model else None
-    who = FinalModel(contraction) if target.adversary == FinalModel.name else ADVERSARIES[target.adversary]()
+    who = ADVERSARIES[target.adversary].knowing(contraction=contraction)
     searched = NoiseScale() if isinstance(release, Ledger) else NoiseMultiplier()
     return calibrate(release, searched, target_in(target.model_dump()), who, target.neighbouring).value
 
