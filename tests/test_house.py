@@ -9,12 +9,15 @@ from __future__ import annotations
 import ast
 import io
 import re
+import subprocess
+import sys
 import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -102,46 +105,100 @@ def mechanisms() -> set[str]:
     return found
 
 
+class Leaves(NamedTuple):
+    """The leaves of one kind: where each is at home (a file, or a folder of its own), and how people spell it."""
+
+    folder: str
+    homes: dict[str, Path]
+    spelt: set[str]
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        return tuple(".".join(home.relative_to(SOURCE.parent).with_suffix("").parts) for home in self.homes.values())
+
+
+KINDS = {
+    "pairs": ("pairs", "Pair"),
+    "routes": ("accountants", "Route"),
+    "samplers": ("samplers", "Sampler"),
+    "mechanisms": ("mechanisms", "Mechanism"),
+    "attackers": ("adversaries", "Adversary"),
+}
+"""The folder of each kind, and what its leaves are subclasses of; those of a kind may be built on all before it."""
+
+
 @cache
-def samplers() -> dict[str, str]:
-    """Names of the classes of ``samplers``, and how people spell them."""
-    found = {}
-    for path in (SOURCE / "samplers").glob("*.py"):
-        for node in (node for node in tree(path).body if isinstance(node, ast.ClassDef)):
-            for line in (line for line in node.body if isinstance(line, ast.AnnAssign) and line.value is not None):
-                if getattr(line.target, "id", "") == "name" and isinstance(line.value, ast.Constant):
-                    found[node.name] = str(line.value.value)
-    return found
+def leaves(kind: str) -> Leaves:
+    folder, base = KINDS[kind]
+    found, known, spelt = {}, {base: SOURCE}, set()
+    classes = [(path, n) for path in (SOURCE / folder).rglob("*.py") for n in tree(path).body]
+    classes = [(path, node) for path, node in classes if isinstance(node, ast.ClassDef)]
+    while more := [
+        (p, n) for p, n in classes if n.name not in known and {getattr(b, "id", "") for b in n.bases} & {*known}
+    ]:
+        for path, node in more:
+            known[node.name] = SOURCE / folder / path.relative_to(SOURCE / folder).parts[0]
+            if path.name != "base.py":
+                found[node.name] = known[node.name]
+            lines = (
+                line for line in node.body if isinstance(line, ast.AnnAssign) and isinstance(line.value, ast.Constant)
+            )
+            spelt |= {str(line.value.value) for line in lines if getattr(line.target, "id", "") == "name"}
+    return Leaves(folder, found, {name for name in spelt if "-" in name})
 
 
-def samplers_named(path: Path) -> int:
-    """How often a file imports the class or the file of one sampler, or spells the name of one that has two words."""
-    leaves = {name: re.sub(r"(?<=.)([A-Z])", r"_\1", name).lower() for name in samplers()}
-    spelt = {name for name in samplers().values() if "-" in name}
+@cache
+def said(path: Path) -> list[ast.ImportFrom | ast.Attribute | ast.Constant]:
+    return [n for n in ast.walk(tree(path)) if isinstance(n, ast.ImportFrom | ast.Attribute | ast.Constant)]
+
+
+def leaves_named(kind: str, path: Path) -> int:
+    """How often a file that is no leaf imports something of a leaf's file, or spells a name of two words."""
+    kinds, one = [*KINDS], leaves(kind)
+    if any(
+        home in (path, *path.parents) for built in kinds[kinds.index(kind) :] for home in leaves(built).homes.values()
+    ):
+        return 0
     if path.suffix != ".py":
-        return sum(path.read_text("utf-8").count(name) for name in spelt)
+        return sum(path.read_text("utf-8").count(name) for name in one.spelt)
     found = 0
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reticent.samplers"):
-            whole = (node.module or "").rpartition(".")[2] in leaves.values()
-            found += sum(1 for alias in node.names if whole or alias.name in leaves)
+    for node in said(path):
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"reticent.{one.folder}."):
+            whole = any(f"{node.module}.".startswith(f"{module}.") for module in one.modules)
+            found += sum(1 for alias in node.names if whole or alias.name in one.homes)
+        elif isinstance(node, ast.Attribute):
+            found += node.attr in one.homes and getattr(node.value, "id", "") == one.folder
         elif isinstance(node, ast.Constant):
-            found += node.value in spelt
+            found += node.value in one.spelt
     return found
 
 
+QUESTION = """
+import sys, reticent as rt
+rt.assess(rt.DPSGD(1.0, 0.01, 1000), rt.WorstCase())
+print(*(module.__file__ for name, module in sys.modules.items() if name.split(".")[0] == "reticent"), sep="\\n")
+"""
+
+
+def kernel() -> list[Path]:
+    """The files that one number needs, in a process that was asked for nothing else."""
+    told = subprocess.run([sys.executable, "-c", QUESTION], check=True, capture_output=True, text=True).stdout
+    return [Path(line) for line in told.splitlines()]
+
+
+@cache
 def old_ways() -> dict[str, int]:
     source = sorted(SOURCE.rglob("*.py"))
     outside = [path for path in source if folder_of(path) != "mechanisms"]
-    drawing = [path for kind in ("py", "css", "js", "html") for path in SOURCE.rglob(f"*.{kind}")]
-    drawing = [path for path in drawing if folder_of(path) != "samplers"]
+    files = [path for kind in ("py", "css", "js", "html") for path in SOURCE.rglob(f"*.{kind}")]
     foreign = re.compile(r"\bctypes\b|_getframe|get_referents|\.__class__ = ")
     return {
         "private names in tests": sum(len(list(private_uses(path))) for path in TESTS.rglob("*.py")),
         "isinstance of a ledger": sum(isinstance_of(path, LEDGERS) for path in source),
         "isinstance of a mechanism outside of mechanisms": sum(isinstance_of(path, mechanisms()) for path in outside),
-        "samplers named outside of samplers": sum(map(samplers_named, drawing)),
+        **{f"{kind} named elsewhere": sum(leaves_named(kind, path) for path in files) for kind in KINDS},
         "touches of other people's types": sum(len(foreign.findall(path.read_text("utf-8"))) for path in source),
+        "lines that the worst case of a Poisson run imports": sum(map(lines_of_code, kernel())),
     }
 
 
@@ -169,3 +226,29 @@ def test_what_counts_as_private(tmp_path: Path) -> None:
     imports = "from reticent.a import _b\nfrom reticent.a._g import h\nfrom reticent import c\n"
     path.write_text(f"{imports}c._d\nself._e\nmonkeypatch.setattr(c, '_f', 1)\nc.__doc__\n", encoding="utf-8")
     assert sorted(private_uses(path)) == ["_b", "_d", "_f", "_g"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "text", "count"),
+    [
+        ("attackers", "planted.py", 'from reticent.adversaries import Relaxed as R\nx == "norm-only"\n', 2),
+        ("attackers", "planted.py", "from reticent.adversaries.relaxed.sign import Law, curve\n", 2),
+        ("attackers", "planted.py", 'from reticent.adversaries import Adversary\n"who is not norm-only"\n', 0),
+        ("pairs", "planted.py", "from reticent import pairs\npairs.Disclosure(0.1), pairs.Part\n", 1),
+        ("routes", "planted.py", "from reticent.accountants.split import far\n", 1),
+        ("samplers", "planted.css", ".random-allocation, .fixed-size-x {}\n", 2),
+    ],
+)
+def test_what_counts_as_naming_a_leaf(tmp_path: Path, kind: str, name: str, text: str, count: int) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    assert leaves_named(kind, path) == count
+
+
+def test_leaves_may_be_built_on_leaves_before_them() -> None:
+    """An attacker on a mechanism, a sampler on a pair; not the other way round."""
+    own = SOURCE / "adversaries" / "mixed.py"
+    assert not leaves_named("attackers", own)
+    assert not leaves_named("mechanisms", own)
+    assert {"Mixed", "Relaxed"} <= leaves("attackers").homes.keys()
+    assert leaves("attackers").homes["Relaxed"] == SOURCE / "adversaries" / "relaxed"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -52,6 +54,32 @@ class Sleepy(Adversary):
         curve = Mixture([truth.pessimistic, GaussianTradeOff(0.0)], [self.awake, 1.0 - self.awake])
         proof = Proof(Enclosure.from_above(curve), theorems=("RETICENT:public-coin",))
         return Assessment(self, neighbouring, method, (proof,))
+
+
+ASKED = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import reticent as rt
+from reticent.adversaries.base import ADVERSARIES
+rt.WorstCase()
+try:
+    rt.DPSGD(1.0, 0.1, 10, sigma=2.0)
+except TypeError as error:
+    print(error)
+print(*(name for name in sys.modules if name.startswith(("reticent.adversaries.", "reticent.mechanisms."))))
+with ThreadPoolExecutor(8) as pool:
+    print(*set(pool.map(lambda _: " ".join(ADVERSARIES), range(8))), sep="; ")
+"""
+
+
+def test_lists_are_loaded_at_the_first_use_and_are_whole() -> None:
+    """Whatever was imported, and however many ask at once; what is given as an object costs its own imports."""
+    done = subprocess.run([sys.executable, "-c", ASKED], check=True, capture_output=True, text=True)
+    error, loaded, lists = done.stdout.splitlines()
+    assert "did you mean noise_multiplier?" in error
+    names = {"base", "worst_case", "dpsgd", "units", "witness"}
+    assert {name.split(".")[2] for name in loaded.split()} <= names
+    assert lists == " ".join(ADVERSARIES)
 
 
 @pytest.fixture

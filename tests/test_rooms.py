@@ -97,3 +97,17 @@ def test_every_package_has_its_floor() -> None:
     rooms = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert rooms - {"__init__", "__main__"} == named
     assert floors["exhaustive"]
+
+
+def test_no_name_that_is_loaded_late_is_hidden_by_a_file() -> None:
+    """Whoever imports a file of a package sets its name there."""
+    for stub in SOURCE.rglob("__init__.pyi"):
+        names = {
+            alias.name
+            for node in ast.parse(stub.read_text("utf-8")).body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        tree = ast.parse(stub.with_suffix(".py").read_text("utf-8"))
+        at_once = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+        assert not {path.stem for path in stub.parent.iterdir()} & (names - at_once), stub.parent.name

@@ -72,6 +72,7 @@ def hinting(function: Callable[P, Answer]) -> Callable[P, Answer]:
 
 
 def hinted(kind: type[Kind]) -> type[Kind]:
-    """A class decorator: ``hinting`` for what makes an object of the class."""
-    kind.__init__ = hinting(kind.__init__)  # type: ignore[method-assign]
+    """A class decorator: ``hinting`` for what makes an object of the class, once."""
+    if not hasattr(kind.__init__, "__wrapped__"):
+        kind.__init__ = hinting(kind.__init__)  # type: ignore[method-assign]
     return kind

@@ -1,13 +1,13 @@
 """Names of a package that are loaded when they are first used. The one list of them is the package's stub file.
 
 A line ``from MODULE import NAME as NAME`` of ``__init__.pyi`` says where a name is read from; type checkers read the
-same lines.
+same lines. Lines after ``# kinds`` are those of a registry, in the order in which people see them.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from importlib import import_module
@@ -26,12 +26,7 @@ def attached(
         around: of a name that is read, where some need torch. Without torch those are not listed: whoever lists names
             reads them as well, as pydoc does.
     """
-    module = sys.modules[package]
-    where = {}
-    for line in module.__loader__.get_data(f"{module.__file__}i").decode().splitlines():  # type: ignore[union-attr]
-        if line.startswith("from "):
-            source, _, name = line.removeprefix("from ").partition(" import ")
-            where[name.rpartition(" ")[2]] = source
+    module, where = sys.modules[package], _where(package)
     names = sorted([*where, *more])
 
     def read(name: str) -> Any:
@@ -54,6 +49,20 @@ def attached(
         return list(filter(can_be_read, names))
 
     return read, listed, names
+
+
+def kinds(package: str) -> Iterator[Any]:
+    """The built-in kinds of a registry, by the stub file of their package."""
+    import_module(package)
+    return (getattr(import_module(source), name) for name, source in _where(package, "# kinds").items())
+
+
+def _where(package: str, after: str = "") -> dict[str, str]:
+    """From where each name of a stub file is read, of those that come ``after`` a mark."""
+    module = sys.modules[package]
+    text: str = module.__loader__.get_data(f"{module.__file__}i").decode()  # type: ignore[union-attr]
+    lines = (line.split() for line in text[text.index(after) :].splitlines() if line.startswith("from "))
+    return {name: source for _, source, _, _, _, name in lines}
 
 
 @cache  # metadata are files, and a ledger of each loop names its packages

@@ -2,7 +2,8 @@
 
 A mechanism, an attacker, an attack or a statistic of audits is one class in a file of its own. The command line, the
 dashboard, certificates and the documentation take their lists from here, so that none of them can forget one. The
-built-in kinds are listed by the ``__init__`` of their package. Those of other packages are found by their entry points.
+built-in kinds are listed by the stub file of their package, those of other packages by their entry points. Both are
+loaded when the list is first asked: a kind that is given as an object costs its own imports alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, get_args, get_or
 
 from reticent.errors import ExtensionError, ParameterError
 from reticent.keywords import hinted
+from reticent.lazy import kinds
 from reticent.text import listed, one_of, stated
 
 if TYPE_CHECKING:
@@ -205,6 +207,17 @@ def typed(parameter: Parameter, value: Any) -> Any:
         raise ParameterError(parameter.name, value, one_of(value, parameter.kind)) from None
 
 
+class Choice:
+    """Base of the kinds of a registry that are dataclasses with slots: unknown keywords of theirs are answered."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__init__" in vars(cls):  # the class with slots is made from the one that ``dataclass`` has finished
+            hinted(cls)
+
+
 class Registry(Mapping[str, type[Kind]], Generic[Kind]):
     """Kinds by name, in the order in which they are shown: the built-in ones, then those of other packages.
 
@@ -212,10 +225,11 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         what: what is listed, for error messages.
         group: of the entry points by which other packages add to the list.
         base: what each kind of another package must be a subclass of; None where a name and a method are enough.
+        package: whose stub file lists the built-in kinds; None where they are added by hand.
     """
 
-    def __init__(self, what: str, group: str, base: type[Kind] | None = None) -> None:
-        self._what, self._group, self._base = what, group, base
+    def __init__(self, what: str, group: str, base: type[Kind] | None = None, package: str | None = None) -> None:
+        self._what, self._group, self._base, self._package = what, group, base, package
         self._listed: dict[str, type[Kind]] = {}
         self._searched = False
 
@@ -251,12 +265,17 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         raise ParameterError(option, name, one_of(name, [*self, *more]))
 
     def _kinds(self) -> dict[str, type[Kind]]:
-        """All kinds; other packages are looked for once, when the list is first needed."""
+        """All kinds, looked for when the list is first needed; who asks meanwhile looks for them, too."""
         if not self._searched:
+            self._search()
             self._searched = True
-            for point in sorted(offered_here().select(group=self._group), key=lambda point: (point.name, point.value)):
-                self._add_from(point)
         return self._listed
+
+    def _search(self) -> None:
+        for kind in kinds(self._package) if self._package else ():
+            self.add(kind)
+        for point in sorted(offered_here().select(group=self._group), key=lambda point: (point.name, point.value)):
+            self._add_from(point)
 
     def _add_from(self, point: Any) -> None:
         """List what another package offers. A list that lacks an installed attacker would be a wrong answer."""
@@ -269,7 +288,6 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
                 raise ValueError(f"the entry point is called {point.name!r} and the class {kind.name!r}")
             self.add(kind)
         except Exception as error:
-            self._searched = False
             raise ExtensionError(
                 f"the {self._what} {source} cannot be used: {type(error).__name__}: {error}"
             ) from error

@@ -5,25 +5,6 @@ needs is in a folder of its own (``relaxed``, ``game``). The composition of the 
 ``reticent.accountants``; attacks that run on a trained model are in ``reticent.attacks``.
 """
 
-from reticent.adversaries.attribute.adversary import Attribute as Attribute
-from reticent.adversaries.base import ADVERSARIES as ADVERSARIES
-from reticent.adversaries.base import Adversary as Adversary
-from reticent.adversaries.base import Assessment as Assessment
-from reticent.adversaries.base import Method as Method
-from reticent.adversaries.base import everybody as everybody
-from reticent.adversaries.base import style_of as style_of
-from reticent.adversaries.final_model import FinalModel as FinalModel
-from reticent.adversaries.game.adversary import MembershipGame as MembershipGame
-from reticent.adversaries.membership import Membership as Membership
-from reticent.adversaries.mixed import Mixed as Mixed
-from reticent.adversaries.relaxed.adversary import Relaxed as Relaxed
-from reticent.adversaries.relaxed.norm_only import NormOnly as NormOnly
-from reticent.adversaries.side_by_side import assess as assess
-from reticent.adversaries.side_by_side import assess_answerable as assess_answerable
-from reticent.adversaries.side_by_side import check_dominance as check_dominance
-from reticent.adversaries.worst_case import WorstCase as WorstCase
-from reticent.curves.enclosure import Interval as Interval
-from reticent.proofs import Claim as Claim
+from reticent.lazy import attached
 
-for _kind in (WorstCase, Relaxed, Mixed, Membership, MembershipGame, NormOnly, FinalModel, Attribute):
-    ADVERSARIES.add(_kind)
+__getattr__, __dir__, __all__ = attached(__name__)

@@ -1,8 +1,8 @@
 """What an adversary is, what an assessment of one says, and the one list of adversaries that all others are made from.
 
 An adversary turns *what was released* into a trade-off curve together with the claim that the curve
-carries. Adding one takes a file in this folder and its line in ``__init__``. An adversary of your own takes a file and
-an entry point of your package; docs/development/extending.md shows how.
+carries. Adding one takes a file in this folder and its line in ``__init__.pyi``. An adversary of your own takes a file
+and an entry point of your package; docs/development/extending.md shows how.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -22,15 +22,15 @@ from reticent.curves import TradeOff, from_advantage, no_privacy
 from reticent.curves.enclosure import Enclosure, Interval
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.mechanisms.gradients import GradientsRecord
 from reticent.proofs import Basis, Claim, Condition, Formula, Proof, Status, claim_of
 from reticent.proofs.proof import Derived
-from reticent.registry import Parameter, Registry, parameters_of, typed
+from reticent.registry import Choice, Parameter, Registry, parameters_of, typed
 from reticent.styles import SPARE, Style
 from reticent.text import Brief, digits, listed, one_of
 
 if TYPE_CHECKING:
     from reticent.adversaries.witness import Witness
+    from reticent.mechanisms.gradients import GradientsRecord
 
 _ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
 _LEAST = 1e-14  # and absolute
@@ -209,7 +209,19 @@ def _falls(number: Callable[..., float], *at: float) -> bool:
         return float(number(no_privacy(), *at)) < float(number(from_advantage(0.0), *at))
 
 
-class Adversary(ABC):
+class Hidden(NamedTuple):
+    """A direction that an attacker lacks.
+
+    Attributes:
+        dimension: of the space in which it is unknown; None states none.
+        share: the probability that the attacker lacks it.
+    """
+
+    dimension: int | None
+    share: float
+
+
+class Adversary(Choice, ABC):
     """Who attacks: a frozen dataclass with a name, sentences for people, and one method.
 
     Its fields are its parameters (``reticent.registry.described``). The first line of the docstring is shown
@@ -219,6 +231,7 @@ class Adversary(ABC):
         name: as the command line and documents spell it.
         title: in people's words.
         short: a few words for a chip below the name; the title where nothing is stated.
+        also: as other papers call it.
         style: how its curve is drawn; one of ``reticent.styles.SPARE`` where nothing is stated.
         averaged: whether the numbers are averages over what the attacker does not know.
         relation: the neighbouring relation that is meant where none is stated.
@@ -227,10 +240,16 @@ class Adversary(ABC):
         lacks: completes "does not know ..."; draws and noise are added. Empty where there is nothing else.
         infers: completes "can raise a 50% guess of ...".
         unmeasured: why it is left out where nobody measured what it needs; None where it needs nothing.
+        needs: the field that a run has to state or measure; see ``knowing``.
         counts_parameters: it needs the number of released coordinates, where the release states it.
         by_name_only: not among "all": a published formula that is kept for reproduction.
+        every_step: it may see the model after every step.
         every_test: its curve bounds every test of every two neighbouring data sets, one-sided ones too. Then it bounds
             whoever guesses a secret, or reconstructs a record.
+        strongest: nobody knows more: all others are compared with it.
+        keeps_mu: mu of its exact curve is that of the strongest.
+        beside: of a mixture with the strongest, the name of the other one.
+        repeated: what a page says where ``name`` has the same numbers.
     """
 
     __slots__ = ()
@@ -238,15 +257,40 @@ class Adversary(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     short: ClassVar[str] = ""
+    also: ClassVar[tuple[str, ...]] = ()
     style: ClassVar[Style | None] = None
     averaged: ClassVar[bool] = False
     relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT,)
     infers: ClassVar[str]
     unmeasured: ClassVar[str | None] = None
+    needs: ClassVar[str | None] = None
     counts_parameters: ClassVar[bool] = False
     by_name_only: ClassVar[bool] = False
+    every_step: ClassVar[bool] = True
     every_test: ClassVar[bool] = False
+    strongest: ClassVar[bool] = False
+    keeps_mu: ClassVar[bool] = False
+    beside: ClassVar[str | None] = None
+    repeated: ClassVar[str] = "Has the same numbers as {name}"
+
+    @classmethod
+    def knowing(cls, **measured: Any) -> Self:
+        """The attacker with what it needs of what a run measured or states, by field; its own defaults for the rest."""
+        return cls(**{name: value for name, value in measured.items() if name == cls.needs})
+
+    @property
+    def hidden(self) -> Hidden | None:
+        """The direction that it lacks; None where that is none, or one that may change with the weights."""
+        return None
+
+    def formula(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Formula | None:
+        """What a closed form states in place of a proof, in microseconds; None where there is none."""
+        return None
+
+    def is_worst_by(self, method: Method) -> bool:
+        """Whether its curve by this method is that of the strongest."""
+        return self.strongest
 
     def fitted(self, form: GradientsRecord) -> Self:
         """The same attacker, with its open parameters as the model of a run has them.
@@ -289,25 +333,10 @@ class Adversary(ABC):
         """
 
 
-ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", Adversary)
+ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", Adversary, __package__)
 """In the order in which certificates and tables show them."""
 
 ALL = "all"
-
-MEANT = {
-    "mia": "membership",
-    "membership-inference": "membership",
-    "lira": "membership",
-    "aia": "attribute",
-    "attribute-inference": "attribute",
-    "dp": "worst-case",
-    "strong": "worst-case",
-    "strong-adversary": "worst-case",
-    "glrt": "relaxed",
-    "gmip": "membership-game",
-    "glir": "membership-game",
-}
-"""Attackers as other papers call them."""
 
 
 def refuse_secrets(who: Adversary, what: str = "secret") -> None:
@@ -364,14 +393,17 @@ def adversary_called(name: str, option: str = "adversary") -> type[Adversary]:
     if name in ADVERSARIES:
         return ADVERSARIES[name]
     shown = [*everybody(), ALL]
-    meant = MEANT.get(name.strip().lower().replace("_", "-").replace(" ", "-"))
+    said = name.strip().lower().replace("_", "-").replace(" ", "-")
+    meant = next((known for known, kind in ADVERSARIES.items() if said in kind.also), None)
     hint = one_of(name, shown) if meant is None else f"one of {', '.join(shown)} (did you mean {meant}?)"
     raise ParameterError(option, name, hint)
 
 
-def standard_adversaries() -> tuple[Adversary, ...]:
-    """All that need no measurement, with their own defaults."""
-    return tuple(kind() for kind in everybody().values() if kind.unmeasured is None)
+def standard_adversaries(**measured: Any) -> tuple[Adversary, ...]:
+    """All that need no measurement, with their own defaults, and those that need what is known of a run, by field."""
+    kinds = ADVERSARIES.values()
+    asked = (k for k in kinds if not (k.by_name_only or k.unmeasured) or measured.get(k.needs or "") is not None)
+    return tuple(kind.knowing(**measured) for kind in asked)
 
 
 def everybody() -> dict[str, type[Adversary]]:

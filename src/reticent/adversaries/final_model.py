@@ -68,6 +68,8 @@ class FinalModel(Adversary):
     name: ClassVar[str] = "final-model"
     title: ClassVar[str] = "Attacker who sees the final model only"
     short: ClassVar[str] = "sees the last model"
+    needs: ClassVar[str | None] = "contraction"
+    every_step: ClassVar[bool] = False
     style: ClassVar[Style] = Style("#2f7d6d", (7, 2, 2, 2), "#1b5c4f", "#6fd3bd")
     knows: ClassVar[str] = "this record and all others"
     lacks: ClassVar[str] = "the weights between the start and the end"

@@ -46,11 +46,18 @@ class Membership(Adversary):
     name: ClassVar[str] = "membership"
     title: ClassVar[str] = "Attacker who looks for one known record"
     short: ClassVar[str] = "looks for a known record"
+    also: ClassVar[tuple[str, ...]] = ("mia", "membership-inference", "lira")
     style: ClassVar[Style] = Style("#1b8f68", (12, 3, 3, 3), "#00724f", "#5fd0a5")
     methods: ClassVar[tuple[Method, ...]] = tuple(Method)
     knows: ClassVar[str] = "this record and all others"
     lacks: ClassVar[str] = ""
     infers: ClassVar[str] = "whether this record is in the training data"
+
+    def is_worst_by(self, method: Method) -> bool:
+        return method is Method.EXACT
+
+    def formula(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Formula | None:
+        return None if method is Method.EXACT else _closed_form(mechanism, neighbouring, method)
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
@@ -64,7 +71,7 @@ class Membership(Adversary):
             UnsupportedError: a closed form is asked for anything but Poisson-sampled DP-SGD, or the published one
                 for steps that differ.
         """
-        closed = None if method is Method.EXACT else _closed_form(mechanism, neighbouring, method)  # it may refuse
+        closed = self.formula(mechanism, neighbouring, method)  # it may refuse
         proof = worst_case_proof(mechanism, neighbouring)
         exact = replace(proof, theorems=(_MEANING, *proof.theorems))
         return Assessment(self, neighbouring, method, (exact,), closed)

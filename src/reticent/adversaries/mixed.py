@@ -52,6 +52,7 @@ class Mixed(DirectionUnknown):
     name: ClassVar[str] = "mixed"
     title: ClassVar[str] = "Attacker who may know the direction"
     short: ClassVar[str] = "direction may be known"
+    beside: ClassVar[str | None] = Relaxed.name
     style: ClassVar[Style] = Style("#2b83ba", (3, 3), "#0067a8", "#6bb8f2")
     averaged: ClassVar[bool] = True
     infers: ClassVar[str] = "whether this record was used, on average over that direction,"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from reticent.mechanisms.gradients import GradientsRecord
 from reticent.pairs import Neighbouring
 from reticent.proofs import Status
+
+if TYPE_CHECKING:
+    from reticent.mechanisms.gradients import GradientsRecord
 
 
 class Witness(Protocol):

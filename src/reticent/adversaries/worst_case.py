@@ -31,6 +31,8 @@ class WorstCase(Adversary):
     name: ClassVar[str] = "worst-case"
     title: ClassVar[str] = "Strongest attacker (worst case)"
     short: ClassVar[str] = "any attacker"
+    also: ClassVar[tuple[str, ...]] = ("dp", "strong", "strong-adversary")
+    strongest: ClassVar[bool] = True
     style: ClassVar[Style] = Style("#7f7f7f", (), "#111111", "#f2f2f2")
     knows: ClassVar[str] = "this record and all others"
     lacks: ClassVar[str] = ""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from reticent.adversaries import FinalModel
 from reticent.adversaries.base import standard_adversaries
 from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.witness import Witness
@@ -246,9 +245,9 @@ def certify(
         today = created or datetime.now(UTC).date().isoformat()
         known = {"subject": OF_PARAMETERS, "created": today}
         known |= {name: text for name, text in said.items() if text is not None}
-        chosen = None if adversary is None else adversaries(adversary)
-        if contraction is not None:
-            chosen = (*(standard_adversaries() if chosen is None else chosen), FinalModel(contraction))
+        chosen = usual = standard_adversaries(contraction=contraction)
+        if adversary is not None:
+            chosen = (*adversaries(adversary), *(who for who in usual if who.needs))
         with _declaring():
             declared = Declaration(**known, releases=cited if any(cited) else ())
         between = relation_of(neighbouring)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from reticent import _check
-from reticent.adversaries import Adversary, Relaxed, WorstCase
+from reticent.adversaries import Adversary, WorstCase, everybody
 from reticent.adversaries.base import ALL, adversaries_named, adversary_called
 from reticent.errors import ParameterError
 
@@ -50,7 +50,8 @@ def _meant(who: object) -> tuple[Adversary, ...]:
     if isinstance(who, str):
         return adversaries_named([who])[0]
     if isinstance(who, type) or not isinstance(who, Adversary):
-        hint = f"an adversary such as rt.Relaxed(), or a name such as {Relaxed.name!r}"
+        one = next(kind for kind in everybody().values() if kind.averaged)
+        hint = f"an adversary such as rt.{one.__name__}(), or a name such as {one.name!r}"
         raise ParameterError("adversary", who, hint)
     return (who,)
 

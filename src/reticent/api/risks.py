@@ -11,14 +11,12 @@ from reticent import _check
 from reticent.adversaries import Adversary, Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_each
 from reticent.adversaries.from_ledger import witness_of
-from reticent.adversaries.report import risk_document
 from reticent.adversaries.witness import Witness
 from reticent.api.names import Who, adversaries, asks_for_all, several
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.mechanisms.short import in_short
 from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
 from reticent.risk.report import MEASURES, Questions, RiskDocument
@@ -81,9 +79,13 @@ class Assessments(Table, Sequence[Assessment]):
     @cached_property
     def document(self) -> RiskDocument:
         """Every number with its enclosure, as ``reticent risk --json`` prints it."""
+        from reticent.adversaries.report import risk_document
+
         return risk_document(self.mechanism, self.assessments, self.questions, self.skipped)
 
     def title(self) -> str:
+        from reticent.mechanisms.short import in_short
+
         return in_short(self.mechanism)
 
     def columns(self) -> tuple[str, ...]:

@@ -13,12 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from reticent.accountants import Composed, WorstCaseProfile, closed_forms, mu_limits
-from reticent.adversaries import Adversary, Interval, Membership, Method, Mixed, Relaxed, WorstCase
-from reticent.adversaries.membership import MU_FORMS
+from reticent.accountants import Composed, WorstCaseProfile, mu_limits
+from reticent.adversaries import Adversary, Interval, Method
 from reticent.adversaries.relaxed.sign import sign_at_most
-from reticent.calibration.targets import Advantage, Mu, Target, mapped
-from reticent.curves import from_advantage
+from reticent.calibration.targets import Mu, Target, mapped
+from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 
 _LEAST_NOISE = 0.1
@@ -50,66 +49,37 @@ class Attack:
     @property
     def exact(self) -> bool:
         """Whether the curve is the worst case's."""
-        who = self.adversary
-        return isinstance(who, WorstCase) or (isinstance(who, Membership) and self.method is Method.EXACT)
+        return self.adversary.is_worst_by(self.method)
 
     def claim(self, release: Mechanism, target: Target) -> Interval | None:
         """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed."""
+        run = _sampled(release)
+        stated = self.adversary.formula(run, self.neighbouring, self.method) if run is not None else None
+        if stated is not None and isinstance(stated.curve, GaussianTradeOff):
+            value = target.of_mu(max(stated.curve.mu, _LEAST_MU))
+            return Interval(value, value, value)
         if isinstance(target, Mu):
             return self._mu(release)
-        run = _sampled(release)
-        if run is None:
-            return None
-        if not self.exact:
-            value = self._by_formula(run, target)
-            return None if value is None else Interval(value, value, value)
-        if run.noise_multiplier < _LEAST_NOISE or run.sample_rate == 1.0:
+        if stated is not None:
+            value = target.measure(stated.curve)
+            return Interval(value, value, value)
+        if run is None or not self.exact or run.noise_multiplier < _LEAST_NOISE or run.sample_rate == 1.0:
             return None
         return target.at(Points(run, self.neighbouring))
 
     def at_most(self, release: Mechanism, target: Target) -> float | None:
         """A risk that the attacker's whole curve never exceeds, in less time; None where there is none."""
-        who = self.adversary
-        fixed = isinstance(who, Relaxed) and who.directions is None and not who.reacts and who.dimension in (None, 1)
-        fixed = fixed and self.method is not Method.PUBLISHED
+        fixed = self.adversary.hidden in ((None, 1.0), (1, 1.0)) and self.method is not Method.PUBLISHED
         run = release.training
         if run is None or not fixed or self.neighbouring is Neighbouring.REPLACE:
             return None
         curve = sign_at_most(run)
         return None if curve is None else target.measure(curve)
 
-    def formula(self, release: Mechanism) -> Callable[[float, float, float], float] | None:
-        """From (noise, rate, steps) to mu of the Gaussian curve of ``Membership``; None where it has none.
-
-        Args:
-            release: its values do not matter, but for its kind.
-        """
-        if not (_sampled(release) and isinstance(self.adversary, Membership) and self.method in MU_FORMS):
-            return None
-        return lambda noise, rate, steps: float(MU_FORMS[self.method][0](noise, rate, steps, self.neighbouring))
-
-    def _by_formula(self, release: DPSGD, target: Target) -> float | None:
-        run = release.noise_multiplier, release.sample_rate, release.steps
-        form = self.formula(release)
-        if form is not None:
-            return target.of_mu(max(form(*run), _LEAST_MU))
-        if isinstance(self.adversary, Membership) and self.method in (Method.PROVEN, Method.PUBLISHED):
-            proven = self.method is Method.PROVEN
-            upper = closed_forms.proven_upper([run], self.neighbouring) if proven else self._published(run)
-            return upper if isinstance(target, Advantage) else target.measure(from_advantage(upper))
-        return None
-
-    def _published(self, run: tuple[float, float, int]) -> float:
-        return float(closed_forms.published(*run, self.neighbouring))
-
     def _mu(self, release: Mechanism) -> Interval | None:
         """mu of all who know no less than the direction: the release alone says it, but for bounded losses."""
-        run = _sampled(release)
-        if run is not None and (form := self.formula(run)) is not None:
-            mu = max(form(run.noise_multiplier, run.sample_rate, run.steps), _LEAST_MU)
-            return Interval(mu, mu, mu)
-        relaxed = isinstance(self.adversary, Relaxed | Mixed) and self.method is not Method.PUBLISHED
-        if not (self.exact or relaxed) or release.sums is None:
+        kept = self.adversary.keeps_mu and self.method is not Method.PUBLISHED
+        if not (self.exact or kept) or release.sums is None:
             return None
         lower, upper = mu_limits(release, self.neighbouring)
         return Interval(lower, upper, upper)

@@ -12,7 +12,7 @@ from reticent.accountants import WorstCaseProfile, closed_forms
 from reticent.accountants.rough import rough_curve
 from reticent.accountants.selection import best_delta
 from reticent.accountants.tangents import power_of
-from reticent.adversaries import Mixed, Relaxed
+from reticent.adversaries.base import Hidden
 from reticent.adversaries.relaxed.dimension import relaxed_estimate
 from reticent.adversaries.relaxed.sign import quick_sign_estimate
 from reticent.calibration.gaussian import LARGEST_MU, clipped, mu_at
@@ -71,21 +71,21 @@ def worst_log_mu(target: Target, tried: Tried, neighbouring: Neighbouring) -> fl
     return composed_log_mu(target, tried.run, neighbouring)
 
 
-def averaged_log_mu(target: Target, who: Relaxed | Mixed, tried: Tried, neighbouring: Neighbouring) -> float:
+def averaged_log_mu(target: Target, lacks: Hidden, tried: Tried, neighbouring: Neighbouring) -> float:
     """The same of an attacker who lacks a direction, in all runs or in some.
 
     Args:
-        who: gradients do not react, and no law of directions is given.
+        lacks: which direction.
     """
-    relaxed = _unknown_direction(target, who.dimension, tried, neighbouring) if tried.rate < 1.0 else None
+    relaxed = _unknown_direction(target, lacks.dimension, tried, neighbouring) if tried.rate < 1.0 else None
     if relaxed is None:
         return worst_log_mu(target, tried, neighbouring)
     with np.errstate(all="ignore"):
-        if neighbouring is not Neighbouring.REPLACE and isinstance(who, Relaxed):
+        if neighbouring is not Neighbouring.REPLACE and lacks.share == 1.0:
             return _claimed(target, relaxed, _furthest(tried.rate * math.sqrt(tried.steps) / tried.noise))
         worst = _worst(tried, neighbouring, _beyond(target))
         told = worst.delta if worst.reliable else relaxed
-        both, share = _least(relaxed, told), who.relaxed_probability if isinstance(who, Mixed) else 1.0
+        both, share = _least(relaxed, told), lacks.share
         return _claimed(target, lambda x: share * both(x) + (1.0 - share) * told(x), worst.largest)
 
 

@@ -9,7 +9,6 @@ from functools import cache
 
 from reticent.accountants import closed_forms
 from reticent.accountants.steps import steps_of
-from reticent.adversaries import Mixed, Relaxed
 from reticent.calibration.claims import Attack
 from reticent.calibration.estimates import (
     Tried,
@@ -23,7 +22,6 @@ from reticent.calibration.scale import NoiseScale, scale_near
 from reticent.calibration.targets import Mu, Target
 from reticent.calibration.unknowns import MeanRuns, NoiseMultiplier, Unknown
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.mechanisms.gradients import Gradients
 
 _LEAST_CLT, _LEAST_PLAIN = 0.2, 1e-3  # noise below which the central limit theorem, or a Gaussian, says nothing
 _OF_THE_BEST = 0.6  # mu of one run, of that of the best, about
@@ -92,11 +90,11 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
     Args:
         mechanism: the release; its value of the unknown does not matter.
     """
-    who = attack.adversary
-    if isinstance(target, Mu) or (isinstance(who, Relaxed | Mixed) and _open(who)):
+    lacks = attack.adversary.hidden
+    if isinstance(target, Mu):
         return None
     if len(mechanism.parts) > 1:
-        sampled = mechanism.trainings and isinstance(who, Relaxed)
+        sampled = mechanism.trainings and lacks and lacks.share == 1.0
         if not sampled or attack.neighbouring is Neighbouring.REPLACE:
             return None
         return lambda x: schedule_log_mu(target, unknown.put(mechanism, x), attack.neighbouring)
@@ -116,8 +114,8 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
         return _between_whole(composed) if unknown.whole else composed
     if attack.exact:
         return lambda x: worst_log_mu(target, _tried(unknown, run, x), attack.neighbouring)
-    if isinstance(who, Relaxed | Mixed) and run.sample_rate < 1.0:
-        return lambda x: averaged_log_mu(target, who, _tried(unknown, run, x), attack.neighbouring)
+    if lacks and run.sample_rate < 1.0:
+        return lambda x: averaged_log_mu(target, lacks, _tried(unknown, run, x), attack.neighbouring)
     return None
 
 
@@ -137,12 +135,6 @@ def _composed_slowly(run: DPSGD, neighbouring: Neighbouring) -> bool:
     """Whether no transform is known for its steps, with any noise, so that each claim takes lattices."""
     noisy, _ = steps_of(replace(run, noise_multiplier=1.0), neighbouring)
     return any(step.pair.mu is None and step.pair.mixture is None for step in noisy)
-
-
-def _open(who: Relaxed | Mixed) -> bool:
-    """Whether there is no estimate for this attacker: gradients react, or a law of directions is given."""
-    measured = isinstance(who, Relaxed) and who.directions is not None
-    return measured or who.gradients not in (None, Gradients.FIXED)
 
 
 def _tried(unknown: Unknown, run: DPSGD, value: float) -> Tried:

@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from reticent.adversaries import ADVERSARIES, MembershipGame, WorstCase
-from reticent.adversaries.mixed import Mixed
-from reticent.adversaries.relaxed.adversary import Relaxed
+from reticent.adversaries import ADVERSARIES, WorstCase
 from reticent.certificates import words
 from reticent.certificates.numbers import repeats
 from reticent.certificates.schema import Certificate, CertifiedAssessment, QuestionRecord
@@ -21,10 +19,6 @@ from reticent.proofs import Claim
 
 SCALE = 192.0
 _INDENT = 6.0
-_OF_THE_GAME = (
-    "If it is not, another one stands in its place: this is replacement. No limit of its own is proven; that of "
-    "{name}, who knows more, holds"
-)
 INSTEAD = "Here, read “has the diagnosis” for “is in the data”. Insiders are those who have it."
 """How to read the head of the table where the attacker knows two versions of a record."""
 _ALL = "at most 100%"
@@ -148,15 +142,14 @@ def _row(certificate: Certificate, record: CertifiedAssessment, same: Sequence[C
 
 def _like(record: CertifiedAssessment, same: Sequence[CertifiedAssessment]) -> str | None:
     """Who has the row of this attacker: the first with the same curve and claim, or both ends of a mixture."""
+    kind = ADVERSARIES[record.adversary]
     for other in same:
         if other is record:
             break
         if repeats(record, other):
-            if record.adversary == MembershipGame.name:
-                return _OF_THE_GAME.format(name=other.label)
-            return f"Has the same numbers as {other.label}"
-    between = record.adversary == Mixed.name and any(other.adversary == Relaxed.name for other in same)
-    return f"Lies between {Relaxed.name} and worst-case" if between else None
+            return kind.repeated.format(name=other.label)
+    between = kind.beside in {other.adversary for other in same}
+    return f"Lies between {kind.beside} and {WorstCase.name}" if between else None
 
 
 def _guesses(certificate: Certificate, record: CertifiedAssessment) -> tuple[tuple[str, str], ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from reticent.adversaries import Adversary, Attribute, FinalModel, WorstCase
+from reticent.adversaries import Adversary, WorstCase
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.base import standard_adversaries
 from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, curve_points, derive, in_public
@@ -105,19 +105,12 @@ def certify_run(
     return certify(
         ledger.mechanism(),
         declared or run_declaration(ledger),
-        adversaries=_attackers(sensitivity, ledger.contraction or contraction),
+        adversaries=standard_adversaries(gradient_change=sensitivity, contraction=ledger.contraction or contraction),
         questions=questions,
         ledger=ledger,
         policy=policy,
         progress=progress,
     )
-
-
-def _attackers(sensitivity: SensitivityRecord | None, contraction: float | None) -> tuple[Adversary, ...]:
-    """All that need no measurement, who wants the attribute that was measured, and who sees the final model only."""
-    attribute = () if sensitivity is None else (Attribute(gradient_change=sensitivity),)
-    last_weights = () if contraction is None else (FinalModel(contraction),)
-    return (*standard_adversaries(), *attribute, *last_weights)
 
 
 def certify_watched(
@@ -146,7 +139,9 @@ def certify_watched(
     return certify(
         ledger.mechanism(),
         said,
-        adversaries=_attackers(None if measured is None else _record_of(measured), contraction),
+        adversaries=standard_adversaries(
+            gradient_change=None if measured is None else _record_of(measured), contraction=contraction
+        ),
         questions=questions,
         ledger=ledger,
         policy=policy,

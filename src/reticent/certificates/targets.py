@@ -85,11 +85,10 @@ def least_noise(target: dict[str, Any], run: Mechanism, contraction: float | Non
         UnreachableError: no noise meets it.
         ParameterError, UnsupportedError: as for ``calibrate``.
     """
-    from reticent.adversaries import ADVERSARIES, FinalModel
+    from reticent.adversaries import ADVERSARIES
     from reticent.calibration.scale import all_noise
     from reticent.calibration.solve import calibrate
     from reticent.calibration.targets import target_in
 
-    wanted, named = target_in(target), str(target["adversary"])
-    who = FinalModel(contraction) if named == FinalModel.name else ADVERSARIES[named]()
+    wanted, who = target_in(target), ADVERSARIES[str(target["adversary"])].knowing(contraction=contraction)
     return calibrate(run, all_noise(run), wanted, who, Neighbouring(target["neighbouring"])).value

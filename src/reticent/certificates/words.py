@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from reticent.adversaries import ADVERSARIES, Attribute, FinalModel, WorstCase
+from reticent.adversaries import ADVERSARIES, WorstCase
 from reticent.certificates.derive import PRIVATE, question
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import Protected, about, even_guess, parts_in, percent, persons
@@ -210,8 +210,8 @@ _ALONE = (
 
 def stronger(certificate: Certificate) -> str:
     """What an attacker may see of the training."""
-    alone = any(record.adversary == FinalModel.name for record in certificate.assessments)
-    return _ALONE if alone else _STRONGER
+    every_step = all(ADVERSARIES[record.adversary].every_step for record in certificate.assessments)
+    return _STRONGER if every_step else _ALONE
 
 
 def left_out(certificate: Certificate) -> list[tuple[str, str, list[str]]]:
@@ -243,7 +243,7 @@ def _of_a_field(certificate: Certificate, name: str) -> str:
     for record in certificate.assessments:
         known = record.adversary == WorstCase.name and record.neighbouring == Neighbouring.REPLACE
         share = percent(even_guess(record), up=True)
-        if name == Attribute.name and known and share != "100%":
+        if ADVERSARIES[name].needs == "gradient_change" and known and share != "100%":
             return _FIELD.format(share=share)
     return _PRIVATE
 

@@ -112,11 +112,11 @@ def _option(p: Parameter, help: str) -> click.Option:
     return option(p.name, _typed(p), help + default, flag=f"--{p.option}")
 
 
-def adversary_option(default: str, *, many: bool = True, flag: str = "--adversary") -> click.Option:
-    """``--adversary`` with the names of all attackers."""
+def adversary_option(default: str | None = None, *, many: bool = True, flag: str = "--adversary") -> click.Option:
+    """``--adversary`` with the names of all attackers; the first is meant where none is stated."""
     from reticent.adversaries import ADVERSARIES
 
-    names, name = ", ".join(ADVERSARIES), flag.removeprefix("--")
+    names, name, default = ", ".join(ADVERSARIES), flag.removeprefix("--"), default or next(iter(ADVERSARIES))
     if not many:
         return option(name, str, f"The attacker: {names}.", default, flag=flag)
     return option(name, str, f"Attacker: {names} or all; repeatable. Default: {default}.", flag=flag, many=True)

@@ -88,7 +88,7 @@ def audit() -> click.Command:
         option("fail", bool, "Exit code 1 when a claim is refuted.", flag="--fail-if-inconsistent"),
         option("html", Path, "Write a page for people, with its picture as .svg and .png."),
         option("private", bool, "In the page, show how the scores of single records are distributed."),
-        adversary_option("worst-case", flag="--against"),
+        adversary_option(flag="--against"),
         *adversary_options(_OF_RELEASE),
         *curve_options(),
         JSON,

@@ -82,7 +82,7 @@ _FILE = LEAF + " All its noise is scaled by one factor."
 
 
 def _of_file() -> click.Command:
-    who = adversary_option("worst-case", many=False)
+    who = adversary_option(many=False)
 
     asked = option("unknown", str, f"What is searched: {_SCALE}, or with --selection {MEAN_RUNS}. Default: {_SCALE}.")
     more = (*selection_options(), asked, who, *adversary_options(), *curve_options())
@@ -114,7 +114,7 @@ def _of_file() -> click.Command:
 
 
 def _of_kind(kind: type[Mechanism]) -> click.Command:
-    own, names, who = mechanism_options(kind), list(unknowns_of(kind)), adversary_option("worst-case", many=False)
+    own, names, who = mechanism_options(kind), list(unknowns_of(kind)), adversary_option(many=False)
     searched = f"What is searched: {', '.join(names)}; with --selection also {MEAN_RUNS}. Default: {names[0]}."
     asked = option("unknown", str, searched)
 
@@ -142,7 +142,7 @@ _SAMPLERS = "Which sampler gives the least noise for this data set, these epochs
 
 
 def _of_samplers() -> click.Command:
-    who = adversary_option("worst-case", many=False)
+    who = adversary_option(many=False)
     plan = (
         option("dataset_size", int, "Number of training records.", required=True),
         option("epochs", float, "Passes over the data.", required=True),

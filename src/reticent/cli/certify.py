@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic import ValidationError
 
-from reticent.adversaries import FinalModel
+from reticent import _check
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
 from reticent.certificates.catalogue import languages
@@ -105,7 +105,7 @@ def certify(
     asked: dict[str, Any] = secrets_of(given)
     Questions(**asked)
     if given["contraction"] is not None:
-        asked["contraction"] = FinalModel(given["contraction"]).factor
+        asked["contraction"] = _check.rate(contraction=given["contraction"])
     consents = consents_of(publish)
     for code in language:
         if code not in languages():

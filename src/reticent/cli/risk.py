@@ -50,7 +50,7 @@ _FULL = option("full", bool, "Every number, note and condition.")
 
 
 def _of_file() -> click.Command:
-    who = [adversary_option("worst-case"), *adversary_options(), *curve_options()]
+    who = [adversary_option(), *adversary_options(), *curve_options()]
 
     @command("ledger", LEDGER, *selection_options(), *who, *_QUESTIONS, _FULL, JSON, help=LEAF)
     def of_file(file: Path, json: bool, **given: Any) -> None:
@@ -66,7 +66,7 @@ def _of_file() -> click.Command:
 
 def _of_kind(kind: type[Mechanism]) -> click.Command:
     own = mechanism_options(kind)
-    who = [adversary_option("worst-case"), *adversary_options(own), *curve_options()]
+    who = [adversary_option(), *adversary_options(own), *curve_options()]
 
     @command(kind.name, *own, *who, *_QUESTIONS, _FULL, JSON, help=first_line(kind))
     def of_kind(json: bool, **given: Any) -> None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from reticent import registry
-from reticent.adversaries import Adversary, FinalModel, everybody
+from reticent.adversaries import Adversary, everybody
+from reticent.adversaries.base import standard_adversaries
 from reticent.calibration import BatchSize, MeanRuns, NoiseMultiplier, SampleRate, Steps, Unknown
 from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism
 from reticent.pairs.selected import RUNS
@@ -160,7 +161,7 @@ def _attacker(kind: type[Adversary]) -> Attacker:
     return Attacker(kind.title, kind.short or kind.title, kind, _field(numbers[0]) if numbers else None)
 
 
-_ASKED: dict[str, type[Adversary]] = {**everybody(), FinalModel.name: FinalModel}
+_ASKED = {**everybody(), **{who.name: type(who) for who in standard_adversaries(contraction=1.0)}}
 ATTACKERS: dict[str, Attacker] = {name: _attacker(kind) for name, kind in _ASKED.items()}
 """By ``Adversary.name``, in the order of the page. The worst case is always among those asked."""
 

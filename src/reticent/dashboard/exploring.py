@@ -12,7 +12,7 @@ from typing import Any
 
 from dash import html
 
-from reticent.adversaries import Adversary, Assessment, WorstCase
+from reticent.adversaries import Adversary, Assessment
 from reticent.dashboard import words
 from reticent.dashboard.asked import FAILURES, Asked, answer_to
 from reticent.dashboard.explaining import explanation
@@ -26,7 +26,6 @@ from reticent.dashboard.takeaway import risk_command, risk_python
 from reticent.dashboard.turns import SupersededError, Turns
 from reticent.errors import ParameterError
 
-_QUICK = ("worst-case", "membership", "membership-game")
 _ON_SCREEN = ("curves", "roc", "guesses")
 """Views that screen accuracy serves; tails of delta and tables of numbers need the proven curve."""
 
@@ -61,8 +60,8 @@ def _first(turns: Turns, asked: Asked) -> dict[str, Any]:
     turns.note(asked.page, asked.turn)
     everybody = adversaries_of(asked.settings)
     found = [drawn for who in everybody if (drawn := _at_once(asked.settings, who))]
-    if not (found and isinstance(found[0].adversary, WorstCase)):
-        quick = tuple(who for who in everybody if who.name in _QUICK)
+    if not (found and found[0].adversary.strongest):
+        quick = tuple(who for who in everybody if not (who.averaged or who.needs))
         with turns.turn(asked.page, asked.turn) as turn:
             known = answer(quick, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
         have = {drawn.adversary.name for drawn in known.assessments}

@@ -67,7 +67,7 @@ def risk_figure(assessments: Sequence[Assessment], view: str, theme: str) -> Fig
     """
     first = assessments[0].neighbouring if assessments else None
     figure = empty(view, theme)
-    for assessment in sorted(assessments, key=lambda a: a.adversary.name != "worst-case"):
+    for assessment in sorted(assessments, key=lambda a: not a.adversary.strongest):
         name = assessment.adversary.name
         label = called(assessment, first)
         width = 0.0 if assessment.neighbouring is first else 1.6
@@ -100,7 +100,7 @@ _MARKS = {Claim.CONDITIONAL: "diamond-open", Claim.ESTIMATE: "circle-open", Clai
 def traces(assessment: Assessment, view: str, look: Style, label: str, theme: str, width: float) -> list[Figure]:
     """The line of one attacker; below it the enclosure where it can be seen."""
     read = points(assessment, view)
-    wide = width or (4.0 if assessment.adversary.name == "worst-case" else 2.0)
+    wide = width or (4.0 if assessment.adversary.strongest else 2.0)
     marked = _MARKS.get(assessment.claim)
     line = {
         "type": "scatter",

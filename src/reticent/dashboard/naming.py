@@ -53,7 +53,7 @@ def names(assessments: Sequence[Assessment], view: str, theme: str) -> list[dict
     """A name for each attacker's line, beside it and tied to it."""
     usual = assessments[0].neighbouring if assessments else None
     lines = [  # under another relation, the worst case has a line of its own
-        Line(points(one, view), called(one, usual), style_of(one.adversary.name), one.adversary.name == "worst-case")
+        Line(points(one, view), called(one, usual), style_of(one.adversary.name), one.adversary.strongest)
         for one in assessments
     ]
     return names_of(lines, view, theme)

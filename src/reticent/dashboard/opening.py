@@ -226,7 +226,7 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
     for record in certificate.assessments:
         name = inert(record.adversary if record.neighbouring in usual else f"{record.adversary}, {record.neighbouring}")
         read = Points(np.array([0.0, *record.curve.fpr]), np.array([1.0, *record.curve.fnr]), None, None)
-        lines.append(Line(read, name, style_of(record.adversary), record.adversary == "worst-case"))
+        lines.append(Line(read, name, style_of(record.adversary), record.adversary == WorstCase.name))
         figure["data"].append(
             {
                 "type": "scatter",

@@ -13,7 +13,7 @@ import numpy as np
 
 from reticent.accountants import WorstCaseProfile
 from reticent.accountants.closed_forms import clt_mu
-from reticent.adversaries import Adversary, Assessment, Membership, Method, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Adversary, Assessment, Method
 from reticent.adversaries.relaxed.sign import quick_sign_estimate
 from reticent.curves import Mixture, TradeOff
 from reticent.curves._logs import log1mexp
@@ -26,8 +26,6 @@ ACCURACY = 1e-4
 """By how much an error rate of the drawn worst case may differ from the exact one."""
 ROUGH = 1e-3
 """The same for attackers who do not know the direction."""
-ROUGHER = (Relaxed.name, Mixed.name)
-"""Those attackers."""
 _NEAR, _FAR = 241, 81  # thresholds within some standard deviations of the loss, and in the whole window
 _SPREADS = 6.0
 _SMALLEST, _SEEN = 1e-9, 1e-7  # delta is read down to the first, and has to be followed down to the second
@@ -59,7 +57,7 @@ def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neig
             return None
     if curve is None:
         return None
-    within = ROUGH if adversary.name in ROUGHER else ACCURACY
+    within = ROUGH if adversary.hidden else ACCURACY
     note = f"Screen accuracy: error rates within {within:g}."
     formula = Formula(curve, conditions=mechanism.conditions, notes=(note,))
     return Assessment(adversary, relation, Method.EXACT, (), formula)
@@ -72,22 +70,15 @@ def _is_plain(mechanism: DPSGD) -> bool:
 
 def _curve(adversary: Adversary, mechanism: DPSGD, relation: Neighbouring) -> TradeOff | None:
     worst = _worst(mechanism, relation)
-    if worst is None or isinstance(adversary, (WorstCase, Membership)):
+    if worst is None or adversary.is_worst_by(Method.EXACT):
         return _polygon(worst)
-    plain = isinstance(adversary, Mixed | Relaxed) and _knows_a_line(adversary)
-    if not plain or relation is not Neighbouring.ADD_REMOVE:
+    lacks = adversary.hidden
+    if lacks is None or (lacks.dimension or 1) > 1 or relation is not Neighbouring.ADD_REMOVE:
         return None
     known, relaxed = _polygon(worst), _polygon(_sign(mechanism))
-    if isinstance(adversary, Mixed) and known and relaxed:
-        share = adversary.relaxed_probability
-        return Mixture([relaxed, known], [share, 1.0 - share])
+    if lacks.share < 1.0 and known and relaxed:
+        return Mixture([relaxed, known], [lacks.share, 1.0 - lacks.share])
     return relaxed
-
-
-def _knows_a_line(adversary: Mixed | Relaxed) -> bool:
-    """Whether only a sign is unknown, and gradients do not react."""
-    plain = adversary.gradients is None and adversary.dimension in (None, 1)
-    return plain and (isinstance(adversary, Mixed) or adversary.directions is None)
 
 
 @lru_cache(maxsize=16)

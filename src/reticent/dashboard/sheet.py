@@ -88,7 +88,7 @@ def as_html(piece: Any) -> str:
 
 def drawing(assessments: Sequence[Assessment]) -> str:
     """The trade-off curves as SVG; colours are those of the ground that the reader has."""
-    lines = [_line(a) for a in sorted(assessments, key=lambda a: a.adversary.name != "worst-case")]
+    lines = [_line(a) for a in sorted(assessments, key=lambda a: not a.adversary.strongest)]
     ticks = [
         f'<line class="axis" x1="{_x(t)}" x2="{_x(t)}" y1="{_y(0)}" y2="{_y(1)}"/>'
         f'<line class="axis" x1="{_x(0)}" x2="{_x(1)}" y1="{_y(t)}" y2="{_y(t)}"/>'
@@ -118,7 +118,7 @@ def _line(assessment: Assessment) -> str:
 
 
 def _look(assessment: Assessment) -> str:
-    dashes, wide = style_of(assessment.adversary.name).dashes, 3.5 if assessment.adversary.name == "worst-case" else 2
+    dashes, wide = style_of(assessment.adversary.name).dashes, 3.5 if assessment.adversary.strongest else 2
     return f"stroke:var(--c);stroke-width:{wide};stroke-dasharray:{' '.join(map(str, dashes)) or 'none'}"
 
 

@@ -19,7 +19,7 @@ from reticent.dashboard.explaining import anchor
 from reticent.dashboard.layout import swatch
 from reticent.dashboard.pieces import table
 from reticent.dashboard.readings import record, summary, told
-from reticent.dashboard.screen import ACCURACY, ROUGH, ROUGHER
+from reticent.dashboard.screen import ACCURACY, ROUGH
 from reticent.errors import ParameterError, ReticentError
 from reticent.proofs import Claim
 from reticent.risk.report import MEASURES, AssessmentRecord, Number
@@ -50,7 +50,7 @@ def _field(name: str) -> str:
 
 def answer_line(assessments: Sequence[Assessment], records: Protected = None) -> str:
     """The answer of the worst case, one sentence for each question that somebody asks; an estimate says *about*."""
-    return headline([summary(one) for one in assessments if one.adversary.name == "worst-case"], records)
+    return headline([summary(one) for one in assessments if one.adversary.strongest], records)
 
 
 def accuracy(assessments: Sequence[Assessment], waiting: Sequence[str] = ()) -> str:
@@ -64,7 +64,7 @@ def accuracy(assessments: Sequence[Assessment], waiting: Sequence[str] = ()) -> 
 def _accuracy(assessments: Sequence[Assessment]) -> str:
     worst = assessments[0]
     if not worst.claim.proven:
-        others = any(a.adversary.name in ROUGHER for a in assessments)
+        others = any(a.adversary.hidden for a in assessments)
         within = f"{ACCURACY:g}" + (f", of the unknown direction {ROUGH:g}" if others else "")
         return f"Screen accuracy: an estimate within {within}. The proven curves follow."
     number = summary(worst).advantage
@@ -216,7 +216,7 @@ def left_out(skipped: Mapping[str, str]) -> list[Any]:
 
 def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str]) -> html.Table:
     """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
-    reference = {c.neighbouring: c.value for c in searched.found if c.adversary.name == "worst-case"}
+    reference = {c.neighbouring: c.value for c in searched.found if c.adversary.strongest}
     risk = risk_of(target)
     titles = ("attacker", what, f"{risk}, any attacker", f"{risk}, this attacker", "against worst case", "")
     body, up = [], target.grows_with_risk

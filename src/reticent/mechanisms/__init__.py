@@ -1,21 +1,5 @@
 """What was released, as frozen data, and the pairs that dominate it. What follows from a release is not said here."""
 
-from reticent.mechanisms.base import MECHANISMS as MECHANISMS
-from reticent.mechanisms.base import Mechanism as Mechanism
-from reticent.mechanisms.dpsgd import DPSGD as DPSGD
-from reticent.mechanisms.filtered import FilteredGaussian as FilteredGaussian
-from reticent.mechanisms.filtered import GaussianFilter as GaussianFilter
-from reticent.mechanisms.gaussian import Gaussian as Gaussian
-from reticent.mechanisms.gradients import Gradients as Gradients
-from reticent.mechanisms.guarantee import Guarantee as Guarantee
-from reticent.mechanisms.laplace import Laplace as Laplace
-from reticent.mechanisms.ledger import Ledger as Ledger
-from reticent.mechanisms.matrix import MatrixMechanism as MatrixMechanism
-from reticent.mechanisms.one_of import OneOf as OneOf
-from reticent.mechanisms.randomised_response import RandomisedResponse as RandomisedResponse
-from reticent.mechanisms.selection import Selection as Selection
-from reticent.pairs import Neighbouring as Neighbouring
-from reticent.pairs import Part as Part
+from reticent.lazy import attached
 
-for _kind in (Gaussian, Laplace, DPSGD, RandomisedResponse, MatrixMechanism, Guarantee, FilteredGaussian):
-    MECHANISMS.add(_kind)
+__getattr__, __dir__, __all__ = attached(__name__)

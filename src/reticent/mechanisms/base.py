@@ -1,6 +1,6 @@
 """What a mechanism is: frozen data that knows, for each neighbouring relation, the pairs that dominate its releases.
 
-Adding one takes a file in this folder and its line in ``__init__``; docs/development/extending.md shows how.
+Adding one takes a file in this folder and its line in ``__init__.pyi``; docs/development/extending.md shows how.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Condition, Status, condition
-from reticent.registry import Parameter, Registry, flat, gathered, parameters_of
+from reticent.registry import Choice, Parameter, Registry, flat, gathered, parameters_of
 from reticent.samplers import INDEPENDENT, Sampler
 from reticent.text import Short, html_table
 
@@ -30,7 +30,7 @@ OF_NOISE = ("unpredictable-noise", "real-numbers")
 """Keys of conditions that nobody can check from parameters alone."""
 
 
-class Mechanism(Short, ABC):
+class Mechanism(Choice, Short, ABC):
     """What was released, as frozen data. Nothing here says what follows from it.
 
     A subclass is a frozen dataclass whose fields are described by ``reticent.registry.described``; the first line
@@ -245,7 +245,7 @@ class Mechanism(Short, ABC):
         return gathered(cls, given)
 
 
-MECHANISMS: Registry[Mechanism] = Registry("mechanism", "reticent.mechanisms", Mechanism)
+MECHANISMS: Registry[Mechanism] = Registry("mechanism", "reticent.mechanisms", Mechanism, __package__)
 """Every single mechanism by name; a ``Ledger`` is a list of them."""
 
 

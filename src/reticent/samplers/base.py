@@ -1,7 +1,7 @@
 """What a sampler is: frozen data that says how batches are drawn, and what may be claimed for that.
 
-Adding one takes a file in this folder and its line in ``__init__``; docs/development/extending.md shows how. No other
-file names one: whoever asks something asks a trait or a method.
+Adding one takes a file in this folder and its line in ``__init__.pyi``; docs/development/extending.md shows how. No
+other file names one: whoever asks something asks a trait or a method.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from reticent import pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.pairs import Neighbouring, Part
-from reticent.registry import Registry, parameters_of
+from reticent.registry import Choice, Registry, parameters_of
 from reticent.samplers.epochs import MOST_STEPS, epochs_to_steps, whole_batches_of_a_pass
 from reticent.text import Short, one_of
 
@@ -71,7 +71,7 @@ class Uniform(Protocol):
         ...
 
 
-class Sampler(Short, ABC):
+class Sampler(Choice, Short, ABC):
     """How the records of one step are chosen; what may be claimed for each is in docs/theory/sampling.md.
 
     A subclass is a frozen dataclass whose fields are described by ``reticent.registry.described``. The first line of
@@ -270,7 +270,7 @@ class Sampler(Short, ABC):
         return None
 
 
-SAMPLERS: Registry[Sampler] = Registry("sampler", "reticent.samplers", Sampler)
+SAMPLERS: Registry[Sampler] = Registry("sampler", "reticent.samplers", Sampler, __package__)
 """Every sampler by name, in the order in which people see them."""
 
 

@@ -66,3 +66,7 @@ class Poisson(Sampler):
     def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:
         """By the rate; batches may be empty."""
         return (np.flatnonzero(source.uniform(records) < sample_rate) for _ in count())
+
+
+INDEPENDENT: Sampler = Poisson()
+"""Each record by a coin of its own: what is meant where nothing is said."""

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from reticent.adversaries import FinalModel, everybody
 from reticent.adversaries.attribute.record import Scope
+from reticent.adversaries.base import ADVERSARIES, standard_adversaries
 from reticent.calibration.targets import STATED
 from reticent.errors import ArtifactError
 from reticent.io import yaml
@@ -158,7 +158,7 @@ class StageConfig(Closed):
 
 def _attacker(name: str) -> str:
     """An attacker who needs no measurement and is no formula that is kept for reproduction; or the final model's."""
-    known = [*(name for name, kind in everybody().items() if kind.unmeasured is None), FinalModel.name]
+    known = [who.name for who in standard_adversaries(contraction=1.0)]
     if name not in known:
         raise ValueError(f"must be {one_of(name, known)}")
     return name
@@ -293,8 +293,9 @@ class TrainConfig(Closed):
         problem = why_not(self.model_dump(mode="json")) if self.final_model else None
         if problem is not None:
             raise ValueError(f"{problem[0]} {problem[1]}")
-        if self.target is not None and self.target.adversary == FinalModel.name and not self.final_model:
-            raise ValueError("target.adversary final-model goes with final_model, which checks what it needs")
+        who = None if self.target is None else ADVERSARIES[self.target.adversary]
+        if who is not None and who.needs and not self.final_model:
+            raise ValueError(f"target.adversary {who.name} goes with final_model, which checks what it needs")
         if self.final_model and self.records_per_user not in (None, 1):
             raise ValueError("records_per_user must be 1 or left out with final_model")
         return self

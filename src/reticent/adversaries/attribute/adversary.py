@@ -49,6 +49,8 @@ class Attribute(Adversary):
     name: ClassVar[str] = "attribute"
     title: ClassVar[str] = "Attacker who wants one field"
     short: ClassVar[str] = "wants one field"
+    also: ClassVar[tuple[str, ...]] = ("aia", "attribute-inference")
+    needs: ClassVar[str | None] = "gradient_change"
     style: ClassVar[Style] = Style("#9c7a1a", (14, 4), "#7a5600", "#e0b34d")
     methods: ClassVar[tuple[Method, ...]] = (Method.PROVEN, Method.CLT, Method.PUBLISHED)
     unmeasured: ClassVar[str | None] = "nobody measured how far the field can move the model"

@@ -67,8 +67,13 @@ class MembershipGame(Adversary):
     name: ClassVar[str] = "membership-game"
     title: ClassVar[str] = "Attacker who knows people in general"
     short: ClassVar[str] = "knows the population"
+    also: ClassVar[tuple[str, ...]] = ("gmip", "glir")
     style: ClassVar[Style] = Style("#b0578f", (2, 2), "#98467a", "#e59ac8")
     counts_parameters: ClassVar[bool] = True
+    repeated: ClassVar[str] = (
+        "If it is not, another one stands in its place: this is replacement. No limit of its own is proven; that of "
+        "{name}, who knows more, holds"
+    )
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT, Method.PROVEN, Method.PUBLISHED)
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
     knows: ClassVar[str] = "the data distribution, the target record and every released gradient sum"

@@ -97,6 +97,7 @@ class Relaxed(DirectionUnknown):
     name: ClassVar[str] = "relaxed"
     title: ClassVar[str] = "Attacker who cannot tell the direction"
     short: ClassVar[str] = "direction unknown"
+    also: ClassVar[tuple[str, ...]] = ("glrt",)
     style: ClassVar[Style] = Style("#c95f1c", (8, 3), "#b84700", "#ff9a5c")
     knows: ClassVar[str] = "all other records and how far this one can move the result"
     averaged: ClassVar[bool] = True

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, ClassVar, Self
 
-from reticent.adversaries.base import Adversary
+from reticent.adversaries.base import Adversary, Hidden
 from reticent.adversaries.relaxed.reacting_gradients import FORMS
 from reticent.errors import ParameterError
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
@@ -19,13 +19,26 @@ _SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.LINEAR_HEAD: "head"}
 
 
 class DirectionUnknown(Adversary):
-    """Base of a frozen dataclass with the fields ``dimension``, ``gradients`` and ``known_share`` of ``Relaxed``."""
+    """Base of a frozen dataclass with the fields ``dimension``, ``gradients`` and ``known_share`` of ``Relaxed``.
+
+    Attributes:
+        directions: a law of directions instead; None where there is none.
+        relaxed_probability: that the direction is unknown.
+    """
 
     __slots__ = ()
 
     dimension: int | None
     gradients: Gradients | None
     known_share: float
+    directions: Any = None
+    relaxed_probability: float = 1.0
+    keeps_mu: ClassVar[bool] = True
+
+    @property
+    def hidden(self) -> Hidden | None:
+        fixed = self.gradients in (None, Gradients.FIXED) and self.directions is None
+        return Hidden(self.dimension, self.relaxed_probability) if fixed else None
 
     @property
     def label(self) -> str:
