@@ -13,7 +13,7 @@ from functools import lru_cache, wraps
 from typing import TypeVar, cast
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri_exp
+from scipy.special import ndtri_exp
 
 from reticent import _check
 from reticent.curves import TradeOff
@@ -25,7 +25,6 @@ MU_FLOOR = 1e-9
 """The error rate down to which ``mu_above`` looks."""
 _LARGEST_EPSILON = 2.0**60  # beyond, none is looked for
 _CLOSE, _MOST_STEPS = 1e-14, 400  # width of a bracket around a root, relative beyond 1; steps to it
-_FURTHEST, _QUANTILES = 10.0, 1001  # normal quantiles of the area under a curve, to either side of 0
 
 _Read = TypeVar("_Read", bound=Callable[..., float])
 
@@ -240,18 +239,6 @@ def mu_above(curve: TradeOff, floor: float = MU_FLOOR) -> float:
 
 
 @_of_curve
-def auc(curve: TradeOff) -> float:
-    """Area under the best ROC curve, in [1/2, 1]: the trapezoid rule in the normal quantile of alpha.
-
-    Accurate to 1e-12 for smooth curves and to 1e-5 at kinks; an area, not a bound.
-    """
-    quantiles = np.linspace(-_FURTHEST, _FURTHEST, _QUANTILES)
-    density = np.exp(-0.5 * quantiles**2) / math.sqrt(2.0 * math.pi)
-    powers = np.exp(curve.log_power(log_ndtr(quantiles)))
-    return float(min(1.0, np.sum(powers * density) * (quantiles[1] - quantiles[0])))
-
-
-@_of_curve
 def reconstruction_success(curve: TradeOff, baseline: float) -> float:
     """Largest probability of reconstructing the target when a guess without the release has ``baseline``.
 
@@ -313,7 +300,6 @@ GROWING: tuple[Callable[..., float], ...] = (
     epsilon_at_delta,
     mu,
     mu_above,
-    auc,
     reconstruction_success,
     secret_success,
 )
