@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from experiments.gaussian_mip.exact_step import GaussianGradientTradeOff
 from reticent.attacks import glir_statistics as glir
-from reticent.attacks.covariance import Background, Estimator
+from reticent.attacks.covariance import Background
 from reticent.curves import ncx2
 from reticent.errors import NumericalError, ParameterError
 from reticent.samplers import FixedSize
@@ -24,6 +26,11 @@ class Exact(Background):
 
 def exactly(mean: np.ndarray, covariance: np.ndarray) -> Background:
     return Exact(mean, np.empty((0, len(mean))), covariance, 1.0, 0.0)
+
+
+def by_sample(rows: np.ndarray) -> Background:
+    """By the sample covariance, however few the records."""
+    return replace(Background.estimated(rows), share=1.0)
 
 
 def law(d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -113,13 +120,13 @@ def test_sample_covariance_is_that_of_numpy(order, offset):
     rows = np.random.default_rng(12).normal(size=(420, 300)) * np.linspace(0.1, 2, 300) + offset
     rows = np.asarray(rows, order=order)
     before = rows.copy()
-    background = Background.estimated(rows, Estimator.SAMPLE)
+    background = by_sample(rows)
     assert np.allclose(background.mean, rows.mean(axis=0), rtol=1e-12, atol=1e-12)
     assert np.allclose(background.covariance, np.cov(rows, rowvar=False), rtol=1e-9, atol=1e-10)
     assert np.array_equal(background.covariance, background.covariance.T)
     part = background.restricted(np.arange(0, 300, 3))
     scores = glir.score_step(rows[0, ::3] * 16, rows[:2, ::3], part, glir.BatchDesign(16.0))
-    direct = Background.estimated(rows[:, ::3], Estimator.SAMPLE)
+    direct = by_sample(rows[:, ::3])
     again = glir.score_step(rows[0, ::3] * 16, rows[:2, ::3], direct, glir.BatchDesign(16.0))
     assert np.allclose(scores.log_ratio, again.log_ratio, rtol=1e-6)
     assert np.array_equal(rows, before)
@@ -129,7 +136,7 @@ def test_shrinkage_is_that_of_ledoit_and_wolf():
     covariance = pytest.importorskip("sklearn.covariance")
     for m, d in ((15, 40), (60, 25)):
         rows = np.random.default_rng(m).normal(size=(m, d)) * np.linspace(0.2, 1.5, d)
-        found = Background.estimated(rows, Estimator.SHRINKAGE)
+        found = Background.estimated(rows)
         assert 1.0 - found.share == pytest.approx(covariance.ledoit_wolf(rows)[1], rel=1e-8, abs=0)
 
 
@@ -139,7 +146,7 @@ def test_inverse_of_the_sample_covariance_is_corrected():
     plain, corrected = [], []
     for _ in range(300):
         rows, query = rng.normal(size=(m, d)), rng.normal(size=(1, d))
-        background = Background.estimated(rows, Estimator.SAMPLE)
+        background = by_sample(rows)
         scores = glir.score_step(rng.normal(size=d) * 4, query, background, glir.BatchDesign(16.0))
         corrected.append(scores.susceptibility[0])
         deviation = query[0] - rows.mean(0)
@@ -322,7 +329,7 @@ def test_redundant_coordinates_are_found():
     rng = np.random.default_rng(10)
     rows = rng.normal(size=(200, 6))
     rows = np.hstack([rows, -rows.sum(1, keepdims=True), np.zeros((200, 1))])
-    background = Background.estimated(rows, Estimator.SAMPLE)
+    background = by_sample(rows)
     keep = background.independent_coordinates()
     assert len(keep) == 6
     assert 7 not in keep
@@ -331,7 +338,7 @@ def test_redundant_coordinates_are_found():
     total, queries = 16 * rows.mean(0), rows[:3]
     design = glir.BatchDesign(16.0)
     reduced = glir.score_step(total[keep], queries[:, keep], background.restricted(keep), design)
-    direct = glir.score_step(total[:6], queries[:, :6], Background.estimated(rows[:, :6], Estimator.SAMPLE), design)
+    direct = glir.score_step(total[:6], queries[:, :6], by_sample(rows[:, :6]), design)
     assert np.allclose(reduced.log_ratio, direct.log_ratio, rtol=1e-7)
 
 
@@ -356,8 +363,6 @@ def test_bad_arguments_are_named():
         glir.BatchDesign(1.0)
     with pytest.raises(ParameterError, match="gradients"):
         Background.estimated(np.ones((10, 3)))
-    with pytest.raises(ParameterError, match="gradients"):
-        Background.estimated(np.random.default_rng(0).normal(size=(10, 8)), Estimator.SAMPLE)
     with pytest.raises(ParameterError, match="held_out"):
         glir.held_out_p_values(np.zeros(2), np.array([]))
     assert glir.BatchDesign(5.0, 0.1, sampler=FixedSize()).varies is False

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import log_expit
 
 from reticent.attacks.shadow_scores import lira_offline, lira_online, rmia
-from reticent.attacks.signals import log_probability, scaled_confidence
+from reticent.attacks.signals import scaled_confidence
 from reticent.auditing import Scores, audit_claim
 from reticent.auditing.verdict import Finding
 from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff
@@ -128,9 +129,7 @@ def test_scaled_confidence_keeps_digits_where_the_probability_rounds_to_one():
     mild = np.array([[0.3, -0.2, 1.0]])
     p = np.exp(mild) / np.exp(mild).sum()
     assert scaled_confidence(mild, np.array([2]))[0] == pytest.approx(np.log(p[0, 2] / (1 - p[0, 2])), rel=1e-12, abs=0)
-    assert log_probability(scaled_confidence(mild, np.array([2])))[0] == pytest.approx(
-        np.log(p[0, 2]), rel=1e-12, abs=0
-    )
+    assert log_expit(scaled_confidence(mild, np.array([2])))[0] == pytest.approx(np.log(p[0, 2]), rel=1e-12, abs=0)
 
 
 def test_a_diverged_model_is_refused():

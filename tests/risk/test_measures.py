@@ -19,7 +19,6 @@ from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Laplace
 from reticent.risk import (
     advantage,
-    auc,
     bayes_security,
     delta_at_epsilon,
     epsilon_at_delta,
@@ -118,11 +117,6 @@ def test_mu_recognises_a_gaussian_in_disguise(m: float) -> None:
     plain = Subsampled(GaussianTradeOff(m), 1.0)
     assert mu_above(plain) == pytest.approx(m, rel=1e-6, abs=0)
     assert mu(plain) == m
-
-
-@given(MUS)
-def test_auc_of_a_gaussian(m: float) -> None:
-    assert auc(GaussianTradeOff(m)) == pytest.approx(norm.cdf(m / math.sqrt(2)), rel=1e-9, abs=0)
 
 
 def test_reconstruction_is_the_power_at_the_baseline() -> None:

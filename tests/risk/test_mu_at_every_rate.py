@@ -294,9 +294,3 @@ class TestTheNote:
         whole = mu_limits(DPSGD(4.0, 1.0, 285), REPLACE)[1]
         assert mu_limits(DPSGD(4.0, 0.14, 285), REPLACE)[1] == pytest.approx(whole / 2.0, rel=1e-12, abs=0)
         assert not any("every step uses" in note for note in DPSGD(4.0, 0.14, 285).notes)
-
-
-def test_mu_above_is_remembered_for_the_curve_itself_and_for_its_floor() -> None:
-    one, other = from_advantage(0.2), from_advantage(0.4)
-    assert mu_above(one) == mu_above(one)
-    assert mu_above(other) > mu_above(one) > mu_above(one, 0.1)

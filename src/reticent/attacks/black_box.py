@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy.special import log_expit
 
 from reticent.attacks.base import Attack, AttackSettings
 from reticent.attacks.shadow_scores import lira_offline, lira_online, needed_sides, rmia
-from reticent.attacks.signals import log_probability, scaled_confidence
+from reticent.attacks.signals import scaled_confidence
 from reticent.auditing.scores import Design, MetaValue, Scores
 from reticent.data import Dataset
 from reticent.errors import ArtifactError, UnsupportedError
@@ -97,7 +98,7 @@ class LossAttack(Attack):
 
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
         target = _open(run, settings)
-        return _scores(target, log_probability(target.confidence[_scored(target)]), self.name, settings)
+        return _scores(target, log_expit(target.confidence[_scored(target)]), self.name, settings)
 
 
 class ConfidenceAttack(Attack):

@@ -9,12 +9,11 @@ would keep the other's from the cores.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.linalg.blas import dtrsm
+from scipy.linalg.blas import dsyrk, dtrsm
 from scipy.linalg.lapack import dpotrf, dpstrf
 
 from reticent.errors import NumericalError, ParameterError
@@ -23,19 +22,9 @@ _SMALLEST_PIVOT = 1e-10
 """Gradients in single precision: smaller conditional variances, relative to the variance, are rounding errors."""
 _CONSTANT = 1e-10  # of the largest deviation: coordinates that move less are left out
 _LEAST_VARIANCE = 1e-300
+_ENOUGH = 10  # records for each coordinate, from which the sample covariance is taken as it is
 _NULL = 1e-12  # of the largest eigenvalue: smaller ones are rounding
 _CANCELS = 1e-6  # of the second moment: where the variance is less, rows are centred before they are squared
-
-
-class Estimator(StrEnum):
-    """How a covariance is estimated from background records."""
-
-    AUTOMATIC = "automatic"
-    """``SAMPLE`` from ten records per coordinate on, ``SHRINKAGE`` below."""
-    SAMPLE = "sample"
-    """The sample covariance; its inverse is corrected for its bias. Needs more records than coordinates + 3."""
-    SHRINKAGE = "shrinkage"
-    """Ledoit and Wolf's linear shrinkage towards a multiple of the identity; works for any number of records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,20 +68,19 @@ class Background:
         return (len(self.rows) - self.dimension - 2.0) / (len(self.rows) - 1.0)
 
     @classmethod
-    def estimated(cls, gradients: np.ndarray, estimator: Estimator = Estimator.AUTOMATIC) -> Background:
+    def estimated(cls, gradients: np.ndarray) -> Background:
         """Estimate the law from clipped gradients of records drawn like the data, shape (m, d).
 
+        By the sample covariance from ten records per coordinate on, its inverse corrected for its bias; below, by
+        Ledoit and Wolf's linear shrinkage towards a multiple of the identity.
+
         Raises:
-            ParameterError: fewer than three records, or ``SAMPLE`` with too few, or constant gradients.
+            ParameterError: fewer than three records, or constant gradients.
         """
         rows = np.asarray(gradients, dtype=float)
         if rows.ndim != 2 or len(rows) < 3:
             raise ParameterError("gradients", rows.shape, "at least three rows of finite numbers")
         m, d = rows.shape
-        if estimator is Estimator.AUTOMATIC:
-            estimator = Estimator.SAMPLE if m >= 10 * d else Estimator.SHRINKAGE
-        if estimator is Estimator.SAMPLE and m <= d + 3:
-            raise ParameterError("gradients", rows.shape, f"more than {d + 3} rows for {d} columns, or shrinkage")
         mean = rows.mean(axis=0)
         if not np.all(np.isfinite(mean)):
             raise ParameterError("gradients", "a number that is not finite", "rows of finite numbers")
@@ -101,7 +89,7 @@ class Background:
         ridge = float(total) / d
         if ridge <= 0.0 or np.all(rows == rows[0]):  # the mean of equal numbers may be off by rounding
             raise ParameterError("gradients", "constant", "gradients that differ between records")
-        share = 1.0 if estimator is Estimator.SAMPLE else _ledoit_wolf_share(rows - mean, covariance, ridge)
+        share = 1.0 if m >= _ENOUGH * d else _ledoit_wolf_share(rows - mean, covariance, ridge)
         return cls(mean, rows, covariance, share, ridge)
 
     def independent_coordinates(self) -> np.ndarray:
@@ -216,9 +204,10 @@ def _sample_covariance(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
     m = len(rows)
     if np.any(mean**2 > (1.0 - _CANCELS) * np.einsum("ij,ij->j", rows, rows) / m):
         rows, mean = rows - mean, np.zeros(len(mean))
-    covariance = rows.T @ rows
-    covariance -= m * np.outer(mean, mean)
-    return covariance / (m - 1)
+    covariance = dsyrk(1.0 / (m - 1), rows.T, lower=1)
+    covariance += np.tril(covariance, -1).T
+    covariance -= m / (m - 1) * np.outer(mean, mean)
+    return covariance
 
 
 def _ledoit_wolf_share(rows: np.ndarray, covariance: np.ndarray | None, ridge: float) -> float:

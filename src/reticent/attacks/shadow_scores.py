@@ -54,10 +54,9 @@ def rmia(
     included: np.ndarray,
     population: np.ndarray,
     *,
-    log_gamma: float = 0.0,
     offline_share: float | None = None,
 ) -> np.ndarray:
-    """The share of population records that the record beats by a factor ``gamma`` in likelihood ratio.
+    """The share of population records that the record beats in likelihood ratio.
 
     A record's ratio is p under the target model over its mean under the shadow models.
 
@@ -65,7 +64,6 @@ def rmia(
         target, shadow, included: as above.
         population: positions of records that are neither a member nor a scored non-member by
             choice, one dimension; they serve as the population.
-        log_gamma: natural logarithm of the factor.
         offline_share: None averages over models with and without the record in equal parts (online). A number
             a in [0, 1] uses only models without it: mean = ((1 + a) p_out + 1 - a) / 2 (offline).
 
@@ -73,13 +71,12 @@ def rmia(
         ParameterError: a needed side has no model for some record, ``population`` is empty, or shapes disagree.
     """
     target, shadow, included = _aligned(target, shadow, included)
-    _check.finite(log_gamma=log_gamma)
     population = np.asarray(population)
     if population.ndim != 1 or population.size == 0:
         raise ParameterError("population", population.shape, "at least one record")
     log_ratio = log_expit(target) - _log_mean_probability(log_expit(shadow), included, offline_share)
     against = np.sort(log_ratio[population])
-    return np.searchsorted(against, log_ratio - log_gamma, side="right") / against.size
+    return np.searchsorted(against, log_ratio, side="right") / against.size
 
 
 def _aligned(target: np.ndarray, shadow: np.ndarray, included: np.ndarray) -> tuple[np.ndarray, ...]:

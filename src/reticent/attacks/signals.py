@@ -38,8 +38,3 @@ def scaled_confidence(logits: ArrayLike, labels: ArrayLike) -> np.ndarray:
     others = values.copy()
     np.put_along_axis(others, index, -np.inf, axis=-1)
     return own - logsumexp(others, axis=-1)
-
-
-def log_probability(confidence: ArrayLike) -> np.ndarray:
-    """log p from the scaled confidence: minus the cross-entropy loss."""
-    return -np.logaddexp(0.0, -np.asarray(confidence, dtype=np.float64))

@@ -64,10 +64,6 @@ class LogErrors(NamedTuple):
         """The same test with H0 and H1, accepting and rejecting exchanged; the order stays."""
         return LogErrors(fpr=self.fnr, tnr=self.tpr, fnr=self.fpr, tpr=self.tnr)
 
-    def exchanged_where(self, below: np.ndarray) -> LogErrors:
-        """``exchanged`` where ``below`` holds: thresholds below 0 of a symmetric experiment, given those above."""
-        return LogErrors(*(np.where(below, one, other) for one, other in zip(self.exchanged, self, strict=True)))
-
 
 class TradeOff(ABC):
     """A convex, non-increasing map from false positive rate to least false negative rate.

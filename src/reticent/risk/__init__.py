@@ -8,7 +8,6 @@ from reticent.risk.conversions import least_epsilon as least_epsilon
 from reticent.risk.measures import GROWING as GROWING
 from reticent.risk.measures import MU_FLOOR as MU_FLOOR
 from reticent.risk.measures import advantage as advantage
-from reticent.risk.measures import auc as auc
 from reticent.risk.measures import bayes_security as bayes_security
 from reticent.risk.measures import blind_guess as blind_guess
 from reticent.risk.measures import delta_at_epsilon as delta_at_epsilon

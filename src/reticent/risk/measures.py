@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import TypeVar, cast
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri_exp
+from scipy.special import ndtri_exp
 
 from reticent import _check
 from reticent.curves import TradeOff
@@ -25,7 +25,6 @@ MU_FLOOR = 1e-9
 """The error rate down to which ``mu_above`` looks."""
 _LARGEST_EPSILON = 2.0**60  # beyond, none is looked for
 _CLOSE, _MOST_STEPS = 1e-14, 400  # width of a bracket around a root, relative beyond 1; steps to it
-_FURTHEST, _QUANTILES = 10.0, 1001  # normal quantiles of the area under a curve, to either side of 0
 
 _Read = TypeVar("_Read", bound=Callable[..., float])
 
@@ -125,7 +124,7 @@ def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
         >>> round(tpr_at_fpr(GaussianTradeOff(1.0), fpr=0.01), 4)
         0.0924
     """
-    return _power(_Same(curve), _check.fraction(fpr=fpr))
+    return float(curve.power(_check.fraction(fpr=fpr)))
 
 
 @_of_curve
@@ -207,7 +206,19 @@ def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
         >>> round(epsilon_at_delta(GaussianTradeOff(1.0), delta=1e-5), 4)
         4.3772
     """
-    return _epsilon(_Same(curve), _check.rate(delta=delta))
+    target = math.log(_check.rate(delta=delta))
+
+    def excess(epsilon: float) -> float:
+        return float(np.clip(curve.log_delta(epsilon), -HUGE, 0.0)) - target
+
+    if excess(0.0) <= 0.0:
+        return 0.0
+    low, high = 0.0, 1.0
+    while excess(high) > 0.0:
+        low, high = high, 2.0 * high
+        if high > _LARGEST_EPSILON:
+            return math.inf
+    return _root_above(excess, low, high)
 
 
 @_of_curve
@@ -236,19 +247,9 @@ def mu_above(curve: TradeOff, floor: float = MU_FLOOR) -> float:
     Raises:
         ParameterError: ``floor`` is outside (0, 1).
     """
-    return _mu_above(_Same(curve), _check.open_fraction(floor=floor))
-
-
-@_of_curve
-def auc(curve: TradeOff) -> float:
-    """Area under the best ROC curve, in [1/2, 1]: the trapezoid rule in the normal quantile of alpha.
-
-    Accurate to 1e-12 for smooth curves and to 1e-5 at kinks; an area, not a bound.
-    """
-    quantiles = np.linspace(-_FURTHEST, _FURTHEST, _QUANTILES)
-    density = np.exp(-0.5 * quantiles**2) / math.sqrt(2.0 * math.pi)
-    powers = np.exp(curve.log_power(log_ndtr(quantiles)))
-    return float(min(1.0, np.sum(powers * density) * (quantiles[1] - quantiles[0])))
+    lowest = float(ndtri_exp(math.log(_check.open_fraction(floor=floor))))
+    ways = {id(way): way for way in (curve, curve.reversed)}  # one, where a curve is its own inverse
+    return max(0.0, *(way.largest_shift(lowest) for way in ways.values()))
 
 
 @_of_curve
@@ -313,55 +314,10 @@ GROWING: tuple[Callable[..., float], ...] = (
     epsilon_at_delta,
     mu,
     mu_above,
-    auc,
     reconstruction_success,
     secret_success,
 )
 """The numbers that grow with risk; nobody has to try them on a curve to know."""
-
-
-class _Same:
-    """A curve as a key: the same object, not one like it."""
-
-    __slots__ = ("curve",)
-
-    def __init__(self, curve: TradeOff) -> None:
-        self.curve = curve
-
-    def __hash__(self) -> int:
-        return id(self.curve)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.curve is self.curve
-
-
-@lru_cache(maxsize=32)  # what follows from a power reads it again
-def _power(same: _Same, fpr: float) -> float:
-    return float(same.curve.power(fpr))
-
-
-@lru_cache(maxsize=32)
-def _epsilon(same: _Same, delta: float) -> float:
-    curve, target = same.curve, math.log(delta)
-
-    def excess(epsilon: float) -> float:
-        return float(np.clip(curve.log_delta(epsilon), -HUGE, 0.0)) - target
-
-    if excess(0.0) <= 0.0:
-        return 0.0
-    low, high = 0.0, 1.0
-    while excess(high) > 0.0:
-        low, high = high, 2.0 * high
-        if high > _LARGEST_EPSILON:
-            return math.inf
-    return _root_above(excess, low, high)
-
-
-@lru_cache(maxsize=16)  # one assessment reads the same curve up to three times
-def _mu_above(same: _Same, floor: float) -> float:
-    lowest = float(ndtri_exp(math.log(floor)))
-    ways = {id(way): way for way in (same.curve, same.curve.reversed)}  # one, where a curve is its own inverse
-    return max(0.0, *(way.largest_shift(lowest) for way in ways.values()))
 
 
 def _root_above(excess: Callable[[float], float], low: float, high: float) -> float:
