@@ -156,10 +156,10 @@ class Mechanism(Short, ABC):
             UnsupportedError: it has no such parameter.
         """
         searched = self.searched()
-        name = "releases" if name == "steps" and name not in searched else name
-        if name not in searched:
+        field = "releases" if name == "steps" and name not in searched else name
+        if field not in searched:
             raise UnsupportedError(f"{type(self).__name__} has no {name} that could be calibrated")
-        return replace(self, **{name: value})  # type: ignore[type-var]
+        return replace(self, **{field: value})  # type: ignore[type-var]
 
     def scaled(self, factor: float) -> Mechanism:
         """The same with all its noise times ``factor``.
