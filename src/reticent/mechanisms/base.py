@@ -76,7 +76,7 @@ class Mechanism(Short, ABC):
     @property
     def inner(self) -> tuple[Mechanism, ...]:
         """What it is made of: the parts of a ledger, the settings of a list, the run of a selection."""
-        return ()
+        return tuple(one for one in (*self.parts, *self.settings, self.base) if one is not self)
 
     @property
     def parts(self) -> tuple[Mechanism, ...]:
