@@ -74,6 +74,7 @@ AGAIN = "tests/certificates/test_planted_again.py"
 HOSTILE = "tests/certificates/test_hostile_work.py"
 YAML = "tests/io/test_yaml.py"
 SERVER = "tests/dashboard/test_server.py"
+TRAITS = "tests/mechanisms/test_traits.py"
 FACTS = "tests/adversaries/test_facts_to_claims.py"
 EPOCHS = "tests/mechanisms/test_epochs.py"
 ROUNDED = "tests/accountants/test_rounded_ends.py"
@@ -857,6 +858,13 @@ MUTANTS = (
     Mutant("ppv: its inverse forgets the prior", "power_of_ppv", Put("value / (1.0 - value) * (1.0 - prior) * (fpr / prior)", "value / (1.0 - value) * fpr"), "tests/risk/test_measures.py"),
     Mutant("secret: a blind guess of one bit more", "blind_guess", Put("math.log2(guesses)", "math.log2(guesses) - 1.0"), "tests/risk/test_secrets.py::test_the_formula_in_many_digits"),
     Mutant("final model: a target for anybody's factor", "setup._calibrated", Put("factor_of(config, planned)", "0.5"), HIDDEN_STEPS + "::test_a_target_for_who_sees_the_final_model_takes_less_noise"),
+    Mutant("traits: several queries as one", "Gaussian.sums", Put("self.releases", "1"), TRAITS),
+    Mutant("traits: a ledger is training where one part is", "Mechanism.trainings", Put("len(found) == len(self.parts)", "found"), TRAITS),
+    Mutant("traits: any parameter may be changed", "Mechanism.changed", Put("field not in searched", "not hasattr(self, field)"), TRAITS),
+    Mutant("traits: a batch size without the rate", "DPSGD.changed", Put("value / (self.dataset_size or 1) if batch else value", "self.sample_rate if batch else value"), TRAITS),
+    Mutant("traits: another rate keeps the steps of a pass", "DPSGD.changed", Put("self.sampler.in_batches(None)", "self.sampler"), TRAITS),
+    Mutant("traits: the first part alone is scaled", "Ledger.scaled", Put("self.parts", "self.parts[:1]"), TRAITS),
+    Mutant("traits: a score is a step of the training", "fixed_length", Drop("len(trained) < len(parts) or"), TRAITS),
     Mutant("calibrate: a mean number of runs that is not put", "Selection.changed", Put("float(value)", "1.0"), "tests/calibration/test_mean_runs.py"),
     Mutant("accuracy: users get the coarse lattice of the tests", "enclose.Accuracy", Put("first_points: int = 2**16\ncheap_points: int = 2**18\nmost_points: int = 2**20", "first_points: int = 2**14\ncheap_points: int = 2**15\nmost_points: int = 2**16"), "tests/accountants/test_allocation_chain.py::test_a_lattice_whose_sides_meet_asks_for_one_more_and_for_no_logarithm_of_nothing"),
     Mutant("accuracy: users get the coarse widths of the tests", "enclose.Accuracy", Put("width: float = 1e-6\nrelative: float = 1e-3", "width: float = 1e-4\nrelative: float = 1e-2"), SPLIT + "::test_many_rarely_sampled_steps_with_little_noise_are_enclosed_by_split_lattices"),

@@ -128,8 +128,13 @@ class Linted(Table):
     """
 
     def __init__(self, ledger: PublicWatchedRun | RunLedger | Mechanism) -> None:
-        self._steps, self.faults = ledger.steps, _faults_of(ledger)
-        warned = _warned(ledger) if isinstance(ledger, RunLedger) else [_told(fault) for fault in self.faults]
+        self._steps = ledger.steps
+        self.faults: tuple[Fault, ...] = ()
+        if isinstance(ledger, RunLedger):
+            warned = _warned(ledger)
+        else:
+            self.faults = _faults_of(ledger)
+            warned = [_told(fault) for fault in self.faults]
         wrong = [*_wrong(ledger), *_about_whom(ledger)]
         order = [severity.value for severity in Severity]
         self._rows = sorted([*wrong, *warned], key=lambda row: order.index(str(row[1])))
@@ -173,9 +178,7 @@ def indent_of(line: str) -> int:
     return 5 if line.startswith("  ->") else 2
 
 
-def _faults_of(ledger: PublicWatchedRun | RunLedger | Mechanism) -> tuple[Fault, ...]:
-    if isinstance(ledger, RunLedger):
-        return ()
+def _faults_of(ledger: PublicWatchedRun | Mechanism) -> tuple[Fault, ...]:
     if isinstance(ledger, PublicWatchedRun):
         found = {*ledger.faults, *ledger.demanded()}
     else:  # nobody saw it run: what its parameters say

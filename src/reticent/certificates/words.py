@@ -10,7 +10,7 @@ from reticent.adversaries import ADVERSARIES, WorstCase
 from reticent.certificates.derive import PRIVATE, question
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import Protected, about, even_guess, parts_in, percent, persons
-from reticent.mechanisms import MECHANISMS, Neighbouring, Selection
+from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring, Selection
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, Condition, Status, condition, worst_first
 from reticent.records.run_warnings import RunWarning
@@ -97,8 +97,9 @@ _QUESTIONS = ("add-remove, replace", "The two questions: used or not; which of t
 def _occasional() -> Iterator[tuple[str, str]]:
     """Words that are explained where they occur."""
     yield from _OCCASIONAL
-    released = sorted((kind for kind in (*MECHANISMS.values(), Selection) if kind.sentence), key=lambda kind: kind.name)
-    yield from ((kind.name, kind.sentence) for kind in (*released, *SAMPLERS.values()))
+    released: list[type[Mechanism]] = [*MECHANISMS.values(), Selection]
+    yield from sorted((kind.name, kind.sentence) for kind in released if kind.sentence)
+    yield from ((name, kind.sentence) for name, kind in SAMPLERS.items())
     yield _QUESTIONS
 
 

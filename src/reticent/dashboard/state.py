@@ -155,9 +155,9 @@ def _one_run(state: State) -> Mechanism:
         return within_reach(known.kind(**{p.name: _value(state, p) for p in asked if state[p.name] or p.required}))
     sampler = SAMPLERS[state["sampler"]]
     drawn = ("sample_rate", "steps") if state["by"] == "rate" else ("batch_size", "dataset_size", "epochs")
-    asked = {"noise_multiplier", *drawn, *(("dataset_size",) if sampler.counts_records else ())}
-    stated = {name for name in ("records_per_user", *OF_SAMPLERS[sampler.name]) if state[name]}
-    given = {p.name: _value(state, p) for p in (*parameters_of(DPSGD), *DPSGD.extras) if p.name in asked | stated}
+    needed = {"noise_multiplier", *drawn, *(("dataset_size",) if sampler.counts_records else ())}
+    filled = {name for name in ("records_per_user", *OF_SAMPLERS[sampler.name]) if state[name]}
+    given = {p.name: _value(state, p) for p in (*parameters_of(DPSGD), *DPSGD.extras) if p.name in needed | filled}
     made = DPSGD.resolved({**given, "sampler": sampler.name, "num_parameters": _num_parameters(state)})
     if made["steps"] > MOST_STEPS:
         raise ParameterError("epochs", state["epochs"], f"so few that the run has at most {MOST_STEPS} steps")

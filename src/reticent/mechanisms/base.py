@@ -76,7 +76,7 @@ class Mechanism(Choice, Short, ABC):
     @property
     def inner(self) -> tuple[Mechanism, ...]:
         """What it is made of: the parts of a ledger, the settings of a list, the run of a selection."""
-        return ()
+        return tuple(one for one in (*self.parts, *self.settings, self.base) if one is not self)
 
     @property
     def parts(self) -> tuple[Mechanism, ...]:
@@ -156,10 +156,10 @@ class Mechanism(Choice, Short, ABC):
             UnsupportedError: it has no such parameter.
         """
         searched = self.searched()
-        name = "releases" if name == "steps" and name not in searched else name
-        if name not in searched:
+        field = "releases" if name == "steps" and name not in searched else name
+        if field not in searched:
             raise UnsupportedError(f"{type(self).__name__} has no {name} that could be calibrated")
-        return replace(self, **{name: value})  # type: ignore[type-var]
+        return replace(self, **{field: value})  # type: ignore[type-var]
 
     def scaled(self, factor: float) -> Mechanism:
         """The same with all its noise times ``factor``.

@@ -64,10 +64,6 @@ class Ledger(Mechanism):
         if len(units) > 1:
             raise ParameterError("unit", sorted(units), "the same in all parts")
 
-    @property
-    def inner(self) -> tuple[Mechanism, ...]:
-        return self.parts
-
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         """See ``Mechanism``. Whether parts that keep hidden steps share their draw, both ends leave open."""
         kept: dict[type, list[DPSGD]] = {}

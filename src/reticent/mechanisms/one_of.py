@@ -51,10 +51,6 @@ class OneOf(Mechanism):
             if len({getattr(one, name) for one in self.settings}) > 1:
                 raise ParameterError(name, "several", "the same in all settings")
 
-    @property
-    def inner(self) -> tuple[Mechanism, ...]:
-        return self.settings
-
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         cases = tuple(one.parts_under(neighbouring, attained=attained) for one in self.settings)
         if not any(cases):

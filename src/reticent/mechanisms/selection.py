@@ -50,10 +50,6 @@ class Selection(Mechanism):
         if not isinstance(self.runs, Runs):
             raise ParameterError("runs", self.runs, "Geometric(20), or another law of the number of runs")
 
-    @property
-    def inner(self) -> tuple[Mechanism, ...]:
-        return (self.base,)
-
     def changed(self, name: str, value: float) -> Selection:
         """As of each run: the best then tells more or less as each does. ``mean_runs`` is how many there are."""
         if name == "mean_runs":
