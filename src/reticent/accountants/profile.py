@@ -36,6 +36,7 @@ from reticent.accountants.step_losses import (
     last_size,
 )
 from reticent.accountants.tangents import Grid, first_grid, power_of
+from reticent.curves.binomial import log_masses
 from reticent.pairs import Neighbouring
 from reticent.pairs.gaussian_mixture import GaussianMixture
 
@@ -43,6 +44,7 @@ _FURTHEST = 20.0, 40.0  # largest threshold, in standard deviations of the loss:
 _ROOT_EIGHT = 2.8284271247461903
 _SEARCHES, _CELL = 3, np.linspace(0.0, 1.0, 21)  # of a grid around a root, at most; its ends of cells
 _DIPS = 1.0  # kurtosis from which the transform may fall and rise again
+_IMPOSSIBLE = 1e-30  # probability of a number of records in one step
 _FLAT = 1e-12  # slope of log delta where it does not fall
 
 
@@ -77,7 +79,7 @@ class WorstCaseProfile:
         if largest is None:
             largest = 3.0 + 6.0 * min(float(closed_forms.clt_mu(noise / records, rate, steps, neighbouring)), 6.0)
         self.symmetric = neighbouring is Neighbouring.REPLACE
-        self._pair, self._steps = GaussianMixture.of_person(noise, rate, records, self.symmetric), steps
+        self._pair, self._steps = _of_person(noise, rate, records, self.symmetric), steps
         self._law = StepLosses.of(self._pair, steps, precision)
         self.spread, self.kurtosis = float(self._law.spread), float(self._law.kurtosis)
         peaked = max(self.kurtosis, 0.0)
@@ -245,3 +247,21 @@ def advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbour
         if profile.sure and profile.reliable:
             return profile.advantage()
     return certified_advantage(noise, rate, steps, neighbouring)[1]
+
+
+def _of_person(noise: float, rate: float, records: int, antipodal: bool) -> GaussianMixture:
+    """One step of all records of a person, each drawn with probability ``rate``: for estimates.
+
+    Counts that are as good as impossible are left out, so it is no bound.
+
+    Args:
+        noise: s, in clip norms.
+        rate: in (0, 1).
+        records: how many, >= 1.
+        antipodal: the pair of the replacement relation.
+    """
+    if records == 1:
+        return GaussianMixture(noise, (rate,), antipodal=antipodal)
+    weights = np.exp(log_masses(records, rate))
+    counts = [k for k in range(1, records + 1) if weights[k] > _IMPOSSIBLE]
+    return GaussianMixture(noise, tuple(float(weights[k]) for k in counts), tuple(map(float, counts)), antipodal)

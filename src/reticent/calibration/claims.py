@@ -13,7 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from reticent.accountants import Composed, WorstCaseProfile, mu_limits
+from reticent.accountants import Composed, mu_limits
+from reticent.accountants.profile import WorstCaseProfile
 from reticent.adversaries import Adversary, Interval, Method
 from reticent.adversaries.relaxed.sign import sign_at_most
 from reticent.calibration.targets import Mu, Target, mapped

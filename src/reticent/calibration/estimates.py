@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.accountants import WorstCaseProfile, closed_forms
+from reticent.accountants import closed_forms
+from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.rough import rough_curve
 from reticent.accountants.selection import best_delta
 from reticent.accountants.tangents import power_of

@@ -14,12 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from reticent.curves.binomial import log_masses
 from reticent.pairs.columns import Numbers, functions
 
 HALF_LOG_TWO_PI = 0.9189385332046727
 _OVERFLOW = 700.0  # exponent beyond which e^y is not taken
-_IMPOSSIBLE = 1e-30  # probability of a number of records in one step
 _CANCELS = -0.5  # sum of weight * (e^y - 1) below which 1 plus it loses digits
 
 
@@ -94,24 +92,6 @@ class GaussianMixture:
     weights: tuple[Numbers, ...]
     shifts: tuple[float, ...] = (1.0,)
     antipodal: bool = False
-
-    @classmethod
-    def of_person(cls, noise: float, rate: float, records: int, antipodal: bool) -> GaussianMixture:
-        """One step of all records of a person, each drawn with probability ``rate``: for estimates.
-
-        Counts that are as good as impossible are left out, so it is no bound.
-
-        Args:
-            noise: s, in clip norms.
-            rate: in (0, 1).
-            records: how many, >= 1.
-            antipodal: the pair of the replacement relation.
-        """
-        if records == 1:
-            return cls(noise, (rate,), antipodal=antipodal)
-        weights = np.exp(log_masses(records, rate))
-        counts = [k for k in range(1, records + 1) if weights[k] > _IMPOSSIBLE]
-        return cls(noise, tuple(float(weights[k]) for k in counts), tuple(map(float, counts)), antipodal)
 
     def log_mixture(self, x: np.ndarray) -> np.ndarray:
         """log of the mixture over N(0, s^2) at observations x."""

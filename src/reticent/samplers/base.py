@@ -293,9 +293,7 @@ def by_coins(noise: float, rate: float, steps: int, neighbouring: Neighbouring, 
     replaced = neighbouring is Neighbouring.REPLACE
     key = "RETICENT:replace-dominance" if replaced else "ZHU2022:Proposition 30"
     key = "DONG2022:Definition 2.3" if rate == 1.0 else key
-    silent = noise == 0.0
-    pair: pairs.Pair = pairs.Disclosure(rate) if silent else pairs.poisson_gaussian(noise, rate, neighbouring)
-    return (Part(pair, steps, (key, *keys)),)
+    return (Part(pairs.poisson_gaussian(noise, rate, neighbouring), steps, (key, *keys)),)
 
 
 def rarely_exceeded(run: Run, share: float) -> int:

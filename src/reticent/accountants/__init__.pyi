@@ -1,9 +1,0 @@
-"""Every name of this package, and where it is read from: see ``reticent.lazy``."""
-
-from reticent.accountants.compose import Composed as Composed
-from reticent.accountants.compose import certified_advantage as certified_advantage
-from reticent.accountants.compose import compose as compose
-from reticent.accountants.compose import worst_case as worst_case
-from reticent.accountants.mu_limits import mu_limits as mu_limits
-from reticent.accountants.profile import WorstCaseProfile as WorstCaseProfile
-from reticent.accountants.profile import advantage as advantage
