@@ -158,6 +158,16 @@ def test_in_the_loop(name):
     assert faults(trained(made, forward=lambda x: made[0](change(x)))) == ({Fault.MIXES_RECORDS} if wanted else set())
 
 
+@pytest.mark.parametrize("sizes", [(2, 10), (2, 2)])
+def test_mixup_that_leaves_the_first_two_as_they_are(sizes):
+    """As every other mixup of two records does; the first batch was the only one that was compared."""
+    loader = DataLoader(records(), batch_sampler=[[*range(size)] for size in sizes])
+    made, calls = private(loader, poisson_sampling=False), iter((0, 1))
+    assert faults(trained(made, forward=lambda x: made[0](0.6 * x + 0.4 * x.roll(next(calls), 0)))) == {
+        Fault.MIXES_RECORDS
+    }
+
+
 def test_a_hook_around_the_private_model():
     made = private()
     made[0].register_forward_pre_hook(lambda model, given: (mixup(given[0]),))

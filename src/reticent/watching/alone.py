@@ -44,7 +44,10 @@ _MOST_LOSSES = 8
 
 
 class AloneInFirstStep:
-    """Looks at one forward and one backward pass of a model, the first with two records or more, and then no more."""
+    """Looks at one forward and one backward pass of a model, the first with two records or more, and then no more.
+
+    Where these are too few to tell, as two of which mixup exchanges none, later ones are looked at, too.
+    """
 
     def __init__(
         self,
@@ -154,9 +157,10 @@ class AloneInFirstStep:
         tensors = list(tensors_in([args, kwargs]))
         if self._target is not None:
             if self._target is module:
-                rows, waited = self._records_of(tensors), self._paddings.waits
+                rows, waited, before = self._records_of(tensors), self._paddings.waits, self._size
                 self._look_at_groups(tensors, rows)
                 self._look_at_padding(module, args, kwargs, tensors, rows, reads=waited)
+                self._look_at_rows(module, args, kwargs, rows, reads=before < _ENOUGH <= rows)
             return
         if not self._before and any(t.requires_grad and t.grad_fn is not None for t in tensors):
             self._found(Fault.TRAINED_OUTSIDE)
@@ -167,13 +171,19 @@ class AloneInFirstStep:
         self._look_at_groups(tensors, size)
         if size > 1:
             self._target = module
-            self._try(lambda: self._yielded.mixed([*args, kwargs]))
             self._look_at_padding(module, args, kwargs, tensors, size)
-            if self._try(lambda: self._mixes_in_forward(module, args, kwargs, size)) is None:
-                self._found(Fault.NOT_LOOKED_AT)
-            if has_hooks(module):
-                self._try(lambda: self._without_hooks(module, args, kwargs, size))
-            self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
+            self._look_at_rows(module, args, kwargs, size)
+
+    def _look_at_rows(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int, reads: bool = True) -> None:
+        """Look at what a module is about to read and, where a copy of it ``reads``, at what it gives for that."""
+        self._try(lambda: self._yielded.mixed([*args, kwargs]))
+        if not reads:
+            return
+        if self._try(lambda: self._mixes_in_forward(module, args, kwargs, size)) is None:
+            self._found(Fault.NOT_LOOKED_AT)
+        if has_hooks(module):
+            self._try(lambda: self._without_hooks(module, args, kwargs, size))
+        self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
 
     def _look_at_groups(self, tensors: list[torch.Tensor], size: int) -> None:
         before, self._given = self._given, self._yielded.given
