@@ -9,7 +9,7 @@ import pytest
 import torch
 from opacus.utils.adaptive_clipping import PrivacyEngineAdaptiveClipping
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
@@ -172,7 +172,7 @@ class TestGhost:
         model, optimizer, criterion, loader = PrivacyEngineAdaptiveClipping().make_private(
             module=model,
             optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-            data_loader=DataLoader(records(), batch_size=30),
+            data_loader=DataLoader(ConcatDataset([records(), records(1)]), batch_size=RECORDS),  # Opacus wants 12
             noise_multiplier=NOISE,
             max_grad_norm=1.0,
             grad_sample_mode="ghost",

@@ -47,7 +47,8 @@ def noisy(x):
 
 
 def loader(change, workers=0):
-    return DataLoader(records(), batch_size=BATCH, shuffle=True, collate_fn=Collate(change), num_workers=workers)
+    collate = Collate(change)  # no batch of one, whose variance is no number: once in 4e8 runs
+    return DataLoader(records(), batch_size=2 * BATCH, shuffle=True, collate_fn=collate, num_workers=workers)
 
 
 class TestCollating:
@@ -308,6 +309,19 @@ class TestSeveralRecordsForOneGradient:
         ten, two = (default_collate([data[k] for k in few])[0] for few in (range(2, 12), range(2)))
         assert seen.grouped([ten.mean(0, keepdim=True)], 1)
         assert not seen.grouped([two[1:]], 1)
+
+    @pytest.mark.parametrize("ahead", [False, True])
+    def test_after_a_batch_of_one(self, ahead):
+        """It was taken for each mean of a later batch, as if the loop had kept it: no loop keeps what it has read."""
+        data = records()
+        one, *later = (default_collate([data[k] for k in few]) for few in (range(1), range(1, 11), range(11, 20)))
+        seen = Yielded(DataLoader(data))
+        for batch in (one, *later[:ahead]):
+            seen.gave(data, batch)
+        assert not seen.grouped([one[0]], 1)
+        for batch in later[ahead:]:
+            seen.gave(data, batch)
+        assert seen.grouped([later[-1 - ahead][0].mean(0, keepdim=True)], 1)
 
     def test_in_one_step_of_all(self):
         whole = DataLoader(records(), batch_size=RECORDS)
