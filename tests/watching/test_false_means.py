@@ -372,7 +372,8 @@ class TestDrawnOtherwise:
 
 
 @pytest.mark.parametrize(
-    ("second", "copies"), [([0] * 30 + list(range(30)), 31), (range(60), 1), (range(59, -1, -1), 2)]
+    ("second", "copies"),
+    [([0] * 30 + list(range(RECORDS - 30)), 31), (range(RECORDS), 1), (range(RECORDS - 1, -1, -1), 2)],
 )
 def test_copies_of_a_record_in_stacked_data(second, copies):
     """Pairs whose second part lists records again; the last are pairs of a record and another one."""
