@@ -1,11 +1,3 @@
 """Differences from the stored corpus that are meant: a pattern of ``section/case/keys`` and the reason."""
 
-_ASKED = (
-    "also beside directions every_step formula hidden is_worst_by keeps_mu knowing needs relaxed_probability repeated "
-    "strongest"
-)
-
-ACCEPTED: dict[str, str] = {
-    f"surface/names; */*.{trait}": "what other files asked by the name of an attacker is a trait of it now"
-    for trait in _ASKED.split()
-}
+ACCEPTED: dict[str, str] = {}

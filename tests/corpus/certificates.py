@@ -67,9 +67,12 @@ def _train(config: dict[str, Any]) -> None:
 
 
 def _watch(kind: str) -> None:
-    from tests.watching.loops import private, shuffled, trained, watched
+    from torch.utils.data import DataLoader, Subset
 
-    made = shuffled() if kind == "shuffled" else private()
+    from tests.watching.loops import private, records, trained, watched
+
+    few = DataLoader(Subset(records(), range(60)), batch_size=10, shuffle=True)
+    made = private(few, poisson_sampling=kind != "shuffled")
     if kind == "faulty":
         seen = trained(made, forward=lambda features: made[0](features - features.mean(0)), passes=2)
     else:

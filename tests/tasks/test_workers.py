@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,6 +49,18 @@ def fail_at_three(store, task):
     if task.inputs["i"] == 3:
         raise RuntimeError("no luck")
     time.sleep(3600.0 if task.inputs["i"] > 3 else 0.0)
+    return {"x": np.full(1, float(os.getpid()))}
+
+
+def meet(store, task):
+    folder = store.root.parent / "met"
+    folder.mkdir(exist_ok=True)
+    (folder / str(os.getpid())).touch()
+    end = time.monotonic() + 60.0
+    while len(list(folder.iterdir())) < task.inputs["workers"]:
+        if time.monotonic() > end:
+            raise RuntimeError("nobody else came")
+        time.sleep(0.01)
     return {"x": np.full(1, float(os.getpid()))}
 
 
@@ -107,10 +120,16 @@ def test_a_task_that_fails_in_a_worker_is_one_line(tmp_path, work):
     assert "RuntimeError: no luck at all" in lost(tasks(3), work.fail, Store(tmp_path / "work"), Local(2))
 
 
-def test_work_that_hangs_ends_after_the_timeout_with_what_is_kept(tmp_path, work):
+def passes(monkeypatch, seen: list, report_tells) -> None:
+    """Ten seconds pass with each such report and none besides: how busy the machine is decides nothing."""
+    clock = SimpleNamespace(monotonic=lambda: 10.0 * sum(map(report_tells, seen)))
+    monkeypatch.setattr("reticent.tasks.engine.time", clock)
+
+
+def test_work_that_hangs_ends_after_the_timeout_with_what_is_kept(tmp_path, work, monkeypatch):
     store, seen = Store(tmp_path / "work"), []
     wanted = [*tasks(2, seconds=0.0), Task("t", {"i": 9, "seconds": 3600.0})]
-    # Long beside what two processes take to start on a busy machine: with 3 s it failed at a load of ten.
+    passes(monkeypatch, seen, lambda report: report.done == 2)
     line = lost(wanted, work.sleep, store, Local(2), timeout=15.0, progress=seen.append)
     assert "no task was finished for 15 s; 2 of 3 tasks" in line
     assert len([report for report in seen if report.done == 2]) >= 2  # progress goes on while nothing moves
@@ -123,8 +142,8 @@ def test_workers_with_another_version_of_a_library_are_refused(tmp_path, work, m
 
 
 def test_many_small_tasks_use_all_workers(tmp_path, work):
-    store, wanted = Store(tmp_path / "work"), tasks(240, seconds=0.0)
-    execute(wanted, work.sleep, store, Local(2))
+    store, wanted = Store(tmp_path / "work"), tasks(240, workers=2)
+    execute(wanted, work.meet, store, Local(2))
     owners = Counter(float(store.load(task)["x"][0]) for task in wanted)
     assert len(owners) == 2
 
@@ -158,11 +177,19 @@ def test_a_worker_with_many_threads_does_one_task_at_a_time(tmp_path):
     assert most == [1] * 8
 
 
-def test_what_was_given_to_an_executor_that_lives_on_is_taken_back(tmp_path, work):
+def test_what_was_given_to_an_executor_that_lives_on_is_taken_back(tmp_path):
     """A cluster of one's own would go on for hours with what nobody waits for."""
-    store, wanted = Store(tmp_path / "work"), [*tasks(1, seconds=2.0), *tasks(9, seconds=0.0, after=True)]
+    store, wanted, ends = Store(tmp_path / "work"), tasks(10), threading.Event()
+
+    def wait(store, task):
+        assert ends.wait(60)
+        return {"x": np.zeros(1)}
+
     with ThreadPoolExecutor(1) as executor:
-        lost(wanted, work.sleep, store, executor, timeout=0.5)
+        try:
+            lost(wanted, wait, store, executor, timeout=0.5)
+        finally:
+            ends.set()
     assert not any(store.has(task) for task in wanted[1:])
 
 
@@ -209,10 +236,11 @@ def kill_once_begun(store: Store, wanted: list[Task], victims) -> None:
 @pytest.mark.parametrize("dead", ["workers", pytest.param("scheduler", marks=pytest.mark.slow)])
 def test_a_dask_cluster_whose_processes_are_dead_is_one_line(tmp_path, work, monkeypatch, dead, capfd):
     monkeypatch.setattr("reticent.tasks.engine.LOST_SECONDS", 2.0)
-    store, wanted, seen = Store(tmp_path / "work"), tasks(60, seconds=0.2), []
+    store, wanted, seen = Store(tmp_path / "work"), tasks(300, seconds=0.2), []
+    passes(monkeypatch, seen, lambda report: report.waiting is not None)
     with dask_cluster(tmp_path / "scheduler.json", 2) as (address, (scheduler, *workers)):
         kill_once_begun(store, wanted, workers if dead == "workers" else [scheduler])
-        line = lost(wanted, work.sleep, store, Dask(address), progress=seen.append)
+        line = lost(wanted, work.sleep, store, Dask(address, timeout=60.0), progress=seen.append)
     assert ("has no worker left" if dead == "workers" else "is gone") in line
     out, err = capfd.readouterr()
     assert "Traceback" not in out + err

@@ -339,7 +339,7 @@ class TestFalseAlarms:
         model, optimizer, criterion, loader = PrivacyEngineAdaptiveClipping().make_private(
             module=model,
             optimizer=optimizer,
-            data_loader=DataLoader(records(), batch_size=30),
+            data_loader=DataLoader(records(), batch_size=RECORDS // 2),  # Opacus wants 12
             noise_multiplier=NOISE,
             max_grad_norm=1.0,
             grad_sample_mode="ghost",

@@ -172,7 +172,7 @@ class TestGhost:
         model, optimizer, criterion, loader = PrivacyEngineAdaptiveClipping().make_private(
             module=model,
             optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-            data_loader=DataLoader(records(), batch_size=30),
+            data_loader=DataLoader(records(), batch_size=RECORDS // 2),  # Opacus wants 12
             noise_multiplier=NOISE,
             max_grad_norm=1.0,
             grad_sample_mode="ghost",
@@ -280,6 +280,6 @@ class TestFrequencies:
 
     @pytest.mark.parametrize("by_frequency", [True, False])
     def test_it_is_seen(self, by_frequency):
-        data = TensorDataset(WORDS.repeat(10, 1), torch.arange(RECORDS) % 2)
+        data = TensorDataset(WORDS.repeat(RECORDS // len(WORDS), 1), torch.arange(RECORDS) % 2)
         made = private(DataLoader(data, batch_size=BATCH), mode="ghost", model=Table(by_frequency))
         assert faults(trained(made)) == ({Fault.MIXES_RECORDS} if by_frequency else set())

@@ -132,6 +132,27 @@ class TestWhereNobodyLooked:
 
         assert mixed(network(), lambda out, y: cross_entropy(out - out.mean(0), y), backward=backward)
 
+    def test_the_loss_of_another_model_with_other_records(self):
+        """A mean over seven records was taken for one over some of the ten, and voided a loop that mixes nothing."""
+        other = nn.Linear(2, 2)
+
+        def backward(loss):
+            cross_entropy(other(torch.ones(7, 2)), torch.zeros(7, dtype=torch.long)).backward()
+            loss.backward()
+
+        assert not mixed(network(), cross_entropy, backward=backward)
+
+    @pytest.mark.parametrize("far", [True, False])
+    def test_a_loss_of_outputs_that_were_cut_off(self, far):
+        """Its slopes are handed on by the loop: it is no other model's."""
+
+        def backward(rows):
+            cut = rows.detach().requires_grad_()
+            cross_entropy(cut, torch.arange(len(cut)) % 2, weight=WEIGHTS if far else None).backward()
+            rows.backward(cut.grad)
+
+        assert mixed(network(), lambda out, _: out, backward=backward) == far
+
     def test_records_that_become_one(self):
         faults = one_step(Bags(), lambda out, labels: cross_entropy(out, labels[::5]))
         assert Fault.MIXES_RECORDS in faults
@@ -351,7 +372,8 @@ class TestDrawnOtherwise:
 
 
 @pytest.mark.parametrize(
-    ("second", "copies"), [([0] * 30 + list(range(30)), 31), (range(60), 1), (range(59, -1, -1), 2)]
+    ("second", "copies"),
+    [([0] * 30 + list(range(RECORDS - 30)), 31), (range(RECORDS), 1), (range(RECORDS - 1, -1, -1), 2)],
 )
 def test_copies_of_a_record_in_stacked_data(second, copies):
     """Pairs whose second part lists records again; the last are pairs of a record and another one."""

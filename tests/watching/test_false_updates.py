@@ -374,9 +374,9 @@ class TestReplaced:
     def test_one_record_many_times(self, make, poisson):
         data = records()
         listed = {
-            "subset": Subset(data, [0] * 6 + list(range(54))),
-            "concat": ConcatDataset([Subset(data, range(10))] * 6),
-            "both": Subset(ConcatDataset([data, data]), [0, 60, *range(1, 59)]),
+            "subset": Subset(data, [0] * 6 + list(range(RECORDS - 6))),
+            "concat": ConcatDataset([Subset(data, range(RECORDS // 6))] * 6),
+            "both": Subset(ConcatDataset([data, data]), [0, RECORDS, *range(1, RECORDS - 1)]),
         }[make]
         most = {"subset": 7, "concat": 6, "both": 2}[make]
         seen = watched(*private(DataLoader(listed, batch_size=BATCH, shuffle=True), poisson_sampling=poisson))
@@ -409,7 +409,7 @@ class TestReplaced:
 
         def narrow(count):
             if count == 6:
-                subset.indices[:] = [0, 1, 2] * 20
+                subset.indices[:] = [*[0, 1, 2] * 20, *range(3, RECORDS - 57)]
 
         seen = watched(*made, how={"after": narrow})
         assert seen.ledger.sampler.copies == 20
@@ -417,7 +417,7 @@ class TestReplaced:
 
     def test_records_listed_once_are_not_repeated(self):
         data = records()
-        for listed in (Subset(data, range(60)), ConcatDataset([data, records(1)]), list(range(60))):
+        for listed in (Subset(data, range(RECORDS)), ConcatDataset([data, records(1)]), list(range(RECORDS))):
             assert rt.watch(network(), None, DataLoader(listed))._recorder.sampler.copies is None
 
     def test_a_list_that_holds_one_record_often(self):

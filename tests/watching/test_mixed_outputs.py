@@ -6,16 +6,16 @@ import random
 from collections import UserDict
 from contextlib import nullcontext
 from dataclasses import dataclass
-from itertools import islice
 
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent.records.watch_faults import Fault
-from tests.watching.loops import faults, private
+from tests.watching.loops import faults, private, records
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -201,10 +201,12 @@ def test_an_object_that_nobody_can_take_apart():
     assert "clipped" not in seen.ledger.vouches()
 
 
-def found(forward, loss, mode):
-    model, optimizer, loader, _ = private(model=Model(forward), mode=mode)
+def found(forward, loss, mode, batches=None):
+    batches = batches or [[*range(10)], [*range(10, 22)]]
+    loader = DataLoader(records(), batch_sampler=batches)
+    model, optimizer, loader, _ = private(loader, model=Model(forward), mode=mode, poisson_sampling=False)
     with rt.watch(model, optimizer, loader) as seen:
-        for features, labels in islice((batch for batch in loader if len(batch[1]) > 1), 2):
+        for features, labels in loader:
             optimizer.zero_grad()
             loss(model, features, labels).backward()
             optimizer.step()
@@ -245,3 +247,25 @@ def test_a_loss_that_pairs_some_records_alone():
         return out.square().mean() + (out[1:2] * out[2:]).sum(1).mean()
 
     assert found(lambda a, b, x: b(torch.tanh(a(x))), loss, "hooks") == {Fault.MIXES_RECORDS}
+
+
+FEW = [[0, 1], [*range(2, 12)]]
+
+
+@pytest.mark.parametrize("few", [2, 3, 7])
+def test_the_first_batch_has_too_few_records_to_tell(few):
+    """It was the only one that a copy of the model read."""
+    made = (lambda a, b, x: b(torch.tanh(a(x) + a(x)[few:].sum(0))), classes)
+    assert found(*made, "hooks", [[*range(few)], *FEW[1:]]) == {Fault.MIXES_RECORDS}
+
+
+@pytest.mark.parametrize("mode", ["hooks", "functorch"])
+@pytest.mark.parametrize("name", RIGHT)
+def test_two_records_first(name, mode):
+    """A state of two layers was cut as if it were two records."""
+    assert not found(*RIGHT[name], mode, FEW)
+
+
+@pytest.mark.parametrize("name", [name for name in MIXING if name != "later records"])
+def test_two_records_that_are_mixed_first(name):
+    assert found(*MIXING[name], "hooks", FEW) == {Fault.MIXES_RECORDS}

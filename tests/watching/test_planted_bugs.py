@@ -20,19 +20,19 @@ from reticent.watching import weights
 from reticent.watching.repeats import copies
 from reticent.watching.seeds import Seeds, guessable
 from reticent.watching.steps import SeenStep, Steps
-from tests.watching.loops import BATCH, NOISE, adaptive_noise, network, private, records, run, watched
+from tests.watching.loops import BATCH, NOISE, RECORDS, adaptive_noise, network, private, records, run, watched
 
 
 @pytest.mark.filterwarnings("ignore:Full backward hook")
 def test_pieces_of_a_step_count_with_the_largest_clip_norm():
     """The first piece is clipped to 2, the second to 1, and the noise is scaled to 1: half of the multiplier."""
-    model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=60), poisson_sampling=False)
+    model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=RECORDS), poisson_sampling=False)
     own = optimizer.clip_and_accumulate
     pieces = []
 
     with (
         rt.watch(model, optimizer, loader) as seen,
-        BatchMemoryManager(data_loader=loader, max_physical_batch_size=30, optimizer=optimizer) as small,
+        BatchMemoryManager(data_loader=loader, max_physical_batch_size=RECORDS // 2, optimizer=optimizer) as small,
     ):
         for index, (features, labels) in enumerate(small):
             optimizer.max_grad_norm = 2.0 if index == 0 else 1.0
@@ -40,7 +40,7 @@ def test_pieces_of_a_step_count_with_the_largest_clip_norm():
             optimizer.zero_grad()
             criterion(model(features), labels).backward()
             optimizer.step()
-    assert pieces == [30, 30]
+    assert pieces == [RECORDS // 2] * 2
     assert own is not None
     assert [s.noise_multiplier for s in seen.ledger.segments] == [NOISE / 2.0]
     assert Fault.CLIP_AND_NOISE_DIFFER in seen.ledger.faults
@@ -260,7 +260,7 @@ def test_copies_of_a_record_are_counted_through_layers():
     assert copies(Subset(data, [3, 3, 3, 1])) == 3
     assert copies(ConcatDataset([data, other])) == 1
     assert copies(ConcatDataset([data, other, data])) == 2
-    assert copies(Subset(ConcatDataset([data, data]), [0, 60, 60])) == 3
+    assert copies(Subset(ConcatDataset([data, data]), [0, RECORDS, RECORDS])) == 3
     assert copies(ConcatDataset([Subset(data, [0, 1]), Subset(data, [1, 2])])) == 2
     assert copies(None) == 1
 
@@ -284,8 +284,8 @@ def test_copies_multiply_what_is_protected_together_and_state_nothing_of_persons
 
 
 def test_a_page_about_copies_does_not_say_that_somebody_declared_them(quick_documents):
-    data = Subset(records(), [*range(60), 3, 3])
-    seen = watched(*private(DataLoader(data, batch_size=10, shuffle=True)))
+    data = Subset(records(), [*range(RECORDS), 3, 3])
+    seen = watched(*private(DataLoader(data, batch_size=BATCH, shuffle=True)))
     assert seen.mechanism().records == 3
     certificate = rt.certify(seen).certificate
     assert people(certificate).startswith(
@@ -329,7 +329,7 @@ def test_small_batches_that_were_broken_off_count_in_the_next_watch():
 
 @pytest.mark.filterwarnings("ignore:Full backward hook")
 def test_the_loader_of_a_memory_manager_is_looked_through():
-    made = private(DataLoader(records(), batch_size=30))
+    made = private(DataLoader(records(), batch_size=RECORDS // 2))
     small = BatchMemoryManager(data_loader=made[2], max_physical_batch_size=8, optimizer=made[1]).__enter__()
     with rt.watch(made[0], made[1], small) as seen:
         for features, labels in small:

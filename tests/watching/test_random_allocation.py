@@ -86,7 +86,7 @@ def test_no_seed_of_the_program_repeats_the_draws():
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize(("drop_last", "steps"), [(False, 9), (True, 8)])
 def test_a_loader_has_as_many_batches_and_all_records(drop_last, steps, workers):
-    loader = rt.random_allocation(plain(batch_size=7, drop_last=drop_last, num_workers=workers))
+    loader = rt.random_allocation(plain(batch_size=14, drop_last=drop_last, num_workers=workers))
     assert len(loader) == steps
     for _ in range(2):
         drawn = [features for features, _ in loader]

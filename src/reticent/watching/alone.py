@@ -27,7 +27,7 @@ from reticent.errors import UnsupportedError
 from reticent.records.watch_faults import Fault
 from reticent.watching.call_counters import changed_buffers
 from reticent.watching.closer_looks import some_of
-from reticent.watching.divisors import counts_of, divided_by, divides_by_counts, divides_by_others, nodes
+from reticent.watching.divisors import counts_of, divided_by, divides_by_counts, divides_by_others, nodes, of_another
 from reticent.watching.hooks import Hook, looks, owner_of
 from reticent.watching.mixed_inputs import Yielded
 from reticent.watching.mixed_outputs import Given, differ, has_hooks, mixes_in_forward, tensors_in
@@ -44,7 +44,10 @@ _MOST_LOSSES = 8
 
 
 class AloneInFirstStep:
-    """Looks at one forward and one backward pass of a model, the first with two records or more, and then no more."""
+    """Looks at one forward and one backward pass of a model, the first with two records or more, and then no more.
+
+    Where these are too few to tell, as two of which mixup exchanges none, later ones are looked at, too.
+    """
 
     def __init__(
         self,
@@ -152,28 +155,29 @@ class AloneInFirstStep:
         if not torch.is_grad_enabled() or not trains(module):
             return
         tensors = list(tensors_in([args, kwargs]))
-        if self._target is not None:
-            if self._target is module:
-                rows, waited = self._records_of(tensors), self._paddings.waits
-                self._look_at_groups(tensors, rows)
-                self._look_at_padding(module, args, kwargs, tensors, rows, reads=waited)
+        if self._target not in (None, module):
             return
-        if not self._before and any(t.requires_grad and t.grad_fn is not None for t in tensors):
+        first, waited, before = self._target is None, self._paddings.waits, self._size
+        if first and not self._before and any(t.requires_grad and t.grad_fn is not None for t in tensors):
             self._found(Fault.TRAINED_OUTSIDE)
         self._before = True
-        if not tensors:
+        if first and not tensors:
             self._found(Fault.NOT_LOOKED_AT)
         size = self._records_of(tensors)
         self._look_at_groups(tensors, size)
-        if size > 1:
+        if size > 1 or not first:
             self._target = module
             self._try(lambda: self._yielded.mixed([*args, kwargs]))
-            self._look_at_padding(module, args, kwargs, tensors, size)
-            if self._try(lambda: self._mixes_in_forward(module, args, kwargs, size)) is None:
-                self._found(Fault.NOT_LOOKED_AT)
-            if has_hooks(module):
-                self._try(lambda: self._without_hooks(module, args, kwargs, size))
-            self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
+            self._look_at_padding(module, args, kwargs, tensors, size, reads=first or waited)
+            if first or before < _ENOUGH <= size:
+                self._look_at_forward_pass(module, args, kwargs, size)
+
+    def _look_at_forward_pass(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> None:
+        if self._try(lambda: self._mixes_in_forward(module, args, kwargs, size)) is None:
+            self._found(Fault.NOT_LOOKED_AT)
+        if has_hooks(module):
+            self._try(lambda: self._without_hooks(module, args, kwargs, size))
+        self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
 
     def _look_at_groups(self, tensors: list[torch.Tensor], size: int) -> None:
         before, self._given = self._given, self._yielded.given
@@ -246,7 +250,7 @@ class AloneInFirstStep:
         kwargs: dict[str, Any],
         read: list[torch.Tensor],
         size: int,
-        reads: bool = True,
+        reads: bool,
     ) -> None:
         self._size, batches = size, self._yielded.batches
 
@@ -262,7 +266,7 @@ class AloneInFirstStep:
         """Whether the loss mixes records; None where it is not one of these outputs."""
         if self._losses and {t.grad_fn for t in self._losses} & {node for node, _ in nodes(loss)}:
             return True
-        if not self._outputs:
+        if not self._outputs or of_another(loss, self._outputs, self._model):
             return None
         lengths, earlier = {t.length for t in self._paddings.found}, self._count
         count = divides_by_counts(loss, self._outputs, self._size, self._counts, lengths)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import torch
+from torch import nn
 
 _MEAN, _SUM = 1, 2
 _MOST_NODES = 256
@@ -144,6 +145,21 @@ def _divisor(node: Any) -> float | None:
         return None
     name = node.name()
     return float(other) if name.startswith("Div") else 1.0 / float(other) if name.startswith("Mul") else None
+
+
+def of_another(loss: torch.Tensor, outputs: list[torch.Tensor], model: nn.Module) -> bool:
+    """Whether a loss is that of another model: of parameters, none of them of this one, and of none of its outputs."""
+    ends, seen, own = {one.grad_fn for one in outputs}, set[Any](), {id(p) for p in model.parameters()}
+    waiting: list[Any] = [loss.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        leaf = getattr(node, "variable", None)
+        if node in ends or (leaf is not None and (id(leaf) in own or not isinstance(leaf, nn.Parameter))):
+            return False
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [one for one, _ in node.next_functions]
+    return True
 
 
 def nodes(loss: torch.Tensor, ends: Collection[Any] = ()) -> list[tuple[Any, list[Any]]]:

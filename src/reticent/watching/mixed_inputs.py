@@ -33,8 +33,8 @@ class Yielded:
     def __init__(self, loader: Any) -> None:
         self._dataset = getattr(loader, "dataset", None)
         self._last: deque[Any] = deque(maxlen=16)
-        self.given = 0
-        """How many there were."""
+        self.given, self._kept = 0, 0
+        """How many there were, and how many before a model read the first: so many a loop may keep for later."""
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it."""
@@ -69,7 +69,8 @@ class Yielded:
     def grouped(self, read: list[torch.Tensor], rows: int) -> bool:
         """Whether a model is given fewer rows than such a batch has records, and they are not some of its records."""
         batches, given = [list(tensors_in(batch)) for batch in self._last], [t for t in read if len(t) == rows]
-        may_be = [batch for batch in batches[:-1] if _count(batch) >= rows]  # a loop may keep them for later
+        self._kept = self._kept or self.given
+        may_be = [batch for batch in batches[-self._kept : -1] if _count(batch) >= rows]
         told = any(_count(batch) > len(batch) for batch in batches[-1:])  # else a tensor may be a record
         return told and all(_grouped(batch, given, rows) for batch in [*batches[-1:], *may_be])
 

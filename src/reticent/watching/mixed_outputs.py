@@ -293,9 +293,9 @@ def _named(given: Any) -> Mapping[str, Any]:
 def _cut(given: Any, size: int, records: list[int], change: Change, depth: int = 8) -> Any:
     """These records of whatever has one row for each, and a list of numbers of them."""
     if isinstance(given, torch.Tensor):
-        if given.dim() > 0 and len(given) == size:
-            return change(given.detach()[records])
         of_layers = given.dim() == 3 and given.shape[1] == size  # the state of a recurrent layer
+        if given.dim() > 0 and len(given) == size and not (of_layers and (given == given[:1, :1]).all()):
+            return change(given.detach()[records])
         return given.detach()[:, records] if of_layers else given
     if isinstance(given, list) and len(given) == size and all(isinstance(value, (int, float)) for value in given):
         return [given[record] for record in records]
