@@ -13,7 +13,7 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.ledger import parts_of
 from reticent.mechanisms.units import Unit
-from reticent.proofs.remedies import REMEDIES
+from reticent.proofs import CONDITIONS
 from reticent.records.any_ledger import held
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watch_faults import Fault, Severity
@@ -218,7 +218,7 @@ def _about_whom(ledger: PublicWatchedRun | RunLedger | Mechanism) -> list[tuple[
     parts = parts_of(ledger) if isinstance(ledger, Mechanism) else (ledger,)
     alone = any(getattr(p, "unit", None) != Unit.CLIENT and getattr(p, "records_per_user", None) is None for p in parts)
     key = "records-per-person"
-    return [(key, Severity.WARNING.value, " ".join(STOP), REMEDIES[key])] if alone else []
+    return [(key, Severity.WARNING.value, " ".join(STOP), CONDITIONS[key].remedy)] if alone else []
 
 
 def _wrong(ledger: PublicWatchedRun | RunLedger) -> list[tuple[Cell, ...]]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from reticent.pairs import Neighbouring, Part
+from reticent.proofs import Bearing, Kind
 from reticent.samplers.base import Run
 from reticent.samplers.passes import Passes
 from reticent.samplers.random_allocation import Allocation, allocated_pair, allocated_part
+from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -19,8 +21,24 @@ class AllocatedOnce(Allocation):
 
     name: ClassVar[str] = "allocated-once"
     title: ClassVar[str] = "allocated once"
-    sentence: ClassVar[str] = "Chance puts each record into a step, the same in each pass over the data."
-    condition: ClassVar[str] = "kept-allocation-draws"
+    sentence: ClassVar[str] = Said(
+        "Chance puts each record into a step, the same in each pass over the data.",
+        de="Der Zufall teilt jeden Datensatz einem Schritt zu, in jedem Durchgang durch die Daten demselben.",
+        fr="Le hasard affecte chaque enregistrement à une étape, la même à chaque passage sur les données.",
+    )
+    condition: ClassVar[Kind] = Kind(
+        "kept-allocation-draws",
+        Said(
+            "Each record is put into one step of every epoch by one uniform draw of its own, made before training, "
+            "that no other record influences.",
+            de="Jeder Datensatz wird durch eine einzige eigene gleichverteilte Ziehung vor dem Training auf einen "
+            "Schritt jeder Epoche verteilt; kein anderer Datensatz beeinflusst sie.",
+            fr="Chaque enregistrement est placé dans une étape de chaque époque par un seul tirage uniforme qui lui "
+            "est propre, fait avant l’entraînement et qu’aucun autre enregistrement n’influence.",
+        ),
+        Bearing.RELEASE,
+        "Read the code that assigns records to steps: one uniform draw each, before training.",
+    )
 
     def keeps(self, run: Run) -> bool:
         return run.noise_multiplier > 0.0 and self.batches_of(run.sample_rate) > 1

@@ -18,10 +18,13 @@ import numpy as np
 from reticent import pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.pairs import Neighbouring, Part
+from reticent.proofs import CONDITIONS, Kind
 from reticent.registry import Registry, parameters_of
 from reticent.samplers.epochs import MOST_STEPS, epochs_to_steps, whole_batches_of_a_pass
 from reticent.text import Short, one_of
 
+LOADER = "Let reticent train, or watch a loader of Opacus: the ledger then shows it. Else read the loader's code."
+"""What to do where nobody saw how batches are drawn."""
 MU_NOTE = (
     "mu covers every error rate, and hidden draws never lower it below that of adding the record in {}: the smallest "
     "false positive rates decide it."
@@ -75,13 +78,14 @@ class Sampler(Short, ABC):
     """How the records of one step are chosen; what may be claimed for each is in docs/theory/sampling.md.
 
     A subclass is a frozen dataclass whose fields are described by ``reticent.registry.described``. The first line of
-    its docstring is shown to people.
+    its docstring is shown to people. What pages of certificates show - sentence, note, what the condition says -
+    is a ``reticent.text.Said`` where it is known in other languages; else it stays English there.
 
     Attributes:
         name: as the command line and documents spell it.
         title: in a few words, for the dashboard.
         sentence: what it does, for readers of a certificate.
-        condition: key of the condition that a run with it states.
+        condition: what a run with it needs, beside what every run needs.
         note: what readers must know in addition; see ``told``. Empty where there is nothing.
         exposed: where chance puts a record at worst.
         independent: each record is in each batch by a coin of its own, with probability ``sample_rate``.
@@ -103,7 +107,7 @@ class Sampler(Short, ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     sentence: ClassVar[str]
-    condition: ClassVar[str]
+    condition: ClassVar[Kind]
     note: ClassVar[str] = ""
     exposed: ClassVar[str] = "every step"
     independent: ClassVar[bool] = False
@@ -272,6 +276,7 @@ class Sampler(Short, ABC):
 
 SAMPLERS: Registry[Sampler] = Registry("sampler", "reticent.samplers", Sampler)
 """Every sampler by name, in the order in which people see them."""
+CONDITIONS.brought = lambda: (kind.condition for kind in SAMPLERS.values())
 
 
 def runnable() -> list[str]:

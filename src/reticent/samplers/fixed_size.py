@@ -11,7 +11,9 @@ import numpy as np
 from reticent import _check, pairs
 from reticent.errors import UnsupportedError
 from reticent.pairs import Neighbouring, Part
-from reticent.samplers.base import Run, Sampler, Uniform, batch_within, permutations
+from reticent.proofs import Bearing, Kind
+from reticent.samplers.base import LOADER, Run, Sampler, Uniform, batch_within, permutations
+from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -20,11 +22,30 @@ class FixedSize(Sampler):
 
     name: ClassVar[str] = "fixed-size"
     title: ClassVar[str] = "fixed size"
-    sentence: ClassVar[str] = "Each batch has the same number of records, drawn by chance."
-    condition: ClassVar[str] = "fixed-size-draws"
-    note: ClassVar[str] = (
-        "Batches of fixed size: a drawn record takes another one's place, so it moves the sum by up to 2 (BALLE2018); "
-        "sample_rate is the batch size over the data size, the target counted."
+    sentence: ClassVar[str] = Said(
+        "Each batch has the same number of records, drawn by chance.",
+        de="Jeder Stapel hat gleich viele Datensätze, zufällig gezogen.",
+        fr="Chaque lot a le même nombre d’enregistrements, tirés au hasard.",
+    )
+    condition: ClassVar[Kind] = Kind(
+        "fixed-size-draws",
+        Said(
+            "Each batch is drawn anew, uniformly, with a size that is fixed.",
+            de="Jeder Stapel wird neu und gleichverteilt gezogen, mit fester Größe.",
+            fr="Chaque lot est tiré à nouveau, uniformément, avec une taille fixe.",
+        ),
+        Bearing.RELEASE,
+        LOADER,
+    )
+    note: ClassVar[str] = Said(
+        "Batches of fixed size: a drawn record takes another one's place, so it moves the sum by up to 2 "
+        "(BALLE2018); sample_rate is the batch size over the data size, the target counted.",
+        de="Stapel fester Größe: Ein gezogener Datensatz nimmt den Platz eines anderen ein und verschiebt die Summe "
+        "daher um bis zu 2 (BALLE2018); sample_rate ist Stapelgröße durch Datenmenge, der gesuchte Datensatz "
+        "mitgezählt.",
+        fr="Lots de taille fixe\xa0: un enregistrement tiré prend la place d’un autre et déplace donc la somme d’au "
+        "plus 2 (BALLE2018)\xa0; sample_rate est la taille du lot divisée par celle des données, l’enregistrement visé "
+        "compris.",
     )
     at_rate: ClassVar[bool] = True
     displaces: ClassVar[bool] = True

@@ -23,7 +23,10 @@ class Passes(Sampler):
             batch; None is answered as if it were dropped, which is safe.
     """
 
-    batches_per_epoch: int | None = field(default=None, metadata=described("Noisy updates per pass over the data."))
+    batches_per_epoch: int | None = field(
+        default=None,
+        metadata=described("Noisy updates per pass over the data."),
+    )
 
     in_passes: ClassVar[bool] = True
     public_places: ClassVar[bool] = True

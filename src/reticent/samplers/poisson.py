@@ -11,8 +11,10 @@ import numpy as np
 
 from reticent import _check
 from reticent.pairs import Neighbouring, Part
+from reticent.proofs import Bearing, Kind
 from reticent.registry import described
-from reticent.samplers.base import Run, Sampler, Uniform, by_coins, not_by_coins, rarely_exceeded
+from reticent.samplers.base import LOADER, Run, Sampler, Uniform, by_coins, not_by_coins, rarely_exceeded
+from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -24,12 +26,33 @@ class Poisson(Sampler):
             (micro-batches, workers); None is 1.
     """
 
-    draws_per_step: int | None = field(default=None, metadata=described("Poisson draws summed before the noise."))
+    draws_per_step: int | None = field(
+        default=None,
+        metadata=described("Poisson draws summed before the noise."),
+    )
 
     name: ClassVar[str] = "poisson"
     title: ClassVar[str] = "Poisson"
-    sentence: ClassVar[str] = "Each record is drawn by chance, independently of all others."
-    condition: ClassVar[str] = "poisson-draws"
+    sentence: ClassVar[str] = Said(
+        "Each record is drawn by chance, independently of all others.",
+        de="Jeder Datensatz wird zufällig gezogen, unabhängig von allen anderen.",
+        fr="Chaque enregistrement est tiré au hasard, indépendamment de tous les autres.",
+    )
+    condition: ClassVar[Kind] = Kind(
+        "poisson-draws",
+        Said(
+            "Each record is included in each batch independently, with the stated probability, whoever else is in "
+            "the data. Batches that are cut from shuffled data, or that have a fixed size, need another answer.",
+            de="Jeder Datensatz kommt unabhängig und mit der angegebenen Wahrscheinlichkeit in jeden Stapel, wer auch "
+            "immer sonst in den Daten ist. Stapel, die aus gemischten Daten geschnitten werden oder eine feste "
+            "Größe haben, brauchen eine andere Antwort.",
+            fr="Chaque enregistrement entre dans chaque lot indépendamment, avec la probabilité indiquée, quels que "
+            "soient les autres dans les données. Des lots découpés dans des données mélangées, ou de taille fixe, "
+            "appellent une autre réponse.",
+        ),
+        Bearing.RELEASE,
+        LOADER,
+    )
     independent: ClassVar[bool] = True
     at_rate: ClassVar[bool] = True
     game: ClassVar[bool] = True
