@@ -26,12 +26,12 @@ from reticent.records.watch_source import Drawn
 from reticent.registry import flat, gathered, parameters_of
 from reticent.risk import advantage
 from reticent.samplers import SAMPLERS, Poisson, RandomAllocation, Run, Sampler, TruncatedPoisson
-from reticent.samplers.base import by_coins, runnable, seen_as
+from reticent.samplers.base import by_coins, seen_as
 from reticent.samplers.named import Named
 from reticent.text import Said
+from tests.samplers.stated import BY_NAME, STATED
 
 EACH = pytest.mark.parametrize("kind", SAMPLERS.values(), ids=SAMPLERS)
-STATED = {"draws_per_step": 2, "max_batch_size": 4, "batches_per_epoch": 5, "uses_per_epoch": 2}
 
 
 def full(kind: type[Sampler]) -> Sampler:
@@ -76,8 +76,7 @@ def test_an_accountant_of_opacus_keeps_it(kind: type[Sampler]) -> None:
 @EACH
 def test_a_ledger_takes_no_settings_that_it_cannot_name(kind: type[Sampler]) -> None:
     named, sampler = TypeAdapter(Named), full(kind).in_batches(None)
-    plain = sampler == kind() if kind.name != "truncated-poisson" else False
-    if plain:
+    if kind in BY_NAME and sampler == kind():
         assert named.validate_python(full(kind)) == named.validate_python(kind.name) == kind()
     else:
         with pytest.raises(ValidationError, match="a sampler without settings of its own"):
@@ -106,7 +105,7 @@ def test_what_is_attained_is_not_beyond_what_dominates(kind: type[Sampler], rela
 def test_no_pass_counts_less_than_was_drawn(kind: type[Sampler]) -> None:
     """However many steps ran, a record is in no more of them than releases are counted."""
     sampler = full(kind).in_batches(5)
-    if kind.name not in runnable() or not kind.in_passes:
+    if kind.batches is Sampler.batches or not kind.in_passes:
         return
     source, seen = np.random.default_rng(5), np.zeros(20, dtype=int)
     stream = sampler.batches(_Source(source), 20, 0.2, 4)
@@ -128,7 +127,7 @@ class _Source:
 @EACH
 def test_batches_of_another_size_are_not_taken_for_its_own(kind: type[Sampler]) -> None:
     sampler = full(kind).in_batches(None)
-    if kind.name in runnable():
+    if kind.batches is not Sampler.batches:
         drawn = [len(batch) for batch in islice(sampler.batches(_Source(np.random.default_rng(1)), 20, 0.2, 4), 50)]
         assert sampler.impossible(drawn, 20, 0.2) is None
         assert sampler.impossible([20] * 50, 20, 0.2) is not None

@@ -229,8 +229,8 @@ class Sampler(Short, ABC):
         Raises:
             UnsupportedError: it cannot be had.
         """
-        for needed in (p.name for p in parameters_of(cls) if p.required):
-            raise UnsupportedError(f"no plan states {needed}")
+        for name in needed(cls):
+            raise UnsupportedError(f"no plan states {name}")
         return cls().in_batches(batches)
 
     def largest_batch(self, run: Run) -> int:
@@ -281,7 +281,12 @@ CONDITIONS.brought = lambda: (kind.condition for kind in SAMPLERS.values())
 
 def runnable() -> list[str]:
     """Names of those whose batches the training loop can draw."""
-    return [name for name, kind in SAMPLERS.items() if kind.batches is not Sampler.batches]
+    return [name for name, kind in SAMPLERS.items() if kind.batches is not Sampler.batches and not needed(kind)]
+
+
+def needed(kind: type[Sampler]) -> list[str]:
+    """The fields of which no name says what they are."""
+    return [p.name for p in parameters_of(kind) if p.required]
 
 
 def seen_as(drawn: str) -> type[Sampler] | None:
