@@ -13,7 +13,16 @@ import reticent as rt
 from reticent.calibration import Advantage, Plan, calibrate_samplers
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.registry import described
-from reticent.samplers import SAMPLERS, Cyclic, FixedSize, Poisson, Sampler, Shuffled, TruncatedPoisson
+from reticent.samplers import (
+    SAMPLERS,
+    Cyclic,
+    FixedSize,
+    Poisson,
+    RandomAllocation,
+    Sampler,
+    Shuffled,
+    TruncatedPoisson,
+)
 from tests.samplers.stated import BY_NAME
 
 CHEAP = (Poisson, FixedSize, Shuffled, Cyclic)
@@ -51,6 +60,15 @@ def beyond(most: int, records: int, share: Fraction) -> Fraction:
 def test_the_largest_batch_is_exceeded_in_one_run_of_a_million(sampler: str, share: Fraction) -> None:
     run = Plan(60, 2).run(SAMPLERS[sampler], 7)
     most = largest_batch(run)
+    assert run.steps * beyond(most, 60, share) <= Fraction(1, 10**6) < run.steps * beyond(most - 1, 60, share)
+
+
+def test_several_uses_in_an_epoch_make_larger_batches() -> None:
+    """It said the size for one use: each step has two ninths of the records."""
+    run = rt.dpsgd(
+        noise_multiplier=1.0, batch_size=7, dataset_size=60, epochs=2, sampler=RandomAllocation(9, uses_per_epoch=2)
+    )
+    most, share = largest_batch(run), Fraction(2, 9)
     assert run.steps * beyond(most, 60, share) <= Fraction(1, 10**6) < run.steps * beyond(most - 1, 60, share)
 
 

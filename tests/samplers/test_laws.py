@@ -237,7 +237,7 @@ def test_a_condition_of_another_sampler_is_not_said_anew(twice: type[Sampler], m
 
 @EACH
 def test_a_sampler_says_it_in_every_language_of_pages(kind: type[Sampler]) -> None:
-    for text in filter(None, (kind.sentence, kind.note, kind.condition.says)):
+    for text in filter(None, (kind.sentence, kind.note, kind.exposed, kind.condition.says)):
         assert isinstance(text, Said)
         assert {"en", *text.others} == set(languages())
 

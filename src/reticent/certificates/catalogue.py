@@ -114,7 +114,7 @@ def _of_samplers(language: str) -> Iterator[Message]:
     """What each sampler says of itself. Its name is the same in every language."""
     for name, kind in SAMPLERS.items():
         yield Message(name, (name,))
-        for text in (kind.sentence, kind.note, kind.condition.says):
+        for text in (kind.sentence, kind.note, kind.exposed, kind.condition.says):
             if isinstance(text, Said) and language in text.others:
                 yield Message(text, (text.others[language],))
 

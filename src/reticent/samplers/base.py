@@ -21,13 +21,13 @@ from reticent.pairs import Neighbouring, Part
 from reticent.proofs import CONDITIONS, Kind
 from reticent.registry import Registry, parameters_of
 from reticent.samplers.epochs import MOST_STEPS, epochs_to_steps, whole_batches_of_a_pass
-from reticent.text import Short, one_of
+from reticent.text import Said, Short, one_of
 
 LOADER = "Let reticent train, or watch a loader of Opacus: the ledger then shows it. Else read the loader's code."
 """What to do where nobody saw how batches are drawn."""
 MU_NOTE = (
-    "mu covers every error rate, and hidden draws never lower it below that of adding the record in {}: the smallest "
-    "false positive rates decide it."
+    "mu covers every error rate, and hidden draws never lower it below that of adding the record in {exposed}: the "
+    "smallest false positive rates decide it."
 )
 _IMPOSSIBLE = 60.0
 """Batches that a fair draw shows with probability below e^-60 were drawn otherwise."""
@@ -78,8 +78,8 @@ class Sampler(Short, ABC):
     """How the records of one step are chosen; what may be claimed for each is in docs/theory/sampling.md.
 
     A subclass is a frozen dataclass whose fields are described by ``reticent.registry.described``. The first line of
-    its docstring is shown to people. What pages of certificates show - sentence, note, what the condition says -
-    is a ``reticent.text.Said`` where it is known in other languages; else it stays English there.
+    its docstring is shown to people. What pages of certificates show - sentence, note, exposed,
+    what the condition says - is a ``reticent.text.Said`` where it is known in other languages; else it stays English.
 
     Attributes:
         name: as the command line and documents spell it.
@@ -109,7 +109,7 @@ class Sampler(Short, ABC):
     sentence: ClassVar[str]
     condition: ClassVar[Kind]
     note: ClassVar[str] = ""
-    exposed: ClassVar[str] = "every step"
+    exposed: ClassVar[str] = Said("every step", de="jedem Schritt", fr="chaque étape")
     independent: ClassVar[bool] = False
     in_passes: ClassVar[bool] = False
     allocated: ClassVar[bool] = False
@@ -175,7 +175,7 @@ class Sampler(Short, ABC):
         """What a reader must know about how batches were drawn."""
         own = (self.note.format(**self.told(run)),) if self.note else ()
         hidden = run.sample_rate < 1.0 and run.noise_multiplier > 0.0
-        return (*own, *((MU_NOTE.format(self.exposed),) if hidden else ()))
+        return (*own, *((MU_NOTE.format(exposed=self.exposed),) if hidden else ()))
 
     def told(self, run: Run) -> dict[str, int]:
         """The numbers of the note, by name."""

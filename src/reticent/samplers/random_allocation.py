@@ -37,11 +37,21 @@ class Allocation(Passes):
         "diffèrent par un enregistrement remplacé, ou par plusieurs enregistrements d’une personne, comptent comme "
         "une chaîne de voisins.",
     )
-    exposed: ClassVar[str] = "one step of every epoch"
+    exposed: ClassVar[str] = Said(
+        "one step of every epoch", de="einem Schritt jeder Epoche", fr="une étape de chaque époque"
+    )
     public_places: ClassVar[bool] = False
 
+    @property
+    def uses(self) -> int:
+        """Of a record in an epoch."""
+        return 1
+
     def of_persons(self, run: Run) -> bool:
-        return run.noise_multiplier > 0.0
+        return run.noise_multiplier > 0.0 and self.uses == 1
+
+    def releases(self, run: Run) -> int:
+        return Passes.releases(self, run) * self.uses
 
     def notes(self, run: Run) -> tuple[str, ...]:
         return Sampler.notes(self, run)
@@ -50,7 +60,7 @@ class Allocation(Passes):
         return {"steps": self.batches_of(run.sample_rate)}
 
     def largest_batch(self, run: Run) -> int:
-        return rarely_exceeded(run, 1.0 / self.batches_of(run.sample_rate))
+        return rarely_exceeded(run, self.uses / self.batches_of(run.sample_rate))
 
     def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
         batches = batches_of_a_pass(sample_rate)
@@ -108,7 +118,6 @@ class RandomAllocation(Allocation):
 
     @property
     def uses(self) -> int:
-        """Of a record in an epoch."""
         return self.uses_per_epoch or 1
 
     def check(self, run: Run) -> None:
@@ -120,12 +129,6 @@ class RandomAllocation(Allocation):
         Passes.check(self, run)
         if self.uses > self.batches_of(run.sample_rate):
             raise ParameterError("uses_per_epoch", self.uses, "at most the steps of an epoch", shown=False)
-
-    def releases(self, run: Run) -> int:
-        return Passes.releases(self, run) * self.uses
-
-    def of_persons(self, run: Run) -> bool:
-        return run.noise_multiplier > 0.0 and self.uses == 1
 
     def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
         """FELDMAN2025:Theorem 3.1; several uses of a record in an epoch by its Lemma 3.2, which only dominates.
