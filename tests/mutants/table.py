@@ -239,6 +239,7 @@ MUTANTS = (
     Mutant("rare events: the revealed mask, two of its steps less", "revealed_mask.log_deltas", Put("law.high[some, None]", "np.maximum(law.high[some, None] - 1, 1)"), TAIL),
     Mutant("shuffled: an epoch that was begun", "Passes.releases", Put("-(-run.steps // self.batches_of(run.sample_rate))", "max(1, run.steps // self.batches_of(run.sample_rate))"), SAMPLERS + "::TestShuffled::test_a_record_is_seen_at_most_once_per_counted_epoch"),
     Mutant("kept steps: an epoch that was begun", "AllocatedOnce.joined", Put("-(-run.steps // run.sampler.batches_of(run.sample_rate))", "max(1, run.steps // run.sampler.batches_of(run.sample_rate))"), SHARED_DRAWS),
+    Mutant("blocks: the shorter ones are as long as the others", "BlockAllocation._blocks", Put("[short]", "[short + 1]"), "tests/samplers/test_block_allocation.py"),
     Mutant("fixed size: the displaced record moves too", "FixedSize.parts", Put("neighbouring.sensitivity if attained and sizes_agree else 2.0", "neighbouring.sensitivity"), COMPOSE + "::test_fixed_size_batches_use_what_is_proven"),
     Mutant("theorem cited under replacement", "base.by_coins", Put('"RETICENT:replace-dominance"', '"ZHU2022:Proposition 30"'), ADVERSARIES + "::test_each_relation_cites_its_own_theorem"),
     Mutant("a step forgotten", "Poisson.parts", Put("run.steps", "max(run.steps - 1, 1)"), NEAR_ATOMIC + "::test_some_near_atomic_runs"),

@@ -5,6 +5,7 @@ from reticent.samplers.base import SAMPLERS as SAMPLERS
 from reticent.samplers.base import Run as Run
 from reticent.samplers.base import Sampler as Sampler
 from reticent.samplers.base import by_coins as by_coins
+from reticent.samplers.block_allocation import BlockAllocation as BlockAllocation
 from reticent.samplers.cyclic import Cyclic as Cyclic
 from reticent.samplers.fixed_size import FixedSize as FixedSize
 from reticent.samplers.poisson import Poisson as Poisson
@@ -12,7 +13,7 @@ from reticent.samplers.random_allocation import RandomAllocation as RandomAlloca
 from reticent.samplers.shuffled import Shuffled as Shuffled
 from reticent.samplers.truncated_poisson import TruncatedPoisson as TruncatedPoisson
 
-for _kind in (Poisson, TruncatedPoisson, FixedSize, RandomAllocation, AllocatedOnce, Shuffled, Cyclic):
+for _kind in (Poisson, TruncatedPoisson, FixedSize, RandomAllocation, BlockAllocation, AllocatedOnce, Shuffled, Cyclic):
     SAMPLERS.add(_kind)
 
 INDEPENDENT: Sampler = Poisson()
