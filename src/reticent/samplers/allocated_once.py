@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from reticent import _check
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Bearing, Kind
 from reticent.samplers.base import Run
@@ -52,6 +53,13 @@ class AllocatedOnce(Allocation):
             return ()
         bins, noise = self.counted(run, attained=attained), run.noise_multiplier / math.sqrt(epochs)
         return _kept([noise], bins, run.records, neighbouring)
+
+    @classmethod
+    def of_process(cls, held: Mapping[str, Any]) -> dict[str, Any] | None:
+        if "num_bins" not in held:
+            return None
+        bins = _check.count(num_bins=held["num_bins"])
+        return {"sample_rate": 1.0 / bins, "steps": held["n_steps"], "sampler": cls(bins)}
 
     def joined(self, runs: Sequence[Run], neighbouring: Neighbouring) -> tuple[Part, ...]:
         epochs = [-(-run.steps // run.sampler.batches_of(run.sample_rate)) for run in runs]

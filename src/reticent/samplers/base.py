@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, ClassVar, Protocol, Self
 
@@ -271,6 +271,14 @@ class Sampler(Short, ABC):
     @classmethod
     def of_event(cls, event: Any) -> tuple[dict[str, Any], Any] | None:
         """(fields of the run, the event on a batch) of an event of dp_accounting that draws so; None for others."""
+        return None
+
+    @classmethod
+    def of_process(cls, held: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Fields of the run, from what a process of opake holds that draws so; None for others.
+
+        The steps belong to them where the process is more than one step.
+        """
         return None
 
 

@@ -75,6 +75,7 @@ class BlockAllocation(RandomAllocation):
         "Read the code that assigns records to steps: in each block of each epoch one uniform draw each.",
     )
     drawn: ClassVar[str | None] = None
+    k_of_t: ClassVar[str] = "block"
 
     def __post_init__(self) -> None:
         Passes.__post_init__(self)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -72,6 +72,13 @@ class Poisson(Sampler):
     def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
         """Attained by gradients that are 0 but for the target's, u; under replacement by -u against u."""
         return by_coins(run.noise_multiplier, run.sample_rate, run.steps, neighbouring)
+
+    @classmethod
+    def of_process(cls, held: Mapping[str, Any]) -> dict[str, Any] | None:
+        if "sample_rate" not in held or held["truncated_batch_size"] is not None:
+            return None
+        draws = _check.count(num_workers=held["num_workers"]) if "num_workers" in held else None
+        return {"sample_rate": held["sample_rate"], "sampler": cls(draws)}
 
     def takes_all(self, run: Run) -> bool:
         return run.sample_rate == 1.0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -110,6 +110,8 @@ class RandomAllocation(Allocation):
         "Draw with rt.random_allocation(loader), or let reticent train with that sampler.",
     )
     drawn: ClassVar[str | None] = "random-allocation"
+    k_of_t: ClassVar[str] = "total"
+    """What opake calls it."""
 
     def __post_init__(self) -> None:
         Passes.__post_init__(self)
@@ -129,6 +131,13 @@ class RandomAllocation(Allocation):
         Passes.check(self, run)
         if self.uses > self.batches_of(run.sample_rate):
             raise ParameterError("uses_per_epoch", self.uses, "at most the steps of an epoch", shown=False)
+
+    @classmethod
+    def of_process(cls, held: Mapping[str, Any]) -> dict[str, Any] | None:
+        if held.get("allocation") != cls.k_of_t:
+            return None
+        steps, uses = _check.count(n_steps=held["n_steps"]), _check.count(k=held["k"])
+        return {"sample_rate": 1.0 / steps, "steps": steps, "sampler": cls(steps, uses_per_epoch=uses)}
 
     def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
         """FELDMAN2025:Theorem 3.1; several uses of a record in an epoch by its Lemma 3.2, which only dominates.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -130,6 +131,13 @@ class TruncatedPoisson(Sampler):
             "sampler": cls(_check.count(truncated_batch_size=event.truncated_batch_size)),
         }
         return fields, dp_event.GaussianDpEvent(event.noise_multiplier)
+
+    @classmethod
+    def of_process(cls, held: Mapping[str, Any]) -> dict[str, Any] | None:
+        if held.get("truncated_batch_size") is None or "num_workers" in held:
+            return None
+        fields = {name: held[name] for name in ("sample_rate", "dataset_size")}
+        return {**fields, "sampler": cls(held["truncated_batch_size"])}
 
 
 def saturation(rate: float, records: int, most: int) -> tuple[float, float]:
