@@ -5,6 +5,7 @@ from reticent.samplers.base import SAMPLERS as SAMPLERS
 from reticent.samplers.base import Run as Run
 from reticent.samplers.base import Sampler as Sampler
 from reticent.samplers.base import by_coins as by_coins
+from reticent.samplers.base import of_draws as of_draws
 from reticent.samplers.block_allocation import BlockAllocation as BlockAllocation
 from reticent.samplers.cyclic import Cyclic as Cyclic
 from reticent.samplers.fixed_size import FixedSize as FixedSize

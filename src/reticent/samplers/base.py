@@ -18,10 +18,10 @@ import numpy as np
 from reticent import pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.pairs import Neighbouring, Part
-from reticent.proofs import CONDITIONS, Kind
+from reticent.proofs import CONDITIONS, Bearing, Kind
 from reticent.registry import Registry, parameters_of
 from reticent.samplers.epochs import MOST_STEPS, epochs_to_steps, whole_batches_of_a_pass
-from reticent.text import Said, Short, one_of
+from reticent.text import Said, Short, one_of, stated
 
 LOADER = "Let reticent train, or watch a loader of Opacus: the ledger then shows it. Else read the loader's code."
 """What to do where nobody saw how batches are drawn."""
@@ -32,6 +32,11 @@ MU_NOTE = (
 _IMPOSSIBLE = 60.0
 """Batches that a fair draw shows with probability below e^-60 were drawn otherwise."""
 _RARE = 1e-6  # probability that some batch of the run is larger than what is called the largest
+
+
+def of_draws(key: str, says: str, remedy: str, **others: str) -> Kind:
+    """A condition about how batches are drawn; ``others``: what it says, by the codes of further languages."""
+    return Kind(key, Said(says, **others), Bearing.RELEASE, remedy)
 
 
 class Run(Protocol):
@@ -86,7 +91,7 @@ class Sampler(Short, ABC):
         title: in a few words, for the dashboard.
         sentence: what it does, for readers of a certificate.
         condition: what a run with it needs, beside what every run needs.
-        note: what readers must know in addition; see ``told``. Empty where there is nothing.
+        note: what readers must know in addition, with ``{steps}`` of an epoch and fields in braces; may be empty.
         exposed: where chance puts a record at worst.
         independent: each record is in each batch by a coin of its own, with probability ``sample_rate``.
         in_passes: a record is in exactly one step of each epoch: who sees the step sees one release of it.
@@ -97,6 +102,7 @@ class Sampler(Short, ABC):
         at_rate: a record is in each batch with probability ``sample_rate``, whatever happened in other steps.
         counts_records: numbers follow from the number of records, too.
         game: the membership game has a rule for the other records of a batch.
+        attained: some two data sets are known that show as much as ``parts`` say, whatever the rate.
         drawn: what a watch calls a loader of this kind; None where it knows none.
         warning: of a run or a loop; None where there is nothing to warn of.
         draws: how many coins of one record are summed in a step.
@@ -119,6 +125,7 @@ class Sampler(Short, ABC):
     at_rate: ClassVar[bool] = False
     counts_records: ClassVar[bool] = False
     game: ClassVar[bool] = False
+    attained: ClassVar[bool] = False
     drawn: ClassVar[str | None] = None
     warning: ClassVar[str | None] = None
 
@@ -146,7 +153,7 @@ class Sampler(Short, ABC):
 
     def attains(self, run: Run) -> bool:
         """Whether two data sets are known that show as much; asked where an attacker may gain by a hidden direction."""
-        return False
+        return self.attained or self.takes_all(run)
 
     def check(self, run: Run) -> None:
         """Refuse a run that contradicts the sampler.
@@ -173,17 +180,14 @@ class Sampler(Short, ABC):
 
     def notes(self, run: Run) -> tuple[str, ...]:
         """What a reader must know about how batches were drawn."""
-        own = (self.note.format(**self.told(run)),) if self.note else ()
+        told = {"steps": self.batches_of(run.sample_rate), **stated(self)}
+        own = (self.note.format(**told),) if self.note else ()
         hidden = run.sample_rate < 1.0 and run.noise_multiplier > 0.0
         return (*own, *((MU_NOTE.format(exposed=self.exposed),) if hidden else ()))
 
-    def told(self, run: Run) -> dict[str, int]:
-        """The numbers of the note, by name."""
-        return {}
-
     def takes_all(self, run: Run) -> bool:
         """Whether every batch is all records: then nothing rests on draws."""
-        return False
+        return (self.at_rate or self.in_passes) and run.sample_rate == 1.0
 
     def steps_in(self, epochs: float, sample_rate: float, most: int = MOST_STEPS) -> int:
         """Noisy updates in so many passes over the data.
@@ -198,7 +202,7 @@ class Sampler(Short, ABC):
         """
         return epochs_to_steps(epochs, sample_rate, most)
 
-    def batches_of(self, sample_rate: float) -> int:
+    def batches_of(self, sample_rate: float, *, attained: bool = False) -> int:
         """Noisy updates per pass over the data: as stated, else the fewest that there can be.
 
         A loader that drops the last incomplete batch makes floor(1/sample_rate), one that keeps it rounds up; the

@@ -12,11 +12,11 @@ import numpy as np
 
 from reticent import _check
 from reticent.pairs import Neighbouring, Part
-from reticent.proofs import Bearing, Kind
+from reticent.proofs import Kind
 from reticent.registry import described
-from reticent.samplers.base import Run, Uniform, batch_within, rarely_exceeded
+from reticent.samplers.base import Run, Uniform, batch_within, of_draws, rarely_exceeded
 from reticent.samplers.passes import Passes
-from reticent.samplers.random_allocation import RandomAllocation, allocated_pair, allocated_part, allocation
+from reticent.samplers.random_allocation import RandomAllocation, allocated, allocation, epochs_of
 from reticent.text import Said
 
 
@@ -40,39 +40,35 @@ class BlockAllocation(RandomAllocation):
         "étape de chacun.",
     )
     note: ClassVar[str] = Said(
-        "Allocation by blocks: {steps} steps per epoch, in {uses} blocks. An epoch that was started counts in full, "
-        "and fewer steps per epoch are the safe side where their number was not stated. Data sets that differ by a "
-        "replaced record, or by several records of one person, count as a chain of neighbours.",
-        de="Zuteilung nach Blöcken: {steps} Schritte je Epoche, in {uses} Blöcken. Eine begonnene Epoche zählt ganz, "
-        "und weniger Schritte je Epoche sind die sichere Seite, wo ihre Zahl nicht angegeben war. Datenbestände, die "
-        "sich um einen ersetzten Datensatz oder um mehrere Datensätze einer Person unterscheiden, zählen als Kette "
-        "von Nachbarn.",
-        fr="Allocation par blocs\xa0: {steps} étapes par époque, en {uses} blocs. Une époque commencée compte en "
-        "entier, et moins d’étapes par époque est le côté sûr lorsque leur nombre n’était pas indiqué. Des ensembles "
-        "de données qui diffèrent par un enregistrement remplacé, ou par plusieurs enregistrements d’une personne, "
-        "comptent comme une chaîne de voisins.",
+        "Allocation by blocks: {steps} steps per epoch, in {uses_per_epoch} blocks. An epoch that was started counts "
+        "in full, and fewer steps per epoch are the safe side where their number was not stated. Data sets that "
+        "differ by a replaced record, or by several records of one person, count as a chain of neighbours.",
+        de="Zuteilung nach Blöcken: {steps} Schritte je Epoche, in {uses_per_epoch} Blöcken. Eine begonnene Epoche "
+        "zählt ganz, und weniger Schritte je Epoche sind die sichere Seite, wo ihre Zahl nicht angegeben war. "
+        "Datenbestände, die sich um einen ersetzten Datensatz oder um mehrere Datensätze einer Person unterscheiden, "
+        "zählen als Kette von Nachbarn.",
+        fr="Allocation par blocs\xa0: {steps} étapes par époque, en {uses_per_epoch} blocs. Une époque commencée "
+        "compte en entier, et moins d’étapes par époque est le côté sûr lorsque leur nombre n’était pas indiqué. Des "
+        "ensembles de données qui diffèrent par un enregistrement remplacé, ou par plusieurs enregistrements d’une "
+        "personne, comptent comme une chaîne de voisins.",
     )
     exposed: ClassVar[str] = Said(
         "one step of every block", de="einem Schritt jedes Blocks", fr="une étape de chaque bloc"
     )
-    condition: ClassVar[Kind] = Kind(
+    condition: ClassVar[Kind] = of_draws(
         "block-allocation-draws",
-        Said(
-            "Each epoch is cut into the stated number of blocks of steps, as equal as they can be, before training. "
-            "In each block of each epoch each record is put into one step by a uniform draw of its own, made anew, "
-            "that no other record and no other draw influences. All epochs that the steps touch are counted.",
-            de="Jede Epoche wird vor dem Training in die angegebene Zahl von Blöcken aus Schritten geteilt, die so "
-            "gleich wie möglich sind. In jedem Block jeder Epoche wird jeder Datensatz durch eine eigene "
-            "gleichverteilte Ziehung auf einen Schritt verteilt; sie wird jedes Mal neu gemacht, und kein anderer "
-            "Datensatz und keine andere Ziehung beeinflusst sie. Alle Epochen, die die Schritte berühren, sind "
-            "gezählt.",
-            fr="Chaque époque est découpée avant l’entraînement en autant de blocs d’étapes qu’il est indiqué, aussi "
-            "égaux que possible. Dans chaque bloc de chaque époque, chaque enregistrement est placé dans une étape par "
-            "un tirage uniforme qui lui est propre, refait à chaque fois et qu’aucun autre enregistrement ni aucun "
-            "autre tirage n’influence. Toutes les époques que les étapes touchent sont comptées.",
-        ),
-        Bearing.RELEASE,
+        "Each epoch is cut into the stated number of blocks of steps, as equal as they can be, before training. In "
+        "each block of each epoch each record is put into one step by a uniform draw of its own, made anew, that no "
+        "other record and no other draw influences. All epochs that the steps touch are counted.",
         "Read the code that assigns records to steps: in each block of each epoch one uniform draw each.",
+        de="Jede Epoche wird vor dem Training in die angegebene Zahl von Blöcken aus Schritten geteilt, die so gleich "
+        "wie möglich sind. In jedem Block jeder Epoche wird jeder Datensatz durch eine eigene gleichverteilte Ziehung "
+        "auf einen Schritt verteilt; sie wird jedes Mal neu gemacht, und kein anderer Datensatz und keine andere "
+        "Ziehung beeinflusst sie. Alle Epochen, die die Schritte berühren, sind gezählt.",
+        fr="Chaque époque est découpée avant l’entraînement en autant de blocs d’étapes qu’il est indiqué, aussi "
+        "égaux que possible. Dans chaque bloc de chaque époque, chaque enregistrement est placé dans une étape par un "
+        "tirage uniforme qui lui est propre, refait à chaque fois et qu’aucun autre enregistrement ni aucun autre "
+        "tirage n’influence. Toutes les époques que les étapes touchent sont comptées.",
     )
     drawn: ClassVar[str | None] = None
     k_of_t: ClassVar[str] = "block"
@@ -93,13 +89,12 @@ class BlockAllocation(RandomAllocation):
         """A block is an epoch of random allocation. Attained by gradients that are 0 but for the target's."""
         if run.noise_multiplier == 0.0:
             return Passes.parts(self, run, neighbouring, attained=attained)
-        epochs, replaced = self.epochs(run, attained=attained), neighbouring is Neighbouring.REPLACE
-        blocks = Counter(self._blocks(self.counted(run, attained=attained))) if epochs else {}
-        pairs = ((allocated_pair(run.noise_multiplier, bins, run.records, replaced), blocks[bins]) for bins in blocks)
-        return tuple(allocated_part(pair, epochs * many, "RETICENT:block-allocation") for pair, many in pairs)
-
-    def told(self, run: Run) -> dict[str, int]:
-        return {"steps": self.batches_of(run.sample_rate), "uses": self.uses}
+        epochs = epochs_of(run, attained=attained)
+        blocks = self._blocks(self.batches_of(run.sample_rate, attained=attained))
+        noise, records, replaced = run.noise_multiplier, run.records, neighbouring is Neighbouring.REPLACE
+        key = "RETICENT:block-allocation"
+        each = Counter(blocks).items() if epochs else ()
+        return tuple(allocated(epochs * many, noise, bins, records, replaced, key) for bins, many in each)
 
     def largest_batch(self, run: Run) -> int:
         return rarely_exceeded(run, 1.0 / min(self._blocks(self.batches_of(run.sample_rate))))

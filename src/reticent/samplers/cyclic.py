@@ -30,18 +30,16 @@ class Cyclic(Passes):
     )
     condition: ClassVar[Kind] = Shuffled.condition
     in_order: ClassVar[bool] = True
+    attained: ClassVar[bool] = True
     drawn: ClassVar[str | None] = "in-order"
     warning: ClassVar[str | None] = "in-order-not-poisson"
-
-    def attains(self, run: Run) -> bool:
-        return True
 
     def unless_whole(self) -> Shuffled:
         return Shuffled(self.batches_per_epoch)
 
     def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
         """Attained by a record of the first batch, in epochs that are certain."""
-        epochs = -(-run.steps // self.counted(run, attained=attained))
+        epochs = -(-run.steps // self.batches_of(run.sample_rate, attained=attained))
         return by_coins(run.noise_multiplier, 1.0, epochs, neighbouring, *self.theorems(run))
 
     def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from reticent import _check
 from reticent.pairs import Neighbouring, Part
-from reticent.proofs import Bearing, Kind
+from reticent.proofs import Kind
 from reticent.registry import described
-from reticent.samplers.base import LOADER, Run, Sampler, Uniform, by_coins, not_by_coins, rarely_exceeded
+from reticent.samplers.base import LOADER, Run, Sampler, Uniform, by_coins, not_by_coins, of_draws, rarely_exceeded
 from reticent.text import Said
 
 
@@ -26,10 +26,7 @@ class Poisson(Sampler):
             (micro-batches, workers); None is 1.
     """
 
-    draws_per_step: int | None = field(
-        default=None,
-        metadata=described("Poisson draws summed before the noise."),
-    )
+    draws_per_step: int | None = field(default=None, metadata=described("Poisson draws summed before the noise."))
 
     name: ClassVar[str] = "poisson"
     title: ClassVar[str] = "Poisson"
@@ -38,24 +35,22 @@ class Poisson(Sampler):
         de="Jeder Datensatz wird zufällig gezogen, unabhängig von allen anderen.",
         fr="Chaque enregistrement est tiré au hasard, indépendamment de tous les autres.",
     )
-    condition: ClassVar[Kind] = Kind(
+    condition: ClassVar[Kind] = of_draws(
         "poisson-draws",
-        Said(
-            "Each record is included in each batch independently, with the stated probability, whoever else is in "
-            "the data. Batches that are cut from shuffled data, or that have a fixed size, need another answer.",
-            de="Jeder Datensatz kommt unabhängig und mit der angegebenen Wahrscheinlichkeit in jeden Stapel, wer auch "
-            "immer sonst in den Daten ist. Stapel, die aus gemischten Daten geschnitten werden oder eine feste "
-            "Größe haben, brauchen eine andere Antwort.",
-            fr="Chaque enregistrement entre dans chaque lot indépendamment, avec la probabilité indiquée, quels que "
-            "soient les autres dans les données. Des lots découpés dans des données mélangées, ou de taille fixe, "
-            "appellent une autre réponse.",
-        ),
-        Bearing.RELEASE,
+        "Each record is included in each batch independently, with the stated probability, whoever else is in the "
+        "data. Batches that are cut from shuffled data, or that have a fixed size, need another answer.",
         LOADER,
+        de="Jeder Datensatz kommt unabhängig und mit der angegebenen Wahrscheinlichkeit in jeden Stapel, wer auch "
+        "immer sonst in den Daten ist. Stapel, die aus gemischten Daten geschnitten werden oder eine feste Größe "
+        "haben, brauchen eine andere Antwort.",
+        fr="Chaque enregistrement entre dans chaque lot indépendamment, avec la probabilité indiquée, quels que "
+        "soient les autres dans les données. Des lots découpés dans des données mélangées, ou de taille fixe, "
+        "appellent une autre réponse.",
     )
     independent: ClassVar[bool] = True
     at_rate: ClassVar[bool] = True
     game: ClassVar[bool] = True
+    attained: ClassVar[bool] = True
     drawn: ClassVar[str | None] = "poisson"
 
     def __post_init__(self) -> None:
@@ -79,12 +74,6 @@ class Poisson(Sampler):
             return None
         draws = _check.count(num_workers=held["num_workers"]) if "num_workers" in held else None
         return {"sample_rate": held["sample_rate"], "sampler": cls(draws)}
-
-    def takes_all(self, run: Run) -> bool:
-        return run.sample_rate == 1.0
-
-    def attains(self, run: Run) -> bool:
-        return True
 
     def largest_batch(self, run: Run) -> int:
         return rarely_exceeded(run, run.sample_rate)

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from reticent.proofs import Bearing, Kind
-from reticent.samplers.base import LOADER, Uniform, batch_within, permutations
+from reticent.proofs import Kind
+from reticent.samplers.base import LOADER, Uniform, batch_within, of_draws, permutations
 from reticent.samplers.passes import Passes
 from reticent.text import Said
 
@@ -25,18 +25,15 @@ class Shuffled(Passes):
         de="Die Daten werden in jedem Durchgang neu gemischt und in Stapel zerlegt.",
         fr="À chaque passage, les données sont mélangées de nouveau et découpées en lots.",
     )
-    condition: ClassVar[Kind] = Kind(
+    condition: ClassVar[Kind] = of_draws(
         "shuffled-draws",
-        Said(
-            "Each record is in at most one batch of each pass over the data, and all passes that the steps touch "
-            "are counted.",
-            de="Jeder Datensatz ist in höchstens einem Stapel jedes Durchgangs durch die Daten, und alle Durchgänge, "
-            "die die Schritte berühren, sind gezählt.",
-            fr="Chaque enregistrement est dans un lot au plus de chaque passage sur les données, et tous les passages "
-            "que les étapes touchent sont comptés.",
-        ),
-        Bearing.RELEASE,
+        "Each record is in at most one batch of each pass over the data, and all passes that the steps touch are "
+        "counted.",
         LOADER,
+        de="Jeder Datensatz ist in höchstens einem Stapel jedes Durchgangs durch die Daten, und alle Durchgänge, die "
+        "die Schritte berühren, sind gezählt.",
+        fr="Chaque enregistrement est dans un lot au plus de chaque passage sur les données, et tous les passages que "
+        "les étapes touchent sont comptés.",
     )
     game: ClassVar[bool] = True
     drawn: ClassVar[str | None] = "shuffled"
