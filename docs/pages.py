@@ -15,7 +15,6 @@ from reticent.certificates.ledger_rules import STATED_RULES
 from reticent.mechanisms import MECHANISMS
 from reticent.proofs import CONDITIONS
 from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
-from reticent.proofs.remedies import REMEDIES
 from reticent.records.run_rules import RUN_RULES
 from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_faults import Fault, Severity
@@ -238,7 +237,7 @@ def _warnings() -> Iterator[str]:
         "\n|---|---|---|---|"
     )
     for key, kind in CONDITIONS.items():
-        yield f"| `{key}` | {_cell(kind.says)} | {kind.bearing} | {_cell(REMEDIES[key])} |"
+        yield f"| `{key}` | {_cell(kind.says)} | {kind.bearing} | {_cell(kind.remedy)} |"
 
 
 _SEVERITIES = {Severity.ERROR: "Critical", Severity.WARNING: "Theoretical", Severity.NOTE: "Negligible"}

@@ -25,6 +25,23 @@ HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _LONGEST = 2000
 
 
+class Said(str):
+    """An English text that knows what it is in other languages.
+
+    Example:
+        >>> Said("a batch", de="ein Stapel").others["de"]
+        'ein Stapel'
+    """
+
+    others: dict[str, str]
+
+    def __new__(cls, english: str, **others: str) -> Said:
+        """The text; the others by the codes of their languages."""
+        made = super().__new__(cls, english)
+        made.others = others
+        return made
+
+
 def printable(text: object, longest: int = _LONGEST) -> str:
     r"""Text that may come from a file, for a terminal: one line, nothing that acts on the terminal.
 

@@ -13,7 +13,17 @@ import reticent as rt
 from reticent.calibration import Advantage, Plan, calibrate_samplers
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.registry import described
-from reticent.samplers import SAMPLERS, Cyclic, FixedSize, Poisson, Sampler, Shuffled, TruncatedPoisson
+from reticent.samplers import (
+    SAMPLERS,
+    Cyclic,
+    FixedSize,
+    Poisson,
+    RandomAllocation,
+    Sampler,
+    Shuffled,
+    TruncatedPoisson,
+)
+from tests.samplers.stated import BY_NAME
 
 CHEAP = (Poisson, FixedSize, Shuffled, Cyclic)
 
@@ -29,7 +39,7 @@ def largest_batch(run: rt.DPSGD) -> int:
     return run.sampler.largest_batch(run)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS.values())
+@pytest.mark.parametrize("sampler", [*BY_NAME, TruncatedPoisson])
 def test_each_run_is_what_a_loader_would_make(sampler: type[Sampler]) -> None:
     run = Plan(1000, 3, memory=120).run(sampler, 64)
     assert (type(run.sampler), run.batch_size, run.dataset_size) == (sampler, 64, 1000)
@@ -53,6 +63,15 @@ def test_the_largest_batch_is_exceeded_in_one_run_of_a_million(sampler: str, sha
     assert run.steps * beyond(most, 60, share) <= Fraction(1, 10**6) < run.steps * beyond(most - 1, 60, share)
 
 
+def test_several_uses_in_an_epoch_make_larger_batches() -> None:
+    """It said the size for one use: each step has two ninths of the records."""
+    run = rt.dpsgd(
+        noise_multiplier=1.0, batch_size=7, dataset_size=60, epochs=2, sampler=RandomAllocation(9, uses_per_epoch=2)
+    )
+    most, share = largest_batch(run), Fraction(2, 9)
+    assert run.steps * beyond(most, 60, share) <= Fraction(1, 10**6) < run.steps * beyond(most - 1, 60, share)
+
+
 def test_batches_of_one_size_are_the_largest() -> None:
     for sampler in (FixedSize, Shuffled, Cyclic):
         assert largest_batch(Plan(60, 2).run(sampler, 7)) == 7
@@ -60,7 +79,7 @@ def test_batches_of_one_size_are_the_largest() -> None:
     assert largest_batch(Plan(60, 2, memory=90).run(TruncatedPoisson, 7)) == 60
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS.values())
+@pytest.mark.parametrize("sampler", [*BY_NAME, TruncatedPoisson])
 def test_the_largest_size_that_fits_is_the_last(sampler: type[Sampler]) -> None:
     plan = Plan(2000, 4, memory=80)
     size = plan.largest_that_fits(sampler)

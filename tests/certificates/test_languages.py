@@ -158,7 +158,8 @@ def _texts() -> str:
     folder, found = Path(reticent.__file__).parent, []
     for file in folder.rglob("*.py"):
         found += texts_of(SourceFileLoader(file.stem, str(file)).get_code(file.stem))  # compiled already
-    return "\n".join([*found, (folder / "certificates/templates/certificate.html.j2").read_text()])
+    data = ("certificates/templates/certificate.html.j2", "proofs/conditions.json")
+    return "\n".join([*found, *((folder / name).read_text(encoding="utf-8") for name in data)])
 
 
 def texts_of(constant: object) -> Iterator[str]:

@@ -22,12 +22,13 @@ from reticent.registry import parameters_of
 from reticent.samplers import SAMPLERS, TruncatedPoisson
 from reticent.samplers.base import runnable
 from tests.cli.calling import run
+from tests.samplers.stated import BY_NAME, needed
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
 SIZES = {"noise_multiplier": 2.0, "batch_size": 10, "dataset_size": 40, "epochs": 2}
 RUNS: dict[str, dict[str, Any]] = {
-    **{name: {"sampler": name} for name in SAMPLERS},
+    **{name: {"sampler": name, **needed(kind)} for name, kind in SAMPLERS.items()},
     "truncated-poisson": {"sampler": "truncated-poisson", "max_batch_size": 14},
     "two draws": {"sampler": "poisson", "draws_per_step": 2},
     "two uses": {"sampler": "random-allocation", "uses_per_epoch": 2},
@@ -178,7 +179,7 @@ def test_a_configuration_names_what_the_loop_draws(sampler: str) -> None:
         parse_config(config)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", ["truncated-poisson", *(kind.name for kind in BY_NAME)])
 def test_opacus_noise(sampler: str) -> None:
     pytest.importorskip("opacus")
     from reticent.interop.opacus import get_noise_multiplier

@@ -27,13 +27,26 @@ import reticent as rt
 from reticent.adversaries import style_of, ADVERSARIES
 from reticent.attacks import AttackSettings, find_attack
 from reticent.auditing import audit
+from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
 from reticent.certificates.gate import Shown, check
 from reticent.certificates.policy import Policy
 from reticent.certificates.verify import verify
 from reticent.certificates.schema import Certificate
 from reticent.mechanisms import MECHANISMS
+from reticent.samplers import SAMPLERS
 
+def drawn_by_its_sampler():
+    # Its own condition is accepted, shown and translated by who never heard of the sampler.
+    run = rt.dpsgd(noise_multiplier=1.0, sample_rate=0.02, steps=9, sampler=SAMPLERS["alternating"](0.25))
+    made = rt.certify(run, created="2026-01-01").certificate
+    page = render_html(made, language_of("de"))
+    return ["alternating-draws" in [c.key for c in made.assessments[0].conditions], verify(made).accepted,
+            "in ungeraden Schritten" in page, '<span lang="en">Each record is drawn by chance, more rarely' in page]
+
+accepting = {"schema": "reticent.policy/1", "limits": [{"measure": "mu", "at_most": 9}],
+             "accept_conditions": ["alternating-draws"]}
+assert Policy.model_validate(accepting).accept_conditions == ("alternating-draws",)
 release = MECHANISMS["geometric"](0.5, releases=12)
 certificate = rt.certify(release, adversary="all", created="2026-01-01").certificate
 again = Certificate.parse(certificate.model_dump(mode="json", by_alias=True))
@@ -50,6 +63,7 @@ found = {
     "gate": [c.passed for c in checked if "every-kth" in c.name],
     "bounds": len(report.bounds),
     "largest": max(b.value for b in report.bounds),
+    "drawn": drawn_by_its_sampler(),
     "styles": len({style_of(name).colour for name in ADVERSARIES}) == len(ADVERSARIES),
 }
 try:
@@ -104,6 +118,7 @@ def test_doors_show_it(site: Path) -> None:
     assert found["gate"] == [True]
     assert found["bounds"] == 5  # four of every design, and its own
     assert found["largest"] == 0.0  # the control finds nothing
+    assert found["drawn"] == [True] * 4
     assert found["styles"]
     if "page" in found:
         assert found["page"] == [

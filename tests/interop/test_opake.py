@@ -11,8 +11,8 @@ import pytest
 
 from reticent.errors import ArtifactError, ReticentError, UnsupportedError
 from reticent.interop.opake import is_opake, mechanism_from_opake
-from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Ledger
-from reticent.samplers import AllocatedOnce, Poisson, RandomAllocation, TruncatedPoisson
+from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Ledger, Neighbouring
+from reticent.samplers import AllocatedOnce, BlockAllocation, Poisson, RandomAllocation, TruncatedPoisson
 from tests.cli.calling import run
 
 EACH: dict[str, Any] = {"type": "Gaussian", "noise_multiplier": 1.1}
@@ -50,6 +50,10 @@ def blocks(**more: Any) -> dict[str, Any]:
     return {"type": "KOutOfT", "inner": GAUSSIAN, "k": 3, "n_steps": 10, "allocation": "block", **more}
 
 
+def parallel(**more: Any) -> dict[str, Any]:
+    return {"type": "ParallelPoisson", "inner": {**POISSON, **more}, "num_workers": 2}
+
+
 def allocated(bins: int, steps: int, uses: int | None = None) -> DPSGD:
     return DPSGD(1.5, 1 / bins, steps, sampler=RandomAllocation(bins, uses))
 
@@ -74,14 +78,20 @@ def test_an_accountant() -> None:
         ({"type": "NonPrivate"}, Gaussian(0.0)),
         ({"type": "CachedProcess", "inner": {"type": "Repeated", "inner": GAUSSIAN, "count": 7}}, Gaussian(1.5, 7)),
         ({"type": "Composed", "left": {"type": "Identity"}, "right": GAUSSIAN}, Gaussian(1.5)),
-        (blocks(), Ledger((allocated(4, 4), allocated(3, 6)))),
-        (blocks(n_steps=9), allocated(3, 9)),
+        (blocks(), DPSGD(1.5, 0.1, 10, sampler=BlockAllocation(10, uses_per_epoch=3))),
         (blocks(allocation="total"), allocated(10, 10, 3)),
         (kept(), DPSGD(1.5, 0.1, 30, sampler=AllocatedOnce(10))),
     ],
 )
 def test_each_process(process: dict[str, Any], mechanism: object) -> None:
     assert mechanism_from_opake(process, "p.json") == mechanism
+
+
+def test_blocks_are_runs_over_the_steps_of_each_length() -> None:
+    """As they were read before they had a sampler: one block of four steps, two of three."""
+    parts = mechanism_from_opake(blocks(), "p.json").parts_under(Neighbouring.ADD_REMOVE)
+    alone = Ledger((allocated(4, 4), allocated(3, 6))).parts_under(Neighbouring.ADD_REMOVE)
+    assert [(one.pair, one.count) for one in parts] == [(one.pair, one.count) for one in alone]
 
 
 @pytest.mark.parametrize(
@@ -102,8 +112,11 @@ def test_each_process(process: dict[str, Any], mechanism: object) -> None:
         ({"type": "Gaussian", "noise_multiplier": "1"}, ArtifactError, "noise_multiplier must be"),
         ({"type": "Repeated", "inner": GAUSSIAN, "count": 0}, ArtifactError, "count must be"),
         ({"type": "CachedProcess", "inner": [1]}, ArtifactError, "must be an object"),
-        (blocks(k=11), ArtifactError, "at most as many uses"),
-        (blocks(allocation="any"), ArtifactError, "block or total"),
+        (parallel(truncated_batch_size=3, dataset_size=4), UnsupportedError, "ParallelPoisson: nothing is proven"),
+        ({**parallel(), "num_workers": 0}, ArtifactError, "num_workers must be"),
+        (kept(num_bins=0), ArtifactError, "num_bins must be"),
+        (blocks(k=11), ArtifactError, "uses_per_epoch must be at most the steps"),
+        (blocks(allocation="any"), UnsupportedError, "KOutOfT: nothing is proven"),
     ],
 )
 def test_what_is_not_read_is_refused_by_name(process: Any, kind: type[ReticentError], said: str) -> None:

@@ -20,8 +20,9 @@ from reticent.dashboard.state import State, mechanism_of
 from reticent.errors import ParameterError
 from reticent.interop.opacus import ReticentAccountant, get_noise_multiplier
 from reticent.mechanisms import DPSGD
-from reticent.samplers import SAMPLERS, Poisson, Sampler, Shuffled
+from reticent.samplers import Poisson, Sampler, Shuffled
 from reticent.samplers.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
+from tests.samplers.stated import BY_NAME
 
 
 def test_three_epochs_of_75_batches_are_225_steps() -> None:
@@ -68,7 +69,7 @@ def test_stated_batches_of_a_pass_are_what_a_pass_takes() -> None:
     assert run.accountable.steps == 10
 
 
-@pytest.mark.parametrize("kind", [one for one in SAMPLERS.values() if one.in_passes])
+@pytest.mark.parametrize("kind", [one for one in BY_NAME if one.in_passes])
 @pytest.mark.parametrize(("records", "batch"), [(1000, 64), (455, 64), (1000, 600), (640, 64), (7, 7), (60001, 256)])
 @pytest.mark.parametrize("epochs", [1, 2, 7, 60, 2.5])
 def test_as_many_passes_are_counted_as_were_stated(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import ClassVar
 
@@ -12,18 +12,26 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from reticent.accountants import compose
+from reticent.certificates.build import certify
+from reticent.certificates.catalogue import catalogue, languages
+from reticent.certificates.language import Translation
+from reticent.certificates.page import render_html
+from reticent.certificates.policy import Policy
+from reticent.certificates.schema import Declaration
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Part
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
+from reticent.proofs import CONDITIONS, Bearing, Kind, Status, condition, worst_first
 from reticent.records.watch_source import Drawn
 from reticent.registry import flat, gathered, parameters_of
 from reticent.risk import advantage
 from reticent.samplers import SAMPLERS, Poisson, RandomAllocation, Run, Sampler, TruncatedPoisson
-from reticent.samplers.base import by_coins, runnable, seen_as
+from reticent.samplers.base import by_coins, seen_as
 from reticent.samplers.named import Named
+from reticent.text import Said
+from tests.samplers.stated import BY_NAME, STATED
 
 EACH = pytest.mark.parametrize("kind", SAMPLERS.values(), ids=SAMPLERS)
-STATED = {"draws_per_step": 2, "max_batch_size": 4, "batches_per_epoch": 5, "uses_per_epoch": 2}
 
 
 def full(kind: type[Sampler]) -> Sampler:
@@ -68,8 +76,7 @@ def test_an_accountant_of_opacus_keeps_it(kind: type[Sampler]) -> None:
 @EACH
 def test_a_ledger_takes_no_settings_that_it_cannot_name(kind: type[Sampler]) -> None:
     named, sampler = TypeAdapter(Named), full(kind).in_batches(None)
-    plain = sampler == kind() if kind.name != "truncated-poisson" else False
-    if plain:
+    if kind in BY_NAME and sampler == kind():
         assert named.validate_python(full(kind)) == named.validate_python(kind.name) == kind()
     else:
         with pytest.raises(ValidationError, match="a sampler without settings of its own"):
@@ -98,7 +105,7 @@ def test_what_is_attained_is_not_beyond_what_dominates(kind: type[Sampler], rela
 def test_no_pass_counts_less_than_was_drawn(kind: type[Sampler]) -> None:
     """However many steps ran, a record is in no more of them than releases are counted."""
     sampler = full(kind).in_batches(5)
-    if kind.name not in runnable() or not kind.in_passes:
+    if kind.batches is Sampler.batches or not kind.in_passes:
         return
     source, seen = np.random.default_rng(5), np.zeros(20, dtype=int)
     stream = sampler.batches(_Source(source), 20, 0.2, 4)
@@ -120,7 +127,7 @@ class _Source:
 @EACH
 def test_batches_of_another_size_are_not_taken_for_its_own(kind: type[Sampler]) -> None:
     sampler = full(kind).in_batches(None)
-    if kind.name in runnable():
+    if kind.batches is not Sampler.batches:
         drawn = [len(batch) for batch in islice(sampler.batches(_Source(np.random.default_rng(1)), 20, 0.2, 4), 50)]
         assert sampler.impossible(drawn, 20, 0.2) is None
         assert sampler.impossible([20] * 50, 20, 0.2) is not None
@@ -157,7 +164,12 @@ class Twice(Sampler):
     name: ClassVar[str] = "twice"
     title: ClassVar[str] = "twice"
     sentence: ClassVar[str] = "Two coins decide."
-    condition: ClassVar[str] = "poisson-draws"
+    condition: ClassVar[Kind] = Kind(
+        "twice-draws",
+        Said("Two coins of its own put a record into a batch.", de="Zwei eigene Münzen bringen ihn in einen Stapel."),
+        Bearing.RELEASE,
+        "Read the code that tosses coins.",
+    )
 
     def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
         return by_coins(run.noise_multiplier, run.sample_rate**2, run.steps, neighbouring)
@@ -189,6 +201,45 @@ def test_a_sampler_that_says_little_gets_little(twice: type[Sampler]) -> None:
     ):
         with pytest.raises(UnsupportedError):
             refused()
+
+
+def test_a_sampler_brings_its_condition(twice: type[Sampler]) -> None:
+    """Its own words, remedy and translation stand wherever those of other samplers do; without it nobody knows them."""
+    known = condition("twice-draws", Status.DECLARED)
+    assert known in DPSGD(1.0, 0.1, 5, sampler=Twice()).conditions
+    assert worst_first([condition("stated-guarantee"), known, condition("public-divisor")])[-1] == known
+    assert list(CONDITIONS).index("public-divisor") < list(CONDITIONS).index("twice-draws") < len(CONDITIONS) - 1
+    assert CONDITIONS["twice-draws"].remedy == "Read the code that tosses coins."
+    policy = {"schema": "reticent.policy/1", "limits": [{"measure": "advantage", "at_most": 0.5}]}
+    policy["accept_conditions"] = ["twice-draws"]
+    assert Policy.model_validate(policy).accept_conditions == ("twice-draws",)
+    certificate = certify(DPSGD(1.0, 0.1, 5, sampler=Twice()), Declaration(subject="s", created="2026-01-01"))
+    for code, told in (("de", Twice.condition.says.others["de"]), ("fr", f'<span lang="en">{Twice.condition.says}')):
+        page = render_html(certificate, Translation(catalogue.__wrapped__(code)))
+        assert told in page
+        assert '<span lang="en">Two coins decide.' in page
+    SAMPLERS.remove("twice")
+    try:
+        with pytest.raises(ParameterError, match="condition must be one of"):
+            condition("twice-draws")
+        with pytest.raises(ValidationError, match="accept_conditions"):
+            Policy.model_validate(policy)
+    finally:
+        SAMPLERS.add(Twice)
+
+
+def test_a_condition_of_another_sampler_is_not_said_anew(twice: type[Sampler], monkeypatch) -> None:
+    for taken in (Poisson.condition, CONDITIONS["clipped"]):
+        monkeypatch.setattr(Twice, "condition", replace(taken, says="Nothing."))
+        with pytest.raises(ParameterError, match="a key that no other condition has"):
+            list(CONDITIONS)
+
+
+@EACH
+def test_a_sampler_says_it_in_every_language_of_pages(kind: type[Sampler]) -> None:
+    for text in filter(None, (kind.sentence, kind.note, kind.exposed, kind.condition.says)):
+        assert isinstance(text, Said)
+        assert {"en", *text.others} == set(languages())
 
 
 def test_documents_of_our_own_samplers_do_not_depend_on_what_else_is_installed(twice: type[Sampler]) -> None:

@@ -40,12 +40,11 @@ def dpsgd(
         steps: noisy updates, instead of ``epochs``.
         max_grad_norm: clip norm (L2).
         num_parameters: trained parameters, if known.
-        sampler: how batches are drawn: ``"poisson"``, ``"truncated-poisson"``, ``"fixed-size"``,
-            ``"random-allocation"``, ``"allocated-once"``, ``"shuffled"`` or ``"cyclic"``; docs/theory/sampling.md.
+        sampler: how batches are drawn, by name or as one of ``reticent.samplers``; docs/theory/sampling.md.
         records_per_user: the most records of one person; then all of them are protected together.
         unit: ``"record"``, or ``"client"`` for federated learning: then sizes count clients, a step is a round, and
             whole clients are protected.
-        uses_per_epoch: with ``"random-allocation"``, in how many steps of an epoch a record is used; None is 1.
+        uses_per_epoch: where chance puts records into steps, in how many steps of an epoch a record is used.
         max_batch_size: with ``"truncated-poisson"``, the size at which batches are cut.
         draws_per_step: with ``"poisson"``, independent draws that are summed before the noise of one step.
 

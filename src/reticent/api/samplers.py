@@ -61,18 +61,8 @@ class SamplerChoices(Table):
         return ("sampler", "batch_size", "noise_multiplier", "noise_of_mean", "steps", "largest_batch", "achieved")
 
     def rows(self) -> list[tuple[Cell, ...]]:
-        return [
-            (
-                one.sampler.name,
-                one.batch_size,
-                one.answer.value,
-                one.noise_of_mean,
-                one.answer.mechanism.steps,
-                one.largest_batch,
-                one.answer.achieved.value,
-            )
-            for one in self.choices
-        ]
+        each = ({**_numbers(one), "steps": getattr(one.answer.mechanism, "steps", None)} for one in self.choices)
+        return [tuple(row[name] for name in self.columns()) for row in each]
 
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """Noise is rounded up; what is achieved, on the safe side."""
@@ -92,11 +82,7 @@ class SamplerChoices(Table):
         """Strict JSON text; null is an infinite number."""
         rows = [
             {
-                "sampler": one.sampler.name,
-                "batch_size": one.batch_size,
-                "largest_batch": one.largest_batch,
-                "noise_multiplier": one.answer.value,
-                "noise_of_mean": one.noise_of_mean,
+                **_numbers(one),
                 "achieved": strict(one.answer.achieved.value),
                 "adversary": one.answer.adversary.name,
                 "neighbouring": one.answer.neighbouring.value,
@@ -110,6 +96,17 @@ class SamplerChoices(Table):
         ]
         document = {"schema": SCHEMA, "target": str(self.target), "rows": rows, "skipped": skipped}
         return json.dumps(document, indent=2, allow_nan=False)
+
+
+def _numbers(one: Choice) -> dict[str, Cell]:
+    return {
+        "sampler": one.sampler.name,
+        "batch_size": one.batch_size,
+        "largest_batch": one.largest_batch,
+        "noise_multiplier": one.answer.value,
+        "noise_of_mean": one.noise_of_mean,
+        "achieved": one.answer.achieved.value,
+    }
 
 
 @hinting

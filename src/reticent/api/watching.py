@@ -12,7 +12,7 @@ from reticent.io import strict
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.units import Unit
-from reticent.proofs.remedies import REMEDIES
+from reticent.proofs import CONDITIONS
 from reticent.records.any_ledger import held
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watch_faults import Fault, Severity
@@ -201,7 +201,7 @@ def _about_whom(ledger: PublicWatchedRun | RunLedger | Mechanism) -> list[tuple[
 
     alone = getattr(ledger, "unit", None) != Unit.CLIENT and ledger.records_per_user is None
     key = "records-per-person"
-    return [(key, Severity.WARNING.value, " ".join(STOP), REMEDIES[key])] if alone else []
+    return [(key, Severity.WARNING.value, " ".join(STOP), CONDITIONS[key].remedy)] if alone else []
 
 
 def _wrong(ledger: PublicWatchedRun | RunLedger | Mechanism) -> list[tuple[Cell, ...]]:

@@ -1,6 +1,7 @@
 """One catalogue for each language: gettext files (``translations/de.po``), read as they are.
 
-Each file has the same messages, every sentence of the page in English, and what it is in the language.
+Each file has the same messages, every sentence of the page in English, and what it is in the language. Samplers bring
+their own sentences (``reticent.text.Said``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from reticent.errors import ArtifactError
-from reticent.text import one_of
+from reticent.samplers import SAMPLERS
+from reticent.text import Said, one_of
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 COUNTED = "n"
@@ -79,7 +81,9 @@ def catalogue(language: str) -> Catalogue:
         ArtifactError: there is none, or it cannot be read.
     """
     name = f"{known_language(language)}.po"
-    return parse((_folder() / name).read_text(encoding="utf-8"), language, name)
+    found = parse((_folder() / name).read_text(encoding="utf-8"), language, name)
+    brought = {one.english: one for one in (*_of_samplers(language), *found.messages) if not one.context}
+    return replace(found, messages=(*(one for one in found.messages if one.context), *brought.values()))
 
 
 def parse(text: str, language: str, where: str) -> Catalogue:
@@ -104,6 +108,15 @@ def template() -> str:
     )
     known = (replace(one, translations=()) for one in catalogue(languages()[1]).messages)
     return "\n\n".join("\n".join(_entry(one)) for one in (head, *known)) + "\n"
+
+
+def _of_samplers(language: str) -> Iterator[Message]:
+    """What each sampler says of itself. Its name is the same in every language."""
+    for name, kind in SAMPLERS.items():
+        yield Message(name, (name,))
+        for text in (kind.sentence, kind.note, kind.exposed, kind.condition.says):
+            if isinstance(text, Said) and language in text.others:
+                yield Message(text, (text.others[language],))
 
 
 def _folder() -> Traversable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -34,7 +35,7 @@ Real = Annotated[float, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 
 
-def _among(*names: str) -> AfterValidator:
+def _among(names: Collection[str]) -> AfterValidator:
     """A name that exists: a policy that forbids what never happens would pass everything."""
 
     def known(name: str) -> str:
@@ -56,8 +57,8 @@ def _attacker(name: str) -> str:
     return name
 
 
-Warned = Annotated[str, _among(*sorted({*(w.value for w in RunWarning), *(f.value for f in Fault)}))]
-Accepted = Annotated[str, _among(*CONDITIONS)]
+Warned = Annotated[str, _among(sorted({*(w.value for w in RunWarning), *(f.value for f in Fault)}))]
+Accepted = Annotated[str, _among(CONDITIONS)]
 
 
 class Limit(Record):

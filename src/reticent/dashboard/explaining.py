@@ -12,8 +12,8 @@ from dash import html
 
 from reticent.adversaries import Assessment
 from reticent.dashboard.naming import called
+from reticent.proofs import CONDITIONS
 from reticent.proofs.references import PAPERS, THEOREMS, Theorem
-from reticent.proofs.remedies import REMEDIES
 from reticent.risk.report import MEASURES
 
 
@@ -49,7 +49,7 @@ def _one(assessment: Assessment, first: Assessment) -> list[Any]:
 
 
 def _because(key: str, status: str) -> str:
-    return f" ({status})" if status == "checked" else f" ({status}) {REMEDIES.get(key, '')}"
+    return f" ({status})" if status == "checked" else f" ({status}) {CONDITIONS[key].remedy}"
 
 
 def _theorem(one: Theorem) -> list[Any]:

@@ -12,7 +12,7 @@ from reticent import _check
 from reticent.errors import ArtifactError, ReticentError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Mechanism
 from reticent.mechanisms.ledger import together
-from reticent.samplers import AllocatedOnce, Poisson, RandomAllocation, TruncatedPoisson
+from reticent.samplers import SAMPLERS
 from reticent.text import one_of, printable
 
 _FIELDS: dict[str, tuple[str, ...]] = {
@@ -37,7 +37,7 @@ _REASONS = {
     "BMinSep": "no theorem here covers draws with a least distance",
 }
 _DEEPEST = 200
-_MOST_PARTS = 1000
+_MOST_RUNS = 1000
 
 
 def is_opake(document: Mapping[str, Any]) -> bool:
@@ -84,15 +84,8 @@ def _parts(process: Any, count: int, depth: int) -> Iterator[Mechanism]:
             yield from _parts(held["inner"], count * _check.count(count=held["count"]), depth + 1)
         case "CachedProcess":
             yield from _parts(held["inner"], count, depth + 1)
-        case "Poisson":
-            yield _poisson(held, count, depth)
-        case "ParallelPoisson":
-            inner, fields = _read(held["inner"], depth + 1)
-            if inner != "Poisson":
-                raise UnsupportedError(f"ParallelPoisson of {inner}: only Poisson is read inside")
-            yield _poisson(fields, count, depth + 1, draws_per_step=_check.count(num_workers=held["num_workers"]))
-        case "KOutOfT" | "BallsInBins":
-            yield from _often(_blocks(held, depth) if kind == "KOutOfT" else [_bins(held, depth)], count)
+        case "Poisson" | "ParallelPoisson" | "KOutOfT" | "BallsInBins":
+            yield from _drawn(kind, held, count, depth)
         case _:
             raise UnsupportedError(f"{kind}: {_REASONS[kind]}")
 
@@ -114,51 +107,31 @@ def _read(process: Any, depth: int) -> tuple[str, dict[str, Any]]:
     return kind, held
 
 
-def _noise(process: Any, depth: int) -> float:
-    kind, held = _read(process, depth + 1)
-    if kind not in ("Gaussian", "NonPrivate"):
-        raise UnsupportedError(f"{kind}: {_REASONS.get(kind, 'only Gaussian releases can share a sample')}")
-    return _check.non_negative(noise_multiplier=held.get("noise_multiplier", 0.0))
+def _drawn(kind: str, held: Mapping[str, Any], count: int, depth: int) -> Iterator[DPSGD]:
+    """Batches that a sampler draws: so many steps, or as often a run of its own."""
+    noise, held = _inside(kind, held, depth)
+    found = (fields for sampler in SAMPLERS.values() if (fields := sampler.of_process(held)) is not None)
+    fields = next(found, None)
+    if fields is None:
+        raise UnsupportedError(f"{kind}: nothing is proven for such draws")
+    runs = count if "steps" in fields else 1
+    if runs > _MOST_RUNS:
+        raise UnsupportedError(f"allocations that are repeated {count} times: at most {_MOST_RUNS} runs are read")
+    for _ in range(runs):
+        yield DPSGD(noise, **{"steps": count, **fields})
 
 
-def _poisson(held: Mapping[str, Any], count: int, depth: int, draws_per_step: int | None = None) -> DPSGD:
-    noise, rate, cut = _noise(held["inner"], depth), held["sample_rate"], held["truncated_batch_size"]
-    if cut is None:
-        return DPSGD(noise, rate, count, sampler=Poisson(draws_per_step))
-    if draws_per_step is not None:
-        raise UnsupportedError("ParallelPoisson of batches that are cut: nothing is proven")
-    return DPSGD(noise, rate, count, sampler=TruncatedPoisson(cut), dataset_size=held["dataset_size"])
-
-
-def _blocks(held: Mapping[str, Any], depth: int) -> list[DPSGD]:
-    """k of t steps: one in each of k blocks, or any k of them."""
-    noise = _noise(held["inner"], depth)
-    uses, steps = _check.count(k=held["k"]), _check.count(n_steps=held["n_steps"])
-    if uses > steps or held["allocation"] not in ("block", "total"):
-        raise ArtifactError("KOutOfT has at most as many uses as steps, and the allocation block or total")
-    if held["allocation"] == "total":
-        return [_allocated(noise, steps, RandomAllocation(steps, uses))]
-    longer = steps % uses
-    sizes = {steps // uses + 1: longer, steps // uses: uses - longer}
-    return [_allocated(noise, size * blocks, RandomAllocation(size)) for size, blocks in sizes.items() if blocks]
-
-
-def _bins(held: Mapping[str, Any], depth: int) -> DPSGD:
-    """Bins that are drawn once and kept for all epochs."""
-    kind, inner = _read(held["inner"], depth + 1)
-    strategy = inner.get("strategy")
-    if kind != "MfGaussian" or not isinstance(strategy, Mapping) or strategy.get("type") != "IdentityStrategy":
-        raise UnsupportedError(f"BallsInBins: {_REASONS['MfGaussian']}")
-    bins, steps = _check.count(num_bins=held["num_bins"]), _check.count(n_steps=held["n_steps"])
-    return _allocated(inner["noise_multiplier"], steps, AllocatedOnce(bins))
-
-
-def _allocated(noise: float, steps: int, sampler: AllocatedOnce | RandomAllocation) -> DPSGD:
-    return DPSGD(noise, 1.0 / (sampler.batches_per_epoch or 1), steps, sampler=sampler)
-
-
-def _often(parts: list[DPSGD], count: int) -> Iterator[DPSGD]:
-    if count * len(parts) > _MOST_PARTS:
-        raise UnsupportedError(f"allocations that are repeated {count} times: at most {_MOST_PARTS} runs are read")
-    for _ in range(count):
-        yield from parts
+def _inside(kind: str, held: Mapping[str, Any], depth: int) -> tuple[float, Mapping[str, Any]]:
+    """(noise, what is held) of the releases that share a sample, and of the draws around them."""
+    inner, own = _read(held["inner"], depth + 1)
+    if kind == "ParallelPoisson":
+        if inner != "Poisson":
+            raise UnsupportedError(f"ParallelPoisson of {inner}: only Poisson is read inside")
+        return _inside(inner, {**held, **own}, depth + 1)
+    if kind == "BallsInBins":
+        strategy = own.get("strategy")
+        if inner != "MfGaussian" or not isinstance(strategy, Mapping) or strategy.get("type") != "IdentityStrategy":
+            raise UnsupportedError(f"BallsInBins: {_REASONS['MfGaussian']}")
+    elif inner not in ("Gaussian", "NonPrivate"):
+        raise UnsupportedError(f"{inner}: {_REASONS.get(inner, 'only Gaussian releases can share a sample')}")
+    return _check.non_negative(noise_multiplier=own.get("noise_multiplier", 0.0)), held

@@ -177,7 +177,7 @@ class DPSGD(Mechanism):
         return (*self.sampler.notes(self), *person)
 
     def _stated(self) -> tuple[str, ...]:
-        drawn = () if self.sampler.takes_all(self) else (self.sampler.condition,)
+        drawn = () if self.sampler.takes_all(self) else (self.sampler.condition.key,)
         person = () if self.records_per_user is None else ("records-per-person",)
         return ("clipped", *drawn, *person, "planned-steps", "public-divisor")
 

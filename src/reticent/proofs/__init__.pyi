@@ -6,6 +6,7 @@ from reticent.proofs.claims import claim_of as claim_of
 from reticent.proofs.conditions import CONDITIONS as CONDITIONS
 from reticent.proofs.conditions import Bearing as Bearing
 from reticent.proofs.conditions import Condition as Condition
+from reticent.proofs.conditions import Kind as Kind
 from reticent.proofs.conditions import Status as Status
 from reticent.proofs.conditions import condition as condition
 from reticent.proofs.conditions import conditions_by_whom as conditions_by_whom

@@ -74,18 +74,19 @@ class Erratum:
     shown_by: str = ""
 
 
-def _entries(name: str) -> list[dict[str, Any]]:
+def entries(name: str) -> list[dict[str, Any]]:
+    """What a file of data in this folder lists."""
     found: list[dict[str, Any]] = json.loads((resources.files(__package__) / name).read_text(encoding="utf-8"))
     return found
 
 
-PAPERS = {entry["key"]: Paper(**entry) for entry in _entries("papers.json")}
+PAPERS = {entry["key"]: Paper(**entry) for entry in entries("papers.json")}
 THEOREMS = {
     entry["key"]: Theorem(**entry)
     for name in ("theorems_of_papers.json", "own_theorems.json")
-    for entry in _entries(name)
+    for entry in entries(name)
 }
-ERRATA = {entry["key"]: Erratum(**entry) for entry in _entries("errata.json")}
+ERRATA = {entry["key"]: Erratum(**entry) for entry in entries("errata.json")}
 
 
 def cite(*keys: str) -> tuple[str, ...]:

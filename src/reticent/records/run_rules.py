@@ -16,7 +16,7 @@ from reticent.records.hidden_steps import hidden_as_asked
 from reticent.records.publication import HANDLED, OWN, SETTINGS, size_is_secret
 from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts, section
 from reticent.records.run_parts import MOST_STAGES, OF_A_STAGE, StageRecord
-from reticent.records.run_warnings import OF_SAMPLERS, Randomness, RunWarning
+from reticent.records.run_warnings import Randomness, RunWarning
 from reticent.records.selected_run import selected_as_drawn
 from reticent.samplers import Sampler
 from reticent.samplers.epochs import batches_of_a_pass
@@ -45,7 +45,7 @@ def demanded_warnings(ledger: PublicLedger) -> tuple[RunWarning, ...]:
     cases = (
         (not ledger.noisy, RunWarning.NO_NOISE),
         (ledger.randomness is Randomness.REPRODUCIBLE, RunWarning.REPRODUCIBLE_NOISE),
-        *((warning == ledger.sampler.warning, warning) for warning in OF_SAMPLERS),
+        *((warning == ledger.sampler.warning, warning) for warning in RunWarning),
         (not size_is_secret(ledger.config), RunWarning.SIZE_TREATED_AS_PUBLIC),
         (ledger.steps < ledger.planned_steps, RunWarning.STOPPED_EARLY),
         (_schema_from_records(ledger), RunWarning.SCHEMA_FROM_RECORDS),

@@ -36,8 +36,6 @@ class RunWarning(StrEnum):
         return _REMEDIES[self]
 
 
-OF_SAMPLERS = (RunWarning.SHUFFLED_NOT_POISSON, RunWarning.FIXED_SIZE_NOT_POISSON)
-"""Those that samplers name."""
 _WARNING_TEXTS = {
     RunWarning.SHUFFLED_NOT_POISSON: "The records were shuffled and cut into batches. No proof says that this hides "
     "who was in which batch, so the numbers take no credit for it.",

@@ -47,7 +47,7 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
     from reticent.records.run_warnings import Randomness
 
     found = {
-        ledger.sampler.condition: Status.CHECKED,
+        ledger.sampler.condition.key: Status.CHECKED,
         "clipped": Status.CHECKED,
         "drawn-anew": Status.CHECKED,
         "fixed-plan": Status.CHECKED,
@@ -104,7 +104,7 @@ def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
     as_drawn = not other and (run.sampler.times_per_epoch or 1) == 1
     kind = seen_as(run.sampler.drawn)
     if kind is not None and run.sampler.source in _SOURCES and as_drawn:
-        found |= dict.fromkeys((kind.condition, "drawn-anew"), _SOURCES[run.sampler.source])
+        found |= dict.fromkeys((kind.condition.key, "drawn-anew"), _SOURCES[run.sampler.source])
     if run.divisor is not None:
         found["public-divisor"] = Status.CHECKED  # one number for all steps
     if run.randomness == "secure generator":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, ClassVar, Protocol, Self
 
@@ -18,17 +18,25 @@ import numpy as np
 from reticent import pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.pairs import Neighbouring, Part
+from reticent.proofs import CONDITIONS, Bearing, Kind
 from reticent.registry import Choice, Registry, parameters_of
 from reticent.samplers.epochs import MOST_STEPS, epochs_to_steps, whole_batches_of_a_pass
-from reticent.text import Short, one_of
+from reticent.text import Said, Short, one_of, stated
 
+LOADER = "Let reticent train, or watch a loader of Opacus: the ledger then shows it. Else read the loader's code."
+"""What to do where nobody saw how batches are drawn."""
 MU_NOTE = (
-    "mu covers every error rate, and hidden draws never lower it below that of adding the record in {}: the smallest "
-    "false positive rates decide it."
+    "mu covers every error rate, and hidden draws never lower it below that of adding the record in {exposed}: the "
+    "smallest false positive rates decide it."
 )
 _IMPOSSIBLE = 60.0
 """Batches that a fair draw shows with probability below e^-60 were drawn otherwise."""
 _RARE = 1e-6  # probability that some batch of the run is larger than what is called the largest
+
+
+def of_draws(key: str, says: str, remedy: str, **others: str) -> Kind:
+    """A condition about how batches are drawn; ``others``: what it says, by the codes of further languages."""
+    return Kind(key, Said(says, **others), Bearing.RELEASE, remedy)
 
 
 class Run(Protocol):
@@ -75,14 +83,15 @@ class Sampler(Choice, Short, ABC):
     """How the records of one step are chosen; what may be claimed for each is in docs/theory/sampling.md.
 
     A subclass is a frozen dataclass whose fields are described by ``reticent.registry.described``. The first line of
-    its docstring is shown to people.
+    its docstring is shown to people. What pages of certificates show - sentence, note, exposed,
+    what the condition says - is a ``reticent.text.Said`` where it is known in other languages; else it stays English.
 
     Attributes:
         name: as the command line and documents spell it.
         title: in a few words, for the dashboard.
         sentence: what it does, for readers of a certificate.
-        condition: key of the condition that a run with it states.
-        note: what readers must know in addition; see ``told``. Empty where there is nothing.
+        condition: what a run with it needs, beside what every run needs.
+        note: what readers must know in addition, with ``{steps}`` of an epoch and fields in braces; may be empty.
         exposed: where chance puts a record at worst.
         independent: each record is in each batch by a coin of its own, with probability ``sample_rate``.
         in_passes: a record is in exactly one step of each epoch: who sees the step sees one release of it.
@@ -93,6 +102,7 @@ class Sampler(Choice, Short, ABC):
         at_rate: a record is in each batch with probability ``sample_rate``, whatever happened in other steps.
         counts_records: numbers follow from the number of records, too.
         game: the membership game has a rule for the other records of a batch.
+        attained: some two data sets are known that show as much as ``parts`` say, whatever the rate.
         drawn: what a watch calls a loader of this kind; None where it knows none.
         warning: of a run or a loop; None where there is nothing to warn of.
         draws: how many coins of one record are summed in a step.
@@ -103,9 +113,9 @@ class Sampler(Choice, Short, ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     sentence: ClassVar[str]
-    condition: ClassVar[str]
+    condition: ClassVar[Kind]
     note: ClassVar[str] = ""
-    exposed: ClassVar[str] = "every step"
+    exposed: ClassVar[str] = Said("every step", de="jedem Schritt", fr="chaque étape")
     independent: ClassVar[bool] = False
     in_passes: ClassVar[bool] = False
     allocated: ClassVar[bool] = False
@@ -115,6 +125,7 @@ class Sampler(Choice, Short, ABC):
     at_rate: ClassVar[bool] = False
     counts_records: ClassVar[bool] = False
     game: ClassVar[bool] = False
+    attained: ClassVar[bool] = False
     drawn: ClassVar[str | None] = None
     warning: ClassVar[str | None] = None
 
@@ -142,7 +153,7 @@ class Sampler(Choice, Short, ABC):
 
     def attains(self, run: Run) -> bool:
         """Whether two data sets are known that show as much; asked where an attacker may gain by a hidden direction."""
-        return False
+        return self.attained or self.takes_all(run)
 
     def check(self, run: Run) -> None:
         """Refuse a run that contradicts the sampler.
@@ -169,17 +180,14 @@ class Sampler(Choice, Short, ABC):
 
     def notes(self, run: Run) -> tuple[str, ...]:
         """What a reader must know about how batches were drawn."""
-        own = (self.note.format(**self.told(run)),) if self.note else ()
+        told = {"steps": self.batches_of(run.sample_rate), **stated(self)}
+        own = (self.note.format(**told),) if self.note else ()
         hidden = run.sample_rate < 1.0 and run.noise_multiplier > 0.0
-        return (*own, *((MU_NOTE.format(self.exposed),) if hidden else ()))
-
-    def told(self, run: Run) -> dict[str, int]:
-        """The numbers of the note, by name."""
-        return {}
+        return (*own, *((MU_NOTE.format(exposed=self.exposed),) if hidden else ()))
 
     def takes_all(self, run: Run) -> bool:
         """Whether every batch is all records: then nothing rests on draws."""
-        return False
+        return (self.at_rate or self.in_passes) and run.sample_rate == 1.0
 
     def steps_in(self, epochs: float, sample_rate: float, most: int = MOST_STEPS) -> int:
         """Noisy updates in so many passes over the data.
@@ -194,7 +202,7 @@ class Sampler(Choice, Short, ABC):
         """
         return epochs_to_steps(epochs, sample_rate, most)
 
-    def batches_of(self, sample_rate: float) -> int:
+    def batches_of(self, sample_rate: float, *, attained: bool = False) -> int:
         """Noisy updates per pass over the data: as stated, else the fewest that there can be.
 
         A loader that drops the last incomplete batch makes floor(1/sample_rate), one that keeps it rounds up; the
@@ -225,8 +233,8 @@ class Sampler(Choice, Short, ABC):
         Raises:
             UnsupportedError: it cannot be had.
         """
-        for needed in (p.name for p in parameters_of(cls) if p.required):
-            raise UnsupportedError(f"no plan states {needed}")
+        for name in needed(cls):
+            raise UnsupportedError(f"no plan states {name}")
         return cls().in_batches(batches)
 
     def largest_batch(self, run: Run) -> int:
@@ -269,14 +277,28 @@ class Sampler(Choice, Short, ABC):
         """(fields of the run, the event on a batch) of an event of dp_accounting that draws so; None for others."""
         return None
 
+    @classmethod
+    def of_process(cls, held: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Fields of the run, from what a process of opake holds that draws so; None for others.
+
+        The steps belong to them where the process is more than one step.
+        """
+        return None
+
 
 SAMPLERS: Registry[Sampler] = Registry("sampler", "reticent.samplers", Sampler, __package__)
 """Every sampler by name, in the order in which people see them."""
+CONDITIONS.brought = lambda: (kind.condition for kind in SAMPLERS.values())
 
 
 def runnable() -> list[str]:
     """Names of those whose batches the training loop can draw."""
-    return [name for name, kind in SAMPLERS.items() if kind.batches is not Sampler.batches]
+    return [name for name, kind in SAMPLERS.items() if kind.batches is not Sampler.batches and not needed(kind)]
+
+
+def needed(kind: type[Sampler]) -> list[str]:
+    """The fields of which no name says what they are."""
+    return [p.name for p in parameters_of(kind) if p.required]
 
 
 def seen_as(drawn: str) -> type[Sampler] | None:

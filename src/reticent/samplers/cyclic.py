@@ -10,9 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from reticent.pairs import Neighbouring, Part
+from reticent.proofs import Kind
 from reticent.samplers.base import Run, Uniform, batch_within, by_coins
 from reticent.samplers.passes import Passes
 from reticent.samplers.shuffled import Shuffled
+from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -21,21 +23,23 @@ class Cyclic(Passes):
 
     name: ClassVar[str] = "cyclic"
     title: ClassVar[str] = "cyclic"
-    sentence: ClassVar[str] = "Each pass over the data has the same batches in the same order."
-    condition: ClassVar[str] = "shuffled-draws"
+    sentence: ClassVar[str] = Said(
+        "Each pass over the data has the same batches in the same order.",
+        de="Jeder Durchgang durch die Daten hat dieselben Stapel in derselben Reihenfolge.",
+        fr="Chaque passage sur les données a les mêmes lots dans le même ordre.",
+    )
+    condition: ClassVar[Kind] = Shuffled.condition
     in_order: ClassVar[bool] = True
+    attained: ClassVar[bool] = True
     drawn: ClassVar[str | None] = "in-order"
     warning: ClassVar[str | None] = "in-order-not-poisson"
-
-    def attains(self, run: Run) -> bool:
-        return True
 
     def unless_whole(self) -> Shuffled:
         return Shuffled(self.batches_per_epoch)
 
     def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
         """Attained by a record of the first batch, in epochs that are certain."""
-        epochs = -(-run.steps // self.counted(run, attained=attained))
+        epochs = -(-run.steps // self.batches_of(run.sample_rate, attained=attained))
         return by_coins(run.noise_multiplier, 1.0, epochs, neighbouring, *self.theorems(run))
 
     def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:

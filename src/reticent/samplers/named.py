@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator
 
-from reticent.registry import parameters_of
 from reticent.samplers import SAMPLERS, Sampler
+from reticent.samplers.base import needed
 from reticent.text import one_of, stated
 
 
@@ -17,7 +17,7 @@ def _called(given: Any) -> Sampler:
         if stated(plain):
             raise ValueError(f"must be a sampler without settings of its own, and is {given!r}")
         return plain
-    named = [name for name, kind in SAMPLERS.items() if not any(p.required for p in parameters_of(kind))]
+    named = [name for name, kind in SAMPLERS.items() if not needed(kind)]
     if given not in named:
         raise ValueError(f"must be {one_of(given, named)}")
     return SAMPLERS[given]()

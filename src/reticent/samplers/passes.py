@@ -46,13 +46,9 @@ class Passes(Sampler):
     def in_batches(self, batches: int | None) -> Self:
         return replace(self, batches_per_epoch=batches)
 
-    def batches_of(self, sample_rate: float) -> int:
-        return self.batches_per_epoch or whole_batches_of_a_pass(sample_rate)
-
-    def counted(self, run: Run, *, attained: bool) -> int:
-        """Noisy updates per pass: as stated, else the fewest that there can be, or the most for a lower end."""
-        most = batches_of_a_pass if attained else whole_batches_of_a_pass
-        return self.batches_per_epoch or most(run.sample_rate)
+    def batches_of(self, sample_rate: float, *, attained: bool = False) -> int:
+        """As stated, else the fewest that there can be, or the most for a lower end."""
+        return self.batches_per_epoch or (batches_of_a_pass if attained else whole_batches_of_a_pass)(sample_rate)
 
     def steps_in(self, epochs: float, sample_rate: float, most: int = MOST_STEPS) -> int:
         """An epoch has as many whole batches as fit.
@@ -68,23 +64,16 @@ class Passes(Sampler):
     def theorems(self, run: Run) -> tuple[str, ...]:
         return ("RETICENT:shuffled-epochs",) if run.sample_rate < 1.0 else ()
 
-    def takes_all(self, run: Run) -> bool:
-        return run.sample_rate == 1.0
-
-    def attains(self, run: Run) -> bool:
-        """Nobody sees which batch of an epoch held the target."""
-        return run.sample_rate == 1.0
-
     def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
         """Given who is in which batch, one noisy sum of each epoch depends on the record."""
-        if attained and not self.attains(run):
+        if attained and not self.takes_all(run):  # nobody sees which batch of an epoch held the target
             return ()
         return by_coins(run.noise_multiplier, 1.0, self.releases(run), neighbouring, *self.theorems(run))
 
     def notes(self, run: Run) -> tuple[str, ...]:
         batches = self.batches_of(run.sample_rate)
         why = f"{batches} per epoch"
-        if batches != self.counted(run, attained=True):
+        if batches != self.batches_of(run.sample_rate, attained=True):
             why += ", as the loader may drop an incomplete batch"
         updates = "1 step" if run.steps == 1 else f"{run.steps} steps"
         return (

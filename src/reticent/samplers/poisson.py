@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from reticent import _check
 from reticent.pairs import Neighbouring, Part
+from reticent.proofs import Kind
 from reticent.registry import described
-from reticent.samplers.base import Run, Sampler, Uniform, by_coins, not_by_coins, rarely_exceeded
+from reticent.samplers.base import LOADER, Run, Sampler, Uniform, by_coins, not_by_coins, of_draws, rarely_exceeded
+from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -28,11 +30,27 @@ class Poisson(Sampler):
 
     name: ClassVar[str] = "poisson"
     title: ClassVar[str] = "Poisson"
-    sentence: ClassVar[str] = "Each record is drawn by chance, independently of all others."
-    condition: ClassVar[str] = "poisson-draws"
+    sentence: ClassVar[str] = Said(
+        "Each record is drawn by chance, independently of all others.",
+        de="Jeder Datensatz wird zufällig gezogen, unabhängig von allen anderen.",
+        fr="Chaque enregistrement est tiré au hasard, indépendamment de tous les autres.",
+    )
+    condition: ClassVar[Kind] = of_draws(
+        "poisson-draws",
+        "Each record is included in each batch independently, with the stated probability, whoever else is in the "
+        "data. Batches that are cut from shuffled data, or that have a fixed size, need another answer.",
+        LOADER,
+        de="Jeder Datensatz kommt unabhängig und mit der angegebenen Wahrscheinlichkeit in jeden Stapel, wer auch "
+        "immer sonst in den Daten ist. Stapel, die aus gemischten Daten geschnitten werden oder eine feste Größe "
+        "haben, brauchen eine andere Antwort.",
+        fr="Chaque enregistrement entre dans chaque lot indépendamment, avec la probabilité indiquée, quels que "
+        "soient les autres dans les données. Des lots découpés dans des données mélangées, ou de taille fixe, "
+        "appellent une autre réponse.",
+    )
     independent: ClassVar[bool] = True
     at_rate: ClassVar[bool] = True
     game: ClassVar[bool] = True
+    attained: ClassVar[bool] = True
     drawn: ClassVar[str | None] = "poisson"
 
     def __post_init__(self) -> None:
@@ -50,11 +68,12 @@ class Poisson(Sampler):
         """Attained by gradients that are 0 but for the target's, u; under replacement by -u against u."""
         return by_coins(run.noise_multiplier, run.sample_rate, run.steps, neighbouring)
 
-    def takes_all(self, run: Run) -> bool:
-        return run.sample_rate == 1.0
-
-    def attains(self, run: Run) -> bool:
-        return True
+    @classmethod
+    def of_process(cls, held: Mapping[str, Any]) -> dict[str, Any] | None:
+        if "sample_rate" not in held or held["truncated_batch_size"] is not None:
+            return None
+        draws = _check.count(num_workers=held["num_workers"]) if "num_workers" in held else None
+        return {"sample_rate": held["sample_rate"], "sampler": cls(draws)}
 
     def largest_batch(self, run: Run) -> int:
         return rarely_exceeded(run, run.sample_rate)

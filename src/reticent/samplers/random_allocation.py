@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError
 from reticent.pairs import Neighbouring, Part
+from reticent.proofs import Kind
 from reticent.registry import described
-from reticent.samplers.base import Run, Sampler, Uniform, batch_within, rarely_exceeded
+from reticent.samplers.base import Run, Sampler, Uniform, batch_within, of_draws, rarely_exceeded
 from reticent.samplers.epochs import batches_of_a_pass
 from reticent.samplers.passes import Passes
+from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -23,36 +25,45 @@ class Allocation(Passes):
     """Each record in one hidden step of each epoch, by a uniform draw of its own."""
 
     allocated: ClassVar[bool] = True
-    note: ClassVar[str] = (
+    note: ClassVar[str] = Said(
         "Random allocation: {steps} steps per epoch. An epoch that was started counts in full, and fewer steps per "
         "epoch are the safe side where their number was not stated. Data sets that differ by a replaced record, or by "
-        "several records of one person, count as a chain of neighbours."
+        "several records of one person, count as a chain of neighbours.",
+        de="Zufällige Zuteilung: {steps} Schritte je Epoche. Eine begonnene Epoche zählt ganz, und weniger Schritte "
+        "je Epoche sind die sichere Seite, wo ihre Zahl nicht angegeben war. Datenbestände, die sich um einen "
+        "ersetzten Datensatz oder um mehrere Datensätze einer Person unterscheiden, zählen als Kette von Nachbarn.",
+        fr="Allocation aléatoire\xa0: {steps} étapes par époque. Une époque commencée compte en entier, et moins "
+        "d’étapes par époque est le côté sûr lorsque leur nombre n’était pas indiqué. Des ensembles de données qui "
+        "diffèrent par un enregistrement remplacé, ou par plusieurs enregistrements d’une personne, comptent comme "
+        "une chaîne de voisins.",
     )
-    exposed: ClassVar[str] = "one step of every epoch"
+    exposed: ClassVar[str] = Said(
+        "one step of every epoch", de="einem Schritt jeder Epoche", fr="une étape de chaque époque"
+    )
     public_places: ClassVar[bool] = False
 
+    @property
+    def uses(self) -> int:
+        """Of a record in an epoch."""
+        return 1
+
     def of_persons(self, run: Run) -> bool:
-        return run.noise_multiplier > 0.0
+        return run.noise_multiplier > 0.0 and self.uses == 1
+
+    def releases(self, run: Run) -> int:
+        return Passes.releases(self, run) * self.uses
 
     def notes(self, run: Run) -> tuple[str, ...]:
         return Sampler.notes(self, run)
 
-    def told(self, run: Run) -> dict[str, int]:
-        return {"steps": self.batches_of(run.sample_rate)}
-
     def largest_batch(self, run: Run) -> int:
-        return rarely_exceeded(run, 1.0 / self.batches_of(run.sample_rate))
+        return rarely_exceeded(run, self.uses / self.batches_of(run.sample_rate))
 
     def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
         batches = batches_of_a_pass(sample_rate)
         epochs = [sizes[start : start + batches] for start in range(0, len(sizes), batches)]
         wrong = any(sum(epoch) > records or (len(epoch) == batches and sum(epoch) < records) for epoch in epochs)
         return f"do not use each of the {records} records once in each epoch" if wrong else None
-
-    def epochs(self, run: Run, *, attained: bool) -> int:
-        """How many count: an epoch that was broken off only dominates."""
-        batches = self.counted(run, attained=attained)
-        return run.steps // batches if attained else -(-run.steps // batches)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,9 +78,26 @@ class RandomAllocation(Allocation):
 
     name: ClassVar[str] = "random-allocation"
     title: ClassVar[str] = "random allocation"
-    sentence: ClassVar[str] = "In each pass over the data, chance puts each record into a step."
-    condition: ClassVar[str] = "allocation-draws"
+    sentence: ClassVar[str] = Said(
+        "In each pass over the data, chance puts each record into a step.",
+        de="In jedem Durchgang durch die Daten teilt der Zufall jeden Datensatz einem Schritt zu.",
+        fr="À chaque passage sur les données, le hasard affecte chaque enregistrement à une étape.",
+    )
+    condition: ClassVar[Kind] = of_draws(
+        "allocation-draws",
+        "In each epoch each record is put into the stated number of steps by a uniform draw of its own, made anew, "
+        "that no other record influences. All epochs that the steps touch are counted.",
+        "Draw with rt.random_allocation(loader), or let reticent train with that sampler.",
+        de="In jeder Epoche wird jeder Datensatz durch eine eigene gleichverteilte Ziehung auf die angegebene Zahl "
+        "von Schritten verteilt; sie wird jedes Mal neu gemacht, und kein anderer Datensatz beeinflusst sie. Alle "
+        "Epochen, die die Schritte berühren, sind gezählt.",
+        fr="À chaque époque, chaque enregistrement est placé dans le nombre d’étapes indiqué par un tirage uniforme "
+        "qui lui est propre, refait à chaque fois et qu’aucun autre enregistrement n’influence. Toutes les époques "
+        "que les étapes touchent sont comptées.",
+    )
     drawn: ClassVar[str | None] = "random-allocation"
+    k_of_t: ClassVar[str] = "total"
+    """What opake calls it."""
 
     def __post_init__(self) -> None:
         Passes.__post_init__(self)
@@ -78,7 +106,6 @@ class RandomAllocation(Allocation):
 
     @property
     def uses(self) -> int:
-        """Of a record in an epoch."""
         return self.uses_per_epoch or 1
 
     def check(self, run: Run) -> None:
@@ -91,11 +118,12 @@ class RandomAllocation(Allocation):
         if self.uses > self.batches_of(run.sample_rate):
             raise ParameterError("uses_per_epoch", self.uses, "at most the steps of an epoch", shown=False)
 
-    def releases(self, run: Run) -> int:
-        return Passes.releases(self, run) * self.uses
-
-    def of_persons(self, run: Run) -> bool:
-        return run.noise_multiplier > 0.0 and self.uses == 1
+    @classmethod
+    def of_process(cls, held: Mapping[str, Any]) -> dict[str, Any] | None:
+        if held.get("allocation") != cls.k_of_t:
+            return None
+        steps, uses = _check.count(n_steps=held["n_steps"]), _check.count(k=held["k"])
+        return {"sample_rate": 1.0 / steps, "steps": steps, "sampler": cls(steps, uses_per_epoch=uses)}
 
     def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
         """FELDMAN2025:Theorem 3.1; several uses of a record in an epoch by its Lemma 3.2, which only dominates.
@@ -105,12 +133,11 @@ class RandomAllocation(Allocation):
         noise, uses, replaced = run.noise_multiplier, self.uses, neighbouring is Neighbouring.REPLACE
         if noise == 0.0 or (uses > 1 and replaced):
             return Passes.parts(self, run, neighbouring, attained=attained)
-        epochs = self.epochs(run, attained=attained)
+        epochs, keys = epochs_of(run, attained=attained), ("FELDMAN2025:Lemma 3.2",) if uses > 1 else ()
         if epochs == 0 or (attained and uses > 1):
             return ()
-        bins = self.counted(run, attained=attained) // uses
-        pair = allocated_pair(noise, bins, run.records, replaced)
-        return (allocated_part(pair, epochs * uses, *(("FELDMAN2025:Lemma 3.2",) if uses > 1 else ())),)
+        bins = self.batches_of(run.sample_rate, attained=attained) // uses
+        return (allocated(epochs * uses, noise, bins, run.records, replaced, *keys),)
 
     def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:
         """In each epoch anew, each record draws one of as many batches as there are of this size; some may be empty."""
@@ -118,27 +145,35 @@ class RandomAllocation(Allocation):
         return (batch for _ in count() for batch in allocation(source, records, steps))
 
 
-def allocated_pair(noise: float, bins: int, records: int, replaced: bool, redrawn: bool = False) -> pairs.Pair:
-    """The pair of an epoch.
+def epochs_of(run: Run, *, attained: bool) -> int:
+    """How many count: an epoch that was broken off only dominates."""
+    batches = run.sampler.batches_of(run.sample_rate, attained=attained)
+    return run.steps // batches if attained else -(-run.steps // batches)
+
+
+def allocated(
+    epochs: int, noise: float, bins: int, records: int, replaced: bool, *keys: str, redrawn: bool = False
+) -> Part:
+    """Epochs in which chance puts each record into a step.
 
     Args:
+        epochs: how many.
         noise: over the clip norm.
         bins: steps, of which each record has one.
         records: of one person.
         replaced: whether they are replaced rather than added.
+        keys: theorems that are needed beside those of an epoch.
         redrawn: whether a record's step may be drawn several times.
     """
+    pair: pairs.Pair
     if bins == 1:
-        return pairs.GaussianPair(noise, 1.0, records * (2.0 if replaced else 1.0))
-    if records == 1 and not replaced:
-        return pairs.AllocatedGaussianPair(noise, bins)
-    return pairs.AllocatedPersonPair(noise, bins, records, replaced, redrawn)
-
-
-def allocated_part(pair: pairs.Pair, count: int, *keys: str) -> Part:
-    """Epochs, with the theorems that they need."""
-    chain = ("RETICENT:allocation-chain",) if isinstance(pair, pairs.AllocatedPersonPair) else ()
-    return Part(pair, count, ("FELDMAN2025:Theorem 3.1", "RETICENT:allocation-enclosure", *keys, *chain))
+        pair = pairs.GaussianPair(noise, 1.0, records * (2.0 if replaced else 1.0))
+    elif records == 1 and not replaced:
+        pair = pairs.AllocatedGaussianPair(noise, bins)
+    else:
+        pair = pairs.AllocatedPersonPair(noise, bins, records, replaced, redrawn)
+        keys = (*keys, "RETICENT:allocation-chain")
+    return Part(pair, epochs, ("FELDMAN2025:Theorem 3.1", "RETICENT:allocation-enclosure", *keys))
 
 
 def allocation(source: Uniform, records: int, steps: int) -> list[np.ndarray]:

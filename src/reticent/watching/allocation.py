@@ -8,6 +8,7 @@ system: there is no generator and no seed that a program could give away.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,6 +20,10 @@ from reticent.errors import ParameterError
 from reticent.samplers.random_allocation import allocation
 from reticent.training.randomness import SystemSource
 
+_KEPT = (
+    *("num_workers", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context", "generator"),
+    *("prefetch_factor", "persistent_workers"),
+)
 _WANTED = "a DataLoader that shuffles: DataLoader(dataset, batch_size=..., shuffle=True), before make_private"
 
 
@@ -35,16 +40,11 @@ class RandomAllocation(Sampler[list[int]]):
         Raises:
             ParameterError: one of them is not a whole number from 1 on.
         """
-        self._dataset_size = _check.count(dataset_size=dataset_size)
+        self.dataset_size = _check.count(dataset_size=dataset_size)
         self._batches = _check.count(batches=batches)
 
-    @property
-    def dataset_size(self) -> int:
-        """Records."""
-        return self._dataset_size
-
     def __iter__(self) -> Iterator[list[int]]:
-        for batch in allocation(SystemSource(), self._dataset_size, self._batches):
+        for batch in allocation(SystemSource(), self.dataset_size, self._batches):
             yield batch.tolist()
 
     def __len__(self) -> int:
@@ -87,26 +87,14 @@ def random_allocation(loader: DataLoader[Any]) -> DataLoader[Any]:
     return DataLoader(
         dataset,
         batch_sampler=RandomAllocation(len(dataset), max(1, len(loader))),
-        collate_fn=_Collate(loader.collate_fn, dataset),
-        num_workers=loader.num_workers,
-        pin_memory=loader.pin_memory,
-        timeout=loader.timeout,
-        worker_init_fn=loader.worker_init_fn,
-        multiprocessing_context=loader.multiprocessing_context,
-        generator=loader.generator,
-        prefetch_factor=loader.prefetch_factor,
-        persistent_workers=loader.persistent_workers,
+        collate_fn=partial(_or_emptied, loader.collate_fn, dataset),  # workers can load it
+        **{name: getattr(loader, name) for name in _KEPT},
     )
 
 
-class _Collate:
-    """A batch of records; of none, one of a record, with its row taken out. A class, so that workers can load it."""
-
-    def __init__(self, own: Callable[[list[Any]], Any], dataset: Any) -> None:
-        self._own, self._dataset = own, dataset
-
-    def __call__(self, records: list[Any]) -> Any:
-        return self._own(records) if len(records) else _emptied(self._own([self._dataset[0]]))
+def _or_emptied(own: Callable[[list[Any]], Any], dataset: Any, records: list[Any]) -> Any:
+    """A batch of records; of none, one of a record, with its row taken out."""
+    return own(records) if len(records) else _emptied(own([dataset[0]]))
 
 
 def _emptied(batch: Any) -> Any:

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.pairs import Neighbouring, Part
+from reticent.proofs import Kind
 from reticent.registry import described
-from reticent.samplers import Run, Sampler, by_coins
+from reticent.samplers import Run, Sampler, by_coins, of_draws
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,7 +27,14 @@ class Alternating(Sampler):
     name: ClassVar[str] = "alternating"
     title: ClassVar[str] = "alternating"
     sentence: ClassVar[str] = "Each record is drawn by chance, more rarely in every second step."
-    condition: ClassVar[str] = "poisson-draws"
+    condition: ClassVar[Kind] = of_draws(
+        "alternating-draws",
+        "Each record is included in each batch independently: in odd steps with the stated probability, in even steps "
+        "with the stated share of it.",
+        "Read the loader's code: which steps are quiet must be settled before the first.",
+        de="Jeder Datensatz kommt unabhängig in jeden Stapel: in ungeraden Schritten mit der angegebenen "
+        "Wahrscheinlichkeit, in geraden mit dem angegebenen Anteil davon.",
+    )
 
     def __post_init__(self) -> None:
         _check.rate(quiet=self.quiet)

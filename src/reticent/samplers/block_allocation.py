@@ -1,0 +1,108 @@
+"""Random allocation by blocks: one step of each block of an epoch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import ClassVar
+
+import numpy as np
+
+from reticent import _check
+from reticent.pairs import Neighbouring, Part
+from reticent.proofs import Kind
+from reticent.registry import described
+from reticent.samplers.base import Run, Uniform, batch_within, of_draws, rarely_exceeded
+from reticent.samplers.passes import Passes
+from reticent.samplers.random_allocation import RandomAllocation, allocated, allocation, epochs_of
+from reticent.text import Said
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BlockAllocation(RandomAllocation):
+    """Each record in one step of each block of an epoch, by uniform draws of its own, anew in each epoch.
+
+    Attributes:
+        uses_per_epoch: how many blocks an epoch is cut into, as equal as they can be, the longer ones first.
+    """
+
+    uses_per_epoch: int = field(kw_only=True, metadata=described("Uses of a record per pass, for allocation."))
+
+    name: ClassVar[str] = "block-allocation"
+    title: ClassVar[str] = "one step of each block"
+    sentence: ClassVar[str] = Said(
+        "Each pass over the data is cut into blocks, and chance puts each record into one step of each.",
+        de="Jeder Durchgang durch die Daten ist in Blöcke geteilt, und der Zufall teilt jeden Datensatz einem Schritt "
+        "jedes Blocks zu.",
+        fr="Chaque passage sur les données est découpé en blocs, et le hasard affecte chaque enregistrement à une "
+        "étape de chacun.",
+    )
+    note: ClassVar[str] = Said(
+        "Allocation by blocks: {steps} steps per epoch, in {uses_per_epoch} blocks. An epoch that was started counts "
+        "in full, and fewer steps per epoch are the safe side where their number was not stated. Data sets that "
+        "differ by a replaced record, or by several records of one person, count as a chain of neighbours.",
+        de="Zuteilung nach Blöcken: {steps} Schritte je Epoche, in {uses_per_epoch} Blöcken. Eine begonnene Epoche "
+        "zählt ganz, und weniger Schritte je Epoche sind die sichere Seite, wo ihre Zahl nicht angegeben war. "
+        "Datenbestände, die sich um einen ersetzten Datensatz oder um mehrere Datensätze einer Person unterscheiden, "
+        "zählen als Kette von Nachbarn.",
+        fr="Allocation par blocs\xa0: {steps} étapes par époque, en {uses_per_epoch} blocs. Une époque commencée "
+        "compte en entier, et moins d’étapes par époque est le côté sûr lorsque leur nombre n’était pas indiqué. Des "
+        "ensembles de données qui diffèrent par un enregistrement remplacé, ou par plusieurs enregistrements d’une "
+        "personne, comptent comme une chaîne de voisins.",
+    )
+    exposed: ClassVar[str] = Said(
+        "one step of every block", de="einem Schritt jedes Blocks", fr="une étape de chaque bloc"
+    )
+    condition: ClassVar[Kind] = of_draws(
+        "block-allocation-draws",
+        "Each epoch is cut into the stated number of blocks of steps, as equal as they can be, before training. In "
+        "each block of each epoch each record is put into one step by a uniform draw of its own, made anew, that no "
+        "other record and no other draw influences. All epochs that the steps touch are counted.",
+        "Read the code that assigns records to steps: in each block of each epoch one uniform draw each.",
+        de="Jede Epoche wird vor dem Training in die angegebene Zahl von Blöcken aus Schritten geteilt, die so gleich "
+        "wie möglich sind. In jedem Block jeder Epoche wird jeder Datensatz durch eine eigene gleichverteilte Ziehung "
+        "auf einen Schritt verteilt; sie wird jedes Mal neu gemacht, und kein anderer Datensatz und keine andere "
+        "Ziehung beeinflusst sie. Alle Epochen, die die Schritte berühren, sind gezählt.",
+        fr="Chaque époque est découpée avant l’entraînement en autant de blocs d’étapes qu’il est indiqué, aussi "
+        "égaux que possible. Dans chaque bloc de chaque époque, chaque enregistrement est placé dans une étape par un "
+        "tirage uniforme qui lui est propre, refait à chaque fois et qu’aucun autre enregistrement ni aucun autre "
+        "tirage n’influence. Toutes les époques que les étapes touchent sont comptées.",
+    )
+    drawn: ClassVar[str | None] = None
+    k_of_t: ClassVar[str] = "block"
+
+    def __post_init__(self) -> None:
+        Passes.__post_init__(self)
+        _check.count(uses_per_epoch=self.uses_per_epoch)
+
+    def _blocks(self, steps: int) -> list[int]:
+        """How many steps each block of an epoch has."""
+        short, longer = divmod(steps, self.uses)
+        return [short + 1] * longer + [short] * (self.uses - longer)
+
+    def of_persons(self, run: Run) -> bool:
+        return run.noise_multiplier > 0.0
+
+    def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
+        """A block is an epoch of random allocation. Attained by gradients that are 0 but for the target's."""
+        if run.noise_multiplier == 0.0:
+            return Passes.parts(self, run, neighbouring, attained=attained)
+        epochs = epochs_of(run, attained=attained)
+        blocks = self._blocks(self.batches_of(run.sample_rate, attained=attained))
+        noise, records, replaced = run.noise_multiplier, run.records, neighbouring is Neighbouring.REPLACE
+        key = "RETICENT:block-allocation"
+        each = Counter(blocks).items() if epochs else ()
+        return tuple(allocated(epochs * many, noise, bins, records, replaced, key) for bins, many in each)
+
+    def largest_batch(self, run: Run) -> int:
+        return rarely_exceeded(run, 1.0 / min(self._blocks(self.batches_of(run.sample_rate))))
+
+    def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
+        return RandomAllocation.impossible(self, sizes, records * self.uses, sample_rate)
+
+    def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:
+        """In each block of each epoch each record draws one of its batches."""
+        blocks = self._blocks(-(-records // batch_within(size, records)))
+        return (batch for _ in count() for steps in blocks for batch in allocation(source, records, steps))

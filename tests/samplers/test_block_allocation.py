@@ -1,0 +1,138 @@
+"""One step of each block: numbers against quadrature and against all draws of small cases, and the law of the draws.
+
+Theorem: RETICENT:block-allocation.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import islice, product
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, norm
+
+import reticent as rt
+from reticent.accountants import compose
+from reticent.errors import ParameterError
+from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.pairs import AllocatedPersonPair, GaussianPair
+from reticent.samplers import BlockAllocation, RandomAllocation
+from reticent.training.randomness import SeededSource, Stream
+
+ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
+
+
+def run_of(steps: int, uses: int, epochs: int = 1, noise: float = 1.2, **more: int) -> DPSGD:
+    return DPSGD(noise, 1.0 / steps, epochs * steps, sampler=BlockAllocation(steps, uses_per_epoch=uses), **more)
+
+
+def call(noise: float, blocks: list[int], strike: float) -> float:
+    """E (R - strike)_+ without the target, R the likelihood ratio: the mean of each block by Black and Scholes.
+
+    What is orthogonal to it by Gauss and Hermite.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(24)
+    weights = weights / weights.sum()
+    rest, mass = np.zeros(1), np.ones(1)
+    for steps in blocks:
+        basis = np.linalg.svd(np.ones((1, steps)))[2][1:]  # of the deviations from the mean
+        grid = np.array(list(product(range(24), repeat=steps - 1)), dtype=int).reshape(24 ** (steps - 1), steps - 1)
+        ratios = np.exp(nodes[grid] @ basis / noise - 0.5 / noise**2).mean(axis=1)
+        rest = np.add.outer(rest, np.log(ratios)).ravel()
+        mass = np.multiply.outer(mass, weights[grid].prod(axis=1)).ravel()
+    spread = math.sqrt(sum(1.0 / steps for steps in blocks)) / noise
+    at = (rest - math.log(strike) + spread**2) / spread
+    return float(mass @ (np.exp(rest + 0.5 * spread**2) * norm.cdf(at) - strike * norm.cdf(at - spread)))
+
+
+@pytest.mark.parametrize("blocks", [[3, 3], [3, 2], [2, 1, 1], [1, 1, 1]])
+def test_the_ends_enclose_the_law_and_are_close(blocks: list[int]) -> None:
+    """Lemma 3.2 would take the shortest block for all; here blocks of two lengths are exact as well."""
+    found = compose(run_of(sum(blocks), len(blocks)), ADD)
+    for epsilon in (0.0, 1.0):
+        there, back = call(1.2, blocks, math.exp(epsilon)), call(1.2, blocks, math.exp(-epsilon))
+        truth = max(there, math.exp(epsilon) * (back - 1.0 + math.exp(-epsilon)))  # a record may be added or removed
+        below, above = (float(curve.delta(epsilon)) for curve in (found.optimistic, found.pessimistic))
+        assert below * (1.0 - 1e-8) <= truth <= above * (1.0 + 1e-8)
+        assert above == pytest.approx(below, rel=3e-5, abs=0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_other_record_shows_more(seed: int) -> None:
+    """Blocks of two steps and of one; another record with a gradient of its own in each step; all draws enumerated."""
+    rng, noise = np.random.default_rng(seed), 0.9
+    own, other = rng.choice([-1.0, 1.0], 3), rng.uniform(-1.0, 1.0, 3)
+    places = [np.array([1.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])]
+    axis = np.linspace(-6.0, 6.0, 61)
+    width = (axis[1] - axis[0]) ** 3
+
+    def law(sums: list[np.ndarray]) -> np.ndarray:
+        each = [
+            np.multiply.outer(
+                np.multiply.outer(*(norm.pdf(axis, m, noise) for m in s[:2])), norm.pdf(axis, s[2], noise)
+            )
+            for s in sums
+        ]
+        return np.asarray(np.mean(each, axis=0))
+
+    absent = law([other * one for one in places])
+    present = law([other * one + own * two for one in places for two in places])
+    above = compose(run_of(3, 2, noise=noise), ADD).pessimistic
+    for epsilon in (0.0, 0.5, 1.5):
+        for left, right in ((present, absent), (absent, present)):
+            shown = float(np.maximum(left - math.exp(epsilon) * right, 0.0).sum() * width)
+            assert shown <= float(above.delta(epsilon)) * (1.0 + 1e-6)
+
+
+def test_equal_blocks_are_shorter_epochs() -> None:
+    blocks, epochs = run_of(6, 2, epochs=4), DPSGD(1.2, 1 / 3, 24, sampler=RandomAllocation(3))
+    for relation in Neighbouring:
+        (mine,), (other,) = blocks.parts_under(relation), epochs.parts_under(relation)
+        assert (mine.pair, mine.count) == (other.pair, other.count)
+    assert epochs.sampler.releases(epochs) == blocks.sampler.releases(blocks) == 8
+
+
+def test_blocks_of_two_lengths_are_two_parts_and_persons_chains() -> None:
+    longer, shorter = run_of(8, 3, epochs=5, records_per_user=2).parts_under(ADD)
+    assert (longer.pair, longer.count) == (AllocatedPersonPair(1.2, 3, 2, False), 10)
+    assert (shorter.pair, shorter.count) == (AllocatedPersonPair(1.2, 2, 2, False), 5)
+    (part,) = run_of(3, 3).parts_under(REPLACE)
+    assert (part.pair, part.count) == (GaussianPair(1.2, 1.0, 2.0), 3)
+    assert part.theorems[-1] == "RETICENT:block-allocation"
+
+
+def test_an_unknown_number_of_steps_is_safe_on_both_sides() -> None:
+    """Rate .22 makes 4 steps, or 5; epochs that were begun count above, those that ended below."""
+    unknown = DPSGD(1.2, 0.22, 23, sampler=BlockAllocation(uses_per_epoch=2))
+    parts = {attained: unknown.parts_under(ADD, attained=attained) for attained in (False, True)}
+    assert [(part.pair.bins, part.count) for part in parts[False]] == [(2, 12)]
+    assert [(part.pair.bins, part.count) for part in parts[True]] == [(3, 4), (2, 4)]
+    with pytest.raises(ParameterError, match="uses_per_epoch must be at most the steps of an epoch"):
+        DPSGD(1.2, 0.22, 23, sampler=BlockAllocation(uses_per_epoch=5))
+    for wrong in (None, 0, 1.5):
+        with pytest.raises(ParameterError, match="uses_per_epoch"):
+            BlockAllocation(uses_per_epoch=wrong)
+
+
+def test_what_is_said_of_it() -> None:
+    run = run_of(100, 3)
+    assert "100 steps per epoch, in 3 blocks" in run.notes[0]
+    assert "block-allocation-draws" in {one.key for one in run.conditions}
+    found = rt.calibrate_samplers(mu=1, dataset_size=60, epochs=2, batch_size=6, samplers="block-allocation")
+    assert found.notes() == ["block-allocation at batches of 6 left out: no plan states uses_per_epoch"]
+
+
+def test_each_record_is_in_one_step_of_each_block_and_draws_for_each_anew() -> None:
+    source, drawn = SeededSource(3, Stream.SAMPLING), np.zeros((600, 7, 40), dtype=bool)
+    batches = islice(BlockAllocation(7, uses_per_epoch=3).batches(source, 40, 0.1, 6), 4200)
+    for step, batch in zip(drawn.reshape(-1, 40), batches, strict=True):
+        step[batch] = True
+    edges = ((0, 3), (3, 5), (5, 7))
+    for first, last in edges:
+        block, share = drawn[:, first:last], 1.0 / (last - first)
+        assert np.all(block.sum(axis=1) == 1)
+        assert np.abs(block.mean(axis=(0, 2)) - share).max() < 6 * math.sqrt(share * (1 - share) / 24_000)
+    for (first, _), (second, _) in ((edges[0], edges[1]), (edges[1], edges[2])):
+        both = int((drawn[:, first] & drawn[:, second]).sum())
+        assert binomtest(both, 24_000, drawn[:, first].mean() * drawn[:, second].mean()).pvalue > 1e-9
