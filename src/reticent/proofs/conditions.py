@@ -110,9 +110,12 @@ class Conditions(Mapping[str, Kind]):
     def __init__(self, stated: Iterable[Kind], before: str) -> None:
         self._stated, self._before = {one.key: one for one in stated}, before
         self.brought: Callable[[], Iterable[Kind]] = tuple
+        self.loaded: dict[str, Kind] = {}
+        """Those of ``brought`` whose file was read already: who asks for one of them needs no other file."""
 
     def __getitem__(self, key: str) -> Kind:
-        found = self._stated.get(key) or next((one for one in self.brought() if one.key == key), None)
+        found = self._stated.get(key) or self.loaded.get(key)
+        found = found or next((one for one in self.brought() if one.key == key), None)
         if found is None:
             raise KeyError(key)
         return found
@@ -122,6 +125,11 @@ class Conditions(Mapping[str, Kind]):
 
     def __len__(self) -> int:
         return len(self._all())
+
+    def place(self, key: str) -> float:
+        """Where it stands; those that come with what needs them share one place."""
+        stated = list(self._stated)
+        return stated.index(key) if key in self._stated else stated.index(self._before) - 0.5
 
     def _all(self) -> dict[str, Kind]:
         """All.
@@ -181,7 +189,9 @@ def _line(one: Condition, names: list[str]) -> str:
 
 def worst_first(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     """Each once: first what makes a claim conditional, then by status, then in the order of ``CONDITIONS``."""
-    place = list(CONDITIONS)
     return tuple(
-        sorted(set(conditions), key=lambda one: (not one.weakens, _WORST_FIRST.index(one.status), place.index(one.key)))
+        sorted(
+            set(conditions),
+            key=lambda one: (not one.weakens, _WORST_FIRST.index(one.status), CONDITIONS.place(one.key), one.key),
+        )
     )

@@ -129,6 +129,11 @@ class Sampler(Choice, Short, ABC):
     drawn: ClassVar[str | None] = None
     warning: ClassVar[str | None] = None
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "condition" in vars(cls):
+            CONDITIONS.loaded[cls.condition.key] = cls.condition
+
     @property
     def draws(self) -> int:
         """See the class."""
