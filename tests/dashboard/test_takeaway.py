@@ -25,6 +25,8 @@ from tests.cli.calling import run
 SETTINGS = {
     "Gaussian": {"mechanism": "gaussian", "noise_multiplier": "2", "releases": "3", "attackers": "relaxed,mixed"},
     "Laplace": {"mechanism": "laplace", "noise_multiplier": "1.5", "attackers": "membership", "relation": "replace"},
+    "correlated": {"mechanism": "matrix", "noise_multiplier": "2", "steps": "8", "strategy": "1,0.5", "attackers": ""},
+    "answer": {"mechanism": "randomised-response", "flip_probability": "0.2", "releases": "3", "attackers": ""},
     "rates": {"noise_multiplier": "2", "sample_rate": "0.05", "steps": "20", "attackers": "membership"},
     "records": {
         "by": "data",
