@@ -217,7 +217,7 @@ class Mechanism(Choice, Short, ABC):
 
     def _stated(self) -> tuple[str, ...]:
         """Keys of conditions that the fields state."""
-        return ("clipped", *((self.sampler.condition,) if self.sample_rate < 1.0 else ()))
+        return ("clipped", *((self.sampler.condition.key,) if self.sample_rate < 1.0 else ()))
 
     def _unseen(self) -> tuple[str, ...]:
         """Keys of conditions that the fields do not state, in addition to those of every release."""
