@@ -14,6 +14,7 @@ from scipy.stats import binomtest, norm
 
 import reticent as rt
 from reticent.accountants import compose
+from reticent.certificates.facts import facts
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs import AllocatedPersonPair, GaussianPair
@@ -117,7 +118,9 @@ def test_an_unknown_number_of_steps_is_safe_on_both_sides() -> None:
 
 def test_what_is_said_of_it() -> None:
     run = run_of(100, 3)
-    assert "100 steps per epoch, in 3 blocks" in run.notes[0]
+    assert "100 steps per epoch" in run.notes[0]
+    said = dict(facts(rt.certify(run, adversary="worst-case").certificate))
+    assert (said["how records are drawn"], said["Uses of a record per pass, for allocation"]) == (run.sampler.name, "3")
     assert "block-allocation-draws" in {one.key for one in run.conditions}
     found = rt.calibrate_samplers(mu=1, dataset_size=60, epochs=2, batch_size=6, samplers="block-allocation")
     assert found.notes() == ["block-allocation at batches of 6 left out: no plan states uses_per_epoch"]

@@ -55,9 +55,6 @@ class Kind:
     bearing: Bearing
     remedy: str = field(repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bearing", Bearing(self.bearing))
-
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -145,7 +142,9 @@ class Conditions(Mapping[str, Kind]):
         return found
 
 
-CONDITIONS = Conditions((Kind(**entry) for entry in entries("conditions.json")), before="kept-places")
+CONDITIONS = Conditions(
+    (Kind(**{**entry, "bearing": Bearing(entry["bearing"])}) for entry in entries("conditions.json")), "kept-places"
+)
 """Every condition by key: ``conditions.json``, and those that samplers bring."""
 
 _WORST_FIRST = (Status.ASSUMED, Status.DECLARED, Status.CHECKED)

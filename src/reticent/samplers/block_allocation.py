@@ -39,19 +39,6 @@ class BlockAllocation(RandomAllocation):
         fr="Chaque passage sur les données est découpé en blocs, et le hasard affecte chaque enregistrement à une "
         "étape de chacun.",
     )
-    note: ClassVar[str] = Said(
-        "Allocation by blocks: {steps} steps per epoch, in {uses_per_epoch} blocks. An epoch that was started counts "
-        "in full, and fewer steps per epoch are the safe side where their number was not stated. Data sets that "
-        "differ by a replaced record, or by several records of one person, count as a chain of neighbours.",
-        de="Zuteilung nach Blöcken: {steps} Schritte je Epoche, in {uses_per_epoch} Blöcken. Eine begonnene Epoche "
-        "zählt ganz, und weniger Schritte je Epoche sind die sichere Seite, wo ihre Zahl nicht angegeben war. "
-        "Datenbestände, die sich um einen ersetzten Datensatz oder um mehrere Datensätze einer Person unterscheiden, "
-        "zählen als Kette von Nachbarn.",
-        fr="Allocation par blocs\xa0: {steps} étapes par époque, en {uses_per_epoch} blocs. Une époque commencée "
-        "compte en entier, et moins d’étapes par époque est le côté sûr lorsque leur nombre n’était pas indiqué. Des "
-        "ensembles de données qui diffèrent par un enregistrement remplacé, ou par plusieurs enregistrements d’une "
-        "personne, comptent comme une chaîne de voisins.",
-    )
     exposed: ClassVar[str] = Said(
         "one step of every block", de="einem Schritt jedes Blocks", fr="une étape de chaque bloc"
     )
