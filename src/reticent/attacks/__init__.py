@@ -1,17 +1,11 @@
 """Attacks: a finished run, or a training loop, to scores; and audits of whole implementations.
 
 A file here attacks; what its scores prove is in ``reticent.auditing``, and what an attacker could prove at best is in
-``reticent.adversaries``. Attacks that have a name are listed here, and no torch is needed for that. A file of other
-names is read when one of them is first used.
+``reticent.adversaries``. Attacks that have a name are listed without torch. A file of other names is read when one of
+them is first used.
 """
 
-from reticent.attacks.base import ATTACKS
-from reticent.attacks.black_box import ConfidenceAttack, LiraOffline, LiraOnline, LossAttack, Rmia, RmiaOffline
-from reticent.attacks.gradient import CanaryAttack, GlirAttack
 from reticent.errors import needing
 from reticent.lazy import attached
-
-for _kind in (LossAttack, ConfidenceAttack, LiraOnline, LiraOffline, Rmia, RmiaOffline, CanaryAttack, GlirAttack):
-    ATTACKS.add(_kind)
 
 __getattr__, __dir__, __all__ = attached(__name__, around=lambda name: needing(f"reticent.attacks.{name}", "train"))

@@ -18,3 +18,14 @@ from reticent.attacks.shadow_scores import lira_online as lira_online
 from reticent.attacks.shadow_scores import rmia as rmia
 from reticent.attacks.white_box import Probe as Probe
 from reticent.attacks.white_box import TrainFunction as TrainFunction
+
+# isort: off
+# kinds: in the order in which people see them
+from reticent.attacks.black_box import LossAttack as LossAttack
+from reticent.attacks.black_box import ConfidenceAttack as ConfidenceAttack
+from reticent.attacks.black_box import LiraOnline as LiraOnline
+from reticent.attacks.black_box import LiraOffline as LiraOffline
+from reticent.attacks.black_box import Rmia as Rmia
+from reticent.attacks.black_box import RmiaOffline as RmiaOffline
+from reticent.attacks.gradient import CanaryAttack as CanaryAttack
+from reticent.attacks.gradient import GlirAttack as GlirAttack

@@ -88,7 +88,7 @@ class Attack(ABC):
         """
 
 
-ATTACKS: Registry[Attack] = Registry("attack", "reticent.attacks", Attack)
+ATTACKS: Registry[Attack] = Registry("attack", "reticent.attacks", Attack, __package__)
 """Every attack that has a name."""
 
 
