@@ -108,7 +108,7 @@ def test_one_contour_agrees_with_several(relation: Neighbouring, monkeypatch: py
         assert np.all(this.above.reversed.delta(EPSILONS) >= other.below.reversed.delta(EPSILONS))
     assert sides.above.delta(0.0) == pytest.approx(sides.below.delta(0.0), rel=1e-6, abs=0)
     assert sides.above.reaches(-27.0)
-    assert one.delta_by_polygons(1) == pytest.approx(one.delta_by_polygons(1.0), rel=1e-12, abs=0)
+    assert one.delta(1) == pytest.approx(one.delta(1.0), rel=1e-12, abs=0)
 
 
 def test_a_lattice_agrees_with_many_kinds() -> None:

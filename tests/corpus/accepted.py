@@ -1,3 +1,10 @@
 """Differences from the stored corpus that are meant: a pattern of ``section/case/keys`` and the reason."""
 
-ACCEPTED: dict[str, str] = {}
+_NEARER = (
+    "RETICENT:composition-enclosure: a rate is the least of tangents, each of which holds; it is looked for further"
+)
+
+ACCEPTED: dict[str, str] = {
+    "calibrations/poisson; tpr=0.05@0.01; */*achieved": _NEARER,
+    "calibrations/poisson; secret=0.001@13.29,10; default/*achieved": _NEARER,
+}

@@ -38,7 +38,6 @@ _AWAY = 0.25  # standard deviations of the loss between a contour and the poles 
 _CENTRAL = 7.5  # standard deviations that the contour between the poles serves where no other fits
 _END = -30.0  # log of delta at which the tails of that contour end, where it is the only one
 FOLLOWED, _QUIET = 1000, 1.0  # kinds of steps beyond which it is the only one, and spread up to which it is
-_CLOSE = 0.05  # standard deviations of the loss, inverted: how close a saddle point is followed
 _HALF_STEPS = 200  # of a deviation, to the end of a tail
 _MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
 _EXPLOSION = 60.0  # log of a moment that rare large losses dominate
@@ -153,7 +152,7 @@ class Plan:
         for noise, rate, antipodal, count in self._kinds:
             law = SampledGaussian(noise, rate, antipodal, count, reach, max(largest, 1.0))
             if effort is not None:
-                digits = effort.digits - 2.0 + self.small_digits + math.log(len(self.steps))
+                digits = effort.digits - 2.0 + 2.0 * self.small_digits + math.log(len(self.steps))
                 law = replace(law, digits=digits, work=effort.work)
             laws += [(block, block.count) for block in (law.blocks() if np.ndim(count) else [law])]
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
@@ -192,21 +191,6 @@ class Plan:
             return -mean, variance
         pairs = [(count, *law.moments(c)) for law, count in laws]
         return float(sum(np.sum(n * m) for n, m, _ in pairs)), float(sum(np.sum(n * v) for n, _, v in pairs))
-
-    def saddle(self, threshold: float) -> float:
-        """A contour near the saddle point of ``threshold`` that keeps away from the poles 0 and 1."""
-        if self.rightmost == 0.5:
-            return 0.5
-        low, high = float(self.exponents[1]), self.rightmost
-        for _ in range(_MOST_CONTOURS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.cumulants(middle)[0] < threshold else (low, middle)
-            if high - low < _CLOSE / self.spread:
-                break
-        c, away = 0.5 * (low + high), _AWAY / self.spread
-        if threshold >= 0.0:
-            return max(c, 1.0 + away, 0.5 + away) if abs(c - 0.5) > 0.5 - away else c
-        return min(c, -away, 0.5 - away) if abs(c - 0.5) > 0.5 - away else c
 
     @cached_property
     def rightmost(self) -> float:
