@@ -16,8 +16,8 @@ from reticent.accountants.bounds import loudest_step
 from reticent.accountants.closed_forms import clt_mu
 from reticent.accountants.contour import Enclosed
 from reticent.accountants.cut_moments import SampledStep
+from reticent.accountants.one_direction import steps_of
 from reticent.accountants.readings import attained
-from reticent.accountants.steps import steps_of
 from reticent.accountants.tangents import power_of
 from reticent.accountants.transform import SpectralComposition
 from reticent.curves import GaussianTradeOff, Subsampled, symmetrised

@@ -17,7 +17,8 @@ from reticent.accountants.contour_plan import Plan
 from reticent.accountants.cut_moments import SampledStep, cut_moments
 from reticent.accountants.enclose import CURVE, enclose
 from reticent.accountants.lattice import Lattice
-from reticent.accountants.steps import Step, steps_of
+from reticent.accountants.one_direction import steps_of
+from reticent.accountants.steps import Step
 from reticent.accountants.transform import SpectralComposition, Transform, transform_of
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.pairs import Neighbouring

@@ -10,8 +10,9 @@ from reticent.accountants import advantage, certified_advantage, compose
 from reticent.accountants.advantage_map import advantage_map
 from reticent.accountants.enclose import enclose
 from reticent.accountants.lattice import Lattice
+from reticent.accountants.one_direction import steps_of
 from reticent.accountants.route import ROUTES, Route
-from reticent.accountants.steps import Step, steps_of
+from reticent.accountants.steps import Step
 from reticent.accountants.transform import Transform, transform_of
 from reticent.adversaries import WorstCase
 from reticent.curves import GaussianTradeOff

@@ -1,8 +1,6 @@
 """Differences from the stored corpus that are meant: a pattern of ``section/case/keys`` and the reason."""
 
-_NEARER = (
-    "RETICENT:composition-enclosure: a rate is the least of tangents, each of which holds; it is looked for further"
-)
+_NEARER = "RETICENT:composition-enclosure: a rate is the least of tangents, each of which holds"
 
 ACCEPTED: dict[str, str] = {
     "calibrations/poisson; tpr=0.05@0.01; */*achieved": _NEARER,

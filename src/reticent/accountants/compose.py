@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.accountants.advantage_alone import ADVANTAGE, enclose_advantage
-from reticent.accountants.one_direction import one_direction
-from reticent.accountants.selection import steps_of
+from reticent.accountants.one_direction import one_direction, steps_of
 from reticent.accountants.steps import Known, Release, Step
 from reticent.accountants.transform import SpectralComposition, transform_of
 from reticent.curves import LogErrors, TradeOff, symmetrised
@@ -21,14 +18,11 @@ from reticent.curves.enclosure import Attempt, Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, safest
 from reticent.errors import NumericalError
 from reticent.pairs import Disclosure, Neighbouring, Part, poisson_gaussian
+from reticent.pairs.base import Ends
 
-Ends = tuple[float, float]
-"""(lower, upper) around one number."""
 _WIDE = 1e-6  # of delta at one threshold: beyond it the curve is asked
-_WIDE_ADVANTAGE = 1e-7
 _NEAR = 1.0 / 16.0  # of the distance of a polygon's thresholds: between the tests that are asked for one power
 _REMEMBERED = 1024  # answers for single thresholds, and as many for single powers
-_TRIED = (ADVANTAGE, replace(ADVANTAGE, room=2.0))  # of the certified advantage, one after the other
 _KNOWN = 1e-8  # relative width of an advantage, and of its complement, that the curve would not narrow
 
 
@@ -101,6 +95,8 @@ class Composed(Enclosure):
 
     release: Release
     neighbouring: Neighbouring
+    by_contours: Callable[[float], Ends | None]
+    _steps: tuple[Step, ...]
 
     def __init__(self, release: Release, neighbouring: Neighbouring) -> None:
         noisy, unseen = whole = steps_of(release, neighbouring)
@@ -176,28 +172,19 @@ class Composed(Enclosure):
         return polygon_through(ahead if spectral.symmetric else LogErrors.joined(ahead, back.exchanged))
 
     @cached_property
-    def _alone(self) -> tuple[Ends | None, tuple[str, ...]]:
-        """``certified``, and why not."""
-        only = self._steps[0] if len(self._steps) == 1 else None
-        law = None if only is None or only.pair.mu is not None else only.pair.mixture
-        if only is None or law is None:
-            return None, ()  # without sampling or noise the curve itself is a formula
-        refused = []
-        for accuracy in _TRIED:
-            try:
-                lower, upper = enclose_advantage(law, only.count, accuracy)
-            except NumericalError as error:
-                refused.append(str(error))
-                continue
-            if upper - lower < _WIDE_ADVANTAGE:
-                return (lower, upper), ()
-            refused.append(f"certified advantage: known within {upper - lower:.1g} only")
-        return None, tuple(dict.fromkeys(refused))
+    def _alone(self) -> Ends | str | None:
+        """The advantage of equal steps by their pair alone; None where it knows none, or why it gives up."""
+        if len(self._steps) != 1:
+            return None
+        try:
+            return self._steps[0].pair.advantage(self._steps[0].count)
+        except NumericalError as error:
+            return str(error)
 
     @property
     def certified(self) -> Ends | None:
         """The advantage of equal sampled steps by its own certificate, mostly within 1e-8; None where it gives up."""
-        return self._alone[0]
+        return None if isinstance(self._alone, str) else self._alone
 
     @property
     def known_advantage(self) -> Ends | None:
@@ -220,15 +207,17 @@ class Composed(Enclosure):
         return CurveWhenRead(None if ends is None else ends[pessimistic], self, pessimistic=pessimistic)
 
     @property
+    def _refused(self) -> tuple[str, ...]:
+        return (self._alone,) if isinstance(self._alone, str) else ()
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Those of the curve; why the advantage alone was not certified, where the curve is wide."""
-        return (*self.bracket.notes, *(self._alone[1] if self.bracket.notes else ()))
+        return (*self.bracket.notes, *(self._refused if self.bracket.notes else ()))
 
     @property
     def trace(self) -> tuple[Attempt, ...]:
-        reasons = "; ".join(self._alone[1])
-        tried = (Attempt("threshold 0 alone", failure=reasons),) if reasons else ()
-        return (*tried, *self.bracket.trace)
+        return (*(Attempt("threshold 0 alone", failure=reason) for reason in self._refused), *self.bracket.trace)
 
 
 def certified_advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring) -> Ends:

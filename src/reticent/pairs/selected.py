@@ -1,4 +1,4 @@
-"""The best of several runs, and the laws of how many there are."""
+"""The best of several runs, and the laws of how many there are. Their curves are computed in ``best_run``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from reticent import _check
 from reticent.errors import ParameterError
 from reticent.keywords import hinted
-from reticent.pairs.base import Pair
+from reticent.pairs.base import Composer, Pair
 from reticent.pairs.part import Part
 from reticent.registry import described
 
@@ -245,7 +245,7 @@ RUNS: dict[str, type[Runs]] = {kind.name: kind for kind in (Geometric, NegativeB
 
 @dataclass(frozen=True)
 class SelectedPair(Pair):
-    """The best of several runs; an accountant composes one run and finds the curve of the best.
+    """The best of several runs: who composes one run knows the curve of the best.
 
     Attributes:
         parts: the releases of one run.
@@ -262,10 +262,15 @@ class SelectedPair(Pair):
         """Nothing is known of it, and -inf is safe."""
         return -math.inf
 
+    def composed(self, compose: Composer) -> Pair:
+        from reticent.pairs.best_run import best_of  # costly to load
+
+        return best_of(self, compose)
+
 
 @dataclass(frozen=True)
 class OneOfPairs(Pair):
-    """Releases of one of several kinds, by a public draw; an accountant composes each kind and takes their mixture.
+    """Releases of one of several kinds, by a public draw: who composes each kind knows their mixture.
 
     Attributes:
         cases: the releases of each kind; none where nothing is known that is attained.
@@ -281,6 +286,11 @@ class OneOfPairs(Pair):
     def log_absent(self) -> float:
         """Nothing is known of it, and -inf is safe."""
         return -math.inf
+
+    def composed(self, compose: Composer) -> Pair:
+        from reticent.pairs.best_run import one_of  # costly to load
+
+        return one_of(self, compose)
 
 
 @lru_cache(maxsize=256)

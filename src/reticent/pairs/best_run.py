@@ -13,19 +13,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from reticent.accountants import steps as kinds
-from reticent.accountants.one_direction import one_direction
-from reticent.accountants.steps import Known, Release, Step
 from reticent.curves import LogErrors, Mixture, TradeOff
 from reticent.curves._logs import log1mexp, log_difference
 from reticent.curves.polygon import Polygon, mirrored, polygon_above, polygon_through
 from reticent.errors import UnsupportedError
-from reticent.pairs import CurvePair, Neighbouring, Part
+from reticent.pairs.base import Composer, Pair
+from reticent.pairs.curve import CurvePair
 from reticent.pairs.selected import OneOfPairs, Runs, SelectedPair
 from reticent.stopping import checkpoint
 
@@ -72,58 +70,25 @@ _Planes = Sequence[tuple[np.ndarray, np.ndarray]]
 """Of one cell, at its lower and at its upper end: bounds on what is gained and lost at each place v1 up to it."""
 
 
-@lru_cache(maxsize=64)  # every attacker asks, and a release may have thousands of parts
-def steps_of(release: Release, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[tuple[Step, ...], float]:
-    """``steps.steps_of`` of what was released, where the best of several runs is one step.
-
-    Args:
-        attained: steps that some data set has: what only dominates is weakened or left out.
-    """
-    parts = tuple(_resolved(part) for part in release.parts_under(neighbouring, attained=attained))
-    return kinds.steps_of(Known(parts), neighbouring)
-
-
-def _resolved(part: Part) -> Part:
-    match part.pair:
-        case SelectedPair():
-            return replace(part, pair=_best_of(part.pair))
-        case OneOfPairs():
-            return replace(part, pair=_one_of(part.pair))
-        case _:
-            return part
-
-
-def _one_run(parts: tuple[Part, ...], weaker: bool, times: int = 1) -> tuple[TradeOff, tuple[float, float]]:
-    """The curve of a run with these releases, H0 = absent, and its largest losses; or of so many runs together."""
-    repeated = (replace(resolved := _resolved(part), count=times * resolved.count) for part in parts)
-    noisy, unseen = kinds.steps_of(Known(tuple(repeated)), Neighbouring.ADD_REMOVE)
-    run = one_direction(noisy, unseen, either_shows=not weaker)
-    checkpoint()
-    if unseen < 0.0:
-        return (run.optimistic if weaker else run.pessimistic), (math.inf, math.inf)
-    ahead, back = (sum(step.count * step.pair.largest_losses[way] for step in noisy) for way in (0, 1))
-    return (run.optimistic if weaker else run.pessimistic), (ahead, back)
-
-
 @lru_cache(maxsize=64)
-def _one_of(pair: OneOfPairs) -> CurvePair:
+def one_of(pair: OneOfPairs, compose: Composer) -> CurvePair:
     """The curve of a run whose kind is drawn and seen: at each loss the mean of all, by RETICENT:public-coin."""
-    runs = [_one_run(parts, pair.weaker) for parts in pair.cases]
+    runs = [compose(parts, pair.weaker) for parts in pair.cases]
     ahead, back = (max(ends[way] for _, ends in runs) for way in (0, 1))
     shares = np.array(pair.weights, dtype=float)
     return CurvePair(Mixture([curve for curve, _ in runs], shares / shares.sum()), (ahead, back))
 
 
 @lru_cache(maxsize=64)
-def _best_of(pair: SelectedPair) -> CurvePair:
+def best_of(pair: SelectedPair, compose: Composer) -> CurvePair:
     """The curve of the best of several runs, with its largest losses.
 
     By RETICENT:worst-order and PAPERNOT2022:Corollary 3.
     """
     if any(isinstance(part.pair, SelectedPair) for part in pair.parts):
         raise UnsupportedError("a selection among selections has no known curve")
-    run, (ahead, back) = _one_run(pair.parts, pair.weaker)
-    together = None if pair.runs.most is None else _one_run(pair.parts, weaker=False, times=pair.runs.most[0])[0]
+    run, (ahead, back) = compose(pair.parts, pair.weaker)
+    together = None if pair.runs.most is None else compose(pair.parts, False, pair.runs.most[0])[0]
     with np.errstate(all="ignore"):
         if pair.weaker:
             return CurvePair(_below(run, pair.runs, together))
@@ -146,22 +111,17 @@ def _above(run: TradeOff, runs: Runs, ends: tuple[float, float], together: Trade
     return polygon_above(mirrored(-back[0], ahead[0]), mirrored(back[1], ahead[1]))
 
 
-def best_delta(release: Release, neighbouring: Neighbouring, epsilon: float) -> float:
+def best_delta(pair: Pair, compose: Composer, epsilon: float) -> float:
     """delta of the best of several runs at one epsilon >= 0, one direction, without its curve: it steers a search.
-
-    Args:
-        release: nothing but a selection.
-        epsilon: in nats.
 
     Raises:
         UnsupportedError: it is no selection.
     """
-    (part,) = release.parts_under(neighbouring)
-    if not isinstance(part.pair, SelectedPair):
+    if not isinstance(pair, SelectedPair):
         raise UnsupportedError("nothing is selected")
-    run, ends = _one_run(part.pair.parts, weaker=False)
+    run, ends = compose(pair.parts, False)
     with np.errstate(all="ignore"):
-        return math.exp(_Ahead(run, part.pair.runs, ends).bounds(np.array([epsilon]))[0])
+        return math.exp(_Ahead(run, pair.runs, ends).bounds(np.array([epsilon]))[0])
 
 
 class _Ahead:
