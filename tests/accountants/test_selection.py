@@ -32,7 +32,7 @@ from reticent.pairs import (
     Runs,
     SelectedPair,
 )
-from reticent.pairs.best_run import losses_between, slopes_gained
+from reticent.pairs.selected import losses_between, slopes_gained
 from reticent.risk import delta_at_epsilon, epsilon_at_delta
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE

@@ -20,7 +20,7 @@ from reticent.calibration.scale import log_clt_mu
 from reticent.calibration.targets import EpsilonAtDelta, Target
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
-from reticent.pairs.best_run import best_delta
+from reticent.pairs.selected import best_delta
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
 _ROUGHEST = 5.0  # kurtosis of the loss from which what is claimed comes from a lattice

@@ -13,7 +13,7 @@ from reticent import registry
 from reticent.adversaries import Adversary, FinalModel, everybody
 from reticent.calibration import BatchSize, MeanRuns, NoiseMultiplier, SampleRate, Steps, Unknown
 from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism
-from reticent.pairs.selected import RUNS
+from reticent.pairs.runs import RUNS
 from reticent.registry import parameters_of
 from reticent.samplers import SAMPLERS
 
