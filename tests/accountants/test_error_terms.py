@@ -11,7 +11,8 @@ import pytest
 from scipy.special import erf
 from scipy.stats import binom
 
-from reticent.accountants import affinity, bounds, cut_moments, lattice, powers
+from reticent.accountants import affinity, bounds, cut_moments, powers
+from reticent.accountants import lattice_sums as lattice
 from reticent.accountants.cut_moments import SampledStep
 from reticent.accountants.one_direction import steps_of
 from reticent.accountants.powers import GridStep, Tilted

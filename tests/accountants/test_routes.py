@@ -11,7 +11,8 @@ from reticent.accountants.advantage_map import advantage_map
 from reticent.accountants.enclose import enclose
 from reticent.accountants.lattice import Lattice
 from reticent.accountants.one_direction import steps_of
-from reticent.accountants.route import ROUTES, Route
+from reticent.accountants.route import Route
+from reticent.accountants.routes import ROUTES
 from reticent.accountants.steps import Step
 from reticent.accountants.transform import Transform, transform_of
 from reticent.adversaries import WorstCase

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -41,17 +41,17 @@ class Transform(Route):
         effort: for each of several contours.
         deepest: log of delta at which curves end.
         left_out: log of the probability of rare large losses that Chernoff exponents are spared.
-        planned: digits that moments and saddle points are planned for.
+        digits: that moments and saddle points are planned for.
     """
 
     effort: Effort = _EFFORT
     deepest: float = -41.0
     left_out: float = -41.0
-    planned: float = 46.0
+    digits: float = 46.0
 
-    @property
-    def name(self) -> str:
-        return "transform"
+    name: ClassVar[str] = "transform"
+    priority: ClassVar[int] = 20
+    always: ClassVar[bool] = True
 
     def serves(self, steps: Steps) -> bool:
         return transform_of(steps) is not None
@@ -230,7 +230,7 @@ class SpectralComposition:
 
     def _built(self, c: float, low: float, high: float) -> Contour:
         """Nodes are refined until the quadrature error is at rounding level."""
-        effort, need = self.accuracy.effort, self.plan.reach(c, self.accuracy.planned)
+        effort, need = self.accuracy.effort, self.plan.reach(c, self.accuracy.digits)
         reach = max(need, _FIRST_REACH)
         step = _STEP * min(self.plan.spread, 1.0)
 
