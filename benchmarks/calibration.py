@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks._rows import Row, forget, interleave, limit, main, spread
-from reticent.accountants import advantage, closed_forms
+from reticent.accountants import closed_forms
+from reticent.accountants.profile import advantage
 from reticent.adversaries import Membership, Method, Relaxed, WorstCase
 from reticent.adversaries.relaxed.sign import common_sign
 from reticent.calibration import (

@@ -18,9 +18,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reticent.accountants import WorstCaseProfile
 from reticent.accountants import closed_forms as forms
 from reticent.accountants.lattice import Lattice
+from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.steps import Step
 from reticent.errors import NumericalError
 from reticent.mechanisms import Neighbouring

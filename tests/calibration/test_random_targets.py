@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from reticent.accountants import Composed, WorstCaseProfile, closed_forms
+from reticent.accountants import Composed, closed_forms
+from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.rough import rough_curve
 from reticent.adversaries import Membership, Method, Relaxed, WorstCase
 from reticent.calibration import (

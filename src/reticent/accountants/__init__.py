@@ -5,5 +5,3 @@ from reticent.accountants.compose import certified_advantage as certified_advant
 from reticent.accountants.compose import compose as compose
 from reticent.accountants.compose import worst_case as worst_case
 from reticent.accountants.mu_limits import mu_limits as mu_limits
-from reticent.accountants.profile import WorstCaseProfile as WorstCaseProfile
-from reticent.accountants.profile import advantage as advantage

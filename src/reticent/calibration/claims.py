@@ -13,7 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from reticent.accountants import Composed, WorstCaseProfile, closed_forms, mu_limits
+from reticent.accountants import Composed, closed_forms, mu_limits
+from reticent.accountants.profile import WorstCaseProfile
 from reticent.adversaries import Adversary, Interval, Membership, Method, Mixed, Relaxed, WorstCase
 from reticent.adversaries.membership import MU_FORMS
 from reticent.adversaries.relaxed.sign import sign_at_most

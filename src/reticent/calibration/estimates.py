@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.accountants import WorstCaseProfile, closed_forms
+from reticent.accountants import closed_forms
 from reticent.accountants.one_direction import one_run
+from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.rough import rough_curve
 from reticent.accountants.tangents import power_of
 from reticent.adversaries import Mixed, Relaxed

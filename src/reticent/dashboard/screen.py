@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.accountants import WorstCaseProfile
 from reticent.accountants.closed_forms import clt_mu
+from reticent.accountants.profile import WorstCaseProfile
 from reticent.adversaries import Adversary, Assessment, Membership, Method, Mixed, Relaxed, WorstCase
 from reticent.adversaries.relaxed.sign import quick_sign_estimate
 from reticent.curves import Mixture, TradeOff
