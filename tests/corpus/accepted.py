@@ -5,4 +5,5 @@ _NEARER = "RETICENT:composition-enclosure: a rate is the least of tangents, each
 ACCEPTED: dict[str, str] = {
     "calibrations/poisson; tpr=0.05@0.01; */*achieved": _NEARER,
     "calibrations/poisson; secret=0.001@13.29,10; default/*achieved": _NEARER,
+    "doors/the example package/groups": "routes are asked by priority: other packages' are listed with the first curve",
 }

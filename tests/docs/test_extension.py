@@ -32,7 +32,8 @@ from reticent.certificates.gate import Shown, check
 from reticent.certificates.policy import Policy
 from reticent.certificates.verify import verify
 from reticent.certificates.schema import Certificate
-from reticent.mechanisms import MECHANISMS
+from reticent.accountants import compose
+from reticent.mechanisms import MECHANISMS, Neighbouring
 
 release = MECHANISMS["geometric"](0.5, releases=12)
 certificate = rt.certify(release, adversary="all", created="2026-01-01").certificate
@@ -50,6 +51,7 @@ found = {
     "gate": [c.passed for c in checked if "every-kth" in c.name],
     "bounds": len(report.bounds),
     "largest": max(b.value for b in report.bounds),
+    "routes": [one.name for one in compose(release, Neighbouring.ADD_REMOVE).trace],
     "styles": len({style_of(name).colour for name in ADVERSARIES}) == len(ADVERSARIES),
 }
 try:
@@ -105,6 +107,7 @@ def test_doors_show_it(site: Path) -> None:
     assert found["bounds"] == 5  # four of every design, and its own
     assert found["largest"] == 0.0  # the control finds nothing
     assert found["styles"]
+    assert found["routes"] == ["bounds", "coins"]  # its own counts exactly, so no lattice is asked
     if "page" in found:
         assert found["page"] == [
             "Geometric(epsilon_per_unit=0.5)",

@@ -33,7 +33,7 @@ class Accuracy:
             a share of the advantage.
         split_work: steps times points of the whole lattice from which on split ones are tried.
         missed, missed_more: probability that the window of the first lattice, and of others, may miss.
-        missed_deep, depth: the same of a lattice that keeps the digits of its tails, and its ``Lattice.depth``.
+        missed_deep, depth: the same of a lattice that keeps the digits of its tails, and its ``depth``.
     """
 
     disclosed: float = 1.0 - 1e-10
