@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from reticent.accountants.contour import Contour, build_contour
-from reticent.accountants.contour_plan import Effort, Plan, Planned
+from reticent.accountants.contour_plan import DIGITS, Plan, Planned
 from reticent.accountants.cut_moments import SampledStep
 from reticent.accountants.readings import Block, read
 from reticent.accountants.route import Answer, Route
@@ -21,7 +21,8 @@ from reticent.curves import LogErrors
 from reticent.curves.polygon import Sides, mirrored, polygon_above, polygon_through
 from reticent.errors import NumericalError
 
-_EFFORT = Effort(4_000_000, 30.0, 1e-9, 2e-15)
+_GOAL, _ROUNDING = 1e-9, 2e-15  # sum of the errors of all frequencies at which nodes are fine enough; more per step
+_PLANNED = 46.0  # digits that the reach of the first nodes is planned for
 _STEP = 1e-7  # standard deviations of the loss between the two deltas whose difference gives an error rate
 _MAX_SPANS = 24
 _HOPELESS = 1e-3
@@ -35,19 +36,7 @@ _SPAN, _PER_SPAN = 1.5, 500  # length of a span of thresholds, in standard devia
 
 @dataclass(frozen=True, slots=True)
 class Transform(Route):
-    """Contour integrals of the composed transform.
-
-    Attributes:
-        effort: for each of several contours.
-        deepest: log of delta at which curves end.
-        left_out: log of the probability of rare large losses that Chernoff exponents are spared.
-        digits: that moments and saddle points are planned for.
-    """
-
-    effort: Effort = _EFFORT
-    deepest: float = -41.0
-    left_out: float = -41.0
-    digits: float = 46.0
+    """Contour integrals of the composed transform; its accuracy is one for all."""
 
     name: ClassVar[str] = "transform"
     priority: ClassVar[int] = 20
@@ -62,14 +51,10 @@ class Transform(Route):
         Raises:
             NumericalError: the nodes cannot follow the oscillation, or a step is no sampled Gaussian.
         """
-        if (spectral := transform_of(steps, self)) is None:
+        if (spectral := transform_of(steps)) is None:
             raise NumericalError("characteristic function: a step is not a sampled Gaussian")
         above, below = spectral.polygons()
         return Answer((above,), (below,), "; ".join(spectral.left_out))
-
-
-TRANSFORM = Transform()
-"""Where nobody asks for another accuracy."""
 
 
 class Served(NamedTuple):
@@ -89,7 +74,6 @@ class SpectralComposition:
     Attributes:
         steps: the sampled steps.
         plain: GDP parameter of everything that was not sampled, 0 if nothing.
-        accuracy: what is aimed at, and may be spent.
 
     Raises:
         NumericalError: from any method, where the certificate cannot be had.
@@ -97,13 +81,12 @@ class SpectralComposition:
 
     steps: Sequence[SampledStep]
     plain: float = 0.0
-    accuracy: Transform = TRANSFORM
     _contours: dict[Planned, Contour | str] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def plan(self) -> Plan:
         """Where contours go."""
-        return Plan(self.steps, self.plain, self.accuracy.deepest, self.accuracy.left_out)
+        return Plan(self.steps, self.plain)
 
     @cached_property
     def _planned(self) -> list[Planned]:
@@ -230,13 +213,13 @@ class SpectralComposition:
 
     def _built(self, c: float, low: float, high: float) -> Contour:
         """Nodes are refined until the quadrature error is at rounding level."""
-        effort, need = self.accuracy.effort, self.plan.reach(c, self.accuracy.digits)
+        need = self.plan.reach(c, _PLANNED)
         reach = max(need, _FIRST_REACH)
         step = _STEP * min(self.plan.spread, 1.0)
 
         def build(reach: float) -> Contour:
-            laws = self.plan.laws(abs(c) + 1.0, reach, effort)
-            return build_contour(laws, self.plan.moments, c, low, high, effort.digits + self.plan.small_digits, step)
+            laws = self.plan.laws(abs(c) + 1.0, reach, fine=True)
+            return build_contour(laws, self.plan.moments, c, low, high, DIGITS + self.plan.small_digits, step)
 
         try:
             best = build(reach)
@@ -244,7 +227,7 @@ class SpectralComposition:
             if reach == need:
                 raise
             best, reach = build(need), need
-        goal = effort.goal + effort.rounding * sum(step.count for step in self.steps)
+        goal = _GOAL + _ROUNDING * sum(step.count for step in self.steps)
         factor = _REFINED
         for _ in range(_REFINEMENTS):
             if best.errors.sum() < goal or best.unresolved < _SETTLED * best.errors.sum():
@@ -265,13 +248,13 @@ class SpectralComposition:
         return best
 
 
-def transform_of(steps: Steps, accuracy: Transform = TRANSFORM) -> SpectralComposition | None:
+def transform_of(steps: Steps) -> SpectralComposition | None:
     """The composed transform of ``steps``, once; None where a step is not a sampled Gaussian."""
-    return _transform_of(tuple(steps), accuracy)
+    return _transform_of(tuple(steps))
 
 
 @lru_cache(maxsize=64)
-def _transform_of(steps: tuple[Step, ...], accuracy: Transform) -> SpectralComposition | None:
+def _transform_of(steps: tuple[Step, ...]) -> SpectralComposition | None:
     plain, sampled = 0.0, []
     for step in steps:
         if step.pair.mu is not None:
@@ -280,4 +263,4 @@ def _transform_of(steps: tuple[Step, ...], accuracy: Transform) -> SpectralCompo
             sampled.append(SampledStep(one.noise_multiplier, float(one.weights[0]), one.antipodal, step.count))
         else:
             return None
-    return SpectralComposition(tuple(sampled), plain, accuracy)
+    return SpectralComposition(tuple(sampled), plain)
