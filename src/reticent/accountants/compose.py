@@ -153,7 +153,7 @@ class Composed(Enclosure):
         spectral = self._spectral
         if spectral is None:
             return None
-        one_way = spectral.symmetric or epsilon == 0.0
+        one_way = spectral.plan.symmetric or epsilon == 0.0
         ways = [spectral.delta(sign * epsilon) for sign in ((1.0,) if one_way else (1.0, -1.0))]
         known = [way for way in ways if way is not None]
         if len(known) < len(ways):
@@ -166,10 +166,10 @@ class Composed(Enclosure):
         if spectral is None or around[0] <= 0.0:
             return None
         ahead = spectral.points(around)
-        back = ahead if spectral.symmetric else spectral.points(-around[::-1])
+        back = ahead if spectral.plan.symmetric else spectral.points(-around[::-1])
         if ahead is None or back is None:
             return None
-        return polygon_through(ahead if spectral.symmetric else LogErrors.joined(ahead, back.exchanged))
+        return polygon_through(ahead if spectral.plan.symmetric else LogErrors.joined(ahead, back.exchanged))
 
     @cached_property
     def _alone(self) -> Ends | str | None:

@@ -89,16 +89,12 @@ class Split(Route):
     Attributes:
         width: distance between the two curves that is aimed at, in false negative rates.
         points: of each lattice.
-        least_work: steps times ``whole_points`` from which on it is asked: it leaves out a few steps.
-        whole_points: of the lattice that would be asked otherwise.
         room: standard deviations of the sum of all small losses that one of them may have.
         failed: log of the probability that more steps are large than are counted.
     """
 
     width: float
     points: int
-    least_work: int = 0
-    whole_points: int = 0
     room: float = 2.0
     failed: float = math.log(1e-10)
 
@@ -108,14 +104,14 @@ class Split(Route):
 
     @classmethod
     def planned(cls, found: Findings) -> Iterator[Route]:
-        """Where one lattice of all losses would be costly."""
-        accuracy, coarse = found.accuracy, found.answers.get(Lattice)
-        if found.wide:
-            whole_points = accuracy.finer(coarse, accuracy.first_points)
-            yield cls(accuracy.aimed, accuracy.split_points, accuracy.split_work, whole_points)
+        """Where one lattice of all losses would be costly: it leaves out a few steps."""
+        accuracy = found.accuracy
+        whole = found.steps[0].count * accuracy.finer(found.answers.get(Lattice), accuracy.first_points)
+        if found.wide and whole >= accuracy.split_work:
+            yield cls(accuracy.aimed, accuracy.split_points)
 
     def serves(self, steps: Steps) -> bool:
-        return len(steps) == 1 and steps[0].count * self.whole_points >= self.least_work
+        return len(steps) == 1
 
     def answer(self, steps: Steps) -> Answer:
         """Polygons around equal steps, one direction.

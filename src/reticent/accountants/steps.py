@@ -82,11 +82,12 @@ def weaker(steps: Steps) -> Steps:
     Args:
         steps: what is composed.
     """
-    return [step if step.pair.curve_below is step.pair.curve else _below(step) for step in steps]
-
-
-def _below(step: Step) -> Step:
-    return Step(CurvePair(step.pair.curve_below or step.curve, step.pair.largest_losses), step.count)
+    return [
+        Step(CurvePair(step.pair.curve_below or step.curve, step.pair.largest_losses), step.count)
+        if enclosed([step])
+        else step
+        for step in steps
+    ]
 
 
 def enclosed(steps: Steps) -> bool:

@@ -92,11 +92,6 @@ class SpectralComposition:
     def _planned(self) -> list[Planned]:
         return self.plan.blocks()
 
-    @property
-    def symmetric(self) -> bool:
-        """Whether the composed curve is its own inverse."""
-        return self.plan.symmetric
-
     def delta(self, threshold: float) -> tuple[float, float] | None:
         """Around delta at ``threshold`` >= 0, or around the reversed delta at minus one below 0.
 
@@ -182,7 +177,7 @@ class SpectralComposition:
         *bounds, points = zip(*blocks, strict=True)
         thresholds, log_delta, log_rest = (np.concatenate(each) for each in bounds)
         points = LogErrors.joined(*points).at(slice(None, None, -1))
-        if self.symmetric:
+        if self.plan.symmetric:
             thresholds = mirrored(-thresholds, thresholds)
             log_delta, log_rest = mirrored(log_delta, log_delta), mirrored(log_rest, log_rest)
             points = LogErrors.joined(points, points.exchanged.at(slice(-2, None, -1)))
