@@ -92,8 +92,7 @@ def _of_users() -> tuple[Any, ...]:
 
 
 def _settings() -> list[Any]:
-    names = "selection", "enclose", "transform"
-    modules = ["adversaries.relaxed.sign.lattice", *(f"accountants.{name}" for name in names)]
+    modules = "adversaries.relaxed.sign.lattice", "pairs.selected", "accountants.enclose", "accountants.transform"
     return [import_module(f"reticent.{name}") for name in modules]
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from reticent.accountants.advantage_alone import enclose_advantage
 from reticent.accountants.lattice import Lattice
-from reticent.accountants.steps import steps_of
+from reticent.accountants.one_direction import steps_of
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs import sampled_gaussian
+from reticent.pairs.advantage_alone import enclose_advantage
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.loss_cells import LossCells
 from reticent.pairs.sampled_gaussian import SampledGaussian

@@ -16,9 +16,9 @@ from reticent.accountants.bounds import loudest_step
 from reticent.accountants.closed_forms import clt_mu
 from reticent.accountants.contour import Enclosed
 from reticent.accountants.cut_moments import SampledStep
+from reticent.accountants.one_direction import steps_of
 from reticent.accountants.profile import WorstCaseProfile, advantage
 from reticent.accountants.readings import attained
-from reticent.accountants.steps import steps_of
 from reticent.accountants.tangents import power_of
 from reticent.accountants.transform import SpectralComposition
 from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
@@ -359,13 +359,13 @@ def test_a_whole_curve_of_rare_samples_is_narrow():
     assert 0.0 <= float(bracket.pessimistic.delta(0.0) - bracket.optimistic.delta(0.0)) <= 1e-9
 
 
-def test_neighbouring_thresholds_share_a_contour():
-    shared = SpectralComposition((SampledStep(1.0, 0.01, False, 1000),))
-    first = shared.delta(0.5)
-    built = len(shared._contours)
-    near = [shared.delta(0.5 + step) for step in (-1e-3, 1e-3)]
-    assert len(shared._contours) == built
-    for step, (lower, upper) in zip((-1e-3, 1e-3), near, strict=True):
-        alone = SpectralComposition(shared.steps).delta(0.5 + step)
-        assert max(lower, alone[0]) <= min(upper, alone[1])
-        assert upper - lower <= 1.01 * (first[1] - first[0]) + 1e-12
+def test_a_threshold_is_answered_by_the_contour_of_the_whole_curve(monkeypatch):
+    """One contour is built for it, whether or not the others are."""
+    alone, whole = (SpectralComposition((SampledStep(1.0, 0.01, False, 1000),)) for _ in range(2))
+    whole.polygons()
+    built = []
+    build = transform.build_contour
+    monkeypatch.setattr(transform, "build_contour", lambda *a: built.append(a[2]) or build(*a))
+    for threshold in (0.5, 0.501, -0.5):
+        assert alone.delta(threshold) == pytest.approx(whole.delta(threshold), rel=1e-12, abs=0)
+    assert len(set(built)) == 2

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks._rows import forget
 from reticent import risk
-from reticent.accountants import certified_advantage, compose, worst_case
+from reticent.accountants import Composed, certified_advantage, compose, worst_case
 from reticent.accountants.one_direction import one_direction
 from reticent.accountants.transform import SpectralComposition
 from reticent.adversaries import Membership, Relaxed, WorstCase, assess
@@ -64,11 +65,31 @@ def test_the_same_number_again_is_remembered(monkeypatch) -> None:
     def fail(*_):
         raise AssertionError("a contour was asked")
 
-    monkeypatch.setattr(SpectralComposition, "delta_by_polygons", fail)
-    monkeypatch.setattr(SpectralComposition, "points_by_polygons", fail)
+    monkeypatch.setattr(SpectralComposition, "delta", fail)
+    monkeypatch.setattr(SpectralComposition, "points", fail)
     assert [found.measure(number, at) for number, at in asked] == first
     with pytest.raises(AssertionError, match="a contour"):
         found.measure(risk.tpr_at_fpr, 2e-3)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_no_number_depends_on_what_the_process_was_asked_before(relation) -> None:
+    """A composed curve outlived the contours behind it: epsilon was known within 1e-6 then, and else within 1e-11."""
+    asked = ((risk.epsilon_at_delta, 1e-5), (risk.tpr_at_fpr, 1e-3), (risk.delta_at_epsilon, 1.0), (risk.advantage,))
+
+    def answers(order) -> list[float]:
+        found = WorstCase().assess(RUN, relation)
+        told = {number: found.measure(*number) for number in order}
+        return [end for number in asked for end in (told[number].lower, told[number].upper)]
+
+    forget()
+    first = [*answers(asked), *Composed(RUN, relation).delta(1.0)]
+    forget()
+    compose(RUN, relation)
+    for more in range(70):  # more than any cache holds
+        Composed(DPSGD(3.0, 0.02, 10 + more), relation).delta(0.3)
+    near = [Composed(RUN, relation).delta(epsilon) for epsilon in (0.9, 1.001, 1.0)]
+    assert [*answers(asked[::-1]), *near[-1]] == pytest.approx(first, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

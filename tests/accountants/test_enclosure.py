@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from reticent.accountants import Composed, lattice, transform
+from reticent.accountants import Composed, transform
+from reticent.accountants import lattice_sums as lattice
 from reticent.accountants.cut_moments import SampledStep
 from reticent.accountants.transform import SpectralComposition
 from reticent.curves import GaussianTradeOff, LaplaceTradeOff, Subsampled

@@ -11,15 +11,16 @@ import pytest
 from scipy.special import erf
 from scipy.stats import binom
 
-from reticent.accountants import advantage_alone, affinity, bounds, cut_moments, lattice, powers
+from reticent.accountants import affinity, bounds, cut_moments, powers
+from reticent.accountants import lattice_sums as lattice
 from reticent.accountants.cut_moments import SampledStep
+from reticent.accountants.one_direction import steps_of
 from reticent.accountants.powers import GridStep, Tilted
-from reticent.accountants.steps import steps_of
 from reticent.accountants.transform import transform_of
 from reticent.curves import GaussianTradeOff, Subsampled
 from reticent.curves.sums import roundings, running_roundings
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring
-from reticent.pairs import AntipodalGaussianPair, sampled_gaussian
+from reticent.pairs import AntipodalGaussianPair, advantage_alone, sampled_gaussian
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.sampled_gaussian import SampledGaussian
 from tests.accountants.one_kind import latticed, steps

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from reticent.accountants.steps import steps_of
+from reticent.accountants.one_direction import steps_of
 from reticent.accountants.transform import Transform
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs import sampled_gaussian

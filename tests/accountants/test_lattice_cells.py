@@ -6,7 +6,8 @@ import pytest
 from reticent.accountants import lattice_cells
 from reticent.accountants.lattice import Lattice
 from reticent.accountants.lattice_cells import cells_of
-from reticent.accountants.steps import Step, steps_of
+from reticent.accountants.one_direction import steps_of
+from reticent.accountants.steps import Step
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs import AntipodalGaussianPair, GaussianPair
 from reticent.samplers import TruncatedPoisson

@@ -17,7 +17,8 @@ from reticent.accountants.contour_plan import Plan
 from reticent.accountants.cut_moments import SampledStep, cut_moments
 from reticent.accountants.enclose import CURVE, enclose
 from reticent.accountants.lattice import Lattice
-from reticent.accountants.steps import Step, steps_of
+from reticent.accountants.one_direction import steps_of
+from reticent.accountants.steps import Step
 from reticent.accountants.transform import SpectralComposition, Transform, transform_of
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.pairs import Neighbouring
@@ -108,7 +109,7 @@ def test_one_contour_agrees_with_several(relation: Neighbouring, monkeypatch: py
         assert np.all(this.above.reversed.delta(EPSILONS) >= other.below.reversed.delta(EPSILONS))
     assert sides.above.delta(0.0) == pytest.approx(sides.below.delta(0.0), rel=1e-6, abs=0)
     assert sides.above.reaches(-27.0)
-    assert one.delta_by_polygons(1) == pytest.approx(one.delta_by_polygons(1.0), rel=1e-12, abs=0)
+    assert one.delta(1) == pytest.approx(one.delta(1.0), rel=1e-12, abs=0)
 
 
 def test_a_lattice_agrees_with_many_kinds() -> None:

@@ -17,7 +17,8 @@ from scipy.stats import norm
 from reticent.accountants import Composed, compose
 from reticent.accountants.compose import both_directions
 from reticent.accountants.lattice import Lattice
-from reticent.accountants.steps import Step, steps_of
+from reticent.accountants.one_direction import steps_of
+from reticent.accountants.steps import Step
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves.polygon import polygon_above
 from reticent.errors import ParameterError, UnsupportedError

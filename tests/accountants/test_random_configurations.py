@@ -8,7 +8,7 @@ import pytest
 from reticent.accountants import Composed
 from reticent.accountants.compose import compose
 from reticent.accountants.lattice import Lattice
-from reticent.accountants.steps import steps_of
+from reticent.accountants.one_direction import steps_of
 from reticent.accountants.transform import transform_of
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Neighbouring

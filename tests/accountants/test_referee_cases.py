@@ -10,7 +10,7 @@ from scipy.stats import norm
 from reticent.accountants.bounds import CheapBounds, loudest_step
 from reticent.accountants.compose import compose, worst_case
 from reticent.accountants.lattice import Lattice
-from reticent.accountants.steps import steps_of
+from reticent.accountants.one_direction import steps_of
 from reticent.curves import GaussianTradeOff, Subsampled
 from reticent.mechanisms import DPSGD, Laplace, Neighbouring
 from reticent.risk import bayes_security, epsilon_at_delta, tpr_at_fpr

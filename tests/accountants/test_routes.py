@@ -1,6 +1,11 @@
 """What was asked on the way to a curve is told; mixtures of any shifts; estimates keep to enclosures."""
 
 import math
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +15,11 @@ from reticent.accountants import certified_advantage, compose
 from reticent.accountants.advantage_map import advantage_map
 from reticent.accountants.enclose import enclose
 from reticent.accountants.lattice import Lattice
+from reticent.accountants.one_direction import steps_of
 from reticent.accountants.profile import advantage
-from reticent.accountants.route import ROUTES, Route
-from reticent.accountants.steps import Step, steps_of
+from reticent.accountants.route import Route
+from reticent.accountants.routes import ROUTES
+from reticent.accountants.steps import Step
 from reticent.accountants.transform import Transform, transform_of
 from reticent.adversaries import WorstCase
 from reticent.curves import GaussianTradeOff
@@ -22,6 +29,9 @@ from reticent.pairs import CurvePair
 from reticent.pairs.gaussian_mixture import GaussianMixture, log_mixture
 from reticent.risk import delta_at_epsilon, epsilon_at_delta
 
+portfolio, route, compose_module, one_direction = (
+    import_module(f"reticent.accountants.{name}") for name in ("enclose", "route", "compose", "one_direction")
+)
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
 
@@ -86,6 +96,26 @@ def test_routes_of_other_packages_are_asked_where_ours_are_wide(monkeypatch):
     finally:
         ROUTES.remove("narrow")
     assert enclose(steps).width > 1e-3
+
+
+def test_routes_are_named_in_their_own_files_and_the_list_alone():
+    """They are asked in the order of what they declare; the portfolio and what composes by it know no name."""
+    kinds = sorted(ROUTES.values(), key=lambda kind: kind.priority)
+    assert [kind.name for kind in kinds] == ["bounds", "transform", "lattice", "split lattices", "finer lattice"]
+    for module in (portfolio, route, compose_module, one_direction):
+        told = re.findall(r"\w+", Path(module.__file__).read_text())
+        assert not {kind.__name__ for kind in kinds} & set(told), module.__name__
+
+
+def test_a_worst_case_of_sampled_steps_loads_no_lattice():
+    words = (
+        "from reticent.accountants import worst_case; from reticent.mechanisms import DPSGD, Neighbouring; import sys;"
+    )
+    words += "worst_case(DPSGD(1.0, 0.01, 100), Neighbouring.ADD_REMOVE).pessimistic.delta(1.0); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True).stdout.split()
+    rooms = {name.removeprefix("reticent.accountants.") for name in loaded}
+    assert "transform" in rooms
+    assert not {"lattice_sums", "lattice_cells", "powers", "profile"} & rooms
 
 
 def test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves():

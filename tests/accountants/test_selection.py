@@ -13,7 +13,6 @@ import pytest
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from reticent.accountants import compose, mu_limits
-from reticent.accountants.selection import losses_between, slopes_gained
 from reticent.accountants.steps import Known
 from reticent.adversaries import WorstCase
 from reticent.certificates.sentences import persons
@@ -33,6 +32,7 @@ from reticent.pairs import (
     Runs,
     SelectedPair,
 )
+from reticent.pairs.selected import losses_between, slopes_gained
 from reticent.risk import delta_at_epsilon, epsilon_at_delta
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE

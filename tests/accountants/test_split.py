@@ -29,8 +29,9 @@ def composed(noise, rate, steps, points=2**14, **accuracy):
 def holds(noise, rate, steps, above, below, by=0.0):
     """Both sides around the truth, the lower one by at most ``by`` of rounding."""
     exact = SpectralComposition((SampledStep(noise, rate, False, steps),))
-    with np.errstate(all="ignore"):
-        truths = [exact.delta(threshold) for threshold in THRESHOLDS]
+    truths = [exact.delta(threshold) for threshold in THRESHOLDS]
+    for k, grown in ((k, math.exp(at)) for k, at in enumerate(THRESHOLDS) if at < 0.0):  # there it is the reversed one
+        truths[k] = tuple(1.0 - grown + grown * end for end in truths[k])
     lower, upper = below.delta(THRESHOLDS), above.delta(THRESHOLDS)
     return all(
         x <= high + by and low <= y + by

@@ -23,7 +23,7 @@ from reticent.dashboard.state import (
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Selection
 from reticent.pairs import NegativeBinomial
-from reticent.pairs.selected import RUNS
+from reticent.pairs.runs import RUNS
 from reticent.samplers import FixedSize
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=40).map(str.strip)

@@ -33,7 +33,8 @@ from reticent.certificates.gate import Shown, check
 from reticent.certificates.policy import Policy
 from reticent.certificates.verify import verify
 from reticent.certificates.schema import Certificate
-from reticent.mechanisms import MECHANISMS
+from reticent.accountants import compose
+from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.samplers import SAMPLERS
 
 def drawn_by_its_sampler():
@@ -64,6 +65,7 @@ found = {
     "bounds": len(report.bounds),
     "largest": max(b.value for b in report.bounds),
     "drawn": drawn_by_its_sampler(),
+    "routes": [one.name for one in compose(release, Neighbouring.ADD_REMOVE).trace],
     "styles": len({style_of(name).colour for name in ADVERSARIES}) == len(ADVERSARIES),
 }
 try:
@@ -120,6 +122,7 @@ def test_doors_show_it(site: Path) -> None:
     assert found["largest"] == 0.0  # the control finds nothing
     assert found["drawn"] == [True] * 4
     assert found["styles"]
+    assert found["routes"] == ["bounds", "coins"]  # its own counts exactly, so no lattice is asked
     if "page" in found:
         assert found["page"] == [
             "Geometric(epsilon_per_unit=0.5)",

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -55,9 +55,10 @@ class Bounds(Route):
 
     left_out: float = math.log(1e-24)
 
-    @property
-    def name(self) -> str:
-        return "bounds"
+    name: ClassVar[str] = "bounds"
+    priority: ClassVar[int] = 10
+    always: ClassVar[bool] = True
+    close: ClassVar[bool] = False
 
     def answer(self, steps: Steps) -> Answer:
         over, under = stronger(steps), weaker(fewer_below(steps))

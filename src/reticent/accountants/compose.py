@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.accountants.advantage_alone import ADVANTAGE, enclose_advantage
-from reticent.accountants.one_direction import one_direction
-from reticent.accountants.selection import steps_of
+from reticent.accountants.one_direction import one_direction, steps_of
 from reticent.accountants.steps import Known, Release, Step
 from reticent.accountants.transform import SpectralComposition, transform_of
 from reticent.curves import LogErrors, TradeOff, symmetrised
@@ -21,15 +18,11 @@ from reticent.curves.enclosure import Attempt, Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, safest
 from reticent.errors import NumericalError
 from reticent.pairs import Disclosure, Neighbouring, Part, poisson_gaussian
-from reticent.pairs.gaussian_mixture import GaussianMixture
+from reticent.pairs.base import Ends
 
-Ends = tuple[float, float]
-"""(lower, upper) around one number."""
 _WIDE = 1e-6  # of delta at one threshold: beyond it the curve is asked
-_WIDE_ADVANTAGE = 1e-7
 _NEAR = 1.0 / 16.0  # of the distance of a polygon's thresholds: between the tests that are asked for one power
 _REMEMBERED = 1024  # answers for single thresholds, and as many for single powers
-_TRIED = (ADVANTAGE, replace(ADVANTAGE, room=2.0))  # of the certified advantage, one after the other
 _KNOWN = 1e-8  # relative width of an advantage, and of its complement, that the curve would not narrow
 
 
@@ -86,46 +79,44 @@ def _shows_the_displaced(release: Release) -> bool:
     return any(isinstance(pair, Disclosure) and pair.displaces for pair in pairs)
 
 
-class Composed:
-    """The worst case of a release, asked for single numbers; the worse direction throughout.
+class Composed(Enclosure):
+    """The worst case of a release: its enclosed curve, composed when it is read, and single numbers of it.
 
-    ``advantage`` and ``delta`` use the characteristic function at the one threshold asked for, so they are
-    tighter than the polygons of ``compose`` (on the five reference runs relative 1e-6 down to delta 1e-12);
-    where that route does not apply they fall back to the polygons. Nothing is computed before it is
-    asked for; all else is read from ``bracket``.
+    The worse direction throughout. ``advantage`` and ``delta`` ask for one threshold alone, and need no curve; where
+    that does not apply they are read off ``bracket``. No answer depends on what was asked before.
 
     Attributes:
         release: what was released.
         neighbouring: between which data sets.
-        refused: why single thresholds were read off the curve instead.
+
+    Raises:
+        UnsupportedError: as for ``compose``.
     """
 
+    release: Release
+    neighbouring: Neighbouring
+    by_contours: Callable[[float], Ends | None]
+    _steps: tuple[Step, ...]
+
     def __init__(self, release: Release, neighbouring: Neighbouring) -> None:
-        self.release, self.neighbouring = release, neighbouring
-        self.refused: list[str] = []
-        self._narrowed: dict[float, Ends] = {}
+        noisy, unseen = whole = steps_of(release, neighbouring)
+        attained = whole == steps_of(release, neighbouring, attained=True)
+        self.__dict__.update(
+            release=release,
+            neighbouring=neighbouring,
+            _steps=noisy if unseen == 0.0 and attained else (),  # noisy steps that some data sets attain
+            by_contours=lru_cache(_REMEMBERED)(self._by_contours),
+        )
 
     @cached_property
     def bracket(self) -> Enclosure:
-        """The enclosed curve."""
+        """The enclosed curve, as polygons."""
         return compose(self.release, self.neighbouring)
 
     @cached_property
-    def _steps(self) -> tuple[Step, ...]:
-        """What was released, where it is noisy steps that some data sets attain; else nothing."""
-        noisy, unseen = whole = steps_of(self.release, self.neighbouring)
-        attained = whole == steps_of(self.release, self.neighbouring, attained=True)
-        return noisy if unseen == 0.0 and attained else ()
-
-    @cached_property
     def _spectral(self) -> SpectralComposition | None:
-        return transform_of(self._steps) if self._steps else None
-
-    @cached_property
-    def _one_law(self) -> GaussianMixture | None:
-        """The law of one step, where all steps are equal and sampled."""
-        only = self._steps[0].pair if len(self._steps) == 1 else None
-        return None if only is None or only.mu is not None else only.mixture
+        spectral = transform_of(self._steps) if self._steps else None
+        return spectral if spectral is not None and spectral.steps else None
 
     def advantage(self) -> Ends:
         """max over alpha of 1 - alpha - beta, which is delta(0)."""
@@ -139,34 +130,31 @@ class Composed:
 
         Raises:
             ParameterError: ``epsilon`` is negative, infinite or NaN.
-            UnsupportedError: as for ``compose``.
         """
         epsilon = _check.non_negative(epsilon=epsilon)
-        found = self.certified if epsilon == 0.0 and self._one_law else self._at_threshold(epsilon)
-        if found is not None:
+        if (found := self.at_once(epsilon)) is not None:
             return found
         lower, upper = (float(curve.delta(epsilon)) for curve in (self.bracket.optimistic, self.bracket.pessimistic))
         return min(lower, upper), upper  # rounding may exchange equal ends
 
-    def narrowed(self, epsilon: float) -> Ends | None:
-        """delta at ``epsilon`` > 0 by the contours behind the polygons of ``bracket``; None where they do not reach.
+    def at_once(self, epsilon: float = 0.0) -> Ends | None:
+        """delta at ``epsilon`` >= 0 in milliseconds, proven; None where it takes the whole curve."""
+        if epsilon == 0.0 and self.certified is not None:
+            return self.certified
+        found = self.by_contours(epsilon)
+        return found if found is not None and min(found[1] - found[0], found[1]) < _WIDE else None
+
+    def _by_contours(self, epsilon: float) -> Ends | None:
+        """delta at ``epsilon`` by the contours behind the polygons of ``bracket``; None where they do not reach.
 
         Closer than the polygons, which are exact at their own thresholds only. The last answers are remembered: several
         numbers of a report ask for the same.
         """
-        found = self._narrowed.get(epsilon)
-        if found is None and (found := self._by_contours(epsilon)) is not None:
-            if len(self._narrowed) >= _REMEMBERED:
-                self._narrowed.clear()
-            self._narrowed[epsilon] = found
-        return found
-
-    def _by_contours(self, epsilon: float) -> Ends | None:
         spectral = self._spectral
         if spectral is None:
             return None
-        signs = (1.0,) if spectral.symmetric else (1.0, -1.0)
-        ways = [spectral.delta_by_polygons(sign * epsilon) for sign in signs]
+        one_way = spectral.plan.symmetric or epsilon == 0.0
+        ways = [spectral.delta(sign * epsilon) for sign in ((1.0,) if one_way else (1.0, -1.0))]
         known = [way for way in ways if way is not None]
         if len(known) < len(ways):
             return None
@@ -177,31 +165,26 @@ class Composed:
         spectral, around = self._spectral, epsilon + room * np.array([-1.0, 0.0, 1.0])
         if spectral is None or around[0] <= 0.0:
             return None
-        ahead = spectral.points_by_polygons(around)
-        back = ahead if spectral.symmetric else spectral.points_by_polygons(-around[::-1])
+        ahead = spectral.points(around)
+        back = ahead if spectral.plan.symmetric else spectral.points(-around[::-1])
         if ahead is None or back is None:
             return None
-        return polygon_through(ahead if spectral.symmetric else LogErrors.joined(ahead, back.exchanged))
-
-    def at_once(self) -> Ends | None:
-        """The advantage in milliseconds, proven; None where it takes the whole curve."""
-        return self.certified or self._at_threshold(0.0)
+        return polygon_through(ahead if spectral.plan.symmetric else LogErrors.joined(ahead, back.exchanged))
 
     @cached_property
+    def _alone(self) -> Ends | str | None:
+        """The advantage of equal steps by their pair alone; None where it knows none, or why it gives up."""
+        if len(self._steps) != 1:
+            return None
+        try:
+            return self._steps[0].pair.advantage(self._steps[0].count)
+        except NumericalError as error:
+            return str(error)
+
+    @property
     def certified(self) -> Ends | None:
         """The advantage of equal sampled steps by its own certificate, mostly within 1e-8; None where it gives up."""
-        if (law := self._one_law) is None:
-            return None  # without sampling or noise the curve itself is a formula
-        for accuracy in _TRIED:
-            try:
-                lower, upper = enclose_advantage(law, self._steps[0].count, accuracy)
-            except NumericalError as error:
-                self.refused.append(str(error))
-                continue
-            if upper - lower < _WIDE_ADVANTAGE:
-                return lower, upper
-            self.refused.append(f"certified advantage: known within {upper - lower:.1g} only")
-        return None
+        return None if isinstance(self._alone, str) else self._alone
 
     @property
     def known_advantage(self) -> Ends | None:
@@ -209,36 +192,38 @@ class Composed:
         ends = self.certified
         return ends if ends is not None and ends[1] - ends[0] <= _KNOWN * min(ends[1], 1.0 - ends[1]) else None
 
-    @property
-    def transformed(self) -> bool:
-        """Whether characteristic functions answer for single thresholds."""
-        return self._spectral is not None and bool(self._spectral.steps)
+    @cached_property
+    def pessimistic(self) -> TradeOff:
+        return self._end(pessimistic=True)
 
-    def _at_threshold(self, epsilon: float) -> Ends | None:
-        """delta by the characteristic function at this threshold alone; None where it cannot say it."""
-        spectral = self._spectral
-        if spectral is None or not spectral.steps:
-            return None
-        try:
-            with np.errstate(all="ignore"):
-                ways = [spectral.delta(epsilon)]
-                if epsilon > 0.0 and not spectral.symmetric:
-                    ways.append(spectral.reversed_delta(epsilon))
-        except NumericalError as error:
-            self.refused.append(f"delta at {epsilon:g}: {error}")
-            return None
-        lower, upper = max(way[0] for way in ways), max(way[1] for way in ways)
-        if min(upper - lower, upper) < _WIDE:
-            return lower, upper
-        self.refused.append(f"delta at {epsilon:g}: known within {upper - lower:.1g} only")
-        return None
+    @cached_property
+    def optimistic(self) -> TradeOff:
+        return self._end(pessimistic=False)
+
+    def _end(self, *, pessimistic: bool) -> TradeOff:
+        ends = self.known_advantage
+        if ends is None and (self._spectral is None or not isinstance(self.bracket.pessimistic, Polygon)):
+            return self.bracket.pessimistic if pessimistic else self.bracket.optimistic
+        return CurveWhenRead(None if ends is None else ends[pessimistic], self, pessimistic=pessimistic)
+
+    @property
+    def _refused(self) -> tuple[str, ...]:
+        return (self._alone,) if isinstance(self._alone, str) else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Those of the curve; why the advantage alone was not certified, where the curve is wide."""
+        return (*self.bracket.notes, *(self._refused if self.bracket.notes else ()))
+
+    @property
+    def trace(self) -> tuple[Attempt, ...]:
+        return (*(Attempt("threshold 0 alone", failure=reason) for reason in self._refused), *self.bracket.trace)
 
 
 def certified_advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring) -> Ends:
     """(lower, upper) around the worst-case advantage of a Poisson-sampled DP-SGD run, proven.
 
-    The width is mostly below 1e-8, never above that of ``compose``. ``Composed.refused`` of the same run says why it
-    is wider where it is.
+    The width is mostly below 1e-8, never above that of ``compose``.
 
     Args:
         noise_multiplier: >= 0.
@@ -255,11 +240,11 @@ def certified_advantage(noise_multiplier: float, sample_rate: float, steps: int,
 
 
 @lru_cache(maxsize=64)  # as ``compose``
-def worst_case(release: Release, neighbouring: Neighbouring) -> Enclosure:
-    """``compose``, put off until a reader needs more than the advantage or Bayes security of a Poisson-sampled run.
+def worst_case(release: Release, neighbouring: Neighbouring) -> Composed:
+    """``Composed``, put off until a reader needs more than the advantage or Bayes security of a Poisson-sampled run.
 
-    The advantage is then that of ``certified_advantage``, always: whether the curve was composed before makes no
-    difference. Where that certificate gave up, ``trace`` begins with its reason, which joins the notes of a wide curve.
+    The advantage is then that of ``certified_advantage``. Where that certificate gave up, ``trace`` begins with its
+    reason, which joins the notes of a wide curve.
 
     Args:
         release: what was released.
@@ -268,41 +253,10 @@ def worst_case(release: Release, neighbouring: Neighbouring) -> Enclosure:
     Raises:
         UnsupportedError: as for ``compose``.
     """
-    composed = Composed(release, neighbouring)
-    if (ends := composed.known_advantage) is not None:
-        return _ComposedWhenRead(composed, ends)
-    found, reasons = composed.bracket, tuple(dict.fromkeys(composed.refused))
-    if composed.transformed and isinstance(found.pessimistic, Polygon):
-        found = replace(
-            found,
-            pessimistic=CurveWhenRead(None, composed, pessimistic=True),
-            optimistic=CurveWhenRead(None, composed, pessimistic=False),
-        )
-    if not reasons:
-        return found
-    tried = Attempt("threshold 0 alone", failure="; ".join(reasons))
-    return replace(found, notes=(*found.notes, *(reasons if found.notes else ())), trace=(tried, *found.trace))
-
-
-class _ComposedWhenRead(Enclosure):
-    """The enclosure of a run whose advantage is certified within ``ends``."""
-
-    composed: Composed
-
-    def __init__(self, composed: Composed, ends: Ends) -> None:
-        self.__dict__.update(
-            pessimistic=CurveWhenRead(ends[1], composed, pessimistic=True),
-            optimistic=CurveWhenRead(ends[0], composed, pessimistic=False),
-            composed=composed,
-        )
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.composed.bracket.notes
-
-    @property
-    def trace(self) -> tuple[Attempt, ...]:
-        return self.composed.bracket.trace
+    found = Composed(release, neighbouring)
+    if found.known_advantage is None:
+        found.bracket  # noqa: B018  (what it refuses is refused here)
+    return found
 
 
 class CurveWhenRead(TradeOff):
@@ -363,7 +317,7 @@ class CurveWhenRead(TradeOff):
         return np.minimum(coarse, fine) if self._pessimistic else np.maximum(coarse, fine)
 
     def _log_delta(self, epsilon: float) -> float | None:
-        ends = self._release.narrowed(epsilon)
+        ends = self._release.by_contours(epsilon)
         return None if ends is None else _log(ends[self._pessimistic])
 
     def _log_power(self, log_alpha: float) -> float | None:
@@ -384,7 +338,7 @@ class CurveWhenRead(TradeOff):
 
     def _tangent(self, threshold: float, log_alpha: float) -> float:
         """log of the power at ``log_alpha`` on the tangent of that threshold; infinite where it is not known."""
-        ends = self._release.narrowed(threshold)
+        ends = self._release.by_contours(threshold)
         return math.inf if ends is None else float(np.logaddexp(threshold + log_alpha, _log(ends[1])))
 
     @property
@@ -412,5 +366,5 @@ def _least(value: Callable[[float], float], middle: float, room: float) -> float
     before, at, after = (value(place) for place in places)
     bend = before - 2.0 * at + after
     if math.isfinite(bend) and bend > 0.0:
-        return middle + max(-1.0, min(1.0, 0.5 * (before - after) / bend)) * room
+        return middle + max(-2.0, min(2.0, 0.5 * (before - after) / bend)) * room
     return min(zip((before, at, after), places, strict=True))[1]

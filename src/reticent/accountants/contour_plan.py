@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -38,25 +37,14 @@ _AWAY = 0.25  # standard deviations of the loss between a contour and the poles 
 _CENTRAL = 7.5  # standard deviations that the contour between the poles serves where no other fits
 _END = -30.0  # log of delta at which the tails of that contour end, where it is the only one
 FOLLOWED, _QUIET = 1000, 1.0  # kinds of steps beyond which it is the only one, and spread up to which it is
-_CLOSE = 0.05  # standard deviations of the loss, inverted: how close a saddle point is followed
 _HALF_STEPS = 200  # of a deviation, to the end of a tail
 _MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
+_WORK = 4_000_000  # nodes times frequencies, of a contour
+DIGITS = 30.0
+"""Aliases, truncation and the nodes left out are planned below e^-digits of the quantities' scale."""
+_DEEPEST = -41.0  # log of delta at which curves end
+_LEFT_OUT = -41.0  # log of the probability of rare large losses that Chernoff exponents are spared
 _EXPLOSION = 60.0  # log of a moment that rare large losses dominate
-
-
-class Effort(NamedTuple):
-    """What a contour may cost and what it must reach.
-
-    Attributes:
-        work: nodes times frequencies.
-        digits: aliases, truncation and the nodes left out are planned below e^-digits of the quantities' scale.
-        goal: sum of the errors of all frequencies at which nodes are fine enough; ``rounding`` is added per step.
-    """
-
-    work: int
-    digits: float
-    goal: float
-    rounding: float
 
 
 Planned = tuple[float, float, float]
@@ -70,14 +58,10 @@ class Plan:
     Attributes:
         steps: the sampled steps.
         plain: GDP parameter of everything that was not sampled, 0 if nothing.
-        deepest: log of delta at which curves end.
-        left_out: log of the probability of rare large losses that Chernoff exponents are spared.
     """
 
     steps: Sequence[SampledStep]
     plain: float
-    deepest: float
-    left_out: float
 
     @property
     def symmetric(self) -> bool:
@@ -136,25 +120,25 @@ class Plan:
         few = _FEWER if self.many else 1
         right = 0.5 + np.geomspace(_FIRST, furthest - 0.5, _CUT // few)
         exponents = np.concatenate([1.0 - right[::-1], right])
-        left_out = self.left_out - self.small_digits - math.log(len(self.steps))
+        left_out = _LEFT_OUT - self.small_digits - math.log(len(self.steps))
         parts = [cut_moments(step, exponents, left_out, few) for step in self.steps]
         logs, lost = np.sum([part[0] for part in parts], axis=0), sum(part[1] for part in parts)
         return Moments(exponents, logs + PlainGaussian(self.plain).log_moment(exponents), lost)
 
-    def laws(self, largest: float, reach: float, effort: Effort | None = None) -> Laws:
+    def laws(self, largest: float, reach: float, *, fine: bool = False) -> Laws:
         """(loss of one step, how many times it ran), with nodes that serve a question.
 
         Args:
             largest: exponent that will be asked for.
             reach: largest frequency times loss.
-            effort: of a contour; None for moments.
+            fine: for a contour, not for moments.
         """
         laws: list[tuple[Law, Numbers]] = []
         for noise, rate, antipodal, count in self._kinds:
             law = SampledGaussian(noise, rate, antipodal, count, reach, max(largest, 1.0))
-            if effort is not None:
-                digits = effort.digits - 2.0 + self.small_digits + math.log(len(self.steps))
-                law = replace(law, digits=digits, work=effort.work)
+            if fine:
+                digits = DIGITS - 2.0 + 2.0 * self.small_digits + math.log(len(self.steps))
+                law = replace(law, digits=digits, work=_WORK)
             laws += [(block, block.count) for block in (law.blocks() if np.ndim(count) else [law])]
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
 
@@ -192,21 +176,6 @@ class Plan:
             return -mean, variance
         pairs = [(count, *law.moments(c)) for law, count in laws]
         return float(sum(np.sum(n * m) for n, m, _ in pairs)), float(sum(np.sum(n * v) for n, _, v in pairs))
-
-    def saddle(self, threshold: float) -> float:
-        """A contour near the saddle point of ``threshold`` that keeps away from the poles 0 and 1."""
-        if self.rightmost == 0.5:
-            return 0.5
-        low, high = float(self.exponents[1]), self.rightmost
-        for _ in range(_MOST_CONTOURS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.cumulants(middle)[0] < threshold else (low, middle)
-            if high - low < _CLOSE / self.spread:
-                break
-        c, away = 0.5 * (low + high), _AWAY / self.spread
-        if threshold >= 0.0:
-            return max(c, 1.0 + away, 0.5 + away) if abs(c - 0.5) > 0.5 - away else c
-        return min(c, -away, 0.5 - away) if abs(c - 0.5) > 0.5 - away else c
 
     @cached_property
     def rightmost(self) -> float:
@@ -254,11 +223,11 @@ class Plan:
                 mean, variance = self.cumulants(c)
                 edge = mean + side * _HALF_BLOCK * np.sqrt(variance)
                 if c == limit:
-                    edge = self._tail_end(edge, side, self.deepest)
+                    edge = self._tail_end(edge, side, _DEEPEST)
                 if side * (edge - edges[side]) > 0:
                     blocks.append((c, *sorted((edges[side], edge))))
                     edges[side] = edge
-                if self._log_tail(edge, side) < self.deepest or c == limit:
+                if self._log_tail(edge, side) < _DEEPEST or c == limit:
                     break
         return sorted(blocks, key=lambda block: block[1])
 

@@ -1,17 +1,14 @@
-"""The portfolio: kinds of steps, composed and enclosed by the cheapest routes that are enough."""
+"""The portfolio: kinds of steps, composed and enclosed by the cheapest routes that are enough. It names none."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
 
-from reticent.accountants.bounds import Bounds
 from reticent.accountants.grouped import MANY
-from reticent.accountants.lattice import MOST_KINDS, Lattice
-from reticent.accountants.route import ROUTES, Answer, Route, Unanswered
-from reticent.accountants.split import Split
+from reticent.accountants.route import Answer, Route, Unanswered
+from reticent.accountants.routes import ROUTES
 from reticent.accountants.steps import Steps, enclosed
-from reticent.accountants.transform import Transform
 from reticent.curves.enclosure import Attempt
 from reticent.curves.polygon import Polygon, hull, strictest
 from reticent.stopping import checkpoint
@@ -36,7 +33,7 @@ class Accuracy:
             a share of the advantage.
         split_work: steps times points of the whole lattice from which on split ones are tried.
         missed, missed_more: probability that the window of the first lattice, and of others, may miss.
-        missed_deep, depth: the same of a lattice that keeps the digits of its tails, and its ``Lattice.depth``.
+        missed_deep, depth: the same of a lattice that keeps the digits of its tails, and its ``depth``.
     """
 
     disclosed: float = 1.0 - 1e-10
@@ -83,13 +80,19 @@ class Findings:
 
     Attributes:
         steps: what is composed.
+        accuracy: when enough is known.
         above, below: curves on the safe side and on the other; each holds by itself.
+        short: whether no close curve reaches as far out as curves shall.
+        answers: the last of each route.
         trace: what was asked, in order.
     """
 
     steps: Steps
+    accuracy: Accuracy
     above: list[Polygon]
     below: list[Polygon] = field(default_factory=list)
+    short: bool = True
+    answers: dict[type[Route], Answer] = field(default_factory=dict)
     trace: list[Attempt] = field(default_factory=list)
 
     @property
@@ -107,6 +110,16 @@ class Findings:
         """Between the bounds on the advantage."""
         return Answer(tuple(self.above), tuple(self.below)).width
 
+    @property
+    def advantage(self) -> float:
+        """What it is at most."""
+        return min(float(curve.delta(0.0)) for curve in self.above)
+
+    @property
+    def wide(self) -> bool:
+        """Whether the advantage is to be known better, and can be: steps may be known from both sides only."""
+        return self.width > self.accuracy.width and not enclosed(self.steps)
+
     def notes(self, accuracy: Accuracy) -> tuple[str, ...]:
         """For people, where the advantage stays unresolved: what the routes had to say."""
         if self.width < accuracy.wide:
@@ -114,58 +127,41 @@ class Findings:
         why = "; ".join(dict.fromkeys(attempt.failure for attempt in self.trace if attempt.failure))
         return (_UNRESOLVED.format(self.width, why or "no computation is finer"),)
 
-    def ask(self, route: Route) -> Answer | None:
-        """Add what ``route`` finds; None where it does not serve, or cannot: then ``trace`` has the reason."""
+    def ask(self, route: Route) -> None:
+        """Add what ``route`` finds; nothing where it does not serve, or cannot: then ``trace`` has the reason."""
         checkpoint()
         if not route.serves(self.steps):
-            return None
+            return
         answer = route.enclose(self.steps)
         if isinstance(answer, Unanswered):
-            self.trace.append(Attempt(route.name, failure=answer.reason))
-            return None
+            self.trace.append(Attempt(route.title, failure=answer.reason))
+            return
         self.above += answer.above
         self.below += answer.below
-        self.trace.append(Attempt(route.name, answer.width, answer.left_out))
-        return answer
+        self.answers[type(route)] = answer
+        self.trace.append(Attempt(route.title, answer.width, answer.left_out))
+        # Of many kinds of steps a short tail is left as it is: a lattice takes each kind by itself.
+        if route.close and (len(self.steps) > MANY or answer.above[0].reaches(self.accuracy.deepest)):
+            self.short = False
 
 
 def enclose(steps: Steps, *always_above: Polygon, accuracy: Accuracy = CURVE) -> Findings:
-    """Cheap bounds; characteristic functions; lattices while the advantage is wide or a tail is short; other routes.
-
-    Of many kinds of steps a short tail is left as it is: a lattice takes each kind by itself.
+    """Ask the routes in the order of their priority: those that are always asked, then others until enough is known.
 
     Args:
         steps: what is composed.
         always_above: more curves on the safe side.
         accuracy: when enough is known.
     """
-    found = Findings(steps, list(always_above))
-    found.ask(Bounds())
-    exact = found.ask(Transform())
+    found = Findings(steps, accuracy, list(always_above))
+    kinds = sorted(ROUTES.values(), key=lambda kind: kind.priority)
+    for kind in (kind for kind in kinds if kind.always):
+        found.ask(kind())
     if max(curve.delta(0.0) for curve in found.below) >= accuracy.disclosed:
         return found
-    advantage = min(float(curve.delta(0.0)) for curve in found.above)
-    accuracy = accuracy.of(advantage)
-    if enclosed(steps):  # a finer lattice would not narrow what the steps are known by
-        aimed = min(accuracy.aimed, accuracy.aimed_share * advantage)
-        found.ask(Lattice(aimed, accuracy.enclosed_points, accuracy.missed_deep, accuracy.depth))
-        return found
-    short = exact is None or not (len(steps) > MANY or exact.above[0].reaches(accuracy.deepest))
-    if short or found.width > accuracy.width:
-        _latticed(found, accuracy)
-    for kind in ROUTES.values() if found.width > accuracy.width else ():
-        found.ask(kind())
+    found.accuracy = accuracy.of(found.advantage)
+    for kind in (kind for kind in kinds if not kind.always):
+        if not any(kind in one.replaces for one in found.answers):
+            for route in kind.planned(found):
+                found.ask(route)
     return found
-
-
-def _latticed(found: Findings, accuracy: Accuracy) -> None:
-    """Lattices, each finer than the one before, until the advantage is known."""
-    coarse = found.ask(Lattice(accuracy.aimed, accuracy.first_points, accuracy.missed))
-    points = accuracy.finer(coarse, accuracy.first_points)
-    if found.width <= accuracy.width or len(found.steps) > MOST_KINDS:
-        return
-    if found.ask(Split(accuracy.aimed, accuracy.split_points, accuracy.split_work, points)) is not None:
-        return
-    finer = found.ask(Lattice(accuracy.aimed, points, accuracy.missed_more))
-    if found.width > accuracy.width and points <= accuracy.cheap_points:
-        found.ask(Lattice(accuracy.aimed, accuracy.finer(finer, points), accuracy.missed_more))

@@ -1,81 +1,22 @@
-"""The lattice route: losses rounded to a grid, composed by FFT, on both sides of the truth.
-
-Upper side ("connect the dots"): the mass of each cell is moved to the two ends of the cell such that
-its P-mass and its Q-mass are kept. The lattice experiment then determines the true one, so it is more
-informative, after composition too. Lower side: each step is replaced by the label of its rounded
-loss; thresholding the sum of labels is a legal test. Errors of rounding, wrap-around and truncation
-are added on the safe side: docs/theory/composition.md, section "Lattice". Shares no code with ``contour``.
-"""
+"""Routes by a lattice: losses rounded to a grid. What they compute is in ``lattice_sums``, loaded when it is asked."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING, ClassVar
 
 from reticent.accountants.grouped import fewer_below, stronger
-from reticent.accountants.lattice_cells import Cells, cells_of
-from reticent.accountants.powers import GridStep, Tilted, outside, power, window_end
 from reticent.accountants.route import Answer, Route
-from reticent.accountants.steps import Step, Steps, enclosed, weaker
-from reticent.curves import LogErrors, TradeOff
-from reticent.curves._logs import EPS, LOG_HALF, OVERFLOW, TINY
-from reticent.curves._thresholds import halved
-from reticent.curves.polygon import Polygon, polygon_above, polygon_through
-from reticent.curves.sums import running, running_roundings
-from reticent.errors import NumericalError
-from reticent.pairs import LossMasses
+from reticent.accountants.steps import Steps, enclosed, weaker
 
-STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
-_MAX_TANGENTS = 2**13
-_LARGEST_LOSS = 600.0  # of one step: beyond it e^-L underflows, so it counts as a sure sign of the target
-_LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smaller
-_STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
-_HOPELESS = 1e-3  # sum of errors beyond which a lattice says nothing
-_LEAST_POINTS_LOG2 = 12
-_CHERNOFF = np.geomspace(1e-4, 1e7, 221)  # exponents that may choose the window
-_APART = 10  # of them: those that are asked first
-_LARGEST_EXPONENT = 4e4  # of a bound on the mass outside, times the window
-_NARROWEST = 1e-3  # of the window: least deviation of the sum that the spacing is planned for
-_ROUNDING, _HALVINGS = 1e-15, 60  # of log alpha at the median; of the search for it
-_ERROR_SHARE = 30.0  # count * spacing^2 / (width * spread): what rounding to a grid costs, measured
-_MARGIN_SHARE = 512  # of the points, left free on either side for connected dots that move by whole cells
-_CHERNOFF_ROOM, _LOW_ROOM = 1.05, 1.025  # around the window that Chernoff bounds ask for; of its lower end
-_SMALLEST, _LARGEST = 1e-12, 1e5  # losses of the coarse grid that plans the window
-_COARSE_CELLS, _MEDIAN_CELLS = 3400, 1200  # of geometric grids, each side of 0
-
+if TYPE_CHECKING:
+    from reticent.accountants.enclose import Findings
+    from reticent.accountants.lattice_sums import LossGrid
+    from reticent.curves.polygon import Polygon
 
 MOST_KINDS = 256
 """Kinds of steps that a lattice takes one by one; more are grouped, and finer grids are then of little use."""
-
-
-@dataclass(frozen=True)
-class _LossGrid:
-    """The grid of the sum: ``offset`` + spacing * index, for ``points`` indices from ``start``.
-
-    Attributes:
-        centres: per kind of step, the loss that is index 0 of its own grid.
-        offset: centres times counts.
-        up, down: Chernoff exponents that chose the window.
-        tail: probability that the window may miss.
-        symmetric: every step's curve is its own inverse; index 0 is then loss 0, and one direction says all.
-        depth: see ``Lattice``.
-    """
-
-    spacing: float
-    start: int
-    points: int
-    centres: tuple[float, ...]
-    offset: float
-    up: float
-    down: float
-    tail: float
-    symmetric: bool
-    depth: float
-
-    @property
-    def thresholds(self) -> np.ndarray:
-        return self.offset + self.spacing * (self.start + np.arange(self.points))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +37,22 @@ class Lattice(Route):
     tail: float = 1e-15
     depth: float = 0.0
 
+    name: ClassVar[str] = "lattice"
+    priority: ClassVar[int] = 30
+
     @property
-    def name(self) -> str:
+    def title(self) -> str:
         return f"lattice of {self.points} points"
+
+    @classmethod
+    def planned(cls, found: Findings) -> Iterator[Route]:
+        """Where the advantage is wide or a tail is short; with all digits of tails where no finer one would help."""
+        accuracy = found.accuracy
+        if enclosed(found.steps):
+            aimed = min(accuracy.aimed, accuracy.aimed_share * found.advantage)
+            yield cls(aimed, accuracy.enclosed_points, accuracy.missed_deep, accuracy.depth)
+        elif found.short or found.wide:
+            yield cls(accuracy.aimed, accuracy.first_points, accuracy.missed)
 
     def answer(self, steps: Steps) -> Answer:
         """Polygons around the composition of ``steps``, one direction.
@@ -106,305 +60,47 @@ class Lattice(Route):
         Raises:
             NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
         """
+        from reticent.accountants.lattice_sums import optimistic, pessimistic
+
         over = stronger(steps, MOST_KINDS)
-        plan = _plan(over, self)
+        plan = self._plan(over)
         if over is steps and not enclosed(steps):
-            return Answer((_pessimistic(steps, plan),), (_optimistic(steps, plan),))
-        return Answer((_pessimistic(over, plan),), (self.below(weaker(fewer_below(steps, MOST_KINDS))),))
+            return Answer((pessimistic(steps, plan),), (optimistic(steps, plan),))
+        return Answer((pessimistic(over, plan),), (self.below(weaker(fewer_below(steps, MOST_KINDS))),))
 
     def above(self, steps: Steps) -> Polygon:
         """The pessimistic curve alone; see ``answer``."""
-        return _pessimistic(steps, _plan(steps, self))
+        from reticent.accountants.lattice_sums import pessimistic
+
+        return pessimistic(steps, self._plan(steps))
 
     def below(self, steps: Steps) -> Polygon:
         """The optimistic curve alone; see ``answer``."""
-        return _optimistic(steps, _plan(steps, self))
+        from reticent.accountants.lattice_sums import optimistic
+
+        return optimistic(steps, self._plan(steps))
+
+    def _plan(self, steps: Steps) -> LossGrid:
+        from reticent.accountants.lattice_sums import planned
+
+        return planned(steps, self.width, self.points, self.tail, self.depth)
 
 
-def _all_cells(steps: Steps, plan: _LossGrid, shift: float) -> list[Cells]:
-    reach, tail = min(plan.spacing * plan.points, _LARGEST_LOSS), plan.tail * _STEP_TAIL
-    return [
-        cells_of(step, centre, plan.spacing, reach, tail, shift)
-        for step, centre in zip(steps, plan.centres, strict=True)
-    ]
+class FinerLattice(Lattice):
+    """Lattices each finer than the one before, until the advantage is known."""
 
+    __slots__ = ()
 
-def _pessimistic(steps: Steps, plan: _LossGrid) -> Polygon:
-    parts = _all_cells(steps, plan, 0.0)
-    split = [_connect_dots(cells.losses) for cells in parts]
-    rounding = sum(cells.count for cells in parts) * STEP_ERROR
-    lost_q = sum(cells.count * cells.losses.above[1] for cells in parts)
-    lost_p = sum(cells.count * cells.losses.below[0] for cells in parts)
-    ups = _convolved(parts, split, plan, 1.0)
-    zero = int(np.searchsorted(plan.thresholds, 0.0))
-    # delta(l) = sum Q_n (1 - e^(l - l_n))_+, all terms positive; 0 is a threshold, on the grid or not.
-    upper, above = plan.thresholds[zero:], ups.mass[zero:]
-    delta = positive_parts(upper, above, above * np.exp(-upper)) + lost_q + ups.slack + rounding
-    delta = np.minimum(delta, _deeper(parts, split, plan, zero) + lost_q + rounding)
-    if plan.symmetric:
-        lower, below, mirrored = upper, above, delta
-    else:
-        downs = _convolved(parts, split, plan, 0.0)
-        lower, below = -plan.thresholds[:zero][::-1], downs.mass[:zero][::-1]
-        mirrored = positive_parts(lower, below, below * np.exp(-lower)) + lost_p + downs.slack + rounding
-        mirrored = np.minimum(mirrored, _deeper(parts, split, plan, zero, back=True) + lost_p + rounding)
-    middle = max(delta[0], mirrored[0])
-    # A threshold next to 0 would measure the slope there by a difference that rounding drowns.
-    right, left = (
-        x[grid[x] > 0.5 * plan.spacing] for x, grid in ((_drawn_through(above), upper), (_drawn_through(below), lower))
-    )
-    left = left[::-1]
-    deltas = np.clip(np.concatenate([mirrored[1:][left], [middle], delta[1:][right]]), 0.0, 1.0)
-    chosen = np.concatenate([-lower[left], [0.0], upper[right]])
-    with np.errstate(divide="ignore"):
-        return polygon_above(chosen, np.log(deltas), np.log1p(-deltas))
+    name: ClassVar[str] = "finer lattice"
+    priority: ClassVar[int] = 50
 
-
-def _deeper(
-    parts: list[Cells], split: list[np.ndarray], plan: _LossGrid, zero: int, *, back: bool = False
-) -> np.ndarray:
-    """delta at 0 and at each threshold on one side, from masses tilted towards its tail; infinite if not wanted.
-
-    An error of masses weighted by e^(c l) is, at the threshold l, smaller by that factor.
-    """
-    losses = -plan.thresholds[:zero][::-1] if back else plan.thresholds[zero:]
-    if plan.depth == 0.0:
-        return np.full(len(losses) + 1, np.inf)
-    tilt = plan.depth * (plan.down if back else plan.up)
-    found = _convolved(parts, split, plan, -tilt if back else 1.0 + tilt, planned=tilt, hopeless=np.inf)
-    mass = (found.mass[:zero][::-1] if back else found.mass[zero:]) * np.exp(-tilt * losses)
-    error = found.slack * np.exp(-tilt * np.append(0.0, losses))
-    delta = positive_parts(losses, mass, mass * np.exp(-losses)) + error
-    return np.where(np.isfinite(delta), delta, np.inf)
-
-
-def positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) -> np.ndarray:
-    """sum mass_n (1 - e^(l - l_n))_+ for l = 0 and l = each of ``losses`` >= 0; ``shrunk`` = mass_n e^(-l_n).
-
-    Where e^l overflows the second part is left out, which errs upwards.
-    """
-    grown = np.where(losses < _LARGEST_LOSS, np.exp(np.minimum(losses, _LARGEST_LOSS)), 0.0)
-    from_here, after = _sums_from(mass), _sums_from(shrunk)
-    # Both sums are at most the first; an exponential of a loss that is off by an eps of itself is off by as much.
-    rounding = 2.0 * (_summed(len(mass)) + EPS * np.append(0.0, losses)) * from_here
-    return from_here - np.append(1.0, grown) * after + rounding
-
-
-def _optimistic(steps: Steps, plan: _LossGrid) -> Polygon:
-    parts = _all_cells(steps, plan, -0.5)
-    p_mass = [_with_tails(c.losses.p, c.losses.below[0], c.losses.above[0]) for c in parts]
-    q_mass = [_with_tails(c.losses.q, c.losses.below[1], c.losses.above[1]) for c in parts]
-    rounding = sum(cells.count for cells in parts) * STEP_ERROR
-    # Labels differ from the losses that they replace by a mean that is known in advance.
-    biases = [c.count * c.label_bias(p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
-    offset = 0 if plan.symmetric else round(sum(biases))
-    zero = int(np.searchsorted(plan.thresholds, 0.0))
-    above, below = plan.thresholds[zero:], plan.thresholds[:zero]
-    tilted = _convolved(parts, p_mass, plan, 1.0, offset)
-    more, less = 1.0 + _summed(plan.points), 1.0 - _summed(plan.points)
-    fpr = more * _tail_sum(tilted.mass[zero:] * np.exp(-above)) + (tilted.slack + rounding) * np.exp(-above)
-    plain = _convolved(parts, q_mass, plan, 0.0, offset)
-    tpr = less * _tail_sum(plain.mass[zero:]) - plain.slack - rounding
-    right = _drawn_through(tilted.mass[zero:])[::-1]
-    if plan.depth > 0.0:
-        fewer, most = _deeper_rates(parts, p_mass, q_mass, plan, (zero, offset))
-        fpr, tpr = np.fmin(fpr, fewer + rounding * np.exp(-above)), np.fmax(tpr, most - rounding)
-    fpr, tpr = np.clip(fpr[right], _LEAST, 1.0), np.clip(tpr[right], 0.0, 1.0)
-    if plan.symmetric:
-        fnr, tnr = fpr[::-1], tpr[::-1]
-    else:
-        tilted = _convolved(parts, q_mass, plan, -1.0, offset)
-        fnr = more * running(tilted.mass[:zero] * np.exp(below)) + (tilted.slack + rounding) * np.exp(below)
-        plain = _convolved(parts, p_mass, plan, 0.0, offset)
-        tnr = less * running(plain.mass[:zero]) - plain.slack - rounding
-        left = zero - 1 - _drawn_through(tilted.mass[:zero][::-1])
-        if plan.depth > 0.0:
-            fewer, most = _deeper_rates(parts, q_mass, p_mass, plan, (zero, offset), back=True)
-            fnr, tnr = np.fmin(fnr, fewer + rounding * np.exp(below)), np.fmax(tnr, most - rounding)
-        fnr, tnr = np.clip(fnr[left], _LEAST, 1.0), np.clip(tnr[left], 0.0, 1.0)
-    with np.errstate(divide="ignore"):
-        points = LogErrors(
-            fpr=np.concatenate([np.log(fpr), np.log1p(-tnr)]),
-            tnr=np.concatenate([np.log1p(-fpr), np.log(tnr)]),
-            fnr=np.concatenate([np.log1p(-tpr), np.log(fnr)]),
-            tpr=np.concatenate([np.log(tpr), np.log1p(-fnr)]),
-        )
-    return polygon_through(points)
-
-
-def _deeper_rates(
-    parts: list[Cells],
-    rare: list[np.ndarray],
-    common: list[np.ndarray],
-    plan: _LossGrid,
-    window: tuple[int, int],
-    *,
-    back: bool = False,
-) -> tuple[np.ndarray, np.ndarray]:
-    """(bounds on the rate of the law under which one side is rare, on that of the other) from tilted masses."""
-    zero, offset = window
-    tilt = plan.depth * (plan.down if back else plan.up)
-    sign, here = (-1.0, slice(None, zero)) if back else (1.0, slice(zero, None))
-    losses, rates = np.abs(plan.thresholds[here]), []
-    for each, more, error in ((rare, 1.0, 1.0), (common, 0.0, -1.0)):
-        exponent = more + tilt
-        found = _convolved(parts, each, plan, sign * exponent, offset, planned=tilt, hopeless=np.inf)
-        shrunk = found.mass[here] * np.exp(-exponent * losses)
-        total = (running(shrunk) if back else _tail_sum(shrunk)) * (1.0 + error * _summed(plan.points))
-        rates.append(total + error * found.slack * np.exp(-exponent * losses))
-    return rates[0], rates[1]
-
-
-def _drawn_through(mass: np.ndarray) -> np.ndarray:
-    """Positions that a curve is drawn through: the first, evenly spaced ones, and more where the mass is."""
-    total = np.cumsum(mass)
-    quantiles = np.searchsorted(total, total[-1] * np.linspace(0.0, 1.0, _MAX_TANGENTS))
-    drawn = np.zeros(len(mass), dtype=bool)
-    drawn[:: max(1, len(mass) // _MAX_TANGENTS)] = True
-    drawn[np.minimum(quantiles, len(mass) - 1)] = True
-    return np.flatnonzero(drawn)
-
-
-def _connect_dots(cells: LossMasses) -> np.ndarray:
-    """P-masses on the grid points; Q-mass above the grid and P-mass below it are the caller's."""
-    mass, (p_below, q_below) = cells.connected(), cells.below
-    mass[0] += min(p_below, q_below * np.exp(min(-cells.grid[0], OVERFLOW)))
-    mass[-1] += cells.above[0]
-    return mass
-
-
-def _with_tails(inner: np.ndarray, below: float, above: float) -> np.ndarray:
-    """Both tails counted with the nearest cell."""
-    mass = inner.copy()
-    mass[0] += below
-    mass[-1] += above
-    return mass
-
-
-@dataclass(frozen=True)
-class _Convolution:
-    mass: np.ndarray
-    slack: float
-
-
-def _convolved(
-    parts: list[Cells],
-    masses: list[np.ndarray],
-    plan: _LossGrid,
-    tilt: float,
-    offset: int = 0,
-    *,
-    planned: float = 0.0,
-    hopeless: float = _HOPELESS,
-) -> _Convolution:
-    """Masses of the sum on the window, weighted by e^(tilt * l); ``slack`` bounds the sum of errors.
-
-    ``offset`` grid points are added to the sum before weighting. ``planned`` is what the tilt takes from the exponent
-    that chose the end of the window on its side.
-    """
-    on_grid: list[GridStep] = []
-    tilted: list[Tilted] = []
-    for cells, mass in zip(parts, masses, strict=True):
-        index = cells.ends if len(mass) == len(cells.ends) else cells.labels
-        losses = cells.centre + plan.spacing * index
-        weights = mass * np.exp(tilt * losses)
-        on_grid.append(GridStep((index,), weights, np.abs(tilt * losses), cells.count))
-        tilted.append(Tilted(losses, weights, cells.count))
-    first = plan.start - offset  # of the window, before the offset is added
-    mass, rounding = power(on_grid, (plan.points,), (first,))
-    low = plan.offset + plan.spacing * first
-    largest = _LARGEST_EXPONENT / (plan.spacing * plan.points)
-    side = planned if tilt > 0.0 else -planned
-    wrap = outside(tilted, low, plan.points, plan.spacing, (plan.up - side, plan.down + side), largest)
-    with np.errstate(over="ignore", invalid="ignore"):  # an infinite slack is hopeless
-        scale = float(np.exp(tilt * offset * plan.spacing))
-        slack = scale * (rounding + wrap)
-    if not slack < hopeless:
-        raise NumericalError(f"lattice of {plan.points} points: rounding and wrap-around up to {slack:.1e}")
-    return _Convolution(mass * scale, slack)
-
-
-def _summed(points: int) -> float:
-    """Relative rounding of sums over a lattice of that many points, and of an exponential on either side of them."""
-    return (0.5 * running_roundings(points) + 8.0) * EPS
-
-
-def _sums_from(values: np.ndarray) -> np.ndarray:
-    """Sum of everything from each position on, and 0."""
-    return np.append(running(values[::-1])[::-1], 0.0)
-
-
-def _tail_sum(values: np.ndarray) -> np.ndarray:
-    """Sum of everything strictly after each position."""
-    return _sums_from(values)[1:]
-
-
-def _plan(steps: Steps, aim: Lattice) -> _LossGrid:
-    """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
-    tail, count = aim.tail, sum(step.count for step in steps)
-    coarse = [(*_planning_law(step), step.count) for step in steps]
-    high, up = _chernoff_end(coarse, 1.0, tail)
-    low, down = _chernoff_end([(-losses, mass, n) for losses, mass, n in coarse], 0.0, tail)
-    spread = np.sqrt(sum(n * (np.sum(m * x**2) - np.sum(m * x) ** 2) for x, m, n in coarse))
-    if not (np.isfinite(spread) and np.isfinite(high) and np.isfinite(low)):
-        raise NumericalError("lattice: the losses have no finite range")
-    span = _CHERNOFF_ROOM * (max(high, 0.0) + max(low, 0.0)) + _SMALLEST
-    spacing = np.sqrt(_ERROR_SHARE * aim.width * max(spread, _NARROWEST * span) / count)
-    points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), _LEAST_POINTS_LOG2, np.log2(aim.points)))
-    margin = points // _MARGIN_SHARE
-    spacing = span / (points - 3 * margin)
-    symmetric = all(step.curve.reversed is step.curve for step in steps)
-    atoms_apart = max(steps, key=lambda step: step.count).atoms_apart * (0.5 if symmetric else 1.0)
-    if atoms_apart >= spacing:
-        spacing = atoms_apart / np.floor(atoms_apart / spacing)
-    if symmetric:
-        return _LossGrid(
-            float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric, aim.depth
-        )
-    centres = tuple(_median(step.curve, of_both=atoms_apart == 0.0) for step in steps)
-    offset = sum(step.count * centre for step, centre in zip(steps, centres, strict=True))
-    start = int(np.floor((-_LOW_ROOM * max(low, 0.0) - offset) / spacing)) - margin
-    return _LossGrid(float(spacing), start, points, centres, offset, up, down, tail, symmetric, aim.depth)
-
-
-def _median(curve: TradeOff, of_both: bool) -> float:
-    """The loss that half of P, or of P and Q together, exceeds: it lies in the atom, or what is nearly one."""
-
-    def less(losses: np.ndarray) -> np.ndarray:
-        rates = curve.errors(losses)
-        middle = np.logaddexp(rates.fpr, rates.tpr) + LOG_HALF if of_both else rates.fpr
-        return middle < LOG_HALF - _ROUNDING
-
-    sizes = np.geomspace(TINY, _LARGEST, _MEDIAN_CELLS)
-    losses = np.concatenate([-sizes[::-1], [0.0], sizes])
-    k = int(np.argmax(less(losses)))
-    return float(halved(lambda middle: ~less(np.array(middle)), losses[max(k - 1, 0)], losses[k], _HALVINGS)[1])
-
-
-def _planning_law(step: Step) -> tuple[np.ndarray, np.ndarray]:
-    """Connected dots on a grid that is geometric around 0: losses and P-masses."""
-    sizes = np.geomspace(_SMALLEST, _LARGEST, _COARSE_CELLS)
-    losses = np.concatenate([-sizes[::-1], [0.0], sizes])
-    mass = step.losses(losses).connected()
-    keep = mass > 0
-    if not np.any(keep):
-        raise NumericalError("lattice: every loss is larger than its window allows")
-    return losses[keep], mass[keep]
-
-
-def _chernoff_end(coarse: list[tuple[np.ndarray, np.ndarray, int]], shift: float, tail: float) -> tuple[float, float]:
-    """Smallest y with P[e^(shift S) 1(S > y)] <= tail by Chernoff, and the exponent that gives it.
-
-    The ends fall with the exponent, then rise: those beside the best of few are enough.
-    """
-
-    def end(exponents: np.ndarray) -> tuple[float, float]:
-        logs = np.zeros(len(exponents))
-        for losses, mass, count in coarse:
-            terms = np.log(mass) + np.multiply.outer(exponents + shift, losses)
-            top = terms.max(axis=1)
-            logs += count * (top + np.log(np.sum(np.exp(terms - top[:, None]), axis=1)))
-        return window_end(logs, exponents, tail)
-
-    best = int(np.searchsorted(_CHERNOFF, end(_CHERNOFF[::_APART])[1]))
-    return end(_CHERNOFF[max(best - _APART, 0) : best + _APART + 1])
+    @classmethod
+    def planned(cls, found: Findings) -> Iterator[Route]:
+        """As fine as the lattices before show that it takes."""
+        accuracy = found.accuracy
+        if not found.wide or len(found.steps) > MOST_KINDS:
+            return
+        points = accuracy.finer(found.answers.get(Lattice), accuracy.first_points)
+        yield cls(accuracy.aimed, points, accuracy.missed_more)
+        if found.wide and points <= accuracy.cheap_points:
+            yield cls(accuracy.aimed, accuracy.finer(found.answers.get(cls), points), accuracy.missed_more)

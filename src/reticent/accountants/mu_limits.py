@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtri_exp
 
 from reticent.accountants.compose import compose
-from reticent.accountants.selection import steps_of
+from reticent.accountants.one_direction import steps_of
 from reticent.accountants.steps import Release, Step, enclosed
 from reticent.curves import TradeOff
 from reticent.curves.polygon import Polygon, polygon_above

@@ -1,18 +1,48 @@
-"""What was run, composed and enclosed: one direction, H0 = absent. Its ``reversed`` is the other one."""
+"""What was run, as kinds of steps, composed and enclosed: one direction, H0 = absent. Its ``reversed`` is the other."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from reticent.accountants.enclose import CURVE, enclose
-from reticent.accountants.steps import Step, enclosed, weaker
-from reticent.curves import GaussianTradeOff, LogErrors
+from reticent.accountants.steps import Known, Release, Step, enclosed, merged, weaker
+from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves._logs import log1mexp
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import NO_RISK, Polygon, hull
+from reticent.pairs import Neighbouring, Part
+from reticent.pairs.base import Ends
+from reticent.stopping import checkpoint
+
+
+@lru_cache(maxsize=64)  # every attacker asks, and a release may have thousands of parts
+def steps_of(release: Release, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[tuple[Step, ...], float]:
+    """``merged`` of what was released.
+
+    Args:
+        release: what was released.
+        neighbouring: between which data sets.
+        attained: steps that some data set has: what only dominates is weakened or left out.
+    """
+    parts = release.parts_under(neighbouring, attained=attained)
+    return merged((part.pair.composed(one_run), part.count) for part in parts)
+
+
+def one_run(parts: tuple[Part, ...], weaker: bool, times: int = 1) -> tuple[TradeOff, Ends]:
+    """What pairs are lent: see ``Composer``."""
+    repeated = tuple(replace(part, count=times * part.count) for part in parts)
+    noisy, unseen = steps_of(Known(repeated), Neighbouring.ADD_REMOVE)
+    run = one_direction(noisy, unseen, either_shows=not weaker)
+    checkpoint()
+    curve = run.optimistic if weaker else run.pessimistic
+    if unseen < 0.0:
+        return curve, (math.inf, math.inf)
+    ahead, back = (sum(step.count * step.pair.largest_losses[way] for step in noisy) for way in (0, 1))
+    return curve, (ahead, back)
 
 
 @lru_cache(maxsize=8)  # the worst case, and whoever lacks a sign far out

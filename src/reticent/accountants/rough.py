@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from reticent.accountants.lattice import Lattice
-from reticent.accountants.steps import Release, Step, steps_of
+from reticent.accountants.one_direction import steps_of
+from reticent.accountants.steps import Release, Step
 from reticent.curves import TradeOff
 from reticent.curves.polygon import safest
 from reticent.errors import NumericalError

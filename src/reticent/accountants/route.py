@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from reticent.accountants.steps import Steps
 from reticent.curves.polygon import Polygon, Sides
 from reticent.errors import NumericalError
-from reticent.registry import Registry
+
+if TYPE_CHECKING:
+    from reticent.accountants.enclose import Findings
 
 
 class Answer(NamedTuple):
@@ -51,15 +54,31 @@ class Route(ABC):
     """One way. A subclass is a frozen dataclass whose fields are its accuracy; its docstring names their units.
 
     Attributes:
-        name: for people.
+        name: in the list of routes.
+        priority: in which order routes are asked: the smallest first.
+        always: whether it is asked whatever is known; such routes say how close is close enough.
+        close: whether its curves are close as far out as they reach.
+        replaces: routes that are not asked where it has answered.
     """
 
     __slots__ = ()
 
+    name: ClassVar[str]
+    priority: ClassVar[int] = 100
+    always: ClassVar[bool] = False
+    close: ClassVar[bool] = True
+    replaces: ClassVar[tuple[type[Route], ...]] = ()
+
     @property
-    @abstractmethod
-    def name(self) -> str:
-        """See the class."""
+    def title(self) -> str:
+        """For people: its name, and what matters of its accuracy."""
+        return self.name
+
+    @classmethod
+    def planned(cls, found: Findings) -> Iterator[Route]:
+        """With which accuracy it is asked, once or more often, after what was found: where the advantage is wide."""
+        if found.wide:
+            yield cls()
 
     def serves(self, steps: Steps) -> bool:
         """Whether it can be asked about such steps at all."""
@@ -79,7 +98,3 @@ class Route(ABC):
             return self.answer(steps)
         except NumericalError as error:
             return Unanswered(str(error))
-
-
-ROUTES: Registry[Route] = Registry("route", "reticent.routes", Route)
-"""Of other packages; each is made without arguments. ``enclose`` asks them where its own leave the advantage wide."""

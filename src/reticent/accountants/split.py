@@ -11,13 +11,14 @@ docs/theory/composition.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent.accountants.lattice import Lattice
+from reticent.accountants.lattice import FinerLattice, Lattice
 from reticent.accountants.route import Answer, Route
 from reticent.accountants.steps import Step, Steps
 from reticent.curves import LogErrors, TradeOff
@@ -25,6 +26,9 @@ from reticent.curves._logs import log_sub
 from reticent.curves.polygon import Polygon, polygon_through
 from reticent.errors import NumericalError
 from reticent.pairs import CurvePair, LossMasses
+
+if TYPE_CHECKING:
+    from reticent.accountants.enclose import Findings
 
 _STAGE = 300  # of how many equal parts the second stage consists
 _SIZES = np.geomspace(1e-12, 30.0, 1200)
@@ -85,25 +89,29 @@ class Split(Route):
     Attributes:
         width: distance between the two curves that is aimed at, in false negative rates.
         points: of each lattice.
-        least_work: steps times ``whole_points`` from which on it is asked: it leaves out a few steps.
-        whole_points: of the lattice that would be asked otherwise.
         room: standard deviations of the sum of all small losses that one of them may have.
         failed: log of the probability that more steps are large than are counted.
     """
 
     width: float
     points: int
-    least_work: int = 0
-    whole_points: int = 0
     room: float = 2.0
     failed: float = math.log(1e-10)
 
-    @property
-    def name(self) -> str:
-        return "split lattices"
+    name: ClassVar[str] = "split lattices"
+    priority: ClassVar[int] = 40
+    replaces: ClassVar[tuple[type[Route], ...]] = (FinerLattice,)
+
+    @classmethod
+    def planned(cls, found: Findings) -> Iterator[Route]:
+        """Where one lattice of all losses would be costly: it leaves out a few steps."""
+        accuracy = found.accuracy
+        whole = found.steps[0].count * accuracy.finer(found.answers.get(Lattice), accuracy.first_points)
+        if found.wide and whole >= accuracy.split_work:
+            yield cls(accuracy.aimed, accuracy.split_points)
 
     def serves(self, steps: Steps) -> bool:
-        return len(steps) == 1 and steps[0].count * self.whole_points >= self.least_work
+        return len(steps) == 1
 
     def answer(self, steps: Steps) -> Answer:
         """Polygons around equal steps, one direction.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -82,11 +82,12 @@ def weaker(steps: Steps) -> Steps:
     Args:
         steps: what is composed.
     """
-    return [step if step.pair.curve_below is step.pair.curve else _below(step) for step in steps]
-
-
-def _below(step: Step) -> Step:
-    return Step(CurvePair(step.pair.curve_below or step.curve, step.pair.largest_losses), step.count)
+    return [
+        Step(CurvePair(step.pair.curve_below or step.curve, step.pair.largest_losses), step.count)
+        if enclosed([step])
+        else step
+        for step in steps
+    ]
 
 
 def enclosed(steps: Steps) -> bool:
@@ -98,28 +99,24 @@ def enclosed(steps: Steps) -> bool:
     return any(step.pair.curve_below is not step.pair.curve for step in steps)
 
 
-def steps_of(release: Release, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[tuple[Step, ...], float]:
+def merged(parts: Iterable[tuple[Pair, int]]) -> tuple[tuple[Step, ...], float]:
     """The kinds of noisy steps, and the log of the probability that no noiseless one showed the target.
 
     Plain Gaussian releases are merged into one: their parameters add in squares. Equal steps are counted
-    together; the order of parts is dropped, as the curve does not depend on it. With ``attained``, steps that some
-    data set has: what only dominates is weakened or left out.
+    together; the order of parts is dropped, as the curve does not depend on it.
 
     Args:
-        release: what was released.
-        neighbouring: between which data sets.
-        attained: see above.
+        parts: pairs, and how often each was released.
     """
     counts: dict[Pair, int] = {}
     squared, unseen = 0.0, 0.0
-    for part in release.parts_under(neighbouring, attained=attained):
-        pair = part.pair
+    for pair, count in parts:
         if isinstance(pair, Disclosure):
-            unseen += part.count * pair.log_absent
+            unseen += count * pair.log_absent
         elif pair.mu is not None:
-            squared += part.count * pair.mu**2
+            squared += count * pair.mu**2
         else:
-            counts[pair] = counts.get(pair, 0) + part.count
+            counts[pair] = counts.get(pair, 0) + count
     steps = [Step(pair, count) for pair, count in counts.items()]
     if squared > 0.0:
         steps.append(Step(GaussianPair(1.0, 1.0, math.sqrt(squared)), 1))

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from reticent.accountants import closed_forms
+from reticent.accountants.one_direction import one_run
 from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.rough import rough_curve
-from reticent.accountants.selection import best_delta
 from reticent.accountants.tangents import power_of
 from reticent.adversaries.base import Hidden
 from reticent.adversaries.relaxed.dimension import relaxed_estimate
@@ -21,6 +21,7 @@ from reticent.calibration.scale import log_clt_mu
 from reticent.calibration.targets import EpsilonAtDelta, Target
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.pairs.selected import best_delta
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
 _ROUGHEST = 5.0  # kurtosis of the loss from which what is claimed comes from a lattice
@@ -108,7 +109,8 @@ def _beyond(target: Target) -> float | None:
 
 def selected_log_mu(epsilon: float, best: Mechanism, neighbouring: Neighbouring) -> float:
     """The same for the best of several runs, by its delta at one threshold."""
-    return _log_mu_at(epsilon, best_delta(best, neighbouring, epsilon))
+    (part,) = best.parts_under(neighbouring)
+    return _log_mu_at(epsilon, best_delta(part.pair, one_run, epsilon))
 
 
 def composed_log_mu(target: Target, release: Mechanism, neighbouring: Neighbouring) -> float:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 
 from reticent.accountants import closed_forms
-from reticent.accountants.steps import steps_of
+from reticent.accountants.one_direction import steps_of
 from reticent.calibration.claims import Attack
 from reticent.calibration.estimates import (
     Tried,

@@ -15,7 +15,7 @@ from reticent.cli._limits import SECONDS
 from reticent.errors import ParameterError
 from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring, Selection
 from reticent.mechanisms.selection import runs_called
-from reticent.pairs.selected import RUNS
+from reticent.pairs.runs import RUNS
 from reticent.registry import Parameter, parameters_of, typed
 from reticent.text import listed
 

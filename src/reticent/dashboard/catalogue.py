@@ -14,7 +14,7 @@ from reticent.adversaries import Adversary, everybody
 from reticent.adversaries.base import standard_adversaries
 from reticent.calibration import BatchSize, MeanRuns, NoiseMultiplier, SampleRate, Steps, Unknown
 from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism
-from reticent.pairs.selected import RUNS
+from reticent.pairs.runs import RUNS
 from reticent.registry import parameters_of
 from reticent.samplers import SAMPLERS
 

@@ -9,7 +9,7 @@ from reticent import pairs
 from reticent.errors import ParameterError
 from reticent.mechanisms.base import Mechanism
 from reticent.pairs import Neighbouring, Part
-from reticent.pairs.selected import RUNS, Runs
+from reticent.pairs.runs import RUNS, Runs
 from reticent.proofs import Condition, Status, condition
 from reticent.text import one_of
 

@@ -15,11 +15,11 @@ from reticent.pairs.part import Part as Part
 from reticent.pairs.poisson import poisson_gaussian as poisson_gaussian
 from reticent.pairs.random_allocation import AllocatedGaussianPair as AllocatedGaussianPair
 from reticent.pairs.random_allocation import AllocatedPersonPair as AllocatedPersonPair
-from reticent.pairs.selected import Fixed as Fixed
-from reticent.pairs.selected import Geometric as Geometric
-from reticent.pairs.selected import NegativeBinomial as NegativeBinomial
+from reticent.pairs.runs import Fixed as Fixed
+from reticent.pairs.runs import Geometric as Geometric
+from reticent.pairs.runs import NegativeBinomial as NegativeBinomial
+from reticent.pairs.runs import Poisson as Poisson
+from reticent.pairs.runs import Runs as Runs
 from reticent.pairs.selected import OneOfPairs as OneOfPairs
-from reticent.pairs.selected import Poisson as Poisson
-from reticent.pairs.selected import Runs as Runs
 from reticent.pairs.selected import SelectedPair as SelectedPair
 from reticent.pairs.whole_user import WholeUserGaussianPair as WholeUserGaussianPair

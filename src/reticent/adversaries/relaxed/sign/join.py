@@ -22,8 +22,8 @@ from reticent.accountants.bounds import CheapBounds, loudest_step
 from reticent.accountants.compose import compose
 from reticent.accountants.enclose import CURVE
 from reticent.accountants.grouped import fewer_below
-from reticent.accountants.one_direction import one_direction
-from reticent.accountants.steps import Step, steps_of
+from reticent.accountants.one_direction import one_direction, steps_of
+from reticent.accountants.steps import Step
 from reticent.adversaries.relaxed.sign import lattice, transform
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, SignNoise
 from reticent.adversaries.relaxed.sign.rough import rough_delta
