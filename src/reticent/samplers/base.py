@@ -286,7 +286,16 @@ class Sampler(Short, ABC):
         return None
 
 
-SAMPLERS: Registry[Sampler] = Registry("sampler", "reticent.samplers", Sampler)
+class _Samplers(Registry[Sampler]):
+    """The list of samplers: each has a condition."""
+
+    def add(self, kind: type[Sampler]) -> type[Sampler]:
+        if not isinstance(getattr(kind, "condition", None), Kind):
+            raise TypeError(f"{kind.__name__}.condition is no reticent.proofs.Kind")
+        return super().add(kind)
+
+
+SAMPLERS: Registry[Sampler] = _Samplers("sampler", "reticent.samplers", Sampler)
 """Every sampler by name, in the order in which people see them."""
 CONDITIONS.brought = lambda: (kind.condition for kind in SAMPLERS.values())
 
