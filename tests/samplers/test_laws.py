@@ -232,6 +232,13 @@ def test_a_condition_of_another_sampler_is_not_said_anew(twice: type[Sampler], m
             list(CONDITIONS)
 
 
+def test_a_sampler_without_a_condition_is_not_listed(monkeypatch) -> None:
+    """One of another package ends each command in a line that names the package; see ``Registry``."""
+    monkeypatch.setattr(Twice, "condition", "poisson-draws")
+    with pytest.raises(TypeError, match=r"^Twice.condition is no reticent.proofs.Kind$"):
+        SAMPLERS.add(Twice)
+
+
 @EACH
 def test_a_sampler_says_it_in_every_language_of_pages(kind: type[Sampler]) -> None:
     for text in filter(None, (kind.sentence, kind.note, kind.exposed, kind.condition.says)):

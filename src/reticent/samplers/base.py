@@ -131,7 +131,7 @@ class Sampler(Choice, Short, ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "condition" in vars(cls):
+        if isinstance(vars(cls).get("condition"), Kind):
             CONDITIONS.loaded[cls.condition.key] = cls.condition
 
     @property
@@ -291,7 +291,16 @@ class Sampler(Choice, Short, ABC):
         return None
 
 
-SAMPLERS: Registry[Sampler] = Registry("sampler", "reticent.samplers", Sampler, __package__)
+class _Samplers(Registry[Sampler]):
+    """The list of samplers: each has a condition."""
+
+    def add(self, kind: type[Sampler]) -> type[Sampler]:
+        if not isinstance(getattr(kind, "condition", None), Kind):
+            raise TypeError(f"{kind.__name__}.condition is no reticent.proofs.Kind")
+        return super().add(kind)
+
+
+SAMPLERS: Registry[Sampler] = _Samplers("sampler", "reticent.samplers", Sampler, __package__)
 """Every sampler by name, in the order in which people see them."""
 CONDITIONS.brought = lambda: (kind.condition for kind in SAMPLERS.values())
 
