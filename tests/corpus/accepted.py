@@ -1,7 +1,7 @@
 """Differences from the stored corpus that are meant: a pattern of ``section/case/keys`` and the reason."""
 
 _ASKED = (
-    "also beside directions every_step formula hidden is_worst_by keeps_mu knowing needs relaxed_probability repeated "
+    "also beside directions every_step hidden is_worst_by keeps_mu knowing needs relaxed_probability repeated stated "
     "strongest"
 )
 _ATTACKS = "CanaryAttack ConfidenceAttack GlirAttack LiraOffline LiraOnline LossAttack Rmia"
