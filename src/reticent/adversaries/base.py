@@ -31,6 +31,7 @@ from reticent.text import Brief, digits, listed, one_of
 if TYPE_CHECKING:
     from reticent.adversaries.witness import Witness
     from reticent.mechanisms.gradients import GradientsRecord
+    from reticent.samplers import Run
 
 _ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
 _LEAST = 1e-14  # and absolute
@@ -221,6 +222,18 @@ class Hidden(NamedTuple):
     share: float
 
 
+class Stated(NamedTuple):
+    """What a closed form says, without its proof.
+
+    Attributes:
+        mu: of a Gaussian curve; None where the form states none.
+        advantage: of the line that follows from it alone; of no account where mu is stated.
+    """
+
+    mu: float | None
+    advantage: float = 0.0
+
+
 class Adversary(Choice, ABC):
     """Who attacks: a frozen dataclass with a name, sentences for people, and one method.
 
@@ -284,8 +297,8 @@ class Adversary(Choice, ABC):
         """The direction that it lacks; None where that is none, or one that may change with the weights."""
         return None
 
-    def formula(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Formula | None:
-        """What a closed form states in place of a proof, in microseconds; None where there is none."""
+    def stated(self, run: Run, neighbouring: Neighbouring, method: Method) -> Stated | None:
+        """What a closed form states of a sampled run with noise, in microseconds; None where there is none."""
         return None
 
     def is_worst_by(self, method: Method) -> bool:

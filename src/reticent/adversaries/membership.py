@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reticent.accountants import closed_forms
-from reticent.adversaries.base import Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method, Stated
 from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff, TradeOff, from_advantage
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import Basis, Formula
+from reticent.samplers import Run
 from reticent.styles import Style
 
 _MEANING = "CHERUBIN2024:Section 2"
@@ -56,8 +57,13 @@ class Membership(Adversary):
     def is_worst_by(self, method: Method) -> bool:
         return method is Method.EXACT
 
-    def formula(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Formula | None:
-        return None if method is Method.EXACT else _closed_form(mechanism, neighbouring, method)
+    def stated(self, run: Run, neighbouring: Neighbouring, method: Method) -> Stated | None:
+        steps = run.noise_multiplier, run.sample_rate, run.steps
+        if method in MU_FORMS:
+            return Stated(float(MU_FORMS[method][0](*steps, neighbouring)))
+        if method is Method.PROVEN:
+            return Stated(None, closed_forms.proven_upper([steps], neighbouring))
+        return None if method is Method.EXACT else Stated(None, float(closed_forms.published(*steps, neighbouring)))
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
@@ -71,7 +77,7 @@ class Membership(Adversary):
             UnsupportedError: a closed form is asked for anything but Poisson-sampled DP-SGD, or the published one
                 for steps that differ.
         """
-        closed = self.formula(mechanism, neighbouring, method)  # it may refuse
+        closed = None if method is Method.EXACT else _closed_form(mechanism, neighbouring, method)  # it may refuse
         proof = worst_case_proof(mechanism, neighbouring)
         exact = replace(proof, theorems=(_MEANING, *proof.theorems))
         return Assessment(self, neighbouring, method, (exact,), closed)

@@ -17,8 +17,8 @@ from reticent.accountants import Composed, mu_limits
 from reticent.accountants.profile import WorstCaseProfile
 from reticent.adversaries import Adversary, Interval, Method
 from reticent.adversaries.relaxed.sign import sign_at_most
-from reticent.calibration.targets import Mu, Target, mapped
-from reticent.curves import GaussianTradeOff
+from reticent.calibration.targets import Advantage, Mu, Target, mapped
+from reticent.curves import from_advantage
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 
 _LEAST_NOISE = 0.1
@@ -55,16 +55,19 @@ class Attack:
     def claim(self, release: Mechanism, target: Target) -> Interval | None:
         """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed."""
         run = _sampled(release)
-        stated = self.adversary.formula(run, self.neighbouring, self.method) if run is not None else None
-        if stated is not None and isinstance(stated.curve, GaussianTradeOff):
-            value = target.of_mu(max(stated.curve.mu, _LEAST_MU))
+        if run is None:
+            return self._mu(release) if isinstance(target, Mu) else None
+        stated = self.adversary.stated(run, self.neighbouring, self.method)
+        if stated is not None and stated.mu is not None:
+            value = target.of_mu(max(stated.mu, _LEAST_MU))
             return Interval(value, value, value)
         if isinstance(target, Mu):
             return self._mu(release)
         if stated is not None:
-            value = target.measure(stated.curve)
+            line = isinstance(target, Advantage)
+            value = stated.advantage if line else target.measure(from_advantage(stated.advantage))
             return Interval(value, value, value)
-        if run is None or not self.exact or run.noise_multiplier < _LEAST_NOISE or run.sample_rate == 1.0:
+        if not self.exact or run.noise_multiplier < _LEAST_NOISE or run.sample_rate == 1.0:
             return None
         return target.at(Points(run, self.neighbouring))
 
