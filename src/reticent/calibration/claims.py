@@ -16,7 +16,7 @@ import numpy as np
 from reticent.accountants import Composed, WorstCaseProfile, closed_forms, mu_limits
 from reticent.adversaries import Adversary, Interval, Membership, Method, Mixed, Relaxed, WorstCase
 from reticent.adversaries.membership import MU_FORMS
-from reticent.adversaries.relaxed.sign import sign_at_most
+from reticent.adversaries.relaxed.sign import Part, unknown_sign
 from reticent.calibration.targets import Advantage, Mu, Target, mapped
 from reticent.curves import from_advantage
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
@@ -72,10 +72,10 @@ class Attack:
         who = self.adversary
         fixed = isinstance(who, Relaxed) and who.directions is None and not who.reacts and who.dimension in (None, 1)
         fixed = fixed and self.method is not Method.PUBLISHED
-        if not (fixed and isinstance(release, DPSGD)) or self.neighbouring is Neighbouring.REPLACE:
+        drawn = isinstance(release, DPSGD) and release.sampler.independent and release.noise_multiplier > 0.0
+        if not (fixed and drawn) or self.neighbouring is Neighbouring.REPLACE:
             return None
-        curve = sign_at_most(release)
-        return None if curve is None else target.measure(curve)
+        return target.measure(unknown_sign(release, part=Part.CLAIM).pessimistic)
 
     def formula(self, release: Mechanism) -> Callable[[float, float, float], float] | None:
         """From (noise, rate, steps) to mu of the Gaussian curve of ``Membership``; None where it has none.

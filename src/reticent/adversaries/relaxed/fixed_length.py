@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reticent.adversaries.relaxed.dimension import relaxed_in, relaxed_replace
+from reticent.adversaries.relaxed.dimension import relaxed_in, replaced
 from reticent.adversaries.relaxed.question import Question
-from reticent.adversaries.relaxed.sign import laplace_sign, noncentrality, relaxed_dpsgd
+from reticent.adversaries.relaxed.sign import unknown_sign
 from reticent.curves import RelaxedGaussianTradeOff, symmetrised
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring
@@ -68,55 +68,49 @@ def fixed_length(asked: Question) -> Proof | None:
     """The proof that fits the release; None where none is known."""
     size, stated = asked.neighbouring.sensitivity, asked.dimension
     match asked.mechanism:
-        case Gaussian(noise_multiplier=sigma, dimension=d, releases=count) if sigma > 0.0:
-            needs = () if count == 1 else ("fixed-length",)
-            found = _common(asked, noncentrality(asked.mechanism, asked.neighbouring), stated or d, needs)
-            return found.saying(_ONE_QUERY) if count == 1 else found
+        case Gaussian(noise_multiplier=sigma, releases=1, dimension=d) if sigma > 0.0:
+            return _common(asked, stated or d, needs=()).saying(_ONE_QUERY)
         case DPSGD(sampler=sampler) if sampler.tells_all:  # the target displaces a record whose direction is known
             return None
-        case DPSGD(noise_multiplier=sigma, sample_rate=rate) if sigma > 0.0:
-            if rate == 1.0:
-                return _unsampled(asked, [asked.mechanism])
+        case DPSGD(noise_multiplier=sigma, sample_rate=rate) if sigma > 0.0 and rate < 1.0:
             return _sampled(asked, asked.mechanism) if size == 1.0 or stated is not None else None
-        case Ledger(parts=parts):
-            return _ledger(asked, asked.mechanism, parts)
         case MatrixMechanism(noise_multiplier=sigma) if sigma > 0.0:
             return _matrix(asked, asked.mechanism)
         case Laplace(noise_multiplier=b, sample_rate=rate) if b > 0.0 and (rate == 1.0 or size == 1.0):
             return _laplace(asked, asked.mechanism)
-    return None
+    return _several(asked, parts_of(asked.mechanism))
 
 
-def _ledger(asked: Question, whole: Ledger, parts: tuple[Mechanism, ...]) -> Proof | None:
-    if _one_vector(parts):
-        coordinates = asked.dimension or released_coordinates(whole) or 1
-        return _common(asked, noncentrality(whole, asked.neighbouring), coordinates)
-    if runs := _all_records(parts):
-        found = _unsampled(asked, runs)
-        shuffled = any(getattr(part, "sample_rate", 1.0) < 1.0 for part in parts)  # no data set shows as much
+def _several(asked: Question, parts: tuple[Mechanism, ...]) -> Proof | None:
+    """Releases of all records, or sampled runs of one model."""
+    gaussian = [part for part in parts if isinstance(part, Gaussian) and part.noise_multiplier > 0.0]
+    if len(gaussian) == len(parts) and len({part.dimension for part in gaussian}) == 1:
+        return _common(asked, asked.dimension or released_coordinates(asked.mechanism) or 1)
+    runs = [part for part in parts if isinstance(part, DPSGD) and not part.sampler.tells_all]
+    if len(runs) < len(parts) or any(run.noise_multiplier == 0.0 for run in runs):
+        return None
+    if all(accountable(run).sample_rate == 1.0 for run in runs):
+        found = _common(asked, asked.dimension or 1)
+        found = _together(found) if runs[0].records > 1 else found
+        shuffled = any(run.sample_rate < 1.0 for run in runs)  # no data set shows as much
         return found.below_unknown() if shuffled else found
-    if asked.neighbouring.sensitivity == 1.0 and all(map(_followed, parts)):
-        return _schedule(asked, whole)
-    return None
+    return _schedule(asked, runs) if asked.neighbouring.sensitivity == 1.0 else None
 
 
-def _common(asked: Question, strength: float, dimension: int, needs: tuple[str, ...] = ("fixed-length",)) -> Proof:
-    """Releases along one direction, of this noncentrality together."""
+def _common(
+    asked: Question, dimension: int, mu: float | None = None, needs: tuple[str, ...] = ("fixed-length",)
+) -> Proof:
+    """Releases along one direction: the square of mu of the worst case is their noncentrality together.
+
+    By KAISSIS2022:Theorem 2: the sum of (sensitivity / noise)^2, that of the optimally weighted sum.
+    """
     notes = (_LOG_2,) if dimension == 1 else (_DIFFERENCE,) if asked.neighbouring.sensitivity > 1.0 else ()
-    curve = symmetrised(RelaxedGaussianTradeOff(strength, dimension))
+    curve = symmetrised(RelaxedGaussianTradeOff((asked.mu[1] if mu is None else mu) ** 2, dimension))
     return asked.proof(Enclosure.exact(curve), _GLRT, notes, needs)
 
 
-def _unsampled(asked: Question, runs: list[DPSGD]) -> Proof:
-    """Every release uses all records."""
-    size = asked.neighbouring.sensitivity
-    strength = sum(run.steps * (run.records * size / run.noise_multiplier) ** 2 for run in runs)
-    found = _common(asked, strength, asked.dimension or 1)
-    return _together(found) if runs[0].records > 1 else found
-
-
 def _laplace(asked: Question, mechanism: Laplace) -> Proof:
-    truth = laplace_sign(mechanism, asked.neighbouring)
+    truth = unknown_sign(mechanism, asked.neighbouring)
     if mechanism.releases == 1 and mechanism.sample_rate == 1.0:
         keys = ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning")
         return asked.proof(truth, keys, (_LOG_2, _ONE_QUERY), (), floor=False)
@@ -128,82 +122,53 @@ def _matrix(asked: Question, mechanism: MatrixMechanism) -> Proof | None:
         found = fixed_length(replace(asked, mechanism=mechanism.equivalent()))
         if found is None:
             return None
-        return (
-            found.below_unknown().citing("RETICENT:block-sampling").saying(_SAME_DIRECTION)
-        )  # last columns are shorter
-    size, dimension = asked.neighbouring.sensitivity, asked.dimension or 1
-    below, above = (
-        _common(asked, (size / mechanism.equivalent(attained=a).noise_multiplier) ** 2, dimension)
-        for a in (True, False)
-    )
-    both = Enclosure(above.enclosure.pessimistic, below.enclosure.optimistic)
-    return replace(above, enclosure=both).citing("RETICENT:participation-sensitivity").saying(_SAME_DIRECTION)
+        found = found.below_unknown().citing("RETICENT:block-sampling")  # last columns are shorter
+    else:
+        below, above = (_common(asked, asked.dimension or 1, mu=end) for end in asked.mu)
+        both = Enclosure(above.enclosure.pessimistic, below.enclosure.optimistic)
+        found = replace(above, enclosure=both).citing("RETICENT:participation-sensitivity")
+    return found.saying(_SAME_DIRECTION)
 
 
 def _sampled(asked: Question, run: DPSGD) -> Proof | None:
-    """Steps that draw their records, or passes over shuffled data."""
-    dimension, replaced = asked.dimension or 1, asked.neighbouring is Neighbouring.REPLACE
-    if run.sampler.in_passes:  # each started epoch is one release of all records, in one direction
-        found = _replaced(asked, run, _GLRT) if replaced else _of_run(asked, run, _GLRT, (_LOG_2,))
-        return _together(found) if run.records > 1 else found
-    if run.records > 1:
-        return _person(asked, run)
-    keys = _SIGN if dimension == 1 else (*_SIGN, *_MOMENTS)
-    return _replaced(asked, run, keys) if replaced else _of_run(asked, run, keys, (_LOG_2, _SUBSAMPLED))
+    """Steps that draw their records, or passes over shuffled data, of which each is one release in one direction.
 
-
-def _of_run(asked: Question, run: DPSGD, keys: tuple[str, ...], of_a_sign: tuple[str, ...]) -> Proof:
-    dimension = asked.dimension or 1
-    return asked.proof(relaxed_in(run, dimension), keys, of_a_sign if dimension == 1 else ())
-
-
-def _replaced(asked: Question, run: DPSGD, keys: tuple[str, ...], *, average: bool = True) -> Proof:
-    truth = relaxed_replace(run, asked.dimension or 1)
-    return asked.proof(truth, (*keys, "RETICENT:chain"), (_NEITHER,), floor=False, average=average)
-
-
-def _person(asked: Question, run: DPSGD) -> Proof | None:
-    """All records of one person: the sign needs one direction for all of them, moments in d dimensions do not."""
-    dimension, replaced = asked.dimension or 1, asked.neighbouring is Neighbouring.REPLACE
-    if dimension == 1:
-        return None if replaced else _together(_of_run(asked, run, (*_SIGN, "RETICENT:whole-user-sign"), (_LOG_2,)))
-    if replaced:
-        found = _replaced(asked, run, _OF_PERSON, average=False)
+    Of several records of one person, a sign needs one direction for all of them; moments in d dimensions do not.
+    """
+    line, passes, person = asked.dimension in (None, 1), run.sampler.in_passes, run.records > 1
+    apart, replaces = person and not passes and not line, asked.neighbouring is Neighbouring.REPLACE
+    keys: tuple[str, ...]
+    notes: tuple[str, ...] = (_LOG_2,)
+    if passes:
+        keys = _GLRT
+    elif person:
+        keys = _OF_PERSON if apart else (*_SIGN, "RETICENT:whole-user-sign")
     else:
-        found = asked.proof(relaxed_in(run, dimension), _OF_PERSON, average=False)
-    return found.under(condition("independent-directions")).saying(_APART)
+        keys, notes = _SIGN if line else (*_SIGN, *_MOMENTS), (_LOG_2, _SUBSAMPLED)
+    if not replaces:
+        found = asked.proof(relaxed_in(run, asked.dimension or 1), keys, notes if line else (), average=not apart)
+    elif person and line and not passes:
+        return None
+    else:
+        truth = replaced(run, relaxed_in(run, asked.dimension or 1).pessimistic)
+        found = asked.proof(truth, (*keys, "RETICENT:chain"), (_NEITHER,), floor=False, average=not apart)
+    if apart:
+        return found.under(condition("independent-directions")).saying(_APART)
+    return _together(found) if person else found
 
 
-def _schedule(asked: Question, runs: Ledger) -> Proof:
+def _schedule(asked: Question, runs: list[DPSGD]) -> Proof:
     """Sampled runs of one model that differ: one sign in all of them."""
-    parts, line = [part for part in runs.parts if isinstance(part, DPSGD)], asked.dimension in (None, 1)
-    found = asked.proof(relaxed_dpsgd(runs), _SIGN, (_DIFFERENT, _LOG_2, _SUBSAMPLED) if line else (_DIFFERENT,))
-    if not line or not all(part.sampler.attains(part) for part in parts):
+    line, truth = asked.dimension in (None, 1), unknown_sign(Ledger(tuple(runs)))
+    found = asked.proof(truth, _SIGN, (_DIFFERENT, _LOG_2, _SUBSAMPLED) if line else (_DIFFERENT,))
+    if not line or not all(run.sampler.attains(run) for run in runs):
         found = found.below_unknown()
-    return _together(found.citing("RETICENT:whole-user-sign")) if parts[0].records > 1 else found
+    return _together(found.citing("RETICENT:whole-user-sign")) if runs[0].records > 1 else found
 
 
 def _together(found: Proof) -> Proof:
     """The same where all records of a person move the result in one direction."""
     return found.under(condition("one-direction-per-person")).saying(_TOGETHER)
-
-
-def _one_vector(parts: tuple[Mechanism, ...]) -> bool:
-    """Whether all parts are noisy Gaussian releases of vectors of one dimension."""
-    gaussian = [part for part in parts if isinstance(part, Gaussian) and part.noise_multiplier > 0.0]
-    return len(gaussian) == len(parts) and len({part.dimension for part in gaussian}) == 1
-
-
-def _all_records(parts: tuple[Mechanism, ...]) -> list[DPSGD]:
-    """DP-SGD whose every counted release uses all records, with noise; nothing where a part is something else."""
-    runs = [accountable(part) for part in parts if isinstance(part, DPSGD) and not part.sampler.tells_all]
-    whole = [run for run in runs if run.sample_rate == 1.0 and run.noise_multiplier > 0.0]
-    return whole if len(whole) == len(parts) else []
-
-
-def _followed(part: Mechanism) -> bool:
-    """Whether one unknown sign can be followed through this part of a ledger."""
-    return isinstance(part, DPSGD) and not part.sampler.tells_all and part.noise_multiplier > 0.0
 
 
 def as_one_run(mechanism: Mechanism) -> Mechanism:

@@ -6,11 +6,12 @@ docs/theory/relaxed/reacting.md has the theorems with their proofs, and the trai
 from __future__ import annotations
 
 from reticent import _check
+from reticent.adversaries.relaxed.dimension import replaced
 from reticent.adversaries.relaxed.question import Question
-from reticent.adversaries.relaxed.reacting import reacting_in, reacting_replace
+from reticent.adversaries.relaxed.reacting import reacting_in
 from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Proof
@@ -22,40 +23,20 @@ FORMS = {Gradients.ONE_DIRECTION: "one-direction", Gradients.LINEAR_HEAD: "linea
 """Gradients that react in a way that a theorem covers, with the key of the condition."""
 
 
-def reacting(asked: Question, kind: Gradients | None, known_share: float) -> Proof | None:
+def reacting(asked: Question, kind: Gradients, known_share: float) -> Proof | None:
     """The proof for a target whose gradients react as ``kind`` allows; None where the worst case is the answer."""
-    runs = _as_training(asked.mechanism)
-    if runs is None or kind not in FORMS:
+    release, replaces = asked.mechanism, asked.neighbouring is Neighbouring.REPLACE
+    truth = reacting_in(release, asked.dimension or 1, kind, known_share) if kind in FORMS else None
+    if truth is None:
         return None
     share = (_SHARE.format(known_share),) if known_share > 0.0 else ()
-    person = any(part.records > 1 for part in parts_of(runs) if isinstance(part, DPSGD))
+    person = any(part.records > 1 for part in parts_of(release) if isinstance(part, DPSGD))
     needs = [FORMS[kind], "same-features"]
     needs += ["known-share"] if share else []
     needs += ["independent-directions"] if person else []
-    replaced = asked.neighbouring is Neighbouring.REPLACE
-    truth = (reacting_replace if replaced else reacting_in)(runs, asked.dimension or 1, kind, known_share)
-    chain = ("RETICENT:chain",) if replaced else ()
-    keys = (*_KEYS, *chain, *worst_case_theorems(asked.mechanism, asked.neighbouring))
+    truth, chain = (replaced(release, truth.pessimistic), ("RETICENT:chain",)) if replaces else (truth, ())
+    keys = (*_KEYS, *chain, *worst_case_theorems(release, asked.neighbouring))
     return asked.proof(truth, keys, (_REACTS, *share), tuple(needs), floor=False)
-
-
-def _as_training(mechanism: Mechanism) -> DPSGD | Ledger | None:
-    """The noisy sums to which the theorems apply; None for anything else."""
-    parts = [_step(part) for part in parts_of(mechanism)]
-    known = tuple(part for part in parts if part is not None)
-    if len(known) < len(parts):
-        return None
-    return known[0] if len(known) == 1 else Ledger(known)
-
-
-def _step(part: Mechanism) -> DPSGD | None:
-    match part:
-        case Gaussian(noise_multiplier=noise, releases=count) if noise > 0.0:
-            return DPSGD(noise, 1.0, count)
-        case DPSGD(noise_multiplier=noise, sampler=sampler) if noise > 0.0 and not sampler.tells_all:
-            return part
-        case _:
-            return None
 
 
 def check_reaction(gradients: Gradients | None, known_share: float) -> None:

@@ -37,20 +37,18 @@ class Setting:
         dimension: of the space in which the direction is unknown, >= 1.
         kind: one direction, or a linear head.
         known_share: most of a squared length that lies in directions that the attacker knows.
-        signs_kept: a head whose factor v keeps the sign of each of its entries.
         split: a full step may be several ones, with records of the person in each: shuffled epochs.
     """
 
     dimension: int
     kind: Gradients
     known_share: float = 0.0
-    signs_kept: bool = False
     split: bool = False
 
     @property
     def agrees(self) -> bool:
         """Whether <g, g'> has the sign of <u, u'>."""
-        return self.kind is Gradients.ONE_DIRECTION or self.signs_kept
+        return self.kind is Gradients.ONE_DIRECTION
 
 
 @dataclass(frozen=True, slots=True)
