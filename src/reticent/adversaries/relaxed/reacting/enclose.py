@@ -18,10 +18,10 @@ import numpy as np
 from reticent.accountants.compose import compose
 from reticent.adversaries.relaxed.dimension import attacks_from_below, second_moment, whole_user
 from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
+from reticent.adversaries.relaxed.dimension.overlap_law import overlap_law
 from reticent.adversaries.relaxed.reacting import frozen
 from reticent.adversaries.relaxed.reacting import information as reacting_information
 from reticent.adversaries.relaxed.reacting.information import Setting
-from reticent.adversaries.relaxed.reacting.overlap_law import overlap_law
 from reticent.adversaries.relaxed.reacting.step_information import Steps
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, binomial
 from reticent.curves._logs import LOG_2, log_expm1
@@ -127,16 +127,12 @@ class _Case:
 
     def reached(self) -> Polygon | None:
         """The curve of attacks, in both directions; None where none is known."""
-        if not self._tried:
+        part, *others = self.parts
+        usual = _LEAST_NOISE <= part.noise <= _MOST_NOISE and part.count <= _LONGEST
+        if others or not self.attained or not usual:
             return None
         curves = [polygon_through(rates) for rates in self._attacks()]
         return hull([turned for curve in curves for turned in (curve, curve.reversed)])
-
-    @property
-    def _tried(self) -> bool:
-        (part, *others) = self.parts
-        usual = _LEAST_NOISE <= part.noise <= _MOST_NOISE and part.count <= _LONGEST
-        return self.attained and not others and usual
 
     def _attacks(self) -> list[LogErrors]:
         """Of a reaction to frozen weights, and of an attacker who sees a constant length."""

@@ -148,10 +148,10 @@ def _mean_effect(setting: Setting) -> Gains:
 def _first_order(setting: Setting) -> np.ndarray:
     """Bound on E <g, g'> at each of ``learnt``'s nats, and where all is known."""
     bounds = learnt(setting.dimension)
-    square, length = (bounds.half_square, bounds.half_length) if setting.agrees else (bounds.square, bounds.length)
-    hidden = np.minimum(square, length**2)
-    if setting.kind is Gradients.ONE_DIRECTION:
-        hidden = np.minimum(hidden, bounds.positive**2)
+    if setting.agrees:
+        hidden = np.minimum(bounds.half_square, bounds.positive**2)
+    else:
+        hidden = np.minimum(bounds.square, bounds.length**2)
     return np.append(np.minimum(hidden + setting.known_share, 1.0), 1.0)
 
 
