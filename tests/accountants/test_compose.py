@@ -23,7 +23,6 @@ from reticent.accountants.transform import SpectralComposition
 from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
-from reticent.mechanisms.dpsgd import accountable
 from reticent.pairs import AntipodalGaussianPair
 from reticent.risk import epsilon_at_delta
 from reticent.samplers import FixedSize, Shuffled
@@ -123,11 +122,11 @@ def test_relations_are_ordered():
 
 def test_shuffled_epochs_get_no_amplification():
     run = DPSGD(2.0, 0.01, 250, sampler=Shuffled())
-    assert accountable(run).steps == 3
+    assert run.accountable.steps == 3
     assert ends(run) == (0.0, ends(Gaussian(2.0, 3))[1])  # which batch of the epoch it was hides the target
     assert ends(run)[1] > ends(DPSGD(2.0, 0.01, 250))[1]
     assert "no amplification" in run.notes[0]
-    assert accountable(DPSGD(2.0, 0.1, 10, sampler=Shuffled())).steps == 1
+    assert DPSGD(2.0, 0.1, 10, sampler=Shuffled()).accountable.steps == 1
 
 
 def test_fixed_size_batches_use_what_is_proven():

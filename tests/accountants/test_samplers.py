@@ -17,7 +17,6 @@ from reticent.adversaries import Attribute, Mixed, Relaxed, WorstCase
 from reticent.curves import GaussianTradeOff, Subsampled
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import accountable
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.samplers import (
     SAMPLERS,
@@ -62,10 +61,10 @@ class TestCasesOfTheReferee:
     def test_epochs_of_a_loader_that_drops_the_last_batch(self) -> None:
         """Rate .6, ten steps: one batch per epoch, so ten epochs where six were counted."""
         run = DPSGD(2.0, 0.6, 10, sampler=Shuffled())
-        assert accountable(run).steps == 10
+        assert run.accountable.steps == 10
         assert ends(run)[1] == pytest.approx(advantage(GaussianTradeOff(math.sqrt(10) / 2)), rel=1e-12, abs=0)
         kept = DPSGD(2.0, 0.6, 10, sampler=Shuffled(2))
-        assert accountable(kept).steps == 5
+        assert kept.accountable.steps == 5
         assert "10 counted (10 steps, 1 per epoch, as the loader may drop" in run.notes[0]
         assert "5 counted (10 steps, 2 per epoch)" in kept.notes[0]
 
@@ -205,9 +204,9 @@ class TestShuffled:
                 for steps in (1, 2, 7, 12):
                     seen = math.ceil(steps / batches)
                     blind = DPSGD(1.0, size / records, steps, sampler=Shuffled())
-                    assert accountable(blind).steps >= seen
+                    assert blind.accountable.steps >= seen
                     known = DPSGD(1.0, size / records, steps, sampler=Shuffled(batches))
-                    assert accountable(known).steps == seen
+                    assert known.accountable.steps == seen
                     assert blind.sampler.batches_of(blind.sample_rate) <= batches
 
     def test_one_batch_per_epoch_is_exact(self) -> None:

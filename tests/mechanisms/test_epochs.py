@@ -16,11 +16,10 @@ import reticent as rt
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier
 from reticent.calibration.samplers import Plan
 from reticent.calibration.solve import calibrate
-from reticent.dashboard.state import State, sampling_of
+from reticent.dashboard.state import State, mechanism_of
 from reticent.errors import ParameterError
 from reticent.interop.opacus import ReticentAccountant, get_noise_multiplier
 from reticent.mechanisms import DPSGD
-from reticent.mechanisms.dpsgd import accountable
 from reticent.samplers import SAMPLERS, Poisson, Sampler, Shuffled
 from reticent.samplers.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
 
@@ -50,7 +49,8 @@ def test_every_door_counts_a_step_that_was_begun() -> None:
     wanted = 23  # 100 records in batches of 7 are 14.29 steps: 1.6 passes are 22.86
     assert rt.dpsgd(noise_multiplier=1.0, batch_size=7, dataset_size=100, epochs=1.6).steps == wanted
     assert DPSGD.resolved({"batch_size": 7, "dataset_size": 100, "epochs": 1.6})["steps"] == wanted
-    assert sampling_of(State.of({"by": "data", "dataset_size": "100", "batch_size": "7", "epochs": "1.6"}))[1] == wanted
+    page = State.of({"by": "data", "dataset_size": "100", "batch_size": "7", "epochs": "1.6"})
+    assert mechanism_of(page).steps == wanted
     assert rt.dpsgd(noise_multiplier=1.0, batch_size=7, dataset_size=100, epochs=1.55).steps == 23  # 22.14
 
 
@@ -65,7 +65,7 @@ def test_stated_batches_of_a_pass_are_what_a_pass_takes() -> None:
     given = {"batch_size": 64, "dataset_size": 455, "epochs": 10, "sampler": "shuffled", "batches_per_epoch": 8}
     run = DPSGD(noise_multiplier=1.0, **DPSGD.resolved(given))
     assert run.steps == 80
-    assert accountable(run).steps == 10
+    assert run.accountable.steps == 10
 
 
 @pytest.mark.parametrize("kind", [one for one in SAMPLERS.values() if one.in_passes])
@@ -76,13 +76,13 @@ def test_as_many_passes_are_counted_as_were_stated(
 ) -> None:
     """15.6 batches are one pass, whether the loader drops the last or keeps it; a pass that was begun is one."""
     stated = {"batch_size": batch, "dataset_size": records, "epochs": epochs, "sampler": kind.name}
-    assert accountable(rt.dpsgd(noise_multiplier=1.0, **stated)).steps == math.ceil(epochs)
+    assert rt.dpsgd(noise_multiplier=1.0, **stated).accountable.steps == math.ceil(epochs)
     kept = DPSGD.resolved({**stated, "batches_per_epoch": -(-records // batch)})
-    assert accountable(DPSGD(noise_multiplier=1.0, **kept)).steps == math.ceil(epochs)
+    assert DPSGD(noise_multiplier=1.0, **kept).accountable.steps == math.ceil(epochs)
     state = {"by": "data", "dataset_size": str(records), "batch_size": str(batch), "epochs": str(epochs)}
-    rate, steps, *_ = sampling_of(State.of({**state, "sampler": kind.name}))
-    assert accountable(DPSGD(1.0, rate, steps, sampler=kind())).steps == math.ceil(epochs)
-    assert accountable(Plan(records, epochs).run(kind, batch)).steps == math.ceil(epochs)
+    (run,) = mechanism_of(State.of({**state, "sampler": kind.name})).trainings
+    assert run.accountable.steps == math.ceil(epochs)
+    assert Plan(records, epochs).run(kind, batch).accountable.steps == math.ceil(epochs)
 
 
 def test_one_shuffled_pass_is_one_gaussian_release() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import reticent as rt
 from reticent.mechanisms import DPSGD
-from reticent.records.merged import coarse, merged
+from reticent.records.merged import coarse
 from reticent.samplers import Shuffled
 from tests.watching.loops import network
 
@@ -22,14 +22,14 @@ def mu_squared(parts):
 
 def test_equal_releases_are_one_and_others_are_not():
     parts = [DPSGD(1.1, 0.01, 3), DPSGD(1.1, 0.02, 5), DPSGD(1.1, 0.01, 4), DPSGD(1.3, 0.01, 1)]
-    assert merged(parts) == [DPSGD(1.1, 0.01, 7), DPSGD(1.1, 0.02, 5), DPSGD(1.3, 0.01, 1)]
+    assert coarse(parts) == [DPSGD(1.1, 0.01, 7), DPSGD(1.1, 0.02, 5), DPSGD(1.3, 0.01, 1)]
     passes = [DPSGD(1.1, 0.1, 10, sampler=Shuffled(10))] * 2
-    assert merged(passes) == passes  # each is so many epochs of its own
+    assert coarse(passes) == passes  # each is so many epochs of its own
 
 
 def test_noise_is_rounded_down_and_no_step_is_lost():
     parts = [DPSGD(DRAW.uniform(0.5, 4.0), rate, 1 + at % 3) for at in range(300) for rate in (0.01, 0.02)]
-    few = coarse(merged(parts))
+    few = coarse(parts)
     assert len(few) <= 32
     for rate in (0.01, 0.02):
         before, after = ([part for part in all_ if part.sample_rate == rate] for all_ in (parts, few))

@@ -124,9 +124,10 @@ class FinalModel(Adversary):
         Raises:
             UnsupportedError: another release: hidden steps are proven to protect for these only.
         """
-        if not isinstance(mechanism, DPSGD) or not _is_covered(mechanism):
+        run = mechanism.training
+        if run is None or not _is_covered(run):
             raise UnsupportedError(f"the effect of hidden steps is known for {_WHERE} only: use worst-case")
-        mu = final_mu(mechanism, neighbouring, self.factor) * (1.0 + _ROUNDING)
+        mu = final_mu(run, neighbouring, self.factor) * (1.0 + _ROUNDING)
         proof = Proof(
             Enclosure.from_above(GaussianTradeOff(mu)),
             theorems=("RETICENT:hidden-steps", "BOK2024:Section 4"),

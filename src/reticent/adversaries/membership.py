@@ -10,9 +10,7 @@ from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff, TradeOff, from_advantage
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import Ledger, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import one_record, singly_sampled
-from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import Basis, Formula
 from reticent.styles import Style
 
@@ -74,10 +72,10 @@ class Membership(Adversary):
 
 def _closed_form(mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Formula:
     """Steps may differ where squares of mu add up."""
-    one_record(mechanism, f"method {method.value}")
-    parts = [part for part in parts_of(mechanism) if singly_sampled(part)]
-    if len(parts) < len(parts_of(mechanism)):
-        needed = "Poisson-sampled DP-SGD" + (" with noise in every part" if isinstance(mechanism, Ledger) else "")
+    mechanism.one_record(f"method {method.value}")
+    parts = mechanism.trainings
+    if not parts or not all(part.singly_sampled for part in parts):
+        needed = "Poisson-sampled DP-SGD" + (" with noise in every part" if len(mechanism.parts) > 1 else "")
         raise UnsupportedError(f"method {method.value} is known for {needed} only; use method exact")
     if any(part.noise_multiplier == 0.0 for part in parts):
         raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use method exact")

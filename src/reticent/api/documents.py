@@ -375,7 +375,7 @@ def _named(release: Any, place: int) -> OneRelease:
         found = release_in(release)
         return OneRelease(str(release), found.mechanism, found.ledger)
     ledger = witness_of(release)
-    stated = release if isinstance(release, Mechanism) else getattr(ledger, "mechanism", lambda: None)()
+    stated = getattr(ledger, "mechanism", lambda: release)()
     if not isinstance(stated, Mechanism):
         raise ParameterError("what", type(release).__name__, "releases: mechanisms, ledgers, runs or files of these")
     return OneRelease(f"release {place}", stated, ledger)

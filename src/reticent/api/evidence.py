@@ -149,7 +149,7 @@ def audit_loop(train_fn: TrainFunction, claim: DPSGD, **options: Any) -> Mechani
     """
     with needing("auditing a loop", "train"):
         from reticent.attacks.loop import audit_loop as run
-    if not isinstance(claim, DPSGD):
+    if getattr(claim, "training", None) is None:
         raise ParameterError("claim", type(claim).__name__, "DP-SGD: rt.dpsgd(...) with batch and dataset size")
     return hinting(run)(train_fn, claim, **options)
 

@@ -58,17 +58,8 @@ def dpsgd(
         >>> run.sample_rate, run.steps
         (0.01, 1000)
     """
-    sizes = {"sample_rate": sample_rate, "batch_size": batch_size, "dataset_size": dataset_size}
-    own = {"uses_per_epoch": uses_per_epoch, "max_batch_size": max_batch_size, "draws_per_step": draws_per_step}
-    fields = DPSGD.resolved({**sizes, "steps": steps, "epochs": epochs, "sampler": sampler, **own})
+    fields = DPSGD.resolved({**locals(), "unit": _check.member(Unit, unit=unit)})
     for name, instead in (("sample_rate", "batch_size and dataset_size"), ("steps", "epochs")):
         if fields[name] is None:
             raise ParameterError(name, None, f"given, or {instead}", shown=False)
-    return DPSGD(
-        noise_multiplier=noise_multiplier,
-        max_grad_norm=max_grad_norm,
-        num_parameters=num_parameters,
-        records_per_user=records_per_user,
-        unit=_check.member(Unit, unit=unit),
-        **fields,
-    )
+    return DPSGD(**fields)

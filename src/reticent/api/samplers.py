@@ -67,7 +67,7 @@ class SamplerChoices(Table):
                 one.batch_size,
                 one.answer.value,
                 one.noise_of_mean,
-                getattr(one.answer.mechanism, "steps", None),
+                one.answer.mechanism.steps,
                 one.largest_batch,
                 one.answer.achieved.value,
             )

@@ -13,7 +13,6 @@ from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.schema import CitedRelease
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
-from reticent.mechanisms.ledger import parts_of
 from reticent.records.any_ledger import unstated
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_warnings import Randomness
@@ -81,7 +80,7 @@ def released_together(releases: Sequence[OneRelease]) -> Ledger:
     _refuse_one_run_twice(releases)
     _refuse_shared_noise([ledger for ledger in ledgers if isinstance(ledger, RunLedger)])
     counted = [one for one in releases if not any(map(partial(_held_by, one.ledger), ledgers))]
-    return Ledger(tuple(part for one in counted for part in parts_of(one.mechanism)))
+    return Ledger(tuple(part for one in counted for part in one.mechanism.parts))
 
 
 def _held_by(ledger: Witness | None, other: Witness | None) -> bool:

@@ -11,7 +11,6 @@ from reticent.errors import ParameterError, needing
 from reticent.io import strict
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism
-from reticent.mechanisms.ledger import parts_of
 from reticent.mechanisms.units import Unit
 from reticent.proofs.remedies import REMEDIES
 from reticent.records.any_ledger import held
@@ -129,10 +128,14 @@ class Linted(Table):
     """
 
     def __init__(self, ledger: PublicWatchedRun | RunLedger | Mechanism) -> None:
-        self._steps, self.faults = _steps_of(ledger), _faults_of(ledger)
-        warned = _warned(ledger) if isinstance(ledger, RunLedger) else [_told(fault) for fault in self.faults]
-        wrong = [] if isinstance(ledger, Mechanism) else _wrong(ledger)
-        wrong += _about_whom(ledger)
+        self._steps = ledger.steps
+        self.faults: tuple[Fault, ...] = ()
+        if isinstance(ledger, RunLedger):
+            warned = _warned(ledger)
+        else:
+            self.faults = _faults_of(ledger)
+            warned = [_told(fault) for fault in self.faults]
+        wrong = [*_wrong(ledger), *_about_whom(ledger)]
         order = [severity.value for severity in Severity]
         self._rows = sorted([*wrong, *warned], key=lambda row: order.index(str(row[1])))
 
@@ -175,35 +178,16 @@ def indent_of(line: str) -> int:
     return 5 if line.startswith("  ->") else 2
 
 
-def _steps_of(ledger: PublicWatchedRun | RunLedger | Mechanism) -> int:
-    """Noisy steps; releases of a mechanism that has no steps."""
-    if not isinstance(ledger, Mechanism):
-        return ledger.steps
-    return sum(getattr(part, "steps", getattr(part, "releases", 1)) for part in parts_of(ledger))
-
-
-def _faults_of(ledger: PublicWatchedRun | RunLedger | Mechanism) -> tuple[Fault, ...]:
-    if isinstance(ledger, RunLedger):
-        return ()
-    if isinstance(ledger, Mechanism):
-        return _faults_of_parameters(ledger)
-    found = dict.fromkeys([*ledger.faults, *ledger.demanded()])
+def _faults_of(ledger: PublicWatchedRun | Mechanism) -> tuple[Fault, ...]:
+    if isinstance(ledger, PublicWatchedRun):
+        found = {*ledger.faults, *ledger.demanded()}
+    else:  # nobody saw it run: what its parameters say
+        warned = {part.sampler.warning for part in ledger.parts if part.sample_rate < 1.0}
+        found = {Fault.DECLARED, *(fault for fault in Fault if fault in warned)}
+        found |= {Fault.NO_NOISE} if any(part.noise_multiplier == 0.0 for part in ledger.parts) else set()
+        drawn = {(part.noise_multiplier, part.sample_rate) for part in ledger.parts}
+        found |= {Fault.CHANGED_NOISE} if len(drawn) > 1 else set()
     return tuple(fault for fault in Fault if fault in found)
-
-
-def _faults_of_parameters(mechanism: Mechanism) -> tuple[Fault, ...]:
-    """What a statement about a release shows: nobody saw it run, and what its parameters say."""
-    parts = parts_of(mechanism)
-    samplers = {getattr(part, "sampler", None) for part in parts if getattr(part, "sample_rate", 1.0) < 1.0}
-    noise = {getattr(part, "noise_multiplier", None) for part in parts}
-    drawn = {(getattr(part, "noise_multiplier", None), getattr(part, "sample_rate", None)) for part in parts}
-    found = {
-        Fault.DECLARED: True,
-        Fault.NO_NOISE: 0.0 in noise,
-        **{fault: True for fault in Fault if fault in {getattr(sampler, "warning", None) for sampler in samplers}},
-        Fault.CHANGED_NOISE: len(drawn) > 1,
-    }
-    return tuple(fault for fault in Fault if found.get(fault, False))
 
 
 def _told(fault: Fault) -> tuple[Cell, ...]:
@@ -215,17 +199,16 @@ def _about_whom(ledger: PublicWatchedRun | RunLedger | Mechanism) -> list[tuple[
     """The stop sign of a page, where nobody stated whom the numbers protect."""
     from reticent.certificates.sentences import STOP
 
-    parts = parts_of(ledger) if isinstance(ledger, Mechanism) else (ledger,)
-    alone = any(getattr(p, "unit", None) != Unit.CLIENT and getattr(p, "records_per_user", None) is None for p in parts)
+    alone = getattr(ledger, "unit", None) != Unit.CLIENT and ledger.records_per_user is None
     key = "records-per-person"
     return [(key, Severity.WARNING.value, " ".join(STOP), REMEDIES[key])] if alone else []
 
 
-def _wrong(ledger: PublicWatchedRun | RunLedger) -> list[tuple[Cell, ...]]:
+def _wrong(ledger: PublicWatchedRun | RunLedger | Mechanism) -> list[tuple[Cell, ...]]:
     remedy = "The ledger contradicts itself: it is not as it was written."
     return [
         (f"ledger.{where}", Severity.ERROR.value, f"{where} {problem}", remedy)
-        for where, problem in ledger.contradictions()
+        for where, problem in getattr(ledger, "contradictions", tuple)()
     ]
 
 

@@ -24,7 +24,6 @@ from torch.utils.data import TensorDataset
 from reticent import _check
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
-from reticent.mechanisms.dpsgd import one_record
 
 OVERSHOOT = 100.0
 """Norm of a canary's gradient before clipping, in clip norms."""
@@ -258,7 +257,7 @@ def check_claim(claim: DPSGD) -> None:
     Raises:
         ParameterError: batch or data size is missing, or there is no noise.
     """
-    one_record(claim, "an audit of a loop")
+    claim.one_record("an audit of a loop")
     if claim.batch_size is None or claim.dataset_size is None:
         raise ParameterError("claim", claim, "with batch_size and dataset_size")
     _check.positive(noise_multiplier=claim.noise_multiplier)

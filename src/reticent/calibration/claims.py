@@ -19,8 +19,7 @@ from reticent.adversaries.membership import MU_FORMS
 from reticent.adversaries.relaxed.sign import Part, unknown_sign
 from reticent.calibration.targets import Advantage, Mu, Target, mapped
 from reticent.curves import from_advantage
-from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import singly_sampled
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 
 _LEAST_NOISE = 0.1
 _SMOOTH = 1.0  # kurtosis of the loss above which points other than 0 cost as much as the curve
@@ -58,21 +57,23 @@ class Attack:
         """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed."""
         if isinstance(target, Mu):
             return self._mu(release)
-        if not (singly_sampled(release) and release.noise_multiplier > 0.0):
+        run = _sampled(release)
+        if run is None:
             return None
         if not self.exact:
-            value = self._by_formula(release, target)
+            value = self._by_formula(run, target)
             return None if value is None else Interval(value, value, value)
-        if release.noise_multiplier < _LEAST_NOISE or release.sample_rate == 1.0:
+        if run.noise_multiplier < _LEAST_NOISE or run.sample_rate == 1.0:
             return None
-        return target.at(Points(release, self.neighbouring))
+        return target.at(Points(run, self.neighbouring))
 
     def at_most(self, release: Mechanism, target: Target) -> float | None:
         """A risk that the attacker's whole curve never exceeds, in less time; None where there is none."""
         who = self.adversary
         fixed = isinstance(who, Relaxed) and who.directions is None and not who.reacts and who.dimension in (None, 1)
         fixed = fixed and self.method is not Method.PUBLISHED
-        drawn = isinstance(release, DPSGD) and release.sampler.independent and release.noise_multiplier > 0.0
+        run = release.training
+        drawn = run is not None and run.sampler.independent and run.noise_multiplier > 0.0
         if not (fixed and drawn) or self.neighbouring is Neighbouring.REPLACE:
             return None
         return target.measure(unknown_sign(release, part=Part.CLAIM).pessimistic)
@@ -83,8 +84,7 @@ class Attack:
         Args:
             release: its values do not matter, but for its kind.
         """
-        noisy = singly_sampled(release) and release.noise_multiplier > 0.0
-        if not (noisy and isinstance(self.adversary, Membership) and self.method in MU_FORMS):
+        if not (_sampled(release) and isinstance(self.adversary, Membership) and self.method in MU_FORMS):
             return None
         return lambda noise, rate, steps: float(MU_FORMS[self.method][0](noise, rate, steps, self.neighbouring))
 
@@ -104,15 +104,21 @@ class Attack:
 
     def _mu(self, release: Mechanism) -> Interval | None:
         """mu of all who know no less than the direction: the release alone says it, but for bounded losses."""
-        form = self.formula(release)
-        if form is not None and isinstance(release, DPSGD):
-            mu = max(form(release.noise_multiplier, release.sample_rate, release.steps), _LEAST_MU)
+        run = _sampled(release)
+        if run is not None and (form := self.formula(run)) is not None:
+            mu = max(form(run.noise_multiplier, run.sample_rate, run.steps), _LEAST_MU)
             return Interval(mu, mu, mu)
         relaxed = isinstance(self.adversary, Relaxed | Mixed) and self.method is not Method.PUBLISHED
-        if not (self.exact or relaxed) or not isinstance(release, Gaussian | DPSGD):
+        if not (self.exact or relaxed) or release.sums is None:
             return None
         lower, upper = mu_limits(release, self.neighbouring)
         return Interval(lower, upper, upper)
+
+
+def _sampled(release: Mechanism) -> DPSGD | None:
+    """The run with noise that closed forms are known for."""
+    run = release.training
+    return run if run is not None and run.singly_sampled and run.noise_multiplier > 0.0 else None
 
 
 class Points:

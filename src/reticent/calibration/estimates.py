@@ -19,7 +19,7 @@ from reticent.calibration.gaussian import LARGEST_MU, clipped, mu_at
 from reticent.calibration.scale import log_clt_mu
 from reticent.calibration.targets import EpsilonAtDelta, Target
 from reticent.errors import NumericalError
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
 _ROUGHEST = 5.0  # kurtosis of the loss from which what is claimed comes from a lattice
@@ -96,7 +96,7 @@ def schedule_log_mu(target: Target, runs: Mechanism, neighbouring: Neighbouring)
         runs: a ledger of them.
     """
     near = log_clt_mu(runs, neighbouring)
-    delta = quick_sign_estimate(runs) if isinstance(runs, Ledger) else None
+    delta = quick_sign_estimate(runs)
     return near if delta is None else _claimed(target, delta, _furthest(math.exp(near)))
 
 

@@ -85,16 +85,9 @@ class Plan:
         """
         if not batch_size <= self.dataset_size:
             raise ParameterError("batch_size", batch_size, f"at most the dataset size, {self.dataset_size}")
-        rate = _check.count(batch_size=batch_size) / self.dataset_size
-        drawn = sampler.planned(-(-self.dataset_size // batch_size), self.memory)
-        return DPSGD(
-            noise_multiplier=1.0,
-            sample_rate=rate,
-            steps=drawn.steps_in(self.epochs, rate),
-            batch_size=batch_size,
-            dataset_size=self.dataset_size,
-            sampler=drawn,
-        )
+        drawn = sampler.planned(-(-self.dataset_size // _check.count(batch_size=batch_size)), self.memory)
+        sizes = {"batch_size": batch_size, "dataset_size": self.dataset_size, "epochs": self.epochs}
+        return DPSGD(**DPSGD.resolved({"noise_multiplier": 1.0, "sampler": drawn, **sizes}))
 
     def fits(self, sampler: type[Sampler], batch_size: int) -> bool:
         """Whether the batches fit the memory; those that are cut do where a cut is as rare."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from reticent.accountants import closed_forms
-from reticent.calibration.unknowns import Unknown
+from reticent.calibration.unknowns import NoiseMultiplier, Unknown
 from reticent.curves._thresholds import halved
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
+from reticent.errors import ParameterError
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.base import LARGEST, SMALLEST
-from reticent.mechanisms.dpsgd import accountable
-from reticent.mechanisms.ledger import parts_of
 
 _HALVINGS = 60
 _APART = 0.01  # in log factor, to either side: over which a slope is taken
@@ -34,28 +32,10 @@ class NoiseScale(Unknown):
     high: float = 1e6
     name: ClassVar[str] = "noise_scale"
     risk_grows: ClassVar[bool] = False
-
-    @property
-    def may_be_none(self) -> bool:
-        return self.low == NoiseScale().low
+    of_noise: ClassVar[bool] = True
 
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
-        """``mechanism`` with the noise of every part times ``value``.
-
-        Raises:
-            UnsupportedError: a part has no noise that could be scaled.
-        """
-        if isinstance(mechanism, Ledger):
-            return Ledger(tuple(self.put(part, value) for part in mechanism.parts))
-        noise = getattr(mechanism, "noise_multiplier", None)
-        if noise is None:
-            raise UnsupportedError(f"{type(mechanism).__name__} has no noise that could be scaled")
-        if noise == 0.0:
-            raise UnsupportedError(
-                "a step without noise stays without noise, whatever the factor: it has no calibration"
-            )
-        scaled: Any = mechanism
-        return replace(scaled, noise_multiplier=noise * value)
+        return mechanism.scaled(value)
 
     def ends(self, mechanism: Mechanism) -> tuple[float, float]:
         """The range, without factors at which the noise of a part leaves what can be computed with.
@@ -63,11 +43,16 @@ class NoiseScale(Unknown):
         Raises:
             ParameterError: the noises are too far apart for one factor.
         """
-        noises = [float(getattr(part, "noise_multiplier", 1.0)) or 1.0 for part in parts_of(mechanism)]
+        noises = [part.noise_multiplier or 1.0 for part in mechanism.base.parts]
         low, high = max(self.low, 2.0 * SMALLEST / min(noises)), min(self.high, 0.5 * LARGEST / max(noises))
         if low > high:
             raise ParameterError("noise_multiplier", max(noises), "within thirty orders of magnitude of the others")
         return low, high
+
+
+def all_noise(mechanism: Mechanism) -> Unknown:
+    """All noise of a release: that of one mechanism, or a factor on that of several."""
+    return NoiseScale() if len(mechanism.parts) > 1 else NoiseMultiplier()
 
 
 def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> tuple[float, float]:
@@ -91,13 +76,13 @@ def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> t
 
 def log_clt_mu(mechanism: Mechanism, neighbouring: Neighbouring) -> float:
     """log of the mu that the central limit theorem has for all parts together."""
-    total = sum(_mu(part, neighbouring) ** 2 for part in parts_of(mechanism))
+    total = sum(_mu(part, neighbouring) ** 2 for part in mechanism.parts)
     return 0.5 * math.log(total) if 0.0 < total < math.inf else math.copysign(math.inf, total - 1.0)
 
 
 def _mu(part: Mechanism, neighbouring: Neighbouring) -> float:
-    noise = float(getattr(part, "noise_multiplier", 1.0))
-    if isinstance(part, DPSGD):
-        run = accountable(part)
+    noise, run = part.noise_multiplier or 1.0, part.training
+    if run is not None:
+        run = run.accountable
         return float(closed_forms.clt_mu(max(noise, _LEAST_NOISE), run.sample_rate, run.steps, neighbouring))
-    return neighbouring.sensitivity * math.sqrt(float(getattr(part, "releases", 1))) / noise
+    return neighbouring.sensitivity * math.sqrt(part.releases) / noise

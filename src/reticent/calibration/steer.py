@@ -21,17 +21,8 @@ from reticent.calibration.estimates import (
 )
 from reticent.calibration.scale import NoiseScale, scale_near
 from reticent.calibration.targets import Mu, Target
-from reticent.calibration.unknowns import MeanRuns, NoiseMultiplier, OfOneRun, Unknown
-from reticent.mechanisms import (
-    DPSGD,
-    Gaussian,
-    Laplace,
-    Ledger,
-    MatrixMechanism,
-    Mechanism,
-    Neighbouring,
-    Selection,
-)
+from reticent.calibration.unknowns import MeanRuns, NoiseMultiplier, Unknown
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.mechanisms.gradients import Gradients
 
 _LEAST_CLT, _LEAST_PLAIN = 0.2, 1e-3  # noise below which the central limit theorem, or a Gaussian, says nothing
@@ -54,41 +45,45 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
     """
     if isinstance(unknown, MeanRuns):
         return math.log(_USUAL_RUNS), _PER_LOG_RUNS
-    if isinstance(mechanism, Selection) and isinstance(unknown, OfOneRun):
-        return start_of(mechanism.base, unknown.inner, _OF_THE_BEST * mu, neighbouring)
+    if mechanism.runs is not None:
+        return start_of(mechanism.base, unknown, _OF_THE_BEST * mu, neighbouring)
     sign = 1.0 if unknown.risk_grows else -1.0
     size = neighbouring.sensitivity
     if isinstance(unknown, NoiseScale):
         scale, slope = scale_near(mechanism, mu, neighbouring)
         return -math.log(scale), slope
-    match mechanism:
-        case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise) if mechanism.records > 1:
-            alone = replace(mechanism, records_per_user=1, sampler=mechanism.sampler.drawn_once(), copies=None)
-            one = replace(alone, noise_multiplier=noise / mechanism.records)
-            u, slope = start_of(one, unknown, mu, neighbouring)
-            return (u - math.log(mechanism.records) if isinstance(unknown, NoiseMultiplier) else u), slope
-        case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise):
-            if isinstance(unknown, NoiseMultiplier):
-                ratio = (mu / rate) ** 2 / steps
-                if neighbouring is Neighbouring.REPLACE:
-                    s, slope = math.asinh(0.25 * ratio), math.hypot(1.0, 4.0 / ratio)
-                else:
-                    s, slope = math.log1p(ratio), 1.0 + 1.0 / ratio
-                return sign * -0.5 * math.log(s), s * slope
-            unit = float(closed_forms.clt_mu(max(noise, _LEAST_CLT), 1.0, 1, neighbouring))
-            if unknown.name == "steps":
-                return 2.0 * math.log(mu / (unit * rate)), 0.5
-            u = math.log(mu / (unit * math.sqrt(steps)))
-            return (u if unknown.name == "sample_rate" else u + math.log(mechanism.dataset_size or 1)), 1.0
-        case MatrixMechanism(noise_multiplier=noise) if isinstance(unknown, NoiseMultiplier) and noise > 0.0:
-            u, slope = start_of(mechanism.equivalent(), unknown, mu, neighbouring)
-            return u + sign * math.log(noise / mechanism.equivalent().noise_multiplier), slope
-        case Gaussian(noise_multiplier=noise, releases=count) | Laplace(noise_multiplier=noise, releases=count):
-            if isinstance(unknown, NoiseMultiplier):
-                return sign * math.log(size * math.sqrt(count) / mu), 1.0
-            return 2.0 * math.log(mu * max(noise, _LEAST_PLAIN) / size), 0.5
-        case _:
-            return 0.0, 1.0
+    run, noise, same = mechanism.training, mechanism.noise_multiplier, mechanism.equivalent()
+    if run is not None:
+        return _start_of_run(run, unknown, mu, neighbouring)
+    if isinstance(unknown, NoiseMultiplier) and noise and same is not mechanism:
+        u, slope = start_of(same, unknown, mu, neighbouring)
+        return u + sign * math.log(noise / (same.noise_multiplier or noise)), slope
+    if noise is None or same is not mechanism:
+        return 0.0, 1.0
+    if isinstance(unknown, NoiseMultiplier):
+        return sign * math.log(size * math.sqrt(mechanism.releases) / mu), 1.0
+    return 2.0 * math.log(mu * max(noise, _LEAST_PLAIN) / size), 0.5
+
+
+def _start_of_run(run: DPSGD, unknown: Unknown, mu: float, neighbouring: Neighbouring) -> tuple[float, float]:
+    """Of several records of one person, from that of one record."""
+    rate, steps, noise = run.sample_rate, run.steps, run.noise_multiplier
+    if run.records > 1:
+        alone = replace(run, records_per_user=1, sampler=run.sampler.drawn_once(), copies=None)
+        u, slope = _start_of_run(replace(alone, noise_multiplier=noise / run.records), unknown, mu, neighbouring)
+        return (u - math.log(run.records) if isinstance(unknown, NoiseMultiplier) else u), slope
+    if isinstance(unknown, NoiseMultiplier):
+        ratio = (mu / rate) ** 2 / steps
+        if neighbouring is Neighbouring.REPLACE:
+            s, slope = math.asinh(0.25 * ratio), math.hypot(1.0, 4.0 / ratio)
+        else:
+            s, slope = math.log1p(ratio), 1.0 + 1.0 / ratio
+        return 0.5 * math.log(s), s * slope
+    unit = float(closed_forms.clt_mu(max(noise, _LEAST_CLT), 1.0, 1, neighbouring))
+    if unknown.name == "steps":
+        return 2.0 * math.log(mu / (unit * rate)), 0.5
+    u = math.log(mu / (unit * math.sqrt(steps)))
+    return (u if unknown.name == "sample_rate" else u + math.log(run.dataset_size or 1)), 1.0
 
 
 def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Attack) -> Estimate | None:
@@ -100,28 +95,29 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
     who = attack.adversary
     if isinstance(target, Mu) or (isinstance(who, Relaxed | Mixed) and _open(who)):
         return None
-    if isinstance(mechanism, Ledger):
-        sampled = all(isinstance(part, DPSGD) for part in mechanism.parts)
-        if not (sampled and isinstance(who, Relaxed)) or attack.neighbouring is Neighbouring.REPLACE:
+    if len(mechanism.parts) > 1:
+        sampled = mechanism.trainings and isinstance(who, Relaxed)
+        if not sampled or attack.neighbouring is Neighbouring.REPLACE:
             return None
         return lambda x: schedule_log_mu(target, unknown.put(mechanism, x), attack.neighbouring)
-    if isinstance(mechanism, Selection):
+    if mechanism.runs is not None:
         epsilon = target.threshold
         if epsilon is None or unknown.whole or not attack.exact:
             return None
         return lambda x: selected_log_mu(epsilon, unknown.put(mechanism, x), attack.neighbouring)
-    if not isinstance(mechanism, DPSGD):
+    run = mechanism.training
+    if run is None:
         return None
-    if not mechanism.sampler.independent:
-        epochs = unknown.whole and mechanism.sampler.allocated  # they count as soon as they are started: a staircase
-        if epochs or not attack.exact or not _composed_slowly(mechanism, attack.neighbouring):
+    if not run.sampler.independent:
+        epochs = unknown.whole and run.sampler.allocated  # they count as soon as they are started: a staircase
+        if epochs or not attack.exact or not _composed_slowly(run, attack.neighbouring):
             return None
         composed = cache(lambda x: composed_log_mu(target, unknown.put(mechanism, x), attack.neighbouring))
         return _between_whole(composed) if unknown.whole else composed
     if attack.exact:
-        return lambda x: worst_log_mu(target, _tried(unknown, mechanism, x), attack.neighbouring)
-    if isinstance(who, Relaxed | Mixed) and mechanism.sample_rate < 1.0:
-        return lambda x: averaged_log_mu(target, who, _tried(unknown, mechanism, x), attack.neighbouring)
+        return lambda x: worst_log_mu(target, _tried(unknown, run, x), attack.neighbouring)
+    if isinstance(who, Relaxed | Mixed) and run.sample_rate < 1.0:
+        return lambda x: averaged_log_mu(target, who, _tried(unknown, run, x), attack.neighbouring)
     return None
 
 
@@ -149,9 +145,9 @@ def _open(who: Relaxed | Mixed) -> bool:
     return measured or who.gradients not in (None, Gradients.FIXED)
 
 
-def _tried(unknown: Unknown, mechanism: DPSGD, value: float) -> Tried:
+def _tried(unknown: Unknown, run: DPSGD, value: float) -> Tried:
     """With the unknown at ``value``; whole numbers are left as they come."""
-    noise, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, float(mechanism.steps)
+    noise, rate, steps = run.noise_multiplier, run.sample_rate, float(run.steps)
     match unknown.name:
         case "noise_multiplier":
             noise = value
@@ -160,7 +156,7 @@ def _tried(unknown: Unknown, mechanism: DPSGD, value: float) -> Tried:
         case "sample_rate":
             rate = min(value, 1.0)
         case "batch_size":
-            rate = min(value / (mechanism.dataset_size or 1), 1.0)
+            rate = min(value / (run.dataset_size or 1), 1.0)
         case _:
             steps = max(value, 1.0)
-    return Tried(noise, rate, steps, mechanism.records)
+    return Tried(noise, rate, steps, run.records)

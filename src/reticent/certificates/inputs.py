@@ -15,7 +15,6 @@ from reticent.errors import ArtifactError, ParameterError, ReticentError, Unsupp
 from reticent.io.models import first_problem
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of, within_reach
-from reticent.mechanisms.ledger import parts_of
 from reticent.records.run_ledger import PublicLedger, RunLedger
 from reticent.records.watched_run import WATCH_SCHEMA, PublicWatchedRun, WatchedRun
 from reticent.registry import parameters_of
@@ -75,7 +74,7 @@ def _check_releases(certificate: Certificate, mechanism: Mechanism) -> None:
     ledgers = [one.ledger for one in cited if one is not None]
     if certificate.ledger is not None:
         raise ArtifactError("declared.releases: must be empty where the document holds the ledger of one run")
-    parts = len(parts_of(mechanism))
+    parts = len(mechanism.parts)
     if not 2 <= len(cited) <= parts:
         raise ArtifactError(f"declared.releases: {len(cited)} releases do not fit the mechanisms, which are {parts}")
     if not ledgers or len(set(ledgers)) < len(ledgers):

@@ -36,7 +36,6 @@ from reticent.io.models import Closed, Sha256, validated
 from reticent.io.times import Date
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of
-from reticent.mechanisms.ledger import parts_of
 from reticent.records.any_ledger import Silent
 from reticent.signing import envelope
 from reticent.signing.keys import key_text
@@ -132,7 +131,7 @@ class Register:
     def spent(self, *more: Mechanism) -> float:
         """The risk of all releases together, with ``more``, in the units of the budget."""
         known = [mechanism_of(one.released.mechanism) for one in self.entries if one.released is not None]
-        parts = tuple(part for release in (*known, *more) for part in parts_of(release))
+        parts = tuple(part for release in (*known, *more) for part in release.parts)
         if not parts:
             return 0.0 if self.budget.grows_with_risk else 1.0
         return self.budget.of(WorstCase().assess(Ledger(parts), self.opened.neighbouring)).value

@@ -8,7 +8,7 @@ from typing import Any
 from reticent.adversaries import WorstCase
 from reticent.calibration.spelling import target_of
 from reticent.errors import ParameterError, ReticentError
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.records.rules import Found
 from reticent.records.run_ledger import PublicLedger
 from reticent.records.run_rules import planned_stages
@@ -30,7 +30,7 @@ def misses_its_target(ledger: PublicLedger) -> Found:
         yield "config.target", "is no target"
         return
     try:
-        least = _least_noise(target, _planned(ledger), ledger.contraction)
+        least = least_noise(target, _planned(ledger), ledger.contraction)
     except (ReticentError, ArithmeticError, KeyError, TypeError, ValueError) as error:
         yield "config.target", f"cannot be met ({error})"
         return
@@ -38,7 +38,7 @@ def misses_its_target(ledger: PublicLedger) -> Found:
         yield "noise_multiplier", f"is not the least that meets the target, which is {least:.6g}"
 
 
-def _planned(ledger: PublicLedger) -> DPSGD | Ledger:
+def _planned(ledger: PublicLedger) -> Mechanism:
     """The run as it was planned, with noise 1 in its first step."""
     stages = [
         stage.model_copy(update={"noise_multiplier": stage.noise_multiplier / ledger.noise_multiplier})
@@ -74,13 +74,22 @@ def exceeds_its_stop(run: PublicWatchedRun) -> Found:
         yield "planned.stop_at", f"is {plan.stop_at}, and {plan.steps} steps do not keep to it"
 
 
-def _least_noise(target: dict[str, Any], run: DPSGD | Ledger, contraction: float | None) -> float:
+def least_noise(target: dict[str, Any], run: Mechanism, contraction: float | None) -> float:
+    """The least noise multiplier of the first step with which a run that has noise 1 there meets a target.
+
+    Args:
+        target: as a configuration states it.
+        contraction: of the updates of a run that releases its last model only.
+
+    Raises:
+        UnreachableError: no noise meets it.
+        ParameterError, UnsupportedError: as for ``calibrate``.
+    """
     from reticent.adversaries import ADVERSARIES, FinalModel
-    from reticent.calibration import NoiseMultiplier, NoiseScale
+    from reticent.calibration.scale import all_noise
     from reticent.calibration.solve import calibrate
     from reticent.calibration.targets import target_in
 
     wanted, named = target_in(target), str(target["adversary"])
     who = FinalModel(contraction) if named == FinalModel.name else ADVERSARIES[named]()
-    searched = NoiseScale() if isinstance(run, Ledger) else NoiseMultiplier()
-    return calibrate(run, searched, wanted, who, Neighbouring(target["neighbouring"])).value
+    return calibrate(run, all_noise(run), wanted, who, Neighbouring(target["neighbouring"])).value

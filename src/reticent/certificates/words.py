@@ -10,7 +10,7 @@ from reticent.adversaries import ADVERSARIES, Attribute, FinalModel, WorstCase
 from reticent.certificates.derive import PRIVATE, question
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import Protected, about, even_guess, parts_in, percent, persons
-from reticent.mechanisms import Neighbouring
+from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring, Selection
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, Condition, Status, condition, worst_first
 from reticent.records.run_warnings import RunWarning
@@ -90,18 +90,6 @@ _OCCASIONAL = (
         "The clip norm is the most by which one record may move the sum of a step. The noise multiplier is the size of "
         "the noise on that sum, in clip norms: more noise hides more.",
     ),
-    ("dpsgd", "Training in steps, with a clip norm and added random numbers, the noise."),
-    ("gaussian", "A result is released with noise from the bell curve."),
-    ("laplace", "A result is released with noise from the Laplace distribution, which has longer tails."),
-    ("filtered-gaussian", "Results are released one by one, with noise from the bell curve, while a budget lasts."),
-    ("guarantee", "A release of which somebody states an epsilon and a delta. Nothing else is known of it."),
-    (
-        "matrix",
-        "The matrix mechanism: training in steps. The noise of a step depends on that of the steps before it, so that "
-        "a part of it can cancel.",
-    ),
-    ("randomised-response", "The answer is yes or no. It is turned round by chance, with a stated probability."),
-    ("selection", "Of several runs the best one is released, and nothing of the others."),
 )
 _QUESTIONS = ("add-remove, replace", "The two questions: used or not; which of two versions.")
 
@@ -109,6 +97,8 @@ _QUESTIONS = ("add-remove, replace", "The two questions: used or not; which of t
 def _occasional() -> Iterator[tuple[str, str]]:
     """Words that are explained where they occur."""
     yield from _OCCASIONAL
+    released: list[type[Mechanism]] = [*MECHANISMS.values(), Selection]
+    yield from sorted((kind.name, kind.sentence) for kind in released if kind.sentence)
     yield from ((name, kind.sentence) for name, kind in SAMPLERS.items())
     yield _QUESTIONS
 

@@ -97,10 +97,7 @@ def _of_file() -> click.Command:
             raise ParameterError("unknown", name, one_of(name, (_SCALE, MEAN_RUNS)))
         unknown: Unknown = NoiseScale() if name == _SCALE else MeanRuns()
         typed = given if name == _SCALE else runs_searched(given)
-        if name == _SCALE and any(
-            getattr(part, "noise_multiplier", 1.0) == 0.0
-            for part in getattr(release.mechanism, "parts", [release.mechanism])
-        ):
+        if name == _SCALE and any(part.noise_multiplier == 0.0 for part in release.mechanism.parts):
             raise UnsupportedError(f"{file}: no factor gives noise to a release that has none; reticent lint says why")
         who = _one_attacker(given["adversary"], given)
         answer = _searched(selected(release.mechanism, typed), unknown, target, who, given)

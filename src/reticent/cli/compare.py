@@ -67,7 +67,7 @@ compare = per_mechanism(
     "The noise that each attacker would allow.",
     _of_kind,
     {"run": (_RUN, _of_run)},
-    lambda kind: hasattr(kind, _NOISE),
+    lambda kind: _NOISE in kind.searched(),
 )
 
 

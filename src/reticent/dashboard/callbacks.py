@@ -21,7 +21,6 @@ from reticent.dashboard.state import (
     adversaries_of,
     mechanism_of,
     relation_of,
-    sampling_of,
     target_of,
     unknown_of,
 )
@@ -178,7 +177,7 @@ class Callbacks:
             turn.check()
         caption = "The map is known for DP-SGD with Poisson sampling at a rate below 1."
         if surface:
-            steps = getattr(mechanisms["B"], "steps", 1)
+            steps = mechanisms["B"].steps
             gaps = "" if surface["data"][0]["zsmooth"] else "; empty where in doubt"
             caption = f"Worst-case advantage at {steps} steps, {relation.value} (estimate{gaps}); a click sets both"
         return (
@@ -224,8 +223,8 @@ class Callbacks:
                 return in_short(mechanism_of(settings))
             if settings["mechanism"] != "dpsgd" or settings["by"] == "rate":
                 return ""
-            rate, steps, _, _ = sampling_of(settings)
-            return f"sample rate {rate:.4g}, {steps:,} steps"
+            run = mechanism_of(settings).base
+            return f"sample rate {run.sample_rate:.4g}, {run.steps:,} steps"
         except FAILURES:
             return ""  # the panel says what is wrong
 

@@ -54,10 +54,9 @@ def map_figure(
     Args:
         limit: the advantage that a target allows: a line of its own.
     """
-    b = settings["B"]
-    if not (isinstance(b, DPSGD) and _on_map(b)):
+    marks = {name: run for name, one in settings.items() if (run := one.training) is not None and _on_map(run)}
+    if (b := marks.get("B")) is None:
         return None
-    marks = {name: m for name, m in settings.items() if isinstance(m, DPSGD) and _on_map(m)}
     noises, rates = (
         _axis([m.noise_multiplier for m in marks.values()]),
         _axis([m.sample_rate for m in marks.values()], 1.0),

@@ -36,6 +36,7 @@ from reticent.mechanisms.codec import mechanism_of as mechanism_of_record
 from reticent.mechanisms.codec import within_reach
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_warnings import RunWarning
+from reticent.registry import flat
 
 LARGEST = 8 << 20
 """Bytes of a file that a page may send or open."""
@@ -172,8 +173,8 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
         ("random numbers", ledger.randomness.value),
     ]
     asked: list[Any] = []
-    if isinstance(release, DPSGD):
-        explore: dict[str, Any] = {"data-settings": _settings(release)}
+    if (run := release.training) is not None:
+        explore: dict[str, Any] = {"data-settings": _settings(run)}
         asked = [html.Button("Explore these settings", className="primary", **explore)]
     page = [
         html.H2(title),
@@ -188,17 +189,11 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
 
 def _settings(release: DPSGD) -> str:
     """The address of a page that is set to this release."""
-    own = {name: getattr(release.sampler, name) for name in OF_SAMPLERS[release.sampler.name]}
-    size = {"dataset_size": release.dataset_size} if release.sampler.counts_records else {}
-    persons = {"records_per_user": release.records_per_user}
-    counts = {"steps": release.steps, "dimension": release.num_parameters, **persons, **size, **own}
-    settings = {
-        "mechanism": "dpsgd",
-        "noise_multiplier": repr(release.noise_multiplier),
-        "sample_rate": repr(release.sample_rate),
-        "sampler": release.sampler.name,
-        **{name: str(number or "") for name, number in counts.items()},
-    }
+    names = ["mechanism", "noise_multiplier", "sample_rate", "sampler", "steps", "dimension", "records_per_user"]
+    names += ["dataset_size"] if release.sampler.counts_records else []
+    known = {**flat(release), "mechanism": release.name, "dimension": release.num_parameters}
+    shown = {name: known[name] for name in (*names, *OF_SAMPLERS[release.sampler.name])}
+    settings = {name: "" if value is None else str(value) for name, value in shown.items()}
     return State.of(settings).address_of(*settings, "by", "panel")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from reticent.dashboard.looks import GROUNDS, SETTINGS
 from reticent.dashboard.readings import assessed
 from reticent.dashboard.screen import screen_assessment
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.text import digits
 
 _QUICK = (Advantage, BayesSecurity, Success)
@@ -60,7 +60,7 @@ def budget_of(release: Mechanism, target: Target, relation: Neighbouring | None)
     Raises:
         UnsupportedError: the release has no epochs, or no number of steps is known to keep the target.
     """
-    if not isinstance(release, DPSGD):
+    if release.training is None:
         raise UnsupportedError("epochs are known of DP-SGD only")
     found = search(release, Steps(), target, (WorstCase(),), relation)
     if not found.found:
@@ -69,7 +69,7 @@ def budget_of(release: Mechanism, target: Target, relation: Neighbouring | None)
 
 
 def budget_figure(
-    release: DPSGD,
+    release: Mechanism,
     budget: Budget,
     target: Target,
     relation: Neighbouring | None,
@@ -84,7 +84,7 @@ def budget_figure(
     risks = []
     for count in (int(k) for k in steps):
         between()
-        run = replace(release, steps=count)
+        run = release.changed("steps", count)
         known = screen_assessment(WorstCase(), run, within) if quick else None
         risks.append(target.of(known or assessed(WorstCase(), run, within)).value)
     per, up = budget.per_epoch, target.grows_with_risk

@@ -31,9 +31,8 @@ def release_of(text: str) -> Mechanism:
         raise ParameterError("file", text[:60], _NONE)
     release = mechanism_of(document)
     for part in singles_of(release):
-        counted = getattr(part, "steps", getattr(part, "releases", 1))
-        if counted > MOST_STEPS:
-            raise ParameterError("steps", counted, "a whole number up to a billion")
+        if part.steps > MOST_STEPS:
+            raise ParameterError("steps", part.steps, "a whole number up to a billion")
     return release
 
 

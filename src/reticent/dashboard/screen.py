@@ -49,13 +49,12 @@ def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neig
     Known for DP-SGD with Poisson sampling at a rate below 1 and noise above 0.05: for the worst case and the membership
     attacker under add/remove and replacement, for an unknown sign under add/remove.
     """
-    if not (isinstance(mechanism, DPSGD) and mechanism.sampler.independent and _is_plain(mechanism)):
-        return None
-    if relation is Neighbouring.ZERO_OUT:
+    run = mechanism.training
+    if run is None or relation is Neighbouring.ZERO_OUT or not (run.singly_sampled and _is_plain(run)):
         return None
     with np.errstate(all="ignore"):
         try:
-            curve = _curve(adversary, mechanism, relation)
+            curve = _curve(adversary, run, relation)
         except (ReticentError, ArithmeticError, ValueError):
             return None
     if curve is None:
@@ -68,7 +67,7 @@ def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neig
 
 def _is_plain(mechanism: DPSGD) -> bool:
     """Whether the transform answers for this run as it is."""
-    return mechanism.records == 1 and mechanism.noise_multiplier > 0.05 and mechanism.sample_rate < 1.0
+    return mechanism.noise_multiplier > 0.05 and mechanism.sample_rate < 1.0
 
 
 def _curve(adversary: Adversary, mechanism: DPSGD, relation: Neighbouring) -> TradeOff | None:

@@ -27,8 +27,8 @@ from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Selection
 from reticent.mechanisms.codec import within_reach
 from reticent.mechanisms.selection import runs_called
-from reticent.registry import Parameter, gathered, parameters_of
-from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
+from reticent.registry import Parameter, parameters_of
+from reticent.samplers import INDEPENDENT, SAMPLERS
 
 OWN_RELATION = "own"
 """Each attacker's own neighbouring relation."""
@@ -153,28 +153,15 @@ def _one_run(state: State) -> Mechanism:
     if known.kind is not None and known.kind is not DPSGD:
         asked = [p for p in parameters_of(known.kind) if p.name in known.parameters]
         return within_reach(known.kind(**{p.name: _value(state, p) for p in asked if state[p.name] or p.required}))
-    noise = number(state, "noise_multiplier")
-    rate, steps, batch, size = sampling_of(state)
-    if SAMPLERS[state["sampler"]].counts_records:
-        size = count(state, "dataset_size")
-    return DPSGD(
-        noise,
-        rate,
-        steps,
-        num_parameters=_num_parameters(state),
-        batch_size=batch,
-        dataset_size=size,
-        sampler=_sampler_of(state),
-        records_per_user=optional_count(state, "records_per_user"),
-    )
-
-
-def _sampler_of(state: State) -> Sampler:
-    """With the fields that it has."""
-    known = (p for p in parameters_of(SAMPLERS[state["sampler"]]) if p.name in OF_SAMPLERS[state["sampler"]])
-    own = {p.name: _value(state, p) for p in known if state[p.name]}
-    sampler: Sampler = gathered(DPSGD, {"sampler": state["sampler"], **own})["sampler"]
-    return sampler
+    sampler = SAMPLERS[state["sampler"]]
+    drawn = ("sample_rate", "steps") if state["by"] == "rate" else ("batch_size", "dataset_size", "epochs")
+    needed = {"noise_multiplier", *drawn, *(("dataset_size",) if sampler.counts_records else ())}
+    filled = {name for name in ("records_per_user", *OF_SAMPLERS[sampler.name]) if state[name]}
+    given = {p.name: _value(state, p) for p in (*parameters_of(DPSGD), *DPSGD.extras) if p.name in needed | filled}
+    made = DPSGD.resolved({**given, "sampler": sampler.name, "num_parameters": _num_parameters(state)})
+    if made["steps"] > MOST_STEPS:
+        raise ParameterError("epochs", state["epochs"], f"so few that the run has at most {MOST_STEPS} steps")
+    return DPSGD(**made)
 
 
 def _value(state: State, known: Parameter) -> float | str:
@@ -189,16 +176,6 @@ def _num_parameters(state: State) -> int | None:
     asked = any(one.parameter == "dimension" for one in wanted)
     counted = any(one.kind.counts_parameters for one in wanted)
     return optional_count(state, "dimension") if counted or not asked else None
-
-
-def sampling_of(state: State) -> tuple[float, int, int | None, int | None]:
-    """(sample rate, steps, batch size, number of records); the last two where the page states them."""
-    if state["by"] == "rate":
-        return number(state, "sample_rate"), count(state, "steps"), None, None
-    size, batch, epochs = count(state, "dataset_size"), count(state, "batch_size"), number(state, "epochs")
-    if batch > size:
-        raise ParameterError("batch_size", batch, f"at most the number of records, {size}")
-    return batch / size, _sampler_of(state).steps_in(epochs, batch / size, MOST_STEPS), batch, size
 
 
 def adversaries_of(state: State) -> tuple[Adversary, ...]:

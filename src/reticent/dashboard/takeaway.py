@@ -22,12 +22,11 @@ from reticent.dashboard.readings import QUESTIONS, Answer, points
 from reticent.dashboard.released import as_text
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Selection
-from reticent.registry import told
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.registry import parameters_of, told
 from reticent.samplers import Sampler
 from reticent.text import as_call, as_python, stated
 
-_Plain = DPSGD | Gaussian | Laplace
 _FILE = "release.json"
 _PRIORS = [word for prior in QUESTIONS.priors for word in ("--prior", f"{prior:g}")]
 _PRINTED = (
@@ -54,8 +53,8 @@ def risk_python(state: State, answer: Answer) -> str:
 def risk_command(state: State, answer: Answer) -> str:
     """The command line with the same numbers; what a file says is written to a file first."""
     release = mechanism_of(state)
-    who, run = _answered(state, answer), _one_run(release)
-    if not isinstance(run, _Plain):
+    who, run = _answered(state, answer), release.base
+    if not told(run).keys() <= {p.name for p in parameters_of(type(run))}:
         words = ["reticent", "risk", "ledger", _FILE, *_who(who), *_relation(relation_of(state)), *_PRIORS]
         return f"printf %s {shlex.quote(as_text(release))} > {_FILE}\n{shlex.join(words)}"
     words = ["reticent", "risk", run.name, *_options(run, leave=_implied(run)), *_runs(release)]
@@ -64,7 +63,7 @@ def risk_command(state: State, answer: Answer) -> str:
 
 def _implied(release: Mechanism) -> tuple[str, ...]:
     """Fields that change no number: the size of the data is one where batches are cut."""
-    counted = isinstance(release, DPSGD) and release.sampler.counts_records
+    counted = release.sampler.counts_records
     return ("batches_per_epoch",) if counted else ("batches_per_epoch", "dataset_size")
 
 
@@ -89,7 +88,7 @@ def calibration_python(state: State, found: Sequence[Calibration]) -> str:
 def calibration_command(state: State, found: Sequence[Calibration]) -> str:
     """One command for each attacker."""
     release, target, unknown = mechanism_of(state), target_of(state), unknown_of(state)
-    run = _one_run(release)
+    run = release.base
     searched = {
         "sample_rate": ("sample_rate", "batch_size"),
         "batch_size": ("sample_rate", "batch_size"),
@@ -188,7 +187,7 @@ def _target(target: Target) -> str:
 
 
 def _unknown(unknown: Unknown, release: Mechanism) -> str:
-    name = unknown.name if isinstance(release, DPSGD) or unknown.name != "steps" else "releases"
+    name = "releases" if unknown.name == "steps" and "steps" not in release.searched() else unknown.name
     return name.replace("_", "-")
 
 
@@ -196,22 +195,17 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _one_run(release: Mechanism) -> Mechanism:
-    return release.base if isinstance(release, Selection) else release
-
-
 def _runs(release: Mechanism, leave: Sequence[str] = ()) -> list[str]:
     """``--selection`` and what goes with it."""
-    if not isinstance(release, Selection):
+    if (law := release.runs) is None:
         return []
-    law = release.runs
     given = {name: getattr(law, own) for name, own in OF_RUNS[law.name].items() if name not in leave}
     return ["--selection", law.name, *[word for name in given for word in (_option(name), repr(given[name]))]]
 
 
 def _imports(release: Mechanism, relation: Neighbouring | None) -> str:
     """Of what the release is written with, and of nothing that it is not."""
-    laws = f"from reticent.pairs import {type(release.runs).__name__}\n" if isinstance(release, Selection) else ""
+    laws = f"from reticent.pairs import {type(release.runs).__name__}\n" if release.runs else ""
     written = {type(one) for one in _written(release)}
     samplers = sorted(kind.__name__ for kind in written if issubclass(kind, Sampler))
     names = sorted({*(kind.__name__ for kind in written), *(["Neighbouring"] if relation else [])} - {*samplers})

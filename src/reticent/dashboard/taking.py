@@ -20,7 +20,6 @@ from reticent.dashboard.state import mechanism_of, relation_of, target_of
 from reticent.dashboard.turns import SupersededError, Turns
 from reticent.dashboard.two_certificates import compared
 from reticent.errors import ArtifactError
-from reticent.mechanisms import DPSGD
 
 
 def said(work: Callable[..., tuple[Any, str]]) -> Callable[..., tuple[Any, str]]:
@@ -92,7 +91,7 @@ class Taking:
         try:
             asked = Asked.of(sent, theme)
             release = mechanism_of(asked.settings)
-            if asked.settings["panel"] != "calibrate" or not isinstance(release, DPSGD):
+            if asked.settings["panel"] != "calibrate" or release.training is None:
                 return hidden
             target, relation = target_of(asked.settings), relation_of(asked.settings)
             with self.turns.turn(asked.page, asked.turn) as turn:

@@ -21,14 +21,13 @@ from reticent.mechanisms import (
     Gaussian,
     Guarantee,
     Laplace,
-    Ledger,
     MatrixMechanism,
     Mechanism,
     Neighbouring,
     RandomisedResponse,
     Selection,
 )
-from reticent.mechanisms.dpsgd import accountable, one_record
+from reticent.mechanisms.ledger import together
 from reticent.pairs import Fixed, Geometric, NegativeBinomial, Poisson, Runs
 from reticent.samplers import SAMPLERS
 
@@ -64,7 +63,7 @@ def from_dp_event(event: dp_event.DpEvent) -> Mechanism:
     parts = tuple(_parts(event, 1))
     if not parts:
         raise UnsupportedError("the event tree releases nothing, so there is no mechanism to assess")
-    return parts[0] if len(parts) == 1 else Ledger(parts)
+    return together(parts)
 
 
 def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
@@ -80,11 +79,11 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
     if not isinstance(mechanism, Mechanism):
         wanted = "a mechanism, such as rt.dpsgd(...); rt.assess and rt.certify read files"
         raise ParameterError("mechanism", mechanism, wanted)
+    if mechanism.parts != (mechanism,):
+        return dp_event.ComposedDpEvent([to_dp_event(part) for part in mechanism.parts])
+    if (run := mechanism.equivalent().sums) is not None:
+        return _repeated(_sampled(run.accountable), run.accountable.steps)
     match mechanism:
-        case Ledger(parts=parts):
-            return dp_event.ComposedDpEvent([to_dp_event(part) for part in parts])
-        case Gaussian(noise_multiplier=noise, releases=count):
-            return _repeated(dp_event.GaussianDpEvent(noise), count)
         case Laplace(noise_multiplier=noise, releases=count, sample_rate=rate):
             event = dp_event.LaplaceDpEvent(noise)
             return _repeated(event if rate == 1.0 else dp_event.PoissonSampledDpEvent(rate, event), count)
@@ -99,11 +98,6 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
             return _repeated(kind(epsilon, delta), count)
         case Selection(base=base, runs=runs):
             return dp_event.RepeatAndSelectDpEvent(to_dp_event(base), float(runs.mean), _shape(runs))
-        case MatrixMechanism():
-            return to_dp_event(mechanism.equivalent())
-        case DPSGD():
-            run = accountable(mechanism)
-            return _repeated(_sampled(run), run.steps)
         case _:
             raise UnsupportedError(
                 f"{mechanism.name} has no event in dp_accounting that gives the same mechanism when read back"
@@ -127,7 +121,7 @@ def _sampled(run: DPSGD) -> dp_event.DpEvent:
     """One step of a run whose batches are drawn anew in each step."""
     noise, rate = run.noise_multiplier, run.sample_rate
     if not run.sampler.independent:
-        one_record(run, f"an event of {run.sampler.name} batches")
+        run.one_record(f"an event of {run.sampler.name} batches")
         event = run.sampler.event(run)
         if event is None:
             raise UnsupportedError(f"{run.sampler.name} batches have no event in dp_accounting")
@@ -242,11 +236,12 @@ def _one_gaussian(event: dp_event.DpEvent, sampler: str) -> float | None:
     if isinstance(event, dp_event.GaussianDpEvent):
         return _number(event.noise_multiplier)
     for part in _parts(event, 1):
-        if not isinstance(part, Gaussian):
+        plain = part.training is None and part.sums
+        if not plain:
             raise UnsupportedError(f"{sampler} of {type(event).__name__}: only Gaussian releases can share a sample")
-        if part.noise_multiplier == 0.0:
+        if plain.noise_multiplier == 0.0:
             return 0.0
-        released, precision = True, precision + part.releases / part.noise_multiplier**2
+        released, precision = True, precision + plain.steps / plain.noise_multiplier**2
     return 1.0 / math.sqrt(precision) if released else None
 
 

@@ -18,7 +18,8 @@ from reticent.accountants import compose
 from reticent.curves import TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ArtifactError, ParameterError, ReticentError, needing
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.mechanisms.ledger import together
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import SamplerRecord
 from reticent.risk import epsilon_at_delta
@@ -129,7 +130,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         for noise, rate, steps in self.history:
             parts.append(self._part(noise, rate, steps, begun))
             begun += steps
-        return parts[0] if len(parts) == 1 else Ledger(tuple(parts))
+        return together(parts)
 
     def _part(self, noise: float, rate: float, steps: int, begun: int) -> DPSGD:
         """Equal steps, ``begun`` steps after the first of the run."""

@@ -10,7 +10,8 @@ from typing import Any
 
 from reticent import _check
 from reticent.errors import ArtifactError, ReticentError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Ledger, Mechanism
+from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Mechanism
+from reticent.mechanisms.ledger import together
 from reticent.samplers import AllocatedOnce, Poisson, RandomAllocation, TruncatedPoisson
 from reticent.text import one_of, printable
 
@@ -61,7 +62,7 @@ def mechanism_from_opake(document: Mapping[str, Any], where: str) -> Mechanism:
         raise ArtifactError(f"{where}: {error}") from None
     if not parts:
         raise UnsupportedError(f"{where}: the process releases nothing")
-    return parts[0] if len(parts) == 1 else Ledger(parts)
+    return together(parts)
 
 
 def _parts(process: Any, count: int, depth: int) -> Iterator[Mechanism]:

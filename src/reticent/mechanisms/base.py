@@ -6,15 +6,21 @@ Adding one takes a file in this folder and its line in ``__init__``; docs/develo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from reticent import _check
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Condition, Status, condition
 from reticent.registry import Parameter, Registry, flat, gathered, parameters_of
+from reticent.samplers import INDEPENDENT, Sampler
 from reticent.text import Short, html_table
+
+if TYPE_CHECKING:
+    from reticent.mechanisms.dpsgd import DPSGD
+    from reticent.pairs import Runs
 
 SMALLEST, LARGEST = 1e-30, 1e30
 """Beyond these, squares and exponentials leave the range of floating point, and no answer means anything."""
@@ -32,14 +38,27 @@ class Mechanism(Short, ABC):
 
     Attributes:
         name: as the command line and documents spell it.
+        sentence: what it is, for readers of a certificate; empty where they need not be told.
         extras: what people may give instead of fields; see ``resolved``.
         notes: what a reader must know in addition to the conditions, one sentence or two each.
+        noise_multiplier: noise over the largest contribution of one record; None where there is none to be scaled.
+        sample_rate: probability that a record is in one release.
+        sampler: how the records of one release are drawn.
+        releases: how often it is released, of the same data.
+        records: how many coins of one person may come up in one release.
+        weights: how often each of ``settings`` is on the list of which chance drew one; empty where there is no list.
     """
 
     __slots__ = ()
 
     name: ClassVar[str]
+    sentence: ClassVar[str] = ""
     extras: ClassVar[tuple[Parameter, ...]] = ()
+    noise_multiplier: float | None = None
+    sample_rate: float = 1.0
+    sampler: Sampler = INDEPENDENT
+    releases: int = 1
+    weights: tuple[int, ...] = ()
 
     @abstractmethod
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
@@ -57,7 +76,110 @@ class Mechanism(Short, ABC):
     @property
     def inner(self) -> tuple[Mechanism, ...]:
         """What it is made of: the parts of a ledger, the settings of a list, the run of a selection."""
-        return ()
+        return tuple(one for one in (*self.parts, *self.settings, self.base) if one is not self)
+
+    @property
+    def parts(self) -> tuple[Mechanism, ...]:
+        """What ran, one after the other: the parts of a ledger, or the one that it is."""
+        return (self,)
+
+    @property
+    def settings(self) -> tuple[Mechanism, ...]:
+        """What may have run: the settings of a list of which chance drew one, or the one that it is."""
+        return (self,)
+
+    @property
+    def base(self) -> Mechanism:
+        """One run: of several whose best is released, or the one that it is."""
+        return self
+
+    @property
+    def runs(self) -> Runs | None:
+        """The law of the number of runs whose best is released; None where everything that ran is."""
+        return None
+
+    @property
+    def training(self) -> DPSGD | None:
+        """The run of DP-SGD that it is: sums whose contributions may react to what was released before."""
+        return None
+
+    @property
+    def trainings(self) -> tuple[DPSGD, ...]:
+        """Its parts, where all of them are runs of DP-SGD; else nothing."""
+        found = tuple(run for part in self.parts if (run := part.training) is not None)
+        return found if len(found) == len(self.parts) else ()
+
+    @property
+    def sums(self) -> DPSGD | None:
+        """Sums with Gaussian noise of its own in each, of gradients or not, as a run; None for everything else."""
+        return self.training
+
+    @property
+    def steps(self) -> int:
+        """Noisy releases in all."""
+        return self.releases
+
+    @property
+    def records(self) -> int:
+        """See the class."""
+        return 1
+
+    @property
+    def coordinates(self) -> int | None:
+        """How many numbers each release has, where that is known."""
+        return None
+
+    def equivalent(self, *, attained: bool = False) -> Mechanism:
+        """What has the same dominating pairs, where noise that is correlated is one release of its own.
+
+        Args:
+            attained: see ``parts_under``.
+        """
+        return self
+
+    def one_record(self, what: str) -> None:
+        """Refuse it where its numbers are to hold for several records of one person.
+
+        Args:
+            what: the start of the error's sentence.
+
+        Raises:
+            UnsupportedError: ``what`` is known for one record per person only.
+        """
+        if any(part.records > 1 for part in self.parts):
+            raise UnsupportedError(f"{what} is known for one record per person only")
+
+    def changed(self, name: str, value: float) -> Mechanism:
+        """The same with another value of a parameter that may be searched; ``steps`` is whatever counts releases.
+
+        Raises:
+            UnsupportedError: it has no such parameter.
+        """
+        searched = self.searched()
+        field = "releases" if name == "steps" and name not in searched else name
+        if field not in searched:
+            raise UnsupportedError(f"{type(self).__name__} has no {name} that could be calibrated")
+        return replace(self, **{field: value})  # type: ignore[type-var]
+
+    def scaled(self, factor: float) -> Mechanism:
+        """The same with all its noise times ``factor``.
+
+        Raises:
+            UnsupportedError: it has no noise that could be scaled.
+        """
+        if self.noise_multiplier is None:
+            raise UnsupportedError(f"{type(self).__name__} has no noise that could be scaled")
+        if self.noise_multiplier == 0.0:
+            raise UnsupportedError(
+                "a step without noise stays without noise, whatever the factor: it has no calibration"
+            )
+        return self.changed("noise_multiplier", self.noise_multiplier * factor)
+
+    @classmethod
+    def searched(cls) -> tuple[str, ...]:
+        """Parameters in which risk is known to move one way, so that they may be searched; the first is meant first."""
+        known = ("noise_multiplier", "steps", "releases")
+        return tuple(p.name for p in parameters_of(cls) if p.search or p.name in known)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -83,9 +205,8 @@ class Mechanism(Short, ABC):
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """What every number about this release rests on, and who vouches for it where nobody saw it run."""
-        noisy = getattr(self, "noise_multiplier", 0.0) > 0.0
-        planned = ("fixed-plan",) if getattr(self, "releases", 1) > 1 else ()
-        general = (*OF_ALL_RELEASES, *(OF_NOISE if noisy else ()))
+        planned = ("fixed-plan",) if self.releases > 1 else ()
+        general = (*OF_ALL_RELEASES, *(OF_NOISE if self.noise_multiplier else ()))
         stated = [condition(key, Status.DECLARED) for key in self._stated()]
         return (*stated, *(condition(key) for key in (*self._unseen(), *planned, *general)))
 
@@ -96,11 +217,11 @@ class Mechanism(Short, ABC):
 
     def _stated(self) -> tuple[str, ...]:
         """Keys of conditions that the fields state."""
-        return ("clipped",)
+        return ("clipped", *((self.sampler.condition,) if self.sample_rate < 1.0 else ()))
 
     def _unseen(self) -> tuple[str, ...]:
         """Keys of conditions that the fields do not state, in addition to those of every release."""
-        return ()
+        return ("hidden-draws",) if self.sample_rate < 1.0 else ()
 
     def _repr_html_(self) -> str:
         """What it is made of, and what is stated, as tables for notebooks, without colours of their own."""

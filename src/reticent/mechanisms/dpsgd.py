@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
@@ -58,6 +58,7 @@ class DPSGD(Mechanism):
     copies: int | None = None
 
     name: ClassVar[str] = "dpsgd"
+    sentence: ClassVar[str] = "Training in steps, with a clip norm and added random numbers, the noise."
     extras: ClassVar[tuple[Parameter, ...]] = (
         Parameter.in_place("epochs", float, "Passes over the data, instead of steps; with batch and dataset size."),
     )
@@ -80,13 +81,55 @@ class DPSGD(Mechanism):
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         if self.records > 1 and not self.sampler.of_persons(self):
-            return _whole_users(self, accountable(self), neighbouring, attained)
+            return _whole_users(self, self.accountable, neighbouring, attained)
         return self.sampler.parts(self, neighbouring, attained=attained)
 
     @property
     def work(self) -> float:
         """Each record of a person may be in the sum of a step or not: a law of as many values."""
         return _WORK_OF_A_RECORD * (self.records - 1)
+
+    @property
+    def training(self) -> DPSGD:
+        return self
+
+    @property
+    def coordinates(self) -> int | None:
+        return self.num_parameters
+
+    @property
+    def accountable(self) -> DPSGD:
+        """The Poisson run whose curve holds for this one: epochs that use a record once become full-batch releases.
+
+        An attacker who sees the step of the record knows that only one noisy sum per epoch depends on it; an epoch that
+        was started counts in full. So do all uses of a record in it. Runs with other samplers stay as they are.
+        """
+        releases = self.sampler.releases(self)
+        return self if releases is None else replace(self, sampler=INDEPENDENT, sample_rate=1.0, steps=releases)
+
+    @property
+    def singly_sampled(self) -> bool:
+        """Whether single records are protected, each drawn independently: what closed forms are known for."""
+        return self.sampler.independent and self.records == 1
+
+    @classmethod
+    def searched(cls) -> tuple[str, ...]:
+        return ("noise_multiplier", "sample_rate", "steps", "batch_size")
+
+    def changed(self, name: str, value: float) -> Mechanism:
+        """A batch size is the sample rate in other words. At another rate, how many steps a pass has is not known.
+
+        Raises:
+            ParameterError: it is the batch size, and the number of records is not known.
+        """
+        if name not in ("sample_rate", "batch_size"):
+            return Mechanism.changed(self, name, value)
+        if name == "batch_size" and self.dataset_size is None:
+            wanted = "given, as the batch size is the sample rate times it"
+            raise ParameterError("dataset_size", None, wanted, shown=False)
+        batch = {"batch_size": value} if name == "batch_size" else {}
+        rate = min(value / (self.dataset_size or 1) if batch else value, 1.0)
+        return replace(self, sample_rate=rate, sampler=self.sampler.in_batches(None), **batch)  # type: ignore[arg-type]
 
     @property
     def records(self) -> int:
@@ -186,32 +229,3 @@ def _person_note(records: int) -> str:
     if records == 1:
         return "Stated: each person contributed one record."
     return f"Stated: each person contributed at most {records} records. The numbers are about all of these together."
-
-
-def accountable(run: DPSGD) -> DPSGD:
-    """The Poisson run whose curve holds for ``run``: epochs in which a record is used once become full-batch releases.
-
-    An attacker who sees the step of the record knows that only one noisy sum per epoch depends on it; an epoch that was
-    started counts in full. So do all uses of a record in it. Runs with other samplers are returned as they are.
-    """
-    releases = run.sampler.releases(run)
-    return run if releases is None else replace(run, sampler=INDEPENDENT, sample_rate=1.0, steps=releases)
-
-
-def one_record(mechanism: Mechanism, what: str) -> None:
-    """Refuse a run whose numbers are to hold for several records of one person.
-
-    Args:
-        what: the start of the error's sentence.
-
-    Raises:
-        UnsupportedError: ``what`` is known for one record per person only.
-    """
-    for part in getattr(mechanism, "parts", (mechanism,)):
-        if isinstance(part, DPSGD) and part.records > 1:
-            raise UnsupportedError(f"{what} is known for one record per person only")
-
-
-def singly_sampled(release: Mechanism) -> TypeGuard[DPSGD]:
-    """Whether single records are protected, each drawn independently: what closed forms are known for."""
-    return isinstance(release, DPSGD) and release.sampler.independent and release.records == 1

@@ -11,7 +11,6 @@ from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.base import OF_NOISE, Mechanism
 from reticent.mechanisms.gaussian import Gaussian
-from reticent.mechanisms.ledger import parts_of
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Search, described
 
@@ -44,6 +43,7 @@ class FilteredGaussian(Mechanism):
     )
 
     name: ClassVar[str] = "filtered-gaussian"
+    sentence: ClassVar[str] = "Results are released one by one, with noise from the bell curve, while a budget lasts."
 
     def __post_init__(self) -> None:
         if not 1e-30 <= _check.positive(budget=self.budget) <= 1e30:
@@ -125,7 +125,7 @@ class GaussianFilter:
                 before they cross a limit, does not hold (TRAN2026:F1).
         """
         cost = 0
-        for part in parts_of(release):
+        for part in release.parts:
             if not isinstance(part, Gaussian) or part.noise_multiplier == 0.0:
                 raise UnsupportedError(
                     f"{part.name}: a filter is proven for Gaussian noise without sampling only. To compose trade-off "

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from reticent import _check, pairs
+from reticent import _check
 from reticent.mechanisms.base import Mechanism, check_noise
+from reticent.mechanisms.dpsgd import DPSGD
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
+from reticent.samplers.base import by_coins
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,15 +37,20 @@ class Gaussian(Mechanism):
     dimension: int = field(default=1, metadata=described("Released coordinates."))
 
     name: ClassVar[str] = "gaussian"
+    sentence: ClassVar[str] = "A result is released with noise from the bell curve."
 
     def __post_init__(self) -> None:
         check_noise(self.noise_multiplier)
         _check.count(releases=self.releases)
         _check.count(dimension=self.dimension)
 
+    @property
+    def sums(self) -> DPSGD:
+        return DPSGD(self.noise_multiplier, 1.0, self.releases, num_parameters=self.dimension)
+
+    @property
+    def coordinates(self) -> int:
+        return self.dimension
+
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
-        noisy = self.noise_multiplier > 0.0
-        pair = (
-            pairs.GaussianPair(self.noise_multiplier, 1.0, neighbouring.sensitivity) if noisy else pairs.Disclosure(1.0)
-        )
-        return (Part(pair, self.releases, ("DONG2022:Definition 2.3",)),)
+        return by_coins(self.noise_multiplier, 1.0, self.releases, neighbouring)

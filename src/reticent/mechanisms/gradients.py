@@ -11,7 +11,10 @@ from reticent.io.models import Closed
 
 
 class Gradients(StrEnum):
-    """How the gradient of one record may change along a run. The first needs a condition, the others hold by form."""
+    """How the gradient of one record may change along a run, the narrowest first.
+
+    The first needs a condition, the others hold by form.
+    """
 
     FIXED = "fixed"
     """One direction, and a length that does not depend on it: a fixed query, or a condition that nobody checked."""
@@ -59,14 +62,6 @@ _OBSTACLES = {
 }
 
 
-_ENSURED = {
-    Gradients.FIXED: (Gradients.FIXED, Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD, Gradients.ANY),
-    Gradients.ONE_DIRECTION: (Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD, Gradients.ANY),
-    Gradients.LINEAR_HEAD: (Gradients.LINEAR_HEAD, Gradients.ANY),
-    Gradients.ANY: (Gradients.ANY,),
-}
-
-
 class GradientsRecord(Closed):
     """What is known of the gradients of a model, and what was seen.
 
@@ -100,8 +95,9 @@ class GradientsRecord(Closed):
 
     @property
     def ensured(self) -> tuple[Gradients, ...]:
-        """All kinds that hold for this model."""
-        return _ENSURED[self.kind]
+        """All kinds that hold for this model: each allows what those before it do."""
+        kinds = tuple(Gradients)
+        return kinds[kinds.index(self.kind) :]
 
     @property
     def settled(self) -> bool:

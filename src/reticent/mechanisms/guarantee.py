@@ -41,6 +41,7 @@ class Guarantee(Mechanism):
     releases: int = field(default=1, metadata=described("Number of releases with this guarantee."))
 
     name: ClassVar[str] = "guarantee"
+    sentence: ClassVar[str] = "A release of which somebody states an epsilon and a delta. Nothing else is known of it."
 
     def __post_init__(self) -> None:
         if _check.non_negative(stated_epsilon=self.stated_epsilon) > _LARGEST:

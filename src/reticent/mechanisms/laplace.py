@@ -35,11 +35,16 @@ class Laplace(Mechanism):
     sample_rate: float = field(default=1.0, metadata=described("Poisson inclusion probability."))
 
     name: ClassVar[str] = "laplace"
+    sentence: ClassVar[str] = "A result is released with noise from the Laplace distribution, which has longer tails."
 
     def __post_init__(self) -> None:
         check_noise(self.noise_multiplier)
         _check.count(releases=self.releases)
         check_rate(self.sample_rate)
+
+    @property
+    def coordinates(self) -> int:
+        return 1
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         """One part for all releases.
@@ -58,9 +63,3 @@ class Laplace(Mechanism):
             return (Part(pairs.Disclosure(self.sample_rate), self.releases, keys),)
         pair = pairs.LaplacePair(self.noise_multiplier, self.sample_rate, neighbouring.sensitivity)
         return (Part(pair, self.releases, keys),)
-
-    def _stated(self) -> tuple[str, ...]:
-        return ("clipped", *(("poisson-draws",) if self.sample_rate < 1.0 else ()))
-
-    def _unseen(self) -> tuple[str, ...]:
-        return ("hidden-draws",) if self.sample_rate < 1.0 else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, TypeGuard
 
 from reticent.errors import ParameterError
@@ -37,7 +37,7 @@ class Ledger(Mechanism):
         0.2763
     """
 
-    parts: tuple[Mechanism, ...]
+    parts: tuple[Mechanism, ...] = field()
 
     name: ClassVar[str] = "ledger"
 
@@ -64,10 +64,6 @@ class Ledger(Mechanism):
         if len(units) > 1:
             raise ParameterError("unit", sorted(units), "the same in all parts")
 
-    @property
-    def inner(self) -> tuple[Mechanism, ...]:
-        return self.parts
-
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         """See ``Mechanism``. Whether parts that keep hidden steps share their draw, both ends leave open."""
         kept: dict[type, list[DPSGD]] = {}
@@ -76,6 +72,13 @@ class Ledger(Mechanism):
         joined = (found for runs in kept.values() for found in runs[0].sampler.joined(runs, neighbouring))
         rest = (part for part in self.parts if attained or not _keeps(part))
         return (*joined, *(found for part in rest for found in part.parts_under(neighbouring, attained=attained)))
+
+    @property
+    def steps(self) -> int:
+        return sum(part.steps for part in self.parts)
+
+    def scaled(self, factor: float) -> Ledger:
+        return Ledger(tuple(part.scaled(factor) for part in self.parts))
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -92,6 +95,6 @@ def _keeps(part: Mechanism) -> TypeGuard[DPSGD]:
     return isinstance(part, DPSGD) and part.sampler.keeps(part)
 
 
-def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    """The mechanisms of a ledger, or the one that it is."""
-    return mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
+def together(parts: Sequence[Mechanism]) -> Mechanism:
+    """All of these, one after the other: a ledger of several, or the one that there is."""
+    return parts[0] if len(parts) == 1 else Ledger(tuple(parts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -63,6 +64,10 @@ class MatrixMechanism(Mechanism):
     sample_rate: float = field(default=1.0, metadata=described("Probability of a record at its block's turn."))
 
     name: ClassVar[str] = "matrix"
+    sentence: ClassVar[str] = (
+        "The matrix mechanism: training in steps. The noise of a step depends on that of the steps before it, so that "
+        "a part of it can cancel."
+    )
     extras: ClassVar[tuple[Parameter, ...]] = (
         Parameter.in_place("strategy_file", str, "Lower triangular strategy as .npy or .csv, instead of a name."),
     )
@@ -125,30 +130,17 @@ class MatrixMechanism(Mechanism):
         return DPSGD(noise, self.sample_rate, -(-self.steps // self.separation))
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
-        if self.sample_rate < 1.0:
-            return self._sampled_parts(neighbouring, attained)
-        keys = ("DENISOV2022:Theorem 2.1", "RETICENT:participation-sensitivity")
-        if self.noise_multiplier == 0.0:
-            return (Part(pairs.Disclosure(1.0), 1, keys),)
-        size = self.sensitivity()
-        shift = neighbouring.sensitivity * (size.attained if attained else size.proven)
-        return (Part(pairs.GaussianPair(self.noise_multiplier, 1.0, shift), 1, keys),)
-
-    def _sampled_parts(self, neighbouring: Neighbouring, attained: bool) -> tuple[Part, ...]:
-        """A sampled step for each turn; attained: the first block, which moves the release by its own columns."""
-        keys = ("DENISOV2022:Theorem 2.1", "RETICENT:block-sampling")
-        turns = -(-self.steps // self.separation)
-        if self.noise_multiplier == 0.0:
-            return (Part(pairs.Disclosure(self.sample_rate), turns, keys),)
-        counts = Counter({self.sensitivity().proven: turns})
-        if attained:
-            norms = strategies.column_norms(self._strategy)
-            counts = Counter(norms[:: self.separation].tolist())
-        turns_of = [
-            (pairs.poisson_gaussian(self.noise_multiplier / norm, self.sample_rate, neighbouring), count)
-            for norm, count in counts.most_common(16)
-        ]
-        return tuple(Part(pair, count, keys) for pair, count in turns_of)
+        """One release, or a sampled step for each turn; attained: the first block, moved by its own columns."""
+        sampled, noise, size = self.sample_rate < 1.0, self.noise_multiplier, self.sensitivity()
+        turns = -(-self.steps // self.separation) if sampled else 1
+        counts = Counter({size.attained if attained else size.proven: turns})
+        if attained and sampled and noise > 0.0:
+            counts = Counter(strategies.column_norms(self._strategy)[:: self.separation].tolist())
+        own = "RETICENT:block-sampling" if sampled else "RETICENT:participation-sensitivity"
+        drawn = partial(pairs.poisson_gaussian, sample_rate=self.sample_rate, neighbouring=neighbouring)
+        return tuple(
+            Part(drawn(noise / norm), count, ("DENISOV2022:Theorem 2.1", own)) for norm, count in counts.most_common(16)
+        )
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
@@ -180,11 +172,10 @@ class MatrixMechanism(Mechanism):
         return (pattern, *loose)
 
     def _stated(self) -> tuple[str, ...]:
-        drawn = ("poisson-draws",) if self.sample_rate < 1.0 else ()
-        return ("clipped", *drawn, "participation-pattern", "planned-steps", "public-divisor")
+        return (*Mechanism._stated(self), "participation-pattern", "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
-        return (*(("hidden-draws",) if self.sample_rate < 1.0 else ()), "kept-places", "start-weights")
+        return (*Mechanism._unseen(self), "kept-places", "start-weights")
 
 
 def read_strategy(path: Path) -> str:

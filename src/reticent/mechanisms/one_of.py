@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from reticent import _check, pairs
@@ -34,8 +34,8 @@ class OneOf(Mechanism):
         0.124
     """
 
-    settings: tuple[Mechanism, ...]
-    weights: tuple[int, ...]
+    settings: tuple[Mechanism, ...] = field()
+    weights: tuple[int, ...] = field()
 
     name: ClassVar[str] = "one-of"
 
@@ -50,10 +50,6 @@ class OneOf(Mechanism):
         for name in ("unit", "records_per_user"):
             if len({getattr(one, name) for one in self.settings}) > 1:
                 raise ParameterError(name, "several", "the same in all settings")
-
-    @property
-    def inner(self) -> tuple[Mechanism, ...]:
-        return self.settings
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         cases = tuple(one.parts_under(neighbouring, attained=attained) for one in self.settings)

@@ -51,6 +51,7 @@ class RandomisedResponse(Mechanism):
     releases: int = field(default=1, metadata=described("Number of releases of the same answer."))
 
     name: ClassVar[str] = "randomised-response"
+    sentence: ClassVar[str] = "The answer is yes or no. It is turned round by chance, with a stated probability."
 
     def __post_init__(self) -> None:
         flip = _check.fraction(flip_probability=self.flip_probability)

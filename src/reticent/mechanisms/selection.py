@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from reticent import pairs
@@ -38,10 +38,11 @@ class Selection(Mechanism):
         3.26
     """
 
-    base: Mechanism
-    runs: Runs
+    base: Mechanism = field()
+    runs: Runs = field()
 
     name: ClassVar[str] = "selection"
+    sentence: ClassVar[str] = "Of several runs the best one is released, and nothing of the others."
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, Mechanism) or _selects(self.base):
@@ -49,9 +50,14 @@ class Selection(Mechanism):
         if not isinstance(self.runs, Runs):
             raise ParameterError("runs", self.runs, "Geometric(20), or another law of the number of runs")
 
-    @property
-    def inner(self) -> tuple[Mechanism, ...]:
-        return (self.base,)
+    def changed(self, name: str, value: float) -> Selection:
+        """As of each run: the best then tells more or less as each does. ``mean_runs`` is how many there are."""
+        if name == "mean_runs":
+            return replace(self, runs=replace(self.runs, mean=float(value)))  # type: ignore[type-var]
+        return replace(self, base=self.base.changed(name, value))
+
+    def scaled(self, factor: float) -> Selection:
+        return replace(self, base=self.base.scaled(factor))
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         one = self.base.parts_under(neighbouring, attained=attained)

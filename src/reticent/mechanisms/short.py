@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reticent.mechanisms import Ledger, Mechanism, OneOf, Selection
+from reticent.mechanisms import Mechanism
 from reticent.registry import flat, told
 from reticent.samplers import INDEPENDENT
 
@@ -15,16 +15,16 @@ _NOT_TOLD = {"max_grad_norm", "num_parameters", "batch_size", "dataset_size", "s
 
 def in_short(mechanism: Mechanism) -> str:
     """What was released, in one line: at most three parts, and of each what was chosen."""
-    parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
+    parts = mechanism.parts
     shown = [_one(part) for part in parts[:3]]
     return "; then ".join(shown + ([f"{len(parts) - 3} more"] if len(parts) > 3 else []))
 
 
 def _one(part: Mechanism) -> str:
-    if isinstance(part, Selection):
+    if part.runs is not None:
         law = part.runs.name.replace("-", " ")
         return f"the best of several runs ({law}, {part.runs.mean:g} on average) of {in_short(part.base)}"
-    if isinstance(part, OneOf):
+    if len(part.settings) > 1:
         return f"one of {len(part.settings)} settings, drawn by chance"
     chosen = told(part).keys() - _NOT_TOLD | set(_COUNTS)
     facts = [_fact(name, value, part) for name, value in flat(part).items() if name in chosen]

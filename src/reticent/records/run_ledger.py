@@ -19,7 +19,7 @@ from reticent.io.times import Date
 from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
-from reticent.mechanisms.ledger import Ledger
+from reticent.mechanisms.ledger import together
 from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 from reticent.records import vouched
@@ -191,7 +191,7 @@ class PublicLedger(Sealed):
         """The mechanism to account for: what this run released, or the selection of which it is the best."""
         return self.one_run() if self.selection is None else self.selection.release()
 
-    def one_run(self) -> DPSGD | Ledger:
+    def one_run(self) -> Mechanism:
         """This run alone: the real sampler, and the steps that ran; of a run that stopped, all planned.
 
         When to stop may depend on what was released, and the run that stopped follows from the one that did not. So
@@ -210,7 +210,7 @@ class PublicLedger(Sealed):
         if self.steps < self.planned_steps:
             parts[self._most_revealing()] = parts.get(self._most_revealing(), 0) + self.planned_steps - self.steps
         found = tuple(self._part(*key, steps) for key, steps in parts.items())
-        return found[0] if len(found) == 1 else Ledger(found)
+        return together(found)
 
     def _plan(self) -> list[dict[str, Any]]:
         """Stages that the configuration asked for, where the run stopped before its plan ended."""

@@ -13,11 +13,8 @@ from pydantic import Field, model_validator
 from reticent.errors import ReticentError
 from reticent.io.models import Closed, Positive
 from reticent.mechanisms.codec import mechanism_of
-from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gaussian import Gaussian
-from reticent.mechanisms.ledger import Ledger, parts_of
-from reticent.mechanisms.one_of import OneOf
-from reticent.mechanisms.selection import Selection
+from reticent.mechanisms.ledger import Ledger
 from reticent.proofs import Status
 from reticent.records.rules import Found
 from reticent.records.run_warnings import Randomness
@@ -51,25 +48,21 @@ class SelectionRecord(Closed):
             found = mechanism_of(self.mechanism)
         except ReticentError as error:
             raise ValueError(str(error)) from None
-        if not isinstance(found, Selection):
+        if found.runs is None:
             raise ValueError("mechanism must be a selection")
-        if isinstance(found.base, OneOf) and sum(found.base.weights) != self.settings:
+        if found.base.weights and sum(found.base.weights) != self.settings:
             raise ValueError("settings must be as many as the weights of the mechanism say")
         if (self.score == "train") != (self.score_noise is not None):
             raise ValueError("score_noise goes with score train")
         return self
 
-    def release(self) -> Selection:
+    def release(self) -> Mechanism:
         """The best of several runs."""
-        found = mechanism_of(self.mechanism)
-        if not isinstance(found, Selection):
-            raise TypeError(found)
-        return found
+        return mechanism_of(self.mechanism)
 
     def cases(self) -> tuple[Mechanism, ...]:
         """What a run may have released: one mechanism for each kind of setting."""
-        base = self.release().base
-        return base.settings if isinstance(base, OneOf) else (base,)
+        return self.release().base.settings
 
 
 def selected_as_drawn(ledger: PublicLedger) -> Found:
@@ -109,19 +102,17 @@ def with_score(release: Mechanism, noise: float | None) -> Mechanism:
         release: of the training.
         noise: standard deviation on that number; None where it is not computed from the training records.
     """
-    return release if noise is None else Ledger((*parts_of(release), Gaussian(noise)))
+    return release if noise is None else Ledger((*release.parts, Gaussian(noise)))
 
 
 def _score_noise(case: Mechanism) -> float | None:
-    found = [part.noise_multiplier for part in parts_of(case) if isinstance(part, Gaussian)]
+    found = [part.noise_multiplier for part in case.parts if part.training is None and part.sums is not None]
     return found[0] if len(found) == 1 else None
 
 
 def _steps(run: Mechanism) -> Steps:
     """Noisy steps by what they reveal: which clip norm they had does not matter, nor their order."""
     found: Steps = Counter()
-    for part in parts_of(run):
-        if isinstance(part, DPSGD):
-            kind = part.noise_multiplier, part.sample_rate, part.sampler, part.records_per_user
-            found[kind] += part.steps
+    for part in (part for part in run.parts if part.training is not None):
+        found[part.noise_multiplier, part.sample_rate, part.sampler, part.records_per_user] += part.steps
     return found

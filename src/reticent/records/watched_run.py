@@ -15,14 +15,15 @@ from pydantic import Field, model_validator
 from reticent.io import files
 from reticent.io.models import Closed, Count, Finite, NonNegative, Positive, Rate, Sha256, Terse, Whole
 from reticent.io.times import Date
-from reticent.mechanisms import DPSGD, Ledger
+from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.gradients import GradientsRecord
+from reticent.mechanisms.ledger import together
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring
 from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.hidden_steps import unequal_steps
-from reticent.records.merged import coarse, merged
+from reticent.records.merged import coarse
 from reticent.records.planned import PlannedSteps, charged
 from reticent.records.rules import Digest, Versions, Word
 from reticent.records.run_parts import MOST_STEPS
@@ -305,7 +306,7 @@ class PublicWatchedRun(Sealed):
             mixed_passes=sum(s.steps * s.mixed_passes for s in self.segments),
         )
 
-    def mechanism(self) -> DPSGD | Ledger:
+    def mechanism(self) -> Mechanism:
         """The safe reading of what was seen: at least as much risk as any run that fits the facts.
 
         Poisson batches, one for each step, are accounted as such. Everywhere else no amplification by sampling is
@@ -317,8 +318,7 @@ class PublicWatchedRun(Sealed):
         runs = [*self.earlier, self]
         if any(fault.voids for run in runs for fault in run.faults):
             return self._part(0.0, 1.0, sum(run.steps for run in runs))
-        parts = merged([run._of(segment) for run in runs for segment in charged(run)])
-        return parts[0] if len(parts) == 1 else Ledger(tuple(coarse(parts)))
+        return together(coarse([run._of(segment) for run in runs for segment in charged(run)]))
 
     def demanded(self) -> tuple[Fault, ...]:
         """The faults that follow from the other facts."""

@@ -10,14 +10,11 @@ import torch
 from torch.optim import SGD, Adam, Optimizer
 
 from reticent import data
-from reticent.adversaries import ADVERSARIES, FinalModel
-from reticent.calibration import NoiseMultiplier, NoiseScale
-from reticent.calibration.solve import calibrate
-from reticent.calibration.targets import target_in
+from reticent.certificates.targets import least_noise
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
-from reticent.mechanisms import Ledger, Mechanism
+from reticent.mechanisms import Mechanism
 from reticent.records.hidden_steps import TOO_LONG, contraction
 from reticent.records.run_parts import MOST_STEPS
 from reticent.samplers import Sampler
@@ -125,9 +122,7 @@ def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, da
     """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
     release = release_of(staged(config, planned, dataset_size), config.records_per_user)
     contraction = factor_of(config, planned) if config.final_model else None
-    who = FinalModel(contraction) if target.adversary == FinalModel.name else ADVERSARIES[target.adversary]()
-    searched = NoiseScale() if isinstance(release, Ledger) else NoiseMultiplier()
-    return calibrate(release, searched, target_in(target.model_dump()), who, target.neighbouring).value
+    return least_noise(target.model_dump(), release, contraction)
 
 
 def factor_of(config: TrainConfig, planned: Settings) -> float:

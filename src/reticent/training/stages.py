@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Ledger, Mechanism
+from reticent.mechanisms import DPSGD, Mechanism
+from reticent.mechanisms.ledger import together
 from reticent.records.run_parts import OF_A_STAGE, StageRecord
 from reticent.training.randomness import Source
 
@@ -73,9 +74,9 @@ def release_of(settings: Settings, records_per_user: int | None = None) -> Mecha
         DPSGD(now.noise_multiplier, now.sample_rate, end - at, sampler=now.sampler, records_per_user=records_per_user)
         for (at, now), end in zip(starts, ends, strict=True)
     )
-    if settings.sampler.in_passes or len(parts) == 1:  # over whole epochs only the clip norm may change
+    if settings.sampler.in_passes:  # over whole epochs only the clip norm may change
         return replace(parts[0], steps=settings.steps)
-    return Ledger(parts)
+    return together(parts)
 
 
 class StageLog:

@@ -22,8 +22,8 @@ from reticent.adversaries import Interval, WorstCase
 from reticent.errors import ArtifactError, NumericalError, ParameterError, ReticentError
 from reticent.io import yaml
 from reticent.io.files import remove_strays
-from reticent.mechanisms import Ledger, Mechanism, Neighbouring
-from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.ledger import together as as_one
 from reticent.records.run_warnings import Randomness
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import Engine, Progress, Store, Task, execute
@@ -240,9 +240,9 @@ def _assessed(cells: Sequence[Cell], store: Store) -> Sweep:
     outcomes = tuple(Outcome(cell, by_name[cell.name].run, risks(by_name[cell.name].release)) for cell in cells)
     together, why_not = None, _shared_noise(trained)
     if why_not is None:
-        parts = [part for one in trained for part in parts_of(one.release)]
+        parts = [part for one in trained for part in one.release.parts]
         try:
-            together = risks(Ledger(tuple(parts)) if len(parts) > 1 else parts[0])
+            together = risks(as_one(parts))
         except ReticentError as error:
             why_not = str(error)
     return Sweep(store.root, outcomes, len(trained), together, why_not, delta, neighbouring)

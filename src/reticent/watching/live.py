@@ -24,7 +24,8 @@ from reticent.adversaries import WorstCase
 from reticent.calibration.spelling import target_of
 from reticent.calibration.targets import Target
 from reticent.errors import ParameterError, ReticentError
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.mechanisms.ledger import together
 from reticent.proofs import Claim
 from reticent.records.planned import PlannedSteps
 from reticent.records.run_parts import MOST_STEPS
@@ -235,10 +236,10 @@ class Live:
 
 def _in_whole_epochs(mechanism: Mechanism) -> Mechanism:
     """Under random allocation an epoch that was started counts in full, so what it reveals is computed once."""
-    if not isinstance(mechanism, DPSGD) or not mechanism.sampler.allocated:
+    if not mechanism.sampler.allocated:
         return mechanism
     batches = mechanism.sampler.batches_of(mechanism.sample_rate)
-    return replace(mechanism, steps=-(-mechanism.steps // batches) * batches)
+    return mechanism.changed("steps", -(-mechanism.steps // batches) * batches)
 
 
 def quick_advantage(mechanism: Mechanism) -> tuple[float, Claim]:
@@ -251,13 +252,12 @@ def quick_advantage(mechanism: Mechanism) -> tuple[float, Claim]:
         The upper end of the proven enclosure, or of a simpler run that is at least as risky; an estimate where even
         that takes longer.
     """
-    parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
-    runs = [part for part in parts if isinstance(part, DPSGD)]
-    if len(runs) < len(parts):
+    runs = mechanism.trainings
+    if not runs:
         return WorstCase().assess(mechanism).measure(_advantage).value, Claim.BOUND
     if any(run.records > 1 for run in runs) or len(runs) > _MOST_PARTS:
-        runs = [_riskier(runs)]
-    release = runs[0] if len(runs) == 1 else Ledger(tuple(runs))
+        runs = (_riskier(runs),)
+    release = together(runs)
     if any(run.sampler.allocated for run in runs):  # once per epoch
         return WorstCase().assess(release).measure(_advantage).value, Claim.BOUND
     if all(run.sample_rate == 1.0 or run.sampler.in_passes or not run.noise_multiplier for run in runs):

@@ -14,8 +14,6 @@ from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import one_record
-from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Basis, Formula, Proof, Status
 from reticent.registry import described
 from reticent.styles import Style
@@ -89,8 +87,7 @@ class Attribute(Adversary):
             raise ParameterError(
                 "gradient_change", None, "given (a number >= 0) for the attribute attacker", shown=False
             )
-        for part in parts_of(mechanism):
-            one_record(part, "attribute inference")
+        mechanism.one_record("attribute inference")
         case = case_of(self.gradient_change, mechanism)
         worst = compose(mechanism, Neighbouring.REPLACE)
         bound = case.proven(worst.pessimistic)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -21,9 +21,8 @@ from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.attribute.terms import LARGEST_CHANGE, log_affinity, worst_mask_term
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import accountable
-from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.mechanisms.ledger import together
 from reticent.proofs import Basis, Condition, Status, condition
 
 _SMALLEST_ATTAINED = 1e-4
@@ -69,7 +68,7 @@ class Constant:
             return GaussianTradeOff(0.0)
         if all(part.rate == 1.0 and part.noise > 0.0 for part in self.parts):
             told = self.unsampled_mu()
-            hidden = any(isinstance(part, DPSGD) and part.sampler.allocated for part in parts_of(self.mechanism))
+            hidden = any(part.sampler.allocated for part in self.mechanism.parts)
             return no_more_than_worst(worst, [gaussian_log_delta(told)]) if hidden else GaussianTradeOff(told)
         bounds: list[LogDelta] = [affinity_log_delta(sum(map(_part_affinity, self.parts)))]
         if len(self.parts) == 1 and self.parts[0].noise > 0.0:
@@ -83,9 +82,8 @@ class Constant:
         """A lower bound on the risk of the model: the pair of opposite vectors half the change away from 0."""
         if any(part.change < _SMALLEST_ATTAINED for part in self.parts):
             return GaussianTradeOff(0.0)
-        scaled = [_scaled(m, p) for m, p in zip(parts_of(self.mechanism), self.parts, strict=True)]
-        whole: Mechanism = Ledger(tuple(scaled)) if len(scaled) > 1 else scaled[0]
-        return compose(whole, Neighbouring.REPLACE).optimistic
+        scaled = [_scaled(m, p) for m, p in zip(self.mechanism.parts, self.parts, strict=True)]
+        return compose(together(scaled), Neighbouring.REPLACE).optimistic
 
     def clt(self) -> TradeOff:
         squares = [
@@ -182,31 +180,29 @@ def case_of(change: float | SensitivityRecord, mechanism: Mechanism) -> Constant
         UnsupportedError: nothing is proven for such a release.
     """
     if not isinstance(change, SensitivityRecord):
-        return Constant(tuple(_part(m, change) for m in parts_of(mechanism)), mechanism)
-    if not isinstance(mechanism, DPSGD) or mechanism.noise_multiplier == 0.0:
+        return Constant(tuple(_part(m, change) for m in mechanism.parts), mechanism)
+    run = mechanism.training
+    if run is None or run.noise_multiplier == 0.0:
         raise UnsupportedError("a sensitivity record is for one DP-SGD run with noise")
-    stopped = change.budget is not None and change.steps < mechanism.steps  # by its filter: all planned steps count
-    if not (mechanism.sampler.at_rate or mechanism.sampler.in_passes):
+    stopped = change.budget is not None and change.steps < run.steps  # by its filter: all planned steps count
+    if not (run.sampler.at_rate or run.sampler.in_passes):
         raise UnsupportedError(_UNPROVEN)
-    if mechanism.steps != change.steps and not stopped:
-        raise ParameterError("steps", mechanism.steps, f"the {change.steps} steps that were recorded")
-    if not math.isclose(mechanism.noise_multiplier, change.noise_multiplier, rel_tol=_SAME):
-        raise ParameterError("noise_multiplier", mechanism.noise_multiplier, f"{change.noise_multiplier}, as recorded")
-    return Recorded(change, mechanism)
+    if run.steps != change.steps and not stopped:
+        raise ParameterError("steps", run.steps, f"the {change.steps} steps that were recorded")
+    if not math.isclose(run.noise_multiplier, change.noise_multiplier, rel_tol=_SAME):
+        raise ParameterError("noise_multiplier", run.noise_multiplier, f"{change.noise_multiplier}, as recorded")
+    return Recorded(change, run)
 
 
 def _part(mechanism: Mechanism, change: float) -> _Part:
-    if isinstance(mechanism, DPSGD):
-        relative = min(change / mechanism.max_grad_norm, LARGEST_CHANGE)
-        if not (mechanism.sampler.at_rate or mechanism.sampler.in_passes):
-            raise UnsupportedError(_UNPROVEN)
-        if mechanism.sampler.in_passes:
-            return _Part(mechanism.noise_multiplier, 1.0, accountable(mechanism).steps, relative, affinity=False)
-        coins = mechanism.sampler.independent
-        return _Part(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps, relative, affinity=coins)
-    if not isinstance(mechanism, Gaussian):
+    run = mechanism.sums
+    if run is None:
         raise UnsupportedError(_GAUSSIAN_ONLY)
-    return _Part(mechanism.noise_multiplier, 1.0, mechanism.releases, min(change, LARGEST_CHANGE), affinity=True)
+    if not (run.sampler.at_rate or run.sampler.in_passes):
+        raise UnsupportedError(_UNPROVEN)
+    counted = run.accountable if run.sampler.in_passes else run
+    relative, coins = min(change / run.max_grad_norm, LARGEST_CHANGE), run.sampler.independent
+    return _Part(run.noise_multiplier, counted.sample_rate, counted.steps, relative, affinity=coins)
 
 
 def _part_affinity(part: _Part) -> float:
@@ -225,7 +221,7 @@ def _worst(part: _Part) -> float:
 
 
 def _scaled(mechanism: Mechanism, part: _Part) -> Mechanism:
-    return replace(mechanism, noise_multiplier=part.noise * LARGEST_CHANGE / part.change)  # type: ignore[type-var]
+    return mechanism.changed("noise_multiplier", part.noise * LARGEST_CHANGE / part.change)
 
 
 def _square(x: float) -> float:

@@ -15,7 +15,6 @@ from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff, Mixture, TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import one_record
 from reticent.proofs import Formula
 from reticent.registry import described
 from reticent.styles import Style
@@ -103,18 +102,19 @@ class MembershipGame(Adversary):
                 "the membership game puts a fresh record in the target's place: it is answered for neighbouring "
                 f"replace only, not {neighbouring.value}"
             )
-        one_record(mechanism, "the membership game")
+        mechanism.one_record("the membership game")
         if method is Method.PUBLISHED:
             return self._published(mechanism)
         if method is Method.PROVEN:
             return self._worst_case(mechanism, method, "The worst case was asked for.")
-        if not isinstance(mechanism, DPSGD):
+        run = mechanism.training
+        if run is None:
             return self._worst_case(mechanism, method, "The harmonic rule is known for DP-SGD only.")
-        batch, k = self._batch_size(mechanism), self._susceptibility(mechanism)
-        reason = _why_only_noise_counts(mechanism, k)
+        batch, k = self._batch_size(run), self._susceptibility(run)
+        reason = _why_only_noise_counts(run, k)
         if reason:
             return self._worst_case(mechanism, method, reason)
-        return self._harmonic(mechanism, method, batch, k)
+        return self._harmonic(run, method, batch, k)
 
     def _harmonic(self, mechanism: DPSGD, method: Method, batch: float, k: Susceptibility) -> Assessment:
         noise = _effective_noise(mechanism, batch, k.mean if isinstance(k, SusceptibilityLaw) else k)
@@ -134,7 +134,8 @@ class MembershipGame(Adversary):
         return Assessment(self, self.relation, method, (), formula, data_dependent=measured)
 
     def _worst_case(self, mechanism: Mechanism, method: Method, reason: str) -> Assessment:
-        _refuse_without_noise(mechanism, reason)
+        if mechanism.training is not None and mechanism.noise_multiplier == 0.0:
+            raise UnsupportedError(f"{reason} Without noise nothing is guaranteed; method published shows the formula.")
         notes = (
             f"{reason} The answer is the worst case of the same release: a bound, with no assumption about the data.",
             _AS_STRONG,
@@ -144,8 +145,9 @@ class MembershipGame(Adversary):
         proof = replace(worst, enclosure=compose(mechanism, self.relation), theorems=theorems).prefaced(*notes)
         return Assessment(self, self.relation, method, (proof,))
 
-    def _published(self, mechanism: Mechanism) -> Assessment:
-        if not isinstance(mechanism, DPSGD):
+    def _published(self, release: Mechanism) -> Assessment:
+        mechanism = release.training
+        if mechanism is None:
             raise UnsupportedError("LEEMANN2023 publishes a formula for DP-SGD only; use method exact")
         batch, dimension = self._batch_size(mechanism), _dimension(mechanism)
         k = self._susceptibility(mechanism)
@@ -301,8 +303,3 @@ def _published_mu(step: float, mechanism: DPSGD) -> float:
     if _full_batch(mechanism):
         return step * mechanism.steps**0.5
     return gmip.sampled_mu(step, mechanism.sample_rate, mechanism.steps)
-
-
-def _refuse_without_noise(mechanism: Mechanism, reason: str) -> None:
-    if isinstance(mechanism, DPSGD) and mechanism.noise_multiplier == 0.0:
-        raise UnsupportedError(f"{reason} Without noise nothing is guaranteed; method published shows the formula.")

@@ -17,10 +17,8 @@ from reticent.adversaries.relaxed.reacting_gradients import FORMS, check_reactio
 from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import one_record
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import Gradients
-from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Formula, Proof, Status, best, without_repeats
 from reticent.registry import described
 from reticent.styles import Style
@@ -163,22 +161,17 @@ class Relaxed(DirectionUnknown):
 
     def _published(self, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
         """mu-GDP with mu = N (sensitivity/noise)^2 / sqrt(2 d) for N releases: KAISSIS2022:Theorem 3."""
-        match mechanism:
-            case DPSGD(sample_rate=1.0, noise_multiplier=noise, steps=count, num_parameters=stated):
-                pass
-            case Gaussian(noise_multiplier=noise, releases=count, dimension=stated):
-                pass
-            case _:
-                count = 0
-        if not count or neighbouring is Neighbouring.REPLACE or self.directions is not None or self.reacts:
+        run = mechanism.sums
+        told = neighbouring is Neighbouring.REPLACE or self.directions is not None or self.reacts
+        if run is None or run.sample_rate < 1.0 or told:
             raise UnsupportedError(
                 "Eq. (37) of KAISSIS2022 is published for Gaussian noise without sampling, records added or removed, "
                 "and a direction that stays; with sampling the published pipeline is norm-only"
             )
-        one_record(mechanism, "Eq. (37)")
+        mechanism.one_record("Eq. (37)")
         _within(self.dimension, mechanism)
-        dimension = self.dimension or stated or 1
-        mu = count / _check.positive(noise_multiplier=noise) ** 2 / math.sqrt(2.0 * dimension)
+        dimension = self.dimension or run.num_parameters or 1
+        mu = run.steps / _check.positive(noise_multiplier=run.noise_multiplier) ** 2 / math.sqrt(2.0 * dimension)
         formula = Formula(
             GaussianTradeOff(mu),
             theorems=("KAISSIS2022:Theorem 3",),
@@ -197,15 +190,16 @@ class Relaxed(DirectionUnknown):
     def _why_not(self, mechanism: Mechanism) -> str:
         if self.gradients is Gradients.ANY:
             return _ANY
-        several = isinstance(mechanism, Ledger)
+        several = len(mechanism.parts) > 1
         return _NOT_PROVEN.format("a ledger of several mechanisms" if several else "this release and relation")
 
     def _under(self, law: DirectionLaw, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
         """The estimate for a direction that is one more draw of ``law``."""
-        if not isinstance(mechanism, DPSGD) or neighbouring is Neighbouring.REPLACE:
+        run = mechanism.training
+        if run is None or neighbouring is Neighbouring.REPLACE:
             raise UnsupportedError("a law of directions is answered for DP-SGD under add/remove and zero-out only")
-        curve = relaxed_under(mechanism, law)
-        low, value, high = law.advantage(mechanism)
+        curve = relaxed_under(run, law)
+        low, value, high = law.advantage(run)
         around = law.effective_dimension()
         notes = (
             _DRAWN.format(len(law.gram)),
@@ -224,7 +218,8 @@ class Relaxed(DirectionUnknown):
 
 def _of_epochs(mechanism: Mechanism) -> tuple[str, ...]:
     """What shuffled runs are counted by, for every attacker."""
-    keys = (key for part in parts_of(mechanism) if isinstance(part, DPSGD) for key in part.sampler.theorems(part))
+    runs = (run for part in mechanism.parts if (run := part.training) is not None)
+    keys = (key for run in runs for key in run.sampler.theorems(run))
     return tuple(dict.fromkeys(keys))
 
 
@@ -239,5 +234,5 @@ def _stated(dimension: int | None, mechanism: Mechanism) -> tuple[str, ...]:
     """What a stated dimension means, and that of all parameters."""
     if dimension is None or dimension == 1:
         return ()
-    parameters = isinstance(mechanism, DPSGD) and dimension == mechanism.num_parameters
+    parameters = mechanism.training is not None and dimension == mechanism.coordinates
     return (_STATED.format(dimension), *([_PARAMETERS.format(dimension)] if parameters else []))

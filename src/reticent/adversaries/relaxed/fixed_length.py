@@ -13,9 +13,7 @@ from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.sign import unknown_sign
 from reticent.curves import RelaxedGaussianTradeOff, symmetrised
 from reticent.curves.enclosure import Enclosure
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import accountable
-from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms import DPSGD, Laplace, MatrixMechanism, Mechanism, Neighbouring
 from reticent.proofs import Proof, condition
 
 _LOG_2 = "In one dimension the epsilon of showing that the record was used falls by at most log 2 = 0.693."
@@ -66,35 +64,39 @@ _OF_PERSON = (
 
 def fixed_length(asked: Question) -> Proof | None:
     """The proof that fits the release; None where none is known."""
-    size, stated = asked.neighbouring.sensitivity, asked.dimension
+    size, parts = asked.neighbouring.sensitivity, asked.mechanism.parts
     match asked.mechanism:
-        case Gaussian(noise_multiplier=sigma, releases=1, dimension=d) if sigma > 0.0:
-            return _common(asked, stated or d, needs=()).saying(_ONE_QUERY)
-        case DPSGD(sampler=sampler) if sampler.tells_all:  # the target displaces a record whose direction is known
-            return None
-        case DPSGD(noise_multiplier=sigma, sample_rate=rate) if sigma > 0.0 and rate < 1.0:
-            return _sampled(asked, asked.mechanism) if size == 1.0 or stated is not None else None
         case MatrixMechanism(noise_multiplier=sigma) if sigma > 0.0:
             return _matrix(asked, asked.mechanism)
         case Laplace(noise_multiplier=b, sample_rate=rate) if b > 0.0 and (rate == 1.0 or size == 1.0):
             return _laplace(asked, asked.mechanism)
-    return _several(asked, parts_of(asked.mechanism))
-
-
-def _several(asked: Question, parts: tuple[Mechanism, ...]) -> Proof | None:
-    """Releases of all records, or sampled runs of one model."""
-    gaussian = [part for part in parts if isinstance(part, Gaussian) and part.noise_multiplier > 0.0]
-    if len(gaussian) == len(parts) and len({part.dimension for part in gaussian}) == 1:
-        return _common(asked, asked.dimension or released_coordinates(asked.mechanism) or 1)
-    runs = [part for part in parts if isinstance(part, DPSGD) and not part.sampler.tells_all]
-    if len(runs) < len(parts) or any(run.noise_multiplier == 0.0 for run in runs):
+    sums = [run for part in parts if (run := part.sums) is not None and run.noise_multiplier > 0.0]
+    runs = [run for run in sums if not run.sampler.tells_all]  # else a displaced record shows its direction
+    if len(runs) < len(parts) or len({part.training is None for part in parts}) > 1:
         return None
-    if all(accountable(run).sample_rate == 1.0 for run in runs):
-        found = _common(asked, asked.dimension or 1)
-        found = _together(found) if runs[0].records > 1 else found
-        shuffled = any(run.sample_rate < 1.0 for run in runs)  # no data set shows as much
-        return found.below_unknown() if shuffled else found
-    return _schedule(asked, runs) if asked.neighbouring.sensitivity == 1.0 else None
+    if parts[0].training is None:
+        return _queries(asked, runs)
+    if len(runs) == 1 and runs[0].sample_rate < 1.0:
+        return _sampled(asked, runs[0]) if size == 1.0 or asked.dimension is not None else None
+    return _several(asked, runs)
+
+
+def _queries(asked: Question, runs: list[DPSGD]) -> Proof | None:
+    """Gaussian releases of vectors of one dimension."""
+    if len({run.num_parameters for run in runs}) > 1:
+        return None
+    once, dimension = sum(run.steps for run in runs) == 1, asked.dimension or runs[0].num_parameters or 1
+    return _common(asked, dimension, needs=()).saying(_ONE_QUERY) if once else _common(asked, dimension)
+
+
+def _several(asked: Question, runs: list[DPSGD]) -> Proof | None:
+    """Releases of all records, or sampled runs of one model."""
+    if any(run.accountable.sample_rate < 1.0 for run in runs):
+        return _schedule(asked, runs) if asked.neighbouring.sensitivity == 1.0 else None
+    found = _common(asked, asked.dimension or 1)
+    found = _together(found) if runs[0].records > 1 else found
+    shuffled = any(run.sample_rate < 1.0 for run in runs)  # no data set shows as much
+    return found.below_unknown() if shuffled else found
 
 
 def _common(
@@ -159,7 +161,7 @@ def _sampled(asked: Question, run: DPSGD) -> Proof | None:
 
 def _schedule(asked: Question, runs: list[DPSGD]) -> Proof:
     """Sampled runs of one model that differ: one sign in all of them."""
-    line, truth = asked.dimension in (None, 1), unknown_sign(Ledger(tuple(runs)))
+    line, truth = asked.dimension in (None, 1), unknown_sign(asked.mechanism)
     found = asked.proof(truth, _SIGN, (_DIFFERENT, _LOG_2, _SUBSAMPLED) if line else (_DIFFERENT,))
     if not line or not all(run.sampler.attains(run) for run in runs):
         found = found.below_unknown()
@@ -173,22 +175,12 @@ def _together(found: Proof) -> Proof:
 
 def as_one_run(mechanism: Mechanism) -> Mechanism:
     """A ledger of Poisson-sampled runs that differ in the number of steps alone, as one run; others as they are."""
-    runs = [part for part in parts_of(mechanism) if isinstance(part, DPSGD) and part.sampler.independent]
-    if len(runs) < len(parts_of(mechanism)) or len({replace(run, steps=1) for run in runs}) > 1:
+    runs = mechanism.trainings
+    if len({replace(run, steps=1) for run in runs}) != 1 or not runs[0].sampler.independent:
         return mechanism
     return replace(runs[0], steps=sum(run.steps for run in runs)) if runs[0].sample_rate < 1.0 else mechanism
 
 
 def released_coordinates(mechanism: Mechanism) -> int | None:
     """How many numbers each release has, where that is known."""
-    match mechanism:
-        case Gaussian(dimension=d):
-            return d
-        case DPSGD(num_parameters=d):
-            return d
-        case Laplace():
-            return 1
-        case Ledger(parts=parts):
-            return min((d for d in map(released_coordinates, parts) if d is not None), default=None)
-        case _:
-            return None
+    return min((d for part in mechanism.parts if (d := part.coordinates) is not None), default=None)

@@ -9,7 +9,7 @@ from reticent import _check
 from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import Proof
 from reticent.registry import described
 from reticent.styles import Style
@@ -69,7 +69,8 @@ class NormOnly(Adversary):
         """
         if neighbouring is Neighbouring.REPLACE:
             raise UnsupportedError("the norm test is known for adding, removing and zeroing a record only")
-        truth = norm_only_both(self._stated(mechanism))
+        run = None if self.dimension is None else mechanism.sums
+        truth = norm_only_both(mechanism if run is None else replace(run, num_parameters=self.dimension))
         proof = Proof(
             truth,
             theorems=("KAISSIS2022:Theorem 1",),
@@ -77,13 +78,3 @@ class NormOnly(Adversary):
             notes=(_TOO_WEAK, *mechanism.notes),
         )
         return Assessment(self, neighbouring, Method.PUBLISHED, (proof,), proof.as_estimate())
-
-    def _stated(self, mechanism: Mechanism) -> Mechanism:
-        if self.dimension is None or isinstance(mechanism, Ledger):
-            return mechanism
-        match mechanism:
-            case DPSGD():
-                return replace(mechanism, num_parameters=self.dimension)
-            case Gaussian():
-                return replace(mechanism, dimension=self.dimension)
-        return mechanism

@@ -14,9 +14,7 @@ from reticent.curves import RelaxedGaussianTradeOff, subsampled
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import hull
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Mechanism
-from reticent.mechanisms.dpsgd import one_record
-from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms import Mechanism
 from reticent.pairs import CurvePair
 
 
@@ -32,25 +30,22 @@ def norm_only(mechanism: Mechanism) -> Enclosure:
     Raises:
         UnsupportedError: another release or sampler, several records per person, or no noise.
     """
-    above, below = Lattice().answer([_step(part) for part in parts_of(mechanism)]).sides
+    above, below = Lattice().answer([_step(part) for part in mechanism.parts]).sides
     return Enclosure(pessimistic=above, optimistic=below)
 
 
 def _step(part: Mechanism) -> Step:
     """The norm test of one release, and how often it ran."""
-    if isinstance(part, DPSGD):
-        one_record(part, "the norm test")
-        if not part.sampler.independent:
-            raise UnsupportedError("the norm test is amplified under Poisson sampling only")
-        rate, count, dimension = part.sample_rate, part.steps, part.num_parameters or 1
-    elif isinstance(part, Gaussian):
-        rate, count, dimension = 1.0, part.releases, part.dimension
-    else:
+    run = part.sums
+    if run is None:
         raise UnsupportedError("the norm test is known for Gaussian noise only")
-    if part.noise_multiplier == 0.0:
+    run.one_record("the norm test")
+    if not run.sampler.independent:
+        raise UnsupportedError("the norm test is amplified under Poisson sampling only")
+    if run.noise_multiplier == 0.0:
         raise UnsupportedError("the norm test needs noise_multiplier > 0")
-    curve = subsampled(RelaxedGaussianTradeOff(part.noise_multiplier**-2.0, dimension), rate)
-    return Step(CurvePair(curve), count)
+    curve = subsampled(RelaxedGaussianTradeOff(run.noise_multiplier**-2.0, run.num_parameters or 1), run.sample_rate)
+    return Step(CurvePair(curve), run.steps)
 
 
 def norm_only_both(mechanism: Mechanism) -> Enclosure:

@@ -11,9 +11,8 @@ from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.reacting import reacting_in
 from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.gradients import Gradients
-from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Proof
 
 _KEYS = ("RETICENT:reacting-second-moment", "RETICENT:reacting-information", "RETICENT:relaxed-meaning")
@@ -30,7 +29,7 @@ def reacting(asked: Question, kind: Gradients, known_share: float) -> Proof | No
     if truth is None:
         return None
     share = (_SHARE.format(known_share),) if known_share > 0.0 else ()
-    person = any(part.records > 1 for part in parts_of(release) if isinstance(part, DPSGD))
+    person = any(part.records > 1 for part in release.parts)
     needs = [FORMS[kind], "same-features"]
     needs += ["known-share"] if share else []
     needs += ["independent-directions"] if person else []

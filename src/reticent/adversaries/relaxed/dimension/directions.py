@@ -23,7 +23,6 @@ from reticent.curves._logs import TINY
 from reticent.curves.polygon import Polygon, strictest
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.mechanisms.dpsgd import one_record
 
 _LEAST_RECORDS, _MOST_RECORDS = 8, 256  # of a law: fewer tell nothing, more take long
 _GRID = np.append(0.0, np.geomspace(1e-4, 1e4, 160))  # x at which the mean of exp(x <u, u'>) is tabulated
@@ -131,7 +130,7 @@ def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
     Raises:
         UnsupportedError: another release than Poisson-sampled DP-SGD with noise.
     """
-    one_record(run, "a law of directions")
+    run.one_record("a law of directions")
     if not run.sampler.independent or run.sample_rate == 1.0 or run.noise_multiplier == 0.0:
         raise UnsupportedError(
             "a law of directions is answered for Poisson-sampled DP-SGD with noise only; state a dimension"

@@ -32,7 +32,6 @@ from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.mechanisms.dpsgd import accountable
 
 _THRESHOLDS = 70  # of a bound, and 0
 _FURTHEST = 60.0  # threshold
@@ -143,7 +142,7 @@ def _plain(run: DPSGD, dimension: int) -> Enclosure | None:
         sign = unknown_sign(run)
         return Enclosure.from_above(sign.pessimistic, sign.notes)
     if run.sample_rate == 1.0 or run.sampler.in_passes:
-        epochs = accountable(run)
+        epochs = run.accountable
         strength = epochs.steps * (run.records / run.noise_multiplier) ** 2
         curve = symmetrised(RelaxedGaussianTradeOff(strength, dimension))
         # Shuffled batches may show less: no data set is known that attains it.

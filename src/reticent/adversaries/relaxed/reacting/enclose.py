@@ -27,10 +27,8 @@ from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, binomi
 from reticent.curves._logs import LOG_2, log_expm1
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
-from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import accountable
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import Gradients
-from reticent.mechanisms.ledger import parts_of
 
 _LEAST_LOG = -600.0  # of chi-square
 _LEVELS, _GROUPS = 25, 15  # of the attacker who sees a constant length
@@ -165,17 +163,14 @@ def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:
 
 def case_of(release: Mechanism, setting: Setting) -> _Case | None:
     """What is computed; None where no theorem applies."""
+    sums = [run for part in release.parts if (run := part.sums) is not None and run.noise_multiplier > 0.0]
+    runs = [run for run in sums if not run.sampler.tells_all]
+    if len(runs) < len(release.parts):
+        return None
     counts: Counter[tuple[float, float]] = Counter()
-    records, attained = 1, True
-    for part in parts_of(release):
-        match part:
-            case Gaussian(noise_multiplier=noise, releases=count) if noise > 0.0:
-                counts[noise, 1.0] += count
-            case DPSGD(noise_multiplier=noise, sampler=sampler) if noise > 0.0 and not sampler.tells_all:
-                run, records = accountable(part), max(records, part.records)
-                counts[noise, run.sample_rate] += run.steps
-                attained = attained and (sampler.independent or part.sample_rate == 1.0)
-            case _:
-                return None
+    for run in runs:
+        counts[run.noise_multiplier, run.accountable.sample_rate] += run.accountable.steps
+    records = max(run.records for run in runs)
     parts = tuple(Steps(*kinds, count, records) for kinds, count in sorted(counts.items()))
+    attained = all(run.sampler.independent or run.sample_rate == 1.0 for run in runs)
     return _Case(parts, replace(setting, split=records > 1 and not attained), attained)

@@ -34,9 +34,7 @@ from reticent.curves._logs import LOG_2, log1mexp
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, Sides, hull, polygon_above, polygon_through, safest, strictest
 from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanisms import DPSGD, Laplace, Ledger, Neighbouring
-from reticent.mechanisms.dpsgd import accountable
-from reticent.mechanisms.ledger import parts_of
+from reticent.mechanisms import DPSGD, Laplace, Mechanism, Neighbouring
 from reticent.stopping import checkpoint
 
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
@@ -51,9 +49,6 @@ _SHARES = np.geomspace(1e-5, 0.3, 16)  # t of ``_halved``
 _FURTHEST = 300.0  # threshold
 _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 
-Release = DPSGD | Ledger | Laplace
-"""DP-SGD with noise that tells no batch, or several such runs of one model; or scalar releases with noise."""
-
 
 class Part(Enum):
     """Which part of the question is asked."""
@@ -65,7 +60,7 @@ class Part(Enum):
 
 @lru_cache(maxsize=64)  # the relaxed and the mixed attacker ask for the same release
 def unknown_sign(
-    release: Release, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, part: Part = Part.BOTH
+    release: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, part: Part = Part.BOTH
 ) -> Enclosure:
     """Enclosure of the common-sign curve.
 
@@ -80,8 +75,9 @@ def unknown_sign(
     By RETICENT:common-sign and RETICENT:laplace-sign.
 
     Args:
-        release: the sign is the same in all of it. Shuffled runs count each started epoch as one release of all data,
-            and nothing is claimed from below.
+        release: DP-SGD with noise that tells no batch, or several such runs of one model; or scalar releases with
+            Laplace noise. The sign is the same in all of it. Shuffled runs count each started epoch as one release of
+            all data, and nothing is claimed from below.
         neighbouring: ``replace`` for scalar releases without sampling only.
         part: what is asked.
     """
@@ -96,19 +92,18 @@ def unknown_sign(
     above = _both_directions(found.pessimistic, safest)
     if isinstance(above, Polygon):
         above = strictest([above, compose(release, neighbouring).pessimistic])
-    if any(isinstance(run, DPSGD) and run.sampler.in_passes and run.sample_rate < 1.0 for run in parts_of(release)):
+    if any(run.sampler.in_passes and run.sample_rate < 1.0 for run in release.trainings):
         return Enclosure.from_above(above, found.notes)  # no data set is known that shows as much
     return Enclosure(above, _both_directions(found.optimistic, hull), found.notes)
 
 
-def quick_sign_estimate(release: DPSGD | Ledger) -> Callable[[np.ndarray], np.ndarray] | None:
+def quick_sign_estimate(release: Mechanism) -> Callable[[np.ndarray], np.ndarray] | None:
     """delta(epsilon >= 0) without a certificate, in some 20 ms; None where it cannot be had.
 
     By few frequencies, or from a coarse lattice of its own.
     """
-    parts = parts_of(release)
-    runs = [part for part in parts if isinstance(part, DPSGD) and part.sampler.independent]
-    if len(runs) < len(parts) or any(run.noise_multiplier == 0.0 for run in runs):
+    runs = release.trainings
+    if not runs or any(not run.sampler.independent or run.noise_multiplier == 0.0 for run in runs):
         return None
     kinds = _of_runs(runs)
     often = all(kind.rate * steps >= _OFTEN for kind, steps in kinds)
@@ -124,18 +119,19 @@ _Kinds = tuple[tuple[SignNoise, int], ...]
 """Steps that the routes follow, and how often each runs."""
 
 
-def _kinds(release: Release, neighbouring: Neighbouring) -> _Kinds:
+def _kinds(release: Mechanism, neighbouring: Neighbouring) -> _Kinds:
     """Equal steps together.
 
     Raises:
         UnsupportedError: more than one sign is hidden there, or none.
     """
-    parts, size = parts_of(release), neighbouring.sensitivity
-    if isinstance(release, Laplace) and release.noise_multiplier > 0.0 and (release.sample_rate == 1.0 or size == 1.0):
-        return ((LaplaceSign(release.sample_rate, size / release.noise_multiplier), release.releases),)
-    runs = [accountable(part) for part in parts if isinstance(part, DPSGD) and part.noise_multiplier > 0.0]
+    size = neighbouring.sensitivity
+    match release:
+        case Laplace(noise_multiplier=b, sample_rate=rate, releases=count) if b > 0.0 and (rate == 1.0 or size == 1.0):
+            return ((LaplaceSign(rate, size / b), count),)
+    runs = [run.accountable for run in release.trainings if run.noise_multiplier > 0.0]
     hidden = all(run.sampler.independent or run.sample_rate == 1.0 for run in runs)
-    if len(runs) < len(parts) or not hidden or size > 1.0:
+    if not runs or len(runs) < len(release.parts) or not hidden or size > 1.0:
         raise UnsupportedError("one unknown sign is not followed through this release and relation; use the worst case")
     return _of_runs(runs)
 
@@ -153,7 +149,7 @@ def _of_runs(runs: Sequence[DPSGD]) -> tuple[tuple[GaussianSign, int], ...]:
     return (*sorted(counts.items(), key=repr), *whole)
 
 
-def _addition(release: Release, neighbouring: Neighbouring, kinds: _Kinds) -> Enclosure:
+def _addition(release: Mechanism, neighbouring: Neighbouring, kinds: _Kinds) -> Enclosure:
     """By the routes; the worst case above and a two-sided test of it below where none fits, or none is needed."""
     known = steps_of(release, neighbouring)[0]  # for an attacker who knows the sign
     fewer = fewer_below(known)
