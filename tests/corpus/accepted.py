@@ -11,7 +11,6 @@ ACCEPTED: dict[str, str] = {
     "surface/names; */*.of_noise": "issue 52: noise that may be left out is said once of both unknowns",
     "surface/names; */MeanRuns.fitted": "issue 52: a mechanism changes its parameters itself",
     "calibrations/selection; */noise_ratio": "issue 52: the noise of each run is a noise multiplier, as the text says",
-ACCEPTED: dict[str, str] = {
     "surface/sentences; theorems/KAISSIS2022:Theorem 2": "issue 52: it is mu of the worst case, squared.",
     "surface/sentences; theorems/RETICENT:common-sign": "issue 52: one way in to the unknown sign.",
     "surface/sentences; theorems/RETICENT:laplace-sign": "issue 52: one way in to the unknown sign.",
