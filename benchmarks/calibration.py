@@ -15,7 +15,7 @@ from benchmarks._rows import Row, forget, interleave, limit, main, spread
 from reticent.accountants import closed_forms
 from reticent.accountants.profile import advantage
 from reticent.adversaries import Membership, Method, Relaxed, WorstCase
-from reticent.adversaries.relaxed.sign import common_sign
+from reticent.adversaries.relaxed.sign import Part, unknown_sign
 from reticent.calibration import (
     Advantage,
     BayesSecurity,
@@ -127,8 +127,8 @@ def common_sign_rows() -> list[Row]:
     rows = []
     for arguments in ((6.0, 0.2, 100), (1.0, 0.01, 1000), (2.0, 0.01, 10_000), (1.0, 0.001, 10_000)):
         run = DPSGD(*arguments)
-        times = seconds(lambda run=run: common_sign(run), 2)  # type: ignore[misc]
-        bracket, epsilon = common_sign(run), np.linspace(0.0, 8.0, 801)
+        times = seconds(lambda run=run: unknown_sign(run, part=Part.ADDITION), 2)  # type: ignore[misc]
+        bracket, epsilon = unknown_sign(run, part=Part.ADDITION), np.linspace(0.0, 8.0, 801)
         upper, lower = bracket.pessimistic.delta(epsilon), bracket.optimistic.delta(epsilon)
         width = float(np.max(upper[upper >= 1e-6] / lower[upper >= 1e-6]) - 1.0)
         met = width <= 1e-3 and float(np.median(times)) <= 2.0

@@ -16,7 +16,7 @@ from scipy.stats import binom, norm
 from reticent.accountants import compose, mu_limits
 from reticent.accountants.compose import Composed
 from reticent.adversaries import Membership, MembershipGame, Method, Relaxed, WorstCase
-from reticent.adversaries.relaxed.sign import common_sign
+from reticent.adversaries.relaxed.sign import Part, unknown_sign
 from reticent.calibration import Advantage, NoiseMultiplier
 from reticent.calibration.solve import calibrate
 from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, Subsampled, symmetrised
@@ -209,7 +209,7 @@ def test_the_common_sign_by_quadrature(steps: int) -> None:
     absent, up, down = norm.pdf(x, 0.0, 1.2), masses(1.2, 0.3, 3, x), masses(1.2, 0.3, 3, x, -1.0)
     if steps == 2:
         absent, up, down = (np.multiply.outer(law, law) for law in (absent, up, down))
-    enclosed = common_sign(DPSGD(1.2, 0.3, steps, records_per_user=3))
+    enclosed = unknown_sign(DPSGD(1.2, 0.3, steps, records_per_user=3), part=Part.ADDITION)
     cell = (x[1] - x[0]) ** steps
     for epsilon in (0.0, 0.5):
         true = cell * np.maximum(0.5 * (up + down) - np.exp(epsilon) * absent, 0.0).sum()

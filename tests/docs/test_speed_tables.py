@@ -6,7 +6,7 @@ from benchmarks import page
 from benchmarks._rows import forget, row_as_text
 from reticent.accountants import compose, worst_case
 from reticent.adversaries.relaxed.dimension import relaxed_in
-from reticent.adversaries.relaxed.sign import common_sign
+from reticent.adversaries.relaxed.sign import Part, unknown_sign
 from reticent.mechanisms import DPSGD, Neighbouring
 
 
@@ -51,7 +51,7 @@ def test_what_is_timed_again_is_computed_again() -> None:
     asked = (
         lambda: compose(run, Neighbouring.ADD_REMOVE),
         lambda: worst_case(run, Neighbouring.ADD_REMOVE),
-        lambda: common_sign(run),
+        lambda: unknown_sign(run, part=Part.ADDITION),
         lambda: relaxed_in(run, 3),
     )
     before = [ask() for ask in asked]

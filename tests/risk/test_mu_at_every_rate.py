@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from reticent.accountants import compose, mu_limits
 from reticent.adversaries import Attribute, Membership, MembershipGame, Method, Mixed, Relaxed, WorstCase
-from reticent.adversaries.relaxed.sign import common_sign
+from reticent.adversaries.relaxed.sign import Part, unknown_sign
 from reticent.calibration import BatchSize, Mu, NoiseMultiplier, SampleRate, Steps, UnreachableError, calibrate
 from reticent.curves import (
     GaussianTradeOff,
@@ -183,7 +183,7 @@ class TestSamplingDoesNotLowerIt:
         proven = Membership().assess(DPSGD(1.0, 0.2, 40), ADD, Method.PROVEN)
         assert mu(proven.curve) == math.inf
         assert proven.mu().value == pytest.approx(math.sqrt(40), rel=1e-12, abs=0)
-        assert common_sign(DPSGD(1.0, 1.0, 9)).pessimistic.proven_mu == 3.0
+        assert unknown_sign(DPSGD(1.0, 1.0, 9), part=Part.ADDITION).pessimistic.proven_mu == 3.0
 
 
 class TestBoundedLosses:

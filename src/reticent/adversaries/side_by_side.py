@@ -73,22 +73,16 @@ def assess_answerable(
         DominanceError: as for ``assess``.
     """
     results: dict[tuple[str, Neighbouring], Assessment] = {}
-    worst: dict[Neighbouring, Assessment] = {}
     skipped: dict[str, str] = {}
     for adversary in adversaries:
         try:
-            result = _assessed(adversary, mechanism, neighbouring or adversary.relation, method, witness)
-            relation = result.neighbouring
-            if isinstance(adversary, WorstCase):
-                worst[relation] = result
-            elif relation not in worst:
-                worst[relation] = assess_seen(WorstCase(), mechanism, relation, Method.EXACT, witness)
+            result, *worst = assess(mechanism, [adversary], neighbouring, method, witness)
         except (UnsupportedError, ParameterError) as error:
             skipped[adversary.name] = str(error)
             continue
-        check_dominance(result, worst[relation])
-        results[adversary.name, relation] = result
-        results.setdefault((WorstCase.name, relation), worst[relation])
+        results[adversary.name, result.neighbouring] = result
+        for one in worst:
+            results.setdefault((one.adversary.name, one.neighbouring), one)
     return tuple(results.values()), skipped
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from reticent.accountants import Composed, mu_limits
 from reticent.accountants.profile import WorstCaseProfile
 from reticent.adversaries import Adversary, Interval, Method
-from reticent.adversaries.relaxed.sign import sign_at_most
+from reticent.adversaries.relaxed.sign import Part, unknown_sign
 from reticent.calibration.targets import Advantage, Mu, Target, mapped
 from reticent.curves import from_advantage
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
@@ -75,10 +75,10 @@ class Attack:
         """A risk that the attacker's whole curve never exceeds, in less time; None where there is none."""
         fixed = self.adversary.hidden in ((None, 1.0), (1, 1.0)) and self.method is not Method.PUBLISHED
         run = release.training
-        if run is None or not fixed or self.neighbouring is Neighbouring.REPLACE:
+        drawn = run is not None and run.sampler.independent and run.noise_multiplier > 0.0
+        if not (fixed and drawn) or self.neighbouring is Neighbouring.REPLACE:
             return None
-        curve = sign_at_most(run)
-        return None if curve is None else target.measure(curve)
+        return target.measure(unknown_sign(release, part=Part.CLAIM).pessimistic)
 
     def _mu(self, release: Mechanism) -> Interval | None:
         """mu of all who know no less than the direction: the release alone says it, but for bounded losses."""

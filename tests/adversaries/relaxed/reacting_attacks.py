@@ -189,14 +189,13 @@ def greedy_reaction(noise: float, rate: float, level: float = 0.0) -> React:
     return react
 
 
-def head_reaction(rng: np.random.Generator, dimension: int, *, signs_kept: bool = False) -> React:
-    """u (x) v with two outputs: v turns with a random linear function of the past and of u; or only its part >= 0."""
+def head_reaction(rng: np.random.Generator, dimension: int) -> React:
+    """u (x) v with two outputs: v turns with a random linear function of the past and of u."""
     start, turn = rng.normal(size=(2, dimension)), rng.normal(size=(2, 2 * dimension)) * 0.5
 
     def react(past: np.ndarray, u: np.ndarray) -> np.ndarray:
         known = past.sum(axis=1) @ turn.T  # runs x 2
         v = (start @ u.T).T[None] + known[:, None, :]
-        v = np.maximum(v, 0.0) if signs_kept else v
         v /= np.maximum(np.linalg.norm(v, axis=2, keepdims=True), 1e-12)
         return np.einsum("mi,rmo->rmio", u, v).reshape(len(past), len(u), -1)
 

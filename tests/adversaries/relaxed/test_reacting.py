@@ -7,24 +7,18 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from reticent.accountants import compose
-from reticent.adversaries.relaxed.dimension import relaxed_in
-from reticent.adversaries.relaxed.reacting import (
-    information as reacting_information,
-)
-from reticent.adversaries.relaxed.reacting import (
-    reacting_in,
-    reacting_replace,
-)
+from reticent.adversaries import Relaxed, WorstCase
+from reticent.adversaries.relaxed.dimension import relaxed_in, replaced
+from reticent.adversaries.relaxed.reacting import information as reacting_information
+from reticent.adversaries.relaxed.reacting import reacting_in
 from reticent.adversaries.relaxed.reacting.enclose import case_of
 from reticent.adversaries.relaxed.reacting.information import Setting
 from reticent.adversaries.relaxed.reacting.step_information import Steps, known_direction
 from reticent.curves import LogErrors
 from reticent.curves.polygon import polygon_through
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
 from reticent.mechanisms.gradients import Gradients
 from reticent.samplers import FixedSize, Shuffled
 from tests.adversaries.relaxed import reacting_attacks as attacks
@@ -41,9 +35,9 @@ def claimed(run, dimension, kind, share=0.0):
     return float(reacting_in(run, dimension, kind, share).pessimistic.delta(0.0))
 
 
-def ends(release, dimension, kind, **how):
+def ends(release, dimension, kind):
     """(lower, upper) around the advantage."""
-    curves = reacting_in(release, dimension, kind, **how)
+    curves = reacting_in(release, dimension, kind)
     return float(curves.optimistic.delta(0.0)), float(curves.pessimistic.delta(0.0))
 
 
@@ -146,30 +140,6 @@ def test_heads_with_several_outputs(outputs):
         assert reached < claimed(DPSGD(noise, rate, steps), 30, HEAD) < 2.0 * reached
 
 
-@pytest.mark.parametrize(("dimension", "steps", "noise", "rate"), [(2, 3, 1.5, 0.5), (3, 2, 2.0, 1.0)])
-def test_a_head_with_hard_labels(dimension, steps, noise, rate):
-    """v >= 0 in each entry: between one direction and any head, and above exact likelihood ratios."""
-    rng, run = np.random.default_rng(4), DPSGD(noise, rate, steps)
-    any_head, one = (ends(run, dimension, kind)[1] for kind in (HEAD, ONE))
-    assert one < ends(run, dimension, HEAD, hard_labels=True)[1] < any_head
-    for _ in range(2):
-        react = attacks.head_reaction(rng, dimension, signs_kept=True)
-        seen = attacks.reaction(react, noise, rate, steps, dimension, 2000, rng)
-        inside(seen, run, dimension, HEAD, hard_labels=True)
-
-
-def test_a_head_with_hard_labels_and_many_outputs():
-    """v = (M'u)_+ / |(M'u)_+|, as many outputs as dimensions: the sum of <y_t, M> / |M| moves by |u_+| / sqrt(d)."""
-    dimension, rng = 30, np.random.default_rng(2)
-    u = rng.normal(size=(20_000, dimension))
-    u /= np.linalg.norm(u, axis=1, keepdims=True)
-    shift = np.linalg.norm(np.maximum(u, 0.0), axis=1) / np.sqrt(dimension)
-    for noise, steps in ((20.0, 20), (4.0, 1)):
-        reached = float(np.mean(2.0 * ndtr(0.5 * shift * np.sqrt(steps) / noise) - 1.0))
-        allowed = ends(DPSGD(noise, 1.0, steps), dimension, HEAD, hard_labels=True)[1]
-        assert reached < allowed < 2.1 * reached
-
-
 @KINDS
 def test_weights_that_follow_the_direction(kind):
     rng, z = np.random.default_rng(11), np.linspace(-0.5, 3.0, 15)
@@ -181,12 +151,12 @@ def test_weights_that_follow_the_direction(kind):
         assert np.all(power - 4.0 * error <= allowed)
 
 
-def inside(seen, run, dimension, kind, hard_labels=False):
+def inside(seen, run, dimension, kind):
     """Whether exact likelihood ratios obey divergence, second moment and advantage, up to four standard errors."""
-    case = case_of(run, dimension, kind, 0.0, hard_labels)
+    case = case_of(run, Setting(dimension, kind))
     assert seen.nats - 4.0 * seen.nats_error <= case.nats()
     assert seen.chi_square - 4.0 * seen.chi_square_error <= math.exp(case.log_chi_square())
-    assert seen.advantage - 4.0 * seen.advantage_error <= ends(run, dimension, kind, hard_labels=hard_labels)[1]
+    assert seen.advantage - 4.0 * seen.advantage_error <= ends(run, dimension, kind)[1]
     return seen.nats / case.nats()
 
 
@@ -340,24 +310,32 @@ def test_a_person_whose_records_are_spread_over_an_epoch():
     assert max(together, one_each) < found == pytest.approx(exact, rel=1e-6, abs=0)
 
 
-def test_what_is_not_covered_gets_the_worst_case():
-    fixed = DPSGD(4.0, 0.1, 100, sampler=FixedSize())
-    other = Ledger((DPSGD(4.0, 0.1, 100), Gaussian(20.0)))
-    for release, kind in ((fixed, ONE), (other, HEAD), (DPSGD(4.0, 0.1, 100), Gradients.ANY)):
-        worst = float(compose(release, Neighbouring.ADD_REMOVE).pessimistic.delta(0.0))
-        assert float(reacting_in(release, 1000, kind).pessimistic.delta(0.0)) == pytest.approx(worst, rel=1e-9, abs=0)
-        assert ends(release, 1000, kind) == pytest.approx((0.0, worst), rel=1e-9, abs=0)
-    with pytest.raises(UnsupportedError, match="without noise the direction is seen"):
-        reacting_in(DPSGD(0.0, 0.1, 100), 1000, ONE)
-    for wrong in ((0, ONE, 0.0), (2, Gradients.FIXED, 0.0), (2, "one-direction!", 0.0), (2, ONE, 1.5)):
-        with pytest.raises(ParameterError):
-            reacting_in(DPSGD(4.0, 0.1, 100), *wrong)
+@pytest.mark.parametrize(
+    ("release", "kind"),
+    [
+        (DPSGD(4.0, 0.1, 100, sampler=FixedSize()), ONE),
+        (Ledger((DPSGD(4.0, 0.1, 100), Laplace(20.0))), HEAD),
+        (DPSGD(0.0, 0.1, 100), ONE),
+        (DPSGD(4.0, 0.1, 100), Gradients.ANY),
+    ],
+    ids=["fixed size", "another release", "no noise", "any gradients"],
+)
+def test_what_is_not_covered_gets_the_worst_case(release, kind):
+    found, worst = Relaxed(gradients=kind).assess(release), WorstCase().assess(release)
+    assert float(found.curve.delta(0.1)) == pytest.approx(float(worst.curve.delta(0.1)), rel=1e-9, abs=0)
+    assert kind is Gradients.ANY or reacting_in(release, 1, kind) is None
+
+
+def test_whole_queries_are_steps_of_all_data():
+    both = Ledger((DPSGD(4.0, 0.1, 100), Gaussian(20.0, 3)))
+    assert ends(both, 30, ONE) == ends(Ledger((DPSGD(4.0, 0.1, 100), DPSGD(20.0, 1.0, 3))), 30, ONE)
 
 
 @KINDS
 def test_replacement_is_a_chain(kind):
     for run in (DPSGD(6.0, 0.2, 100), DPSGD(1.0, 0.01, 50)):
-        one, both = reacting_in(run, 100, kind), reacting_replace(run, 100, kind)
+        one = reacting_in(run, 100, kind)
+        both = replaced(run, one.pessimistic)
         once, twice = float(one.pessimistic.delta(0.0)), float(both.pessimistic.delta(0.0))
         worst = float(compose(run, Neighbouring.REPLACE).pessimistic.delta(0.0))
         assert once < twice <= min(2.0 * once, worst) * (1.0 + 1e-6)

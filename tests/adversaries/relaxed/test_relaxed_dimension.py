@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.adversaries import WorstCase
+from reticent.adversaries import Relaxed, WorstCase
 from reticent.adversaries.relaxed.dimension import attacks_from_below as attacks
 from reticent.adversaries.relaxed.dimension import (
     enclose,
@@ -25,7 +25,7 @@ from reticent.adversaries.relaxed.dimension import (
     revealed_mask,
     second_moment,
 )
-from reticent.adversaries.relaxed.sign import relaxed_dpsgd
+from reticent.adversaries.relaxed.sign import unknown_sign
 from reticent.curves import RelaxedGaussianTradeOff, Subsampled, binomial, symmetrised
 from reticent.curves import ncx2 as ncx2
 from reticent.errors import UnsupportedError
@@ -89,7 +89,7 @@ def test_one_sampled_step_has_the_advantage_of_the_note_and_less_power_than_the_
 
 
 def test_the_case_of_the_issue() -> None:
-    assert advantage(relaxed_dpsgd(MEASURED).pessimistic) == pytest.approx(0.13277, rel=4e-5, abs=0)
+    assert advantage(unknown_sign(MEASURED).pessimistic) == pytest.approx(0.13277, rel=4e-5, abs=0)
     found = relaxed_in(MEASURED, 26010)
     high = advantage(found.pessimistic)
     assert high == pytest.approx(0.000854390, rel=4e-6, abs=0)  # Cauchy and Schwarz alone allow .00102459
@@ -114,12 +114,9 @@ def test_plain_where_there_is_one_step_or_no_sampling(d: int) -> None:
     assert advantage(shuffled.optimistic) == 0.0
 
 
-def test_one_dimension_is_the_common_sign_and_fixed_batches_are_the_worst_case() -> None:
+def test_one_dimension_is_the_common_sign() -> None:
     run = DPSGD(6.0, 0.2, 1)
-    assert relaxed_in(run, 1) is relaxed_dpsgd(run)
-    fixed = DPSGD(2.0, 0.1, 10, sampler=FixedSize())
-    worst = WorstCase().assess(fixed, Neighbouring.ADD_REMOVE)
-    assert advantage(relaxed_in(fixed, 50).pessimistic) == pytest.approx(advantage(worst.curve), rel=1e-9, abs=0)
+    assert relaxed_in(run, 1) is unknown_sign(run)
 
 
 def test_little_noise_claims_nothing_from_below() -> None:
@@ -129,9 +126,12 @@ def test_little_noise_claims_nothing_from_below() -> None:
     assert advantage(curves.optimistic) <= truth <= advantage(curves.pessimistic) <= 0.5
 
 
-def test_no_noise_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="noise"):
-        relaxed_in(DPSGD(0.0, 0.1, 3), 5)
+@pytest.mark.parametrize("run", [DPSGD(0.0, 0.1, 3), DPSGD(2.0, 0.1, 10, sampler=FixedSize())], ids=str)
+def test_no_noise_and_batches_of_fixed_size_are_refused(run: DPSGD) -> None:
+    with pytest.raises(UnsupportedError, match="use the worst case"):
+        relaxed_in(run, 5)
+    worst = WorstCase().assess(run, Neighbouring.ADD_REMOVE)
+    assert advantage(Relaxed(5).assess(run).curve) == pytest.approx(advantage(worst.curve), rel=1e-9, abs=0)
 
 
 def test_more_dimensions_never_help_the_attacker() -> None:

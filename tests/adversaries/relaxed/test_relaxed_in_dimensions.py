@@ -9,7 +9,7 @@ import pytest
 
 import reticent as rt
 from reticent.adversaries import Claim, Relaxed, WorstCase, assess
-from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_in, relaxed_replace
+from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_in, replaced
 from reticent.adversaries.relaxed.dimension.chain import chained
 from reticent.adversaries.relaxed.dimension.second_moment import log_chi_square, uniform
 from reticent.calibration import Advantage, EpsilonAtDelta, NoiseMultiplier, TprAtFpr, calibrate
@@ -142,7 +142,8 @@ def test_the_order_of_the_chain() -> None:
 
 
 def test_replacement_is_at_most_twice_and_never_above_the_worst_case() -> None:
-    single, both = relaxed_in(RUN, 100), relaxed_replace(RUN, 100)
+    single = relaxed_in(RUN, 100)
+    both = replaced(RUN, single.pessimistic)
     assert advantage(both.pessimistic) <= 2.0 * advantage(single.pessimistic) * (1.0 + 1e-9)
     assert advantage(both.pessimistic) < 0.2 * advantage(WorstCase().assess(RUN, Neighbouring.REPLACE).curve)
     stated = Relaxed(dimension=100).assess(RUN, Neighbouring.REPLACE)

@@ -1,14 +1,17 @@
 """The estimate of the common sign lies in the enclosure, from few frequencies, and says nothing far out."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.sign import common_sign, quick_sign_estimate
+from reticent.adversaries.relaxed.sign import Part, quick_sign_estimate, unknown_sign
 from reticent.adversaries.relaxed.sign.noise import GaussianSign
 from reticent.adversaries.relaxed.sign.transform import estimate
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD
 
+addition = partial(unknown_sign, part=Part.ADDITION)
 BLUR = 0.004
 
 
@@ -18,7 +21,7 @@ def kinds_of(run):
 
 def outside(run, blur):
     """By how much the estimate leaves the enclosure, at thresholds at which delta is above 1e-7."""
-    thresholds, found = np.linspace(0.0, 30.0, 601), common_sign(run)
+    thresholds, found = np.linspace(0.0, 30.0, 601), addition(run)
     above, below = (curve.delta(thresholds) for curve in (found.pessimistic, found.optimistic))
     value = estimate(kinds_of(run), blur, 400_000)(thresholds)
     seen = above > 1e-7
@@ -76,7 +79,7 @@ def test_equal_steps_are_counted_together_or_apart():
 @pytest.mark.parametrize("run", [DPSGD(3.0, 0.2, 5), DPSGD(1.2, 3e-4, 1000), DPSGD(2.0, 0.01, 10_000)], ids=str)
 def test_where_frequencies_are_slow_a_coarse_lattice_is_near(run):
     """Of few uses a coarse lattice follows the losses; of many frequencies do. Either is within what a screen shows."""
-    thresholds, found = np.linspace(0.0, 3.0, 61), common_sign(run)
+    thresholds, found = np.linspace(0.0, 3.0, 61), addition(run)
     above, below = (curve.delta(thresholds) for curve in (found.pessimistic, found.optimistic))
     value = quick_sign_estimate(run)(thresholds)
     assert np.all((below - 1e-5 <= value) & (value <= above + 1e-5))

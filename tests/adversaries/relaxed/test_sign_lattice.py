@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.sign import common_sign, lattice, relaxed_dpsgd, sign_at_most, transform
+from reticent.adversaries.relaxed.sign import Part, lattice, transform, unknown_sign
 from reticent.adversaries.relaxed.sign.noise import GaussianSign
 from reticent.adversaries.relaxed.sign.rough import rough_delta
 from reticent.curves import RelaxedGaussianTradeOff, Subsampled
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD
 
+addition = partial(unknown_sign, part=Part.ADDITION)
 GROUPS = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"]
 FEW = [DPSGD(1.0, 0.3, 2), DPSGD(4.0, 64 / 455, 30), DPSGD(0.3, 0.01, 10), DPSGD(2.0, 0.5, 3)]
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 1.0, 2.0])
@@ -49,7 +51,7 @@ def test_one_step_keeps_all_three_masses(run: DPSGD, side: str) -> None:
 @pytest.mark.parametrize("entry", [e for e in GROUPS["L_two_fold"] if "common" in e["quantity"]], ids=lambda e: e["id"])
 def test_two_steps_are_tight(entry: dict) -> None:
     epsilon, truth = float(entry["params"]["eps"]), float(entry["value"])
-    bracket = common_sign(DPSGD(1.0 / float(entry["params"]["mu"]), float(entry["params"]["p"]), 2))
+    bracket = addition(DPSGD(1.0 / float(entry["params"]["mu"]), float(entry["params"]["p"]), 2))
     ends = bracket.optimistic, bracket.pessimistic
     if "rem" in entry["quantity"].split("(")[0]:
         ends = ends[0].reversed, ends[1].reversed
@@ -61,7 +63,7 @@ def test_two_steps_are_tight(entry: dict) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("run", [DPSGD(0.5, 0.1, 2), DPSGD(3.0, 0.6, 2)], ids=str)
 def test_two_steps_by_brute_force(run: DPSGD) -> None:
-    bracket = common_sign(run)
+    bracket = addition(run)
     for epsilon in (0.0, 0.1, 0.4):
         truth = brute_force(run, epsilon)
         lower, upper = float(bracket.optimistic.delta(epsilon)), float(bracket.pessimistic.delta(epsilon))
@@ -89,7 +91,7 @@ def test_monte_carlo_agrees_and_the_bracket_is_narrow(run: DPSGD) -> None:
     up, down = (np.log1p(p * np.expm1(s * mu * y - 0.5 * mu * mu)).sum(axis=0) for s in (1.0, -1.0))
     gain = np.maximum(-np.expm1(epsilon - np.logaddexp(up, down) + math.log(2.0)), 0.0)
     mean, error = float(gain.mean()), float(gain.std() / math.sqrt(draws))
-    bracket = common_sign(run)
+    bracket = addition(run)
     lower, upper = float(bracket.optimistic.delta(epsilon)), float(bracket.pessimistic.delta(epsilon))
     assert lower - 5 * error <= mean <= upper + 5 * error
     assert upper / lower - 1.0 <= 5e-3
@@ -106,30 +108,33 @@ def test_many_rare_steps_fit_a_lattice_with_room_for_their_own_walk() -> None:
 @pytest.mark.parametrize("run", FEW[:1], ids=str)
 def test_the_claim_of_a_search_is_no_less_than_the_whole_curve(run: DPSGD) -> None:
     """And the rough estimate that steers it lies near both ends."""
-    bound, whole = sign_at_most(run), relaxed_dpsgd(run)
-    assert bound is not None
+    bound, whole = unknown_sign(run, part=Part.CLAIM).pessimistic, unknown_sign(run)
     assert np.all(bound.delta(EPSILONS) >= whole.pessimistic.delta(EPSILONS) * (1.0 - 1e-12))
     assert bound.delta(EPSILONS) == pytest.approx(whole.pessimistic.delta(EPSILONS), rel=1e-6, abs=0)
     rough = rough_delta([(GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier), run.steps)])
-    assert rough(EPSILONS) == pytest.approx(common_sign(run).optimistic.delta(EPSILONS), rel=2e-3, abs=1e-9)
+    assert rough(EPSILONS) == pytest.approx(addition(run).optimistic.delta(EPSILONS), rel=2e-3, abs=1e-9)
 
 
 def test_the_claim_of_a_search_is_no_less_where_one_direction_ends_and_the_other_leads() -> None:
     run = DPSGD(2.0, 0.1, 100)
-    bound, whole, epsilons = sign_at_most(run), relaxed_dpsgd(run), np.linspace(0.0, 4.0, 2001)
-    assert bound is not None
+    bound, whole, epsilons = (
+        unknown_sign(run, part=Part.CLAIM).pessimistic,
+        unknown_sign(run),
+        np.linspace(0.0, 4.0, 2001),
+    )
     assert np.all(bound.delta(epsilons) >= whole.pessimistic.delta(epsilons) * (1.0 - 1e-12))
 
 
 @pytest.mark.parametrize("run", [DPSGD(1.0, 0.3, 1), DPSGD(1.0, 1.0, 3)], ids=["one step", "all data"])
 def test_a_search_reads_the_curve_where_that_is_a_formula(run: DPSGD) -> None:
-    assert sign_at_most(run) is None
+    claimed, whole = unknown_sign(run, part=Part.CLAIM), unknown_sign(run)
+    assert claimed.pessimistic.delta(0.1) == whole.pessimistic.delta(0.1) == claimed.optimistic.delta(0.1)
 
 
 def test_a_forgotten_count_is_caught() -> None:
     """What one step of the closed form tells lies below all that two steps are enclosed in."""
     once = float(Subsampled(RelaxedGaussianTradeOff(1.0, 1), 0.3).delta(0.1))
-    assert once < 0.9 * float(common_sign(FEW[0]).optimistic.delta(0.1))
+    assert once < 0.9 * float(addition(FEW[0]).optimistic.delta(0.1))
 
 
 def test_too_many_steps_are_refused() -> None:

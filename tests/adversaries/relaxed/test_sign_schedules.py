@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 from reticent.accountants import compose, powers
-from reticent.adversaries.relaxed.sign import common_sign, join, lattice, quick_sign_estimate, relaxed_dpsgd, transform
+from reticent.adversaries.relaxed.sign import Part, join, lattice, quick_sign_estimate, transform, unknown_sign
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, odd_and_even
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring
-from reticent.samplers import FixedSize
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
+addition = partial(unknown_sign, part=Part.ADDITION)
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 1.0])
 THREE = Ledger((DPSGD(2.0, 0.5, 3), DPSGD(1.0, 0.1, 5), DPSGD(4.0, 1.0, 6)))
 SCHEDULE = Ledger((DPSGD(1.0, 0.01, 300), DPSGD(1.2, 0.01, 300), DPSGD(1.5, 0.02, 400)))
@@ -24,7 +24,7 @@ SCHEDULE = Ledger((DPSGD(1.0, 0.01, 300), DPSGD(1.2, 0.01, 300), DPSGD(1.5, 0.02
 @pytest.fixture
 def small_lattice(monkeypatch):
     """An eighth of the points, with nothing remembered from before or for later."""
-    caches = (common_sign, relaxed_dpsgd, join.bounds)
+    caches = (unknown_sign, join.bounds)
     monkeypatch.setattr(lattice, "POINTS", 2**18)
     for cached in caches:
         cached.cache_clear()
@@ -59,7 +59,7 @@ def brute_force(runs: list[DPSGD], epsilon: float, nodes: int = 1001) -> tuple[f
     ids=["sampled", "one of all data", "rare"],
 )
 def test_two_different_steps_by_brute_force(runs: list[DPSGD]) -> None:
-    bracket = common_sign(Ledger(tuple(runs)))
+    bracket = addition(Ledger(tuple(runs)))
     for epsilon in (0.0, 0.1, 0.4):
         for truth, direction in zip(brute_force(runs, epsilon), ("add", "remove"), strict=True):
             ends = bracket.optimistic, bracket.pessimistic
@@ -82,7 +82,7 @@ def close(one, other, width: float) -> None:
 
 @pytest.mark.usefixtures("small_lattice")
 def test_two_segments_of_equal_steps_are_one_segment() -> None:
-    """Asked as two kinds of steps, on either route; ``common_sign`` itself counts them together."""
+    """Asked as two kinds of steps, on either route; ``unknown_sign`` itself counts them together."""
     step, noise = GaussianSign(0.2, 1.0 / 6.0), GaussianSign(0.3, 1.0)
     close(
         *(transform.bounds(kinds, 0.05, 60).sides() for kinds in ([(step, 150)], [(step, 60), (step, 90)])),
@@ -90,8 +90,8 @@ def test_two_segments_of_equal_steps_are_one_segment() -> None:
     )
     close(*(lattice.bounds(kinds, points=2**16).sides() for kinds in ([(noise, 5)], [(noise, 2), (noise, 3)])), 1e-9)
     whole, halves = DPSGD(1.0, 0.3, 5), Ledger((DPSGD(1.0, 0.3, 2), DPSGD(1.0, 0.3, 3, num_parameters=7)))
-    assert common_sign(whole).pessimistic.delta(0.1) == pytest.approx(
-        common_sign(halves).pessimistic.delta(0.1), rel=1e-9, abs=0
+    assert addition(whole).pessimistic.delta(0.1) == pytest.approx(
+        addition(halves).pessimistic.delta(0.1), rel=1e-9, abs=0
     )
 
 
@@ -120,7 +120,7 @@ def test_monte_carlo_of_three_unequal_segments(runs: Ledger) -> None:
             logs += [np.log1p(p * np.expm1(s * mu * y - 0.5 * mu * mu)) for s in (1.0, -1.0)]
     gain = np.maximum(-np.expm1(epsilon - np.logaddexp(*logs) + math.log(2.0)), 0.0)
     mean, error = float(gain.mean()), float(gain.std() / math.sqrt(draws))
-    bracket = common_sign(runs)
+    bracket = addition(runs)
     lower, upper = float(bracket.optimistic.delta(epsilon)), float(bracket.pessimistic.delta(epsilon))
     assert lower - 5 * error <= mean <= upper + 5 * error
     assert upper / lower - 1.0 <= 5e-3
@@ -193,29 +193,22 @@ class TestErrorTerms:
 def test_what_is_claimed_is_never_above_the_worst_case() -> None:
     runs = Ledger((DPSGD(1.0, 0.3, 2), DPSGD(2.0, 0.5, 1)))
     worst = compose(runs, Neighbouring.ADD_REMOVE)
-    found = relaxed_dpsgd(runs)
+    found = unknown_sign(runs)
     assert np.all(found.pessimistic.delta(EPSILONS) <= worst.pessimistic.delta(EPSILONS) * (1 + 1e-9))
     assert found.pessimistic.delta(0.0) < 0.9 * worst.optimistic.delta(0.0)
 
 
 def test_many_kinds_of_steps_get_the_worst_case_and_say_so() -> None:
     runs = Ledger(tuple(DPSGD(0.5 + k, 0.5, 1) for k in range(13)))
-    worst, stopped = compose(runs, Neighbouring.ADD_REMOVE), relaxed_dpsgd(runs)
+    worst, stopped = compose(runs, Neighbouring.ADD_REMOVE), unknown_sign(runs)
     assert "13 kinds of steps, at most 12 are followed" in stopped.notes[0]
     assert stopped.pessimistic.delta(0.0) == pytest.approx(worst.pessimistic.delta(0.0), rel=1e-9, abs=0)
     assert 0.0 < stopped.optimistic.delta(0.0) < worst.optimistic.delta(0.0)
 
 
 def test_the_estimate_of_a_schedule_lies_in_the_enclosure() -> None:
-    estimate, bracket = quick_sign_estimate(SCHEDULE), common_sign(SCHEDULE)
+    estimate, bracket = quick_sign_estimate(SCHEDULE), addition(SCHEDULE)
     assert estimate is not None
     for epsilon in (0.0, 0.3):
         value = float(estimate(np.array([epsilon]))[0])
         assert bracket.optimistic.delta(epsilon) * 0.999 <= value <= bracket.pessimistic.delta(epsilon) * 1.001
-
-
-def test_other_parts_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="runs of DP-SGD only"):
-        common_sign(Ledger((DPSGD(1.0, 0.1, 3), Gaussian(1.0))))
-    with pytest.raises(UnsupportedError, match="Poisson sampling only"):
-        common_sign(Ledger((DPSGD(1.0, 0.1, 3), DPSGD(1.0, 0.1, 3, sampler=FixedSize()))))

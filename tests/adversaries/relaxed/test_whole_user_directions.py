@@ -18,8 +18,8 @@ from scipy.stats import binom, norm
 from reticent.accountants import compose
 from reticent.adversaries import Relaxed
 from reticent.adversaries.relaxed.dimension import attacks_from_below as attacks
-from reticent.adversaries.relaxed.dimension import relaxed_in, relaxed_replace, second_moment, whole_user
-from reticent.adversaries.relaxed.sign import relaxed_dpsgd
+from reticent.adversaries.relaxed.dimension import relaxed_in, replaced, second_moment, whole_user
+from reticent.adversaries.relaxed.sign import unknown_sign
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.risk import advantage
 from tests.adversaries.relaxed.two_steps import exact_deltas
@@ -58,7 +58,6 @@ def test_second_moment_is_an_upper_bound_and_tight(noise, rate, steps, dimension
     exact = float(mpmath.log(exact_chi_square(noise, rate, steps, dimension, records, order)))
     case = noise, rate, steps, dimension, records, order
     assert exact <= whole_user.log_chi_square(*case) <= exact + 1e-4
-    assert whole_user.log_chi_square(*case) <= whole_user.log_chi_square(*case, 60) <= exact + 0.2
 
 
 @pytest.mark.parametrize(
@@ -67,14 +66,14 @@ def test_second_moment_is_an_upper_bound_and_tight(noise, rate, steps, dimension
 )
 def test_one_record_has_the_second_moment_that_it_had(noise, rate, steps, dimension) -> None:
     known = second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension))
-    assert known - 1e-9 <= whole_user.log_chi_square(noise, rate, steps, dimension, 1) <= known + 3e-6
+    assert known - 1e-9 <= whole_user.log_chi_square(noise, rate, steps, dimension, 1) <= known + 4e-5
 
 
 def test_counts_in_blocks_cost_little_and_tails_that_underflow_are_bounded(monkeypatch) -> None:
     case = 400.0, 0.1, 50, 3, 2000
-    fine = whole_user.log_chi_square(*case, cells=200)
+    fine = whole_user.log_chi_square(*case)
     monkeypatch.setattr(whole_user, "COUNTS", 20)
-    rough = whole_user.log_chi_square(*case, cells=200)
+    rough = whole_user.log_chi_square(*case)
     monkeypatch.undo()
     assert fine <= rough <= fine + 0.5
     # In 1e6 dimensions the cells of <u, u'>^2 near 1 have no mass that a double can hold, and carry the moment.
@@ -242,7 +241,7 @@ def test_the_two_ends_are_close_and_never_above_the_worst_case() -> None:
 
 def test_one_dimension_is_the_common_sign_and_almost_no_noise_the_worst_case() -> None:
     run = person(1.2, 0.3, 1, 3)
-    assert relaxed_in(run, 1) is relaxed_dpsgd(run)
+    assert relaxed_in(run, 1) is unknown_sign(run)
     loud = person(1e-4, 0.1, 2, 2)
     assert advantage(relaxed_in(loud, 40).pessimistic) == pytest.approx(
         advantage(compose(loud, Neighbouring.ADD_REMOVE).pessimistic), rel=1e-9, abs=0
@@ -260,5 +259,7 @@ def test_the_number_says_what_it_stands_on() -> None:
     assert {"RETICENT:whole-user-directions", "RETICENT:whole-user-dominance"} <= set(stated.theorems)
     assert "RETICENT:told-mask" not in stated.theorems
     both = Relaxed(dimension=30).assess(run, Neighbouring.REPLACE)
-    assert advantage(both.curve) == pytest.approx(advantage(relaxed_replace(run, 30).pessimistic), rel=1e-9, abs=0)
+    assert advantage(both.curve) == pytest.approx(
+        advantage(replaced(run, relaxed_in(run, 30).pessimistic).pessimistic), rel=1e-9, abs=0
+    )
     assert advantage(both.curve) <= 2.0 * advantage(stated.curve) * (1.0 + 1e-9)

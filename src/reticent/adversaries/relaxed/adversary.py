@@ -183,10 +183,10 @@ class Relaxed(DirectionUnknown):
 
     def _proof(self, asked: Question) -> Proof | None:
         """What is proven beyond the worst case; None where nothing is."""
+        if self.gradients is None:
+            return fixed_length(asked)
         found = reacting(asked, self.gradients, self.known_share) if self.reacts else fixed_length(asked)
-        if found is None or self.gradients is None:
-            return found
-        return found.vouched(dict.fromkeys(found.needs & _SAID, Status.DECLARED))
+        return found and found.vouched(dict.fromkeys(found.needs & _SAID, Status.DECLARED))
 
     def _why_not(self, mechanism: Mechanism) -> str:
         if self.gradients is Gradients.ANY:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reticent.adversaries.relaxed.dimension import relaxed_in, relaxed_replace
+from reticent.adversaries.relaxed.dimension import relaxed_in, replaced
 from reticent.adversaries.relaxed.question import Question
-from reticent.adversaries.relaxed.sign import laplace_sign, noncentrality, relaxed_dpsgd
+from reticent.adversaries.relaxed.sign import unknown_sign
 from reticent.curves import RelaxedGaussianTradeOff, symmetrised
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import DPSGD, Laplace, MatrixMechanism, Mechanism, Neighbouring
@@ -65,62 +65,54 @@ _OF_PERSON = (
 def fixed_length(asked: Question) -> Proof | None:
     """The proof that fits the release; None where none is known."""
     size, parts = asked.neighbouring.sensitivity, asked.mechanism.parts
-    runs = [run for part in parts if (run := part.sums) is not None and run.noise_multiplier > 0.0]
-    trained = [part for part in parts if part.training is not None]
     match asked.mechanism:
         case MatrixMechanism(noise_multiplier=sigma) if sigma > 0.0:
             return _matrix(asked, asked.mechanism)
         case Laplace(noise_multiplier=b, sample_rate=rate) if b > 0.0 and (rate == 1.0 or size == 1.0):
             return _laplace(asked, asked.mechanism)
-        case _ if len(runs) < len(parts):
-            return None
-        case _ if not trained:
-            return _queries(asked, runs)
-        case _ if len(trained) < len(parts) or any(run.sampler.tells_all for run in runs):
-            return None  # the target displaces a record whose direction is known
-        case _ if len(runs) > 1:
-            return _several(asked, runs)
-    if runs[0].sample_rate == 1.0:
-        return _unsampled(asked, runs)
-    return _sampled(asked, runs[0]) if size == 1.0 or asked.dimension is not None else None
+    sums = [run for part in parts if (run := part.sums) is not None and run.noise_multiplier > 0.0]
+    runs = [run for run in sums if not run.sampler.tells_all]  # else a displaced record shows its direction
+    if len(runs) < len(parts) or len({part.training is None for part in parts}) > 1:
+        return None
+    if parts[0].training is None:
+        return _queries(asked, runs)
+    if len(runs) == 1 and runs[0].sample_rate < 1.0:
+        return _sampled(asked, runs[0]) if size == 1.0 or asked.dimension is not None else None
+    return _several(asked, runs)
 
 
 def _queries(asked: Question, runs: list[DPSGD]) -> Proof | None:
     """Gaussian releases of vectors of one dimension."""
     if len({run.num_parameters for run in runs}) > 1:
         return None
-    strength = noncentrality(asked.mechanism, asked.neighbouring)
-    once = sum(run.steps for run in runs) == 1
-    found = _common(asked, strength, asked.dimension or runs[0].num_parameters or 1, () if once else ("fixed-length",))
-    return found.saying(_ONE_QUERY) if once else found
+    once, dimension = sum(run.steps for run in runs) == 1, asked.dimension or runs[0].num_parameters or 1
+    return _common(asked, dimension, needs=()).saying(_ONE_QUERY) if once else _common(asked, dimension)
 
 
 def _several(asked: Question, runs: list[DPSGD]) -> Proof | None:
-    counted = [run.accountable for run in runs]
-    if all(run.sample_rate == 1.0 for run in counted):
-        found = _unsampled(asked, counted)
-        shuffled = any(run.sample_rate < 1.0 for run in runs)  # no data set shows as much
-        return found.below_unknown() if shuffled else found
-    return _schedule(asked, runs) if asked.neighbouring.sensitivity == 1.0 else None
+    """Releases of all records, or sampled runs of one model."""
+    if any(run.accountable.sample_rate < 1.0 for run in runs):
+        return _schedule(asked, runs) if asked.neighbouring.sensitivity == 1.0 else None
+    found = _common(asked, asked.dimension or 1)
+    found = _together(found) if runs[0].records > 1 else found
+    shuffled = any(run.sample_rate < 1.0 for run in runs)  # no data set shows as much
+    return found.below_unknown() if shuffled else found
 
 
-def _common(asked: Question, strength: float, dimension: int, needs: tuple[str, ...] = ("fixed-length",)) -> Proof:
-    """Releases along one direction, of this noncentrality together."""
+def _common(
+    asked: Question, dimension: int, mu: float | None = None, needs: tuple[str, ...] = ("fixed-length",)
+) -> Proof:
+    """Releases along one direction: the square of mu of the worst case is their noncentrality together.
+
+    By KAISSIS2022:Theorem 2: the sum of (sensitivity / noise)^2, that of the optimally weighted sum.
+    """
     notes = (_LOG_2,) if dimension == 1 else (_DIFFERENCE,) if asked.neighbouring.sensitivity > 1.0 else ()
-    curve = symmetrised(RelaxedGaussianTradeOff(strength, dimension))
+    curve = symmetrised(RelaxedGaussianTradeOff((asked.mu[1] if mu is None else mu) ** 2, dimension))
     return asked.proof(Enclosure.exact(curve), _GLRT, notes, needs)
 
 
-def _unsampled(asked: Question, runs: list[DPSGD]) -> Proof:
-    """Every release uses all records."""
-    size = asked.neighbouring.sensitivity
-    strength = sum(run.steps * (run.records * size / run.noise_multiplier) ** 2 for run in runs)
-    found = _common(asked, strength, asked.dimension or 1)
-    return _together(found) if runs[0].records > 1 else found
-
-
 def _laplace(asked: Question, mechanism: Laplace) -> Proof:
-    truth = laplace_sign(mechanism, asked.neighbouring)
+    truth = unknown_sign(mechanism, asked.neighbouring)
     if mechanism.releases == 1 and mechanism.sample_rate == 1.0:
         keys = ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning")
         return asked.proof(truth, keys, (_LOG_2, _ONE_QUERY), (), floor=False)
@@ -132,57 +124,45 @@ def _matrix(asked: Question, mechanism: MatrixMechanism) -> Proof | None:
         found = fixed_length(replace(asked, mechanism=mechanism.equivalent()))
         if found is None:
             return None
-        return (
-            found.below_unknown().citing("RETICENT:block-sampling").saying(_SAME_DIRECTION)
-        )  # last columns are shorter
-    size, dimension = asked.neighbouring.sensitivity, asked.dimension or 1
-    below, above = (
-        _common(asked, (size / mechanism.equivalent(attained=a).noise_multiplier) ** 2, dimension)
-        for a in (True, False)
-    )
-    both = Enclosure(above.enclosure.pessimistic, below.enclosure.optimistic)
-    return replace(above, enclosure=both).citing("RETICENT:participation-sensitivity").saying(_SAME_DIRECTION)
+        found = found.below_unknown().citing("RETICENT:block-sampling")  # last columns are shorter
+    else:
+        below, above = (_common(asked, asked.dimension or 1, mu=end) for end in asked.mu)
+        both = Enclosure(above.enclosure.pessimistic, below.enclosure.optimistic)
+        found = replace(above, enclosure=both).citing("RETICENT:participation-sensitivity")
+    return found.saying(_SAME_DIRECTION)
 
 
 def _sampled(asked: Question, run: DPSGD) -> Proof | None:
-    """Steps that draw their records, or passes over shuffled data."""
-    dimension, replaced = asked.dimension or 1, asked.neighbouring is Neighbouring.REPLACE
-    if run.sampler.in_passes:  # each started epoch is one release of all records, in one direction
-        found = _replaced(asked, run, _GLRT) if replaced else _of_run(asked, run, _GLRT, (_LOG_2,))
-        return _together(found) if run.records > 1 else found
-    if run.records > 1:
-        return _person(asked, run)
-    keys = _SIGN if dimension == 1 else (*_SIGN, *_MOMENTS)
-    return _replaced(asked, run, keys) if replaced else _of_run(asked, run, keys, (_LOG_2, _SUBSAMPLED))
+    """Steps that draw their records, or passes over shuffled data, of which each is one release in one direction.
 
-
-def _of_run(asked: Question, run: DPSGD, keys: tuple[str, ...], of_a_sign: tuple[str, ...]) -> Proof:
-    dimension = asked.dimension or 1
-    return asked.proof(relaxed_in(run, dimension), keys, of_a_sign if dimension == 1 else ())
-
-
-def _replaced(asked: Question, run: DPSGD, keys: tuple[str, ...], *, average: bool = True) -> Proof:
-    truth = relaxed_replace(run, asked.dimension or 1)
-    return asked.proof(truth, (*keys, "RETICENT:chain"), (_NEITHER,), floor=False, average=average)
-
-
-def _person(asked: Question, run: DPSGD) -> Proof | None:
-    """All records of one person: the sign needs one direction for all of them, moments in d dimensions do not."""
-    dimension, replaced = asked.dimension or 1, asked.neighbouring is Neighbouring.REPLACE
-    if dimension == 1:
-        return None if replaced else _together(_of_run(asked, run, (*_SIGN, "RETICENT:whole-user-sign"), (_LOG_2,)))
-    if replaced:
-        found = _replaced(asked, run, _OF_PERSON, average=False)
+    Of several records of one person, a sign needs one direction for all of them; moments in d dimensions do not.
+    """
+    line, passes, person = asked.dimension in (None, 1), run.sampler.in_passes, run.records > 1
+    apart, replaces = person and not passes and not line, asked.neighbouring is Neighbouring.REPLACE
+    keys: tuple[str, ...]
+    notes: tuple[str, ...] = (_LOG_2,)
+    if passes:
+        keys = _GLRT
+    elif person:
+        keys = _OF_PERSON if apart else (*_SIGN, "RETICENT:whole-user-sign")
     else:
-        found = asked.proof(relaxed_in(run, dimension), _OF_PERSON, average=False)
-    return found.under(condition("independent-directions")).saying(_APART)
+        keys, notes = _SIGN if line else (*_SIGN, *_MOMENTS), (_LOG_2, _SUBSAMPLED)
+    if not replaces:
+        found = asked.proof(relaxed_in(run, asked.dimension or 1), keys, notes if line else (), average=not apart)
+    elif person and line and not passes:
+        return None
+    else:
+        truth = replaced(run, relaxed_in(run, asked.dimension or 1).pessimistic)
+        found = asked.proof(truth, (*keys, "RETICENT:chain"), (_NEITHER,), floor=False, average=not apart)
+    if apart:
+        return found.under(condition("independent-directions")).saying(_APART)
+    return _together(found) if person else found
 
 
 def _schedule(asked: Question, runs: list[DPSGD]) -> Proof:
     """Sampled runs of one model that differ: one sign in all of them."""
-    line = asked.dimension in (None, 1)
-    notes = (_DIFFERENT, _LOG_2, _SUBSAMPLED) if line else (_DIFFERENT,)
-    found = asked.proof(relaxed_dpsgd(asked.mechanism), _SIGN, notes)
+    line, truth = asked.dimension in (None, 1), unknown_sign(asked.mechanism)
+    found = asked.proof(truth, _SIGN, (_DIFFERENT, _LOG_2, _SUBSAMPLED) if line else (_DIFFERENT,))
     if not line or not all(run.sampler.attains(run) for run in runs):
         found = found.below_unknown()
     return _together(found.citing("RETICENT:whole-user-sign")) if runs[0].records > 1 else found

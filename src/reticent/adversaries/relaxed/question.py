@@ -31,11 +31,6 @@ class Question:
     dimension: int | None
     mu: tuple[float, float]
 
-    @property
-    def size(self) -> float:
-        """How far the target moves a sum, in clip norms."""
-        return self.neighbouring.sensitivity
-
     def proof(
         self,
         enclosure: Enclosure,

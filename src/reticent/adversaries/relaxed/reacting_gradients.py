@@ -6,13 +6,13 @@ docs/theory/relaxed/reacting.md has the theorems with their proofs, and the trai
 from __future__ import annotations
 
 from reticent import _check
+from reticent.adversaries.relaxed.dimension import replaced
 from reticent.adversaries.relaxed.question import Question
-from reticent.adversaries.relaxed.reacting import reacting_in, reacting_replace
+from reticent.adversaries.relaxed.reacting import reacting_in
 from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.errors import ParameterError
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.gradients import Gradients
-from reticent.mechanisms.ledger import together
 from reticent.proofs import Proof
 
 _KEYS = ("RETICENT:reacting-second-moment", "RETICENT:reacting-information", "RETICENT:relaxed-meaning")
@@ -22,21 +22,19 @@ FORMS = {Gradients.ONE_DIRECTION: "one-direction", Gradients.LINEAR_HEAD: "linea
 """Gradients that react in a way that a theorem covers, with the key of the condition."""
 
 
-def reacting(asked: Question, kind: Gradients | None, known_share: float) -> Proof | None:
+def reacting(asked: Question, kind: Gradients, known_share: float) -> Proof | None:
     """The proof for a target whose gradients react as ``kind`` allows; None where the worst case is the answer."""
-    sums = [part.sums for part in asked.mechanism.parts]
-    runs = [run for run in sums if run is not None and run.noise_multiplier > 0.0 and not run.sampler.tells_all]
-    if len(runs) < len(sums) or kind not in FORMS:
+    release, replaces = asked.mechanism, asked.neighbouring is Neighbouring.REPLACE
+    truth = reacting_in(release, asked.dimension or 1, kind, known_share) if kind in FORMS else None
+    if truth is None:
         return None
     share = (_SHARE.format(known_share),) if known_share > 0.0 else ()
-    person = any(run.records > 1 for run in runs)
+    person = any(part.records > 1 for part in release.parts)
     needs = [FORMS[kind], "same-features"]
     needs += ["known-share"] if share else []
     needs += ["independent-directions"] if person else []
-    replaced = asked.neighbouring is Neighbouring.REPLACE
-    truth = (reacting_replace if replaced else reacting_in)(together(runs), asked.dimension or 1, kind, known_share)
-    chain = ("RETICENT:chain",) if replaced else ()
-    keys = (*_KEYS, *chain, *worst_case_theorems(asked.mechanism, asked.neighbouring))
+    truth, chain = (replaced(release, truth.pessimistic), ("RETICENT:chain",)) if replaces else (truth, ())
+    keys = (*_KEYS, *chain, *worst_case_theorems(release, asked.neighbouring))
     return asked.proof(truth, keys, (_REACTS, *share), tuple(needs), floor=False)
 
 

@@ -6,7 +6,7 @@ direction, a statement of the user: >= 1 for a ``run``, which is DP-SGD with noi
 log E exp(x <u, u'>) over two directions.
 """
 
-from reticent.adversaries.relaxed.dimension.chain import relaxed_replace as relaxed_replace
+from reticent.adversaries.relaxed.dimension.chain import replaced as replaced
 from reticent.adversaries.relaxed.dimension.directions import DirectionLaw as DirectionLaw
 from reticent.adversaries.relaxed.dimension.directions import relaxed_under as relaxed_under
 from reticent.adversaries.relaxed.dimension.enclose import relaxed_estimate as relaxed_estimate

@@ -7,34 +7,31 @@ every split. This is the chain f >= f_add(1 - f_remove) of trade-off functions, 
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from reticent.accountants.compose import compose
-from reticent.adversaries.relaxed.dimension.enclose import relaxed_in
 from reticent.curves import TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, strictest, symmetric_above
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.mechanisms import Mechanism, Neighbouring
 
 _THRESHOLDS = np.append(0.0, np.geomspace(1e-5, 100.0, 240))  # s + t
 _ROUNDING = 1e-15  # of log delta
 _SPLITS = np.linspace(0.0, 1.0, 17)  # shares of s
 
 
-@lru_cache(maxsize=64)
-def relaxed_replace(run: DPSGD, dimension: int) -> Enclosure:
+def replaced(release: Mechanism, curve: TradeOff) -> Enclosure:
     """A bound for replacement, never above the worst case; nothing is known from below.
 
+    Args:
+        release: what was released.
+        curve: a bound under add/remove, both directions.
+
     Raises:
-        UnsupportedError: no noise, or no dominating pair is proven for the sampler.
+        UnsupportedError: no dominating pair is proven for the sampler.
     """
-    worst = compose(run, Neighbouring.REPLACE)
-    if run.sampler.tells_all:
-        return worst
-    above = strictest([chained(relaxed_in(run, dimension).pessimistic), worst.pessimistic])
-    return Enclosure.from_above(above, worst.notes)
+    worst = compose(release, Neighbouring.REPLACE)
+    return Enclosure.from_above(strictest([chained(curve), worst.pessimistic]), worst.notes)
 
 
 def chained(curve: TradeOff) -> Polygon:

@@ -13,7 +13,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from reticent import _check
 from reticent.accountants.compose import compose
 from reticent.adversaries.relaxed.dimension import (
     attacks_from_below,
@@ -25,13 +24,13 @@ from reticent.adversaries.relaxed.dimension import (
 )
 from reticent.adversaries.relaxed.dimension.norms import composed_norms
 from reticent.adversaries.relaxed.dimension.second_moment import LogMoment
-from reticent.adversaries.relaxed.sign.join import relaxed_dpsgd
+from reticent.adversaries.relaxed.sign.join import unknown_sign
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
 from reticent.curves._logs import LOG_2
 from reticent.curves.bessel import log_mean_exponential
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
-from reticent.errors import NumericalError, UnsupportedError
+from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Neighbouring
 
 _THRESHOLDS = 70  # of a bound, and 0
@@ -56,17 +55,16 @@ def relaxed_in(run: DPSGD, dimension: int) -> Enclosure:
     The common sign is left out where attackers who lack only the sign are seen to reach more than the other bounds
     allow, at every threshold with delta above 1e-8.
 
-    Both directions, symmetrised. Equal to ``relaxed_dpsgd`` for dimension 1, and exact without sampling and for
+    Both directions, symmetrised. Equal to ``unknown_sign`` for dimension 1, and exact without sampling and for
     one step of one record. Several records of one person under sampling: each of their directions, in each step, is
     uniform for the attacker, and they may depend on each other in any way; without sampling they are one direction.
-    Shuffled runs count each started epoch as one release. Batches of fixed size get the worst case: the record that the
-    target displaces has a direction that the attacker knows.
+    Shuffled runs count each started epoch as one release.
 
     Raises:
-        UnsupportedError: no noise.
-        ParameterError: ``dimension`` is not a whole number >= 1.
+        UnsupportedError: batches of fixed size: the record that the target displaces has a direction that the attacker
+            knows.
     """
-    plain = _plain(run, _check.count(dimension=dimension))
+    plain = _plain(run, dimension)
     if plain is not None:
         return plain
     if run.records > 1:
@@ -77,7 +75,7 @@ def relaxed_in(run: DPSGD, dimension: int) -> Enclosure:
         if _may_be_cut(run, float(above.delta(0.0)), float(below.delta(0.0))):
             above, below, notes = _sharpened(run, dimension, above, below)
         if not _surpassed(above, run):
-            above = strictest([relaxed_dpsgd(run).pessimistic, above])
+            above = strictest([unknown_sign(run).pessimistic, above])
         return Enclosure.checked(above, below, notes)
 
 
@@ -138,12 +136,10 @@ def _of_person(run: DPSGD, dimension: int) -> Enclosure:
 
 def _plain(run: DPSGD, dimension: int) -> Enclosure | None:
     """The answers that need no bounds; None for several sampled steps in more than one dimension."""
-    if run.noise_multiplier == 0.0:
-        raise UnsupportedError("without noise the direction is seen: use the worst case")
     if run.sampler.tells_all or dimension == 1:
-        return relaxed_dpsgd(run)
+        return unknown_sign(run)
     if run.noise_multiplier < _LEAST_NOISE and run.records == 1:  # who lacks more than a sign may reach less
-        sign = relaxed_dpsgd(run)
+        sign = unknown_sign(run)
         return Enclosure.from_above(sign.pessimistic, sign.notes)
     if run.sample_rate == 1.0 or run.sampler.in_passes:
         epochs = run.accountable

@@ -75,16 +75,15 @@ def _log_excess(moment: LogMoment, x: np.ndarray) -> np.ndarray:
 def log_deltas(log_norms: dict[float, float], thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Upper bounds on log delta at ``thresholds`` l >= 0, of addition and of removal.
 
-    With Z = LR - 1, E Z = 0, k = e^l: addition is E (Z - (k - 1))_+, removal k E (-Z - (1 - 1/k))_+, which is also at
-    most P(-Z >= 1 - 1/k).
+    With Z = LR - 1, E Z = 0, k = e^l: addition is E (Z - (k - 1))_+, removal k E (-Z - (1 - 1/k))_+.
 
     Args:
         log_norms: per order q, the log of an upper bound on ||Z||_q^2; order 2 among them.
         thresholds: l >= 0.
     """
     up, down = np.expm1(thresholds), -np.expm1(-thresholds)
-    removal = np.minimum(thresholds + _excess_over(log_norms, down), _tail_beyond(log_norms, down))
-    return np.minimum(_excess_over(log_norms, up), 0.0), np.minimum(removal, 0.0)
+    add, remove = _excess_over(log_norms, up), thresholds + _excess_over(log_norms, down)
+    return np.minimum(add, 0.0), np.minimum(remove, 0.0)
 
 
 def _excess_over(log_norms: dict[float, float], level: np.ndarray) -> np.ndarray:
@@ -109,12 +108,3 @@ def scarf(log_variance: float | np.ndarray, level: np.ndarray) -> np.ndarray:
     """
     root = 0.5 * np.logaddexp(2.0 * log_of(level), log_variance)
     return np.asarray(log_variance - math.log(2.0) - np.logaddexp(log_of(level), root))
-
-
-def _tail_beyond(log_norms: dict[float, float], level: np.ndarray) -> np.ndarray:
-    """log of a bound on P(-Z >= c): Cantelli for q = 2, Markov beyond."""
-    variance, square = log_norms[2.0], 2.0 * log_of(level)
-    best = variance - np.logaddexp(variance, square)
-    for q, log_norm in log_norms.items():
-        best = np.minimum(best, 0.5 * q * (log_norm - square))
-    return np.minimum(best, 0.0)

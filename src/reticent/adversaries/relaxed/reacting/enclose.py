@@ -9,33 +9,27 @@ docs/theory/relaxed/reacting.md has the model and the proofs.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
-from reticent import _check
 from reticent.accountants.compose import compose
 from reticent.adversaries.relaxed.dimension import attacks_from_below, second_moment, whole_user
-from reticent.adversaries.relaxed.dimension.chain import chained
 from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
+from reticent.adversaries.relaxed.dimension.overlap_law import overlap_law
 from reticent.adversaries.relaxed.reacting import frozen
 from reticent.adversaries.relaxed.reacting import information as reacting_information
 from reticent.adversaries.relaxed.reacting.information import Setting
-from reticent.adversaries.relaxed.reacting.overlap_law import overlap_law
 from reticent.adversaries.relaxed.reacting.step_information import Steps
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, binomial
 from reticent.curves._logs import LOG_2, log_expm1
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
-from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import Gradients
 
-_FIXED_BATCHES = (
-    "Batches of fixed size, batches that are cut and random allocation: nothing below the worst case is proven."
-)
-_OTHER_RELEASES = "Something else than DP-SGD was released as well: its direction may be known."
 _LEAST_LOG = -600.0  # of chi-square
 _LEVELS, _GROUPS = 25, 15  # of the attacker who sees a constant length
 _SLACK = 1e-9  # relative, of chi-square
@@ -48,36 +42,33 @@ _LONGEST = 10**9  # steps up to which attacks are tried
 
 
 @lru_cache(maxsize=64)
-def reacting_in(
-    release: Mechanism, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
-) -> Enclosure:
+def reacting_in(release: Mechanism, dimension: int, kind: Gradients, known_share: float = 0.0) -> Enclosure | None:
     """Enclosure of the curve over a direction that is unknown in ``dimension`` dimensions: add/remove and zero-out.
 
     Above, the smallest of the second moment, the information bound and the worst case at every threshold. Below, what
     a perceptron with frozen weights and a gradient of constant length show; nothing for shuffled batches and for runs
-    that differ. Both directions, symmetrised. Shuffled runs count each started epoch as one release. Batches of fixed
-    size, and ledgers with other mechanisms, get the worst case.
+    that differ. Both directions, symmetrised. Shuffled runs count each started epoch as one release.
 
     Several records of one person: each direction is uniform for the attacker, and all of them together are independent
     of noise and coins; how they depend on each other is arbitrary.
 
     Args:
-        release: DP-SGD with noise_multiplier > 0, or several such runs of one model.
+        release: Gaussian noise, sampled or not; several parts are of one model.
         dimension: of the space in which the attacker does not know the direction, >= 1: a statement of the user.
-        kind: how the gradient may react. ``ANY`` is the worst case.
+        kind: how the gradient may react: one direction, or a linear head.
         known_share: at most this share of the squared length lies in directions that the attacker knows, such as that
             of a bias.
-        hard_labels: of a head: for each output the derivative of the loss keeps its sign, as that of cross-entropy does
-            for a label that is one class. With two classes such a head is one direction.
 
-    Raises:
-        ParameterError: ``dimension``, ``kind`` or ``known_share`` is outside its domain.
-        UnsupportedError: no noise.
+    Returns:
+        None where nothing is proven beyond the worst case: no noise, another mechanism, or batches that show a record
+        that the target displaces.
     """
-    case = case_of(release, dimension, kind, known_share, hard_labels)
+    case = case_of(release, Setting(dimension, kind, known_share))
+    if case is None:
+        return None
     worst = compose(release, Neighbouring.ADD_REMOVE)
-    if isinstance(case, str):
-        return Enclosure.from_above(worst.pessimistic, tuple(filter(None, (*worst.notes, case))))
+    if known_share == 1.0:
+        return Enclosure.from_above(worst.pessimistic, worst.notes)
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
         log_x, nats = case.log_chi_square(), case.nats()
         thresholds = grid({2.0: min(log_x, math.log(min(2.0 * nats, 1.0)))})
@@ -90,25 +81,6 @@ def reacting_in(
     if below is None:
         return Enclosure.from_above(curve, worst.notes)
     return Enclosure.checked(curve, below, worst.notes)
-
-
-@lru_cache(maxsize=64)
-def reacting_replace(
-    release: Mechanism, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
-) -> Enclosure:
-    """A bound for replacement, where the attacker knows the direction of neither record: each against its absence.
-
-    Args:
-        release, dimension, kind, known_share, hard_labels: as for ``reacting_in``.
-
-    Raises:
-        ParameterError, UnsupportedError: as for ``reacting_in``.
-    """
-    case, worst = case_of(release, dimension, kind, known_share, hard_labels), compose(release, Neighbouring.REPLACE)
-    if isinstance(case, str):
-        return Enclosure.from_above(worst.pessimistic, tuple(filter(None, (*worst.notes, case))))
-    one = reacting_in(release, dimension, kind, known_share, hard_labels=hard_labels)
-    return Enclosure.from_above(strictest([chained(one.pessimistic), worst.pessimistic]), worst.notes)
 
 
 def _followed(worst: TradeOff) -> list[TradeOff]:
@@ -153,16 +125,12 @@ class _Case:
 
     def reached(self) -> Polygon | None:
         """The curve of attacks, in both directions; None where none is known."""
-        if not self._tried:
+        part, *others = self.parts
+        usual = _LEAST_NOISE <= part.noise <= _MOST_NOISE and part.count <= _LONGEST
+        if others or not self.attained or not usual:
             return None
         curves = [polygon_through(rates) for rates in self._attacks()]
         return hull([turned for curve in curves for turned in (curve, curve.reversed)])
-
-    @property
-    def _tried(self) -> bool:
-        (part, *others) = self.parts
-        usual = _LEAST_NOISE <= part.noise <= _MOST_NOISE and part.count <= _LONGEST
-        return self.attained and not others and usual
 
     def _attacks(self) -> list[LogErrors]:
         """Of a reaction to frozen weights, and of an attacker who sees a constant length."""
@@ -193,30 +161,16 @@ def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:
     return LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power))
 
 
-def case_of(release: Mechanism, dimension: int, kind: Gradients, known_share: float, hard_labels: bool) -> _Case | str:
-    """What is computed; or why the answer is the worst case, which may need no words.
-
-    Raises:
-        ParameterError: an argument is outside its domain, or the gradients have no such form.
-        UnsupportedError: no noise.
-    """
-    setting = Setting(_check.count(dimension=dimension), kind, _check.fraction(known_share=known_share), hard_labels)
-    if not isinstance(kind, Gradients) or kind is Gradients.FIXED:
-        raise ParameterError("gradients", kind, "one-direction, linear-head or any")
-    if kind is Gradients.ANY or known_share == 1.0:
-        return ""
-    if any(part.noise_multiplier == 0.0 for part in release.parts):
-        raise UnsupportedError("without noise the direction is seen: use the worst case")
-    if not (sampled := release.trainings):
-        return _OTHER_RELEASES
-    if any(run.sampler.tells_all for run in sampled):
-        return _FIXED_BATCHES
-    counts: dict[tuple[float, float], int] = {}
-    for run in (run.accountable for run in sampled):
-        counts[run.noise_multiplier, run.sample_rate] = (
-            counts.get((run.noise_multiplier, run.sample_rate), 0) + run.steps
-        )
-    records = sampled[0].records
+def case_of(release: Mechanism, setting: Setting) -> _Case | None:
+    """What is computed; None where no theorem applies."""
+    sums = [run for part in release.parts if (run := part.sums) is not None and run.noise_multiplier > 0.0]
+    runs = [run for run in sums if not run.sampler.tells_all]
+    if len(runs) < len(release.parts):
+        return None
+    counts: Counter[tuple[float, float]] = Counter()
+    for run in runs:
+        counts[run.noise_multiplier, run.accountable.sample_rate] += run.accountable.steps
+    records = max(run.records for run in runs)
     parts = tuple(Steps(*kinds, count, records) for kinds, count in sorted(counts.items()))
-    attained = all(run.sampler.independent or run.sample_rate == 1.0 for run in sampled)
+    attained = all(run.sampler.independent or run.sample_rate == 1.0 for run in runs)
     return _Case(parts, replace(setting, split=records > 1 and not attained), attained)

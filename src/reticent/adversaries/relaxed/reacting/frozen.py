@@ -13,7 +13,7 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
-from reticent.adversaries.relaxed.dimension.whole_user import increments
+from reticent.adversaries.relaxed.dimension.overlap_law import increments
 from reticent.curves import binomial
 
 _LEVELS, _CELLS, _GROUPS = 100, 300, 40  # thresholds; cells of a; groups of counts
@@ -60,4 +60,4 @@ def _overlaps(dimension: int) -> tuple[np.ndarray, np.ndarray]:
     if dimension == 1:
         return np.ones(1), np.ones(1)
     edges = np.append(np.linspace(0.0, min(_WIDTH / math.sqrt(dimension), 1.0), _CELLS + 1), 1.0)
-    return edges[:-1], increments(edges**2, 0.5, 0.5 * (dimension - 1.0))[0] * (1.0 - _ROUNDING)
+    return edges[:-1], increments(edges, dimension)[0] * (1.0 - _ROUNDING)

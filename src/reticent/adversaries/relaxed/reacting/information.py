@@ -37,20 +37,18 @@ class Setting:
         dimension: of the space in which the direction is unknown, >= 1.
         kind: one direction, or a linear head.
         known_share: most of a squared length that lies in directions that the attacker knows.
-        signs_kept: a head whose factor v keeps the sign of each of its entries.
         split: a full step may be several ones, with records of the person in each: shuffled epochs.
     """
 
     dimension: int
     kind: Gradients
     known_share: float = 0.0
-    signs_kept: bool = False
     split: bool = False
 
     @property
     def agrees(self) -> bool:
         """Whether <g, g'> has the sign of <u, u'>."""
-        return self.kind is Gradients.ONE_DIRECTION or self.signs_kept
+        return self.kind is Gradients.ONE_DIRECTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +148,10 @@ def _mean_effect(setting: Setting) -> Gains:
 def _first_order(setting: Setting) -> np.ndarray:
     """Bound on E <g, g'> at each of ``learnt``'s nats, and where all is known."""
     bounds = learnt(setting.dimension)
-    square, length = (bounds.half_square, bounds.half_length) if setting.agrees else (bounds.square, bounds.length)
-    hidden = np.minimum(square, length**2)
-    if setting.kind is Gradients.ONE_DIRECTION:
-        hidden = np.minimum(hidden, bounds.positive**2)
+    if setting.agrees:
+        hidden = np.minimum(bounds.half_square, bounds.positive**2)
+    else:
+        hidden = np.minimum(bounds.square, bounds.length**2)
     return np.append(np.minimum(hidden + setting.known_share, 1.0), 1.0)
 
 

@@ -1,10 +1,10 @@
-"""The relaxed adversary against DP-SGD: one unknown sign, the same in all steps, composed exactly.
+"""The relaxed adversary who lacks one sign, the same in all releases, composed exactly: the one way in.
 
-The target moves each sampled gradient sum by +1 or by -1 clip norm; the attacker knows everything but
-which. It tests "absent" against "present with a fair random sign", whose likelihood ratio after all steps
-is (e^{L+} + e^{L-})/2; by symmetry this is the maximin test over the two signs. Steps may differ: given the sign they
-are independent, so L+ and L- are sums. For more than one trained parameter the curve is on the safe side: knowing the
-direction up to its sign only helps.
+The target moves each sampled gradient sum, or each scalar release, by +1 or by -1 clip norm; the attacker knows
+everything but which. It tests "absent" against "present with a fair random sign", whose likelihood ratio after all
+steps is (e^{L+} + e^{L-})/2; by symmetry this is the maximin test over the two signs. Steps may differ: given the sign
+they are independent, so L+ and L- are sums. For more than one trained parameter the curve is on the safe side: knowing
+the direction up to its sign only helps.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import lru_cache
 from typing import TypeGuard
 
@@ -25,16 +26,15 @@ from reticent.accountants.grouped import fewer_below
 from reticent.accountants.one_direction import one_direction, steps_of
 from reticent.accountants.steps import Step
 from reticent.adversaries.relaxed.sign import lattice, transform
-from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, SignNoise
+from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, LaplaceSign, SignNoise
 from reticent.adversaries.relaxed.sign.rough import rough_delta
 from reticent.adversaries.relaxed.sign.step import CertifiedBounds, FoldedNodes
-from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, subsampled, symmetrised
+from reticent.curves import LogErrors, TradeOff, symmetrised
 from reticent.curves._logs import LOG_2, log1mexp
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, Sides, hull, polygon_above, polygon_through, safest, strictest
 from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.mechanisms.ledger import together
+from reticent.mechanisms import DPSGD, Laplace, Mechanism, Neighbouring
 from reticent.stopping import checkpoint
 
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
@@ -42,7 +42,7 @@ _LEAST_NOISE = 0.1  # noise multiplier below which no transform decays in time
 _OFTEN, _FEW_FREQUENCIES = 3.0, 400_000  # expected uses from which on frequencies are quick; the most of an estimate
 _FEW = 30  # steps: the transform of so few does not decay
 _MOST_KINDS = 12  # of steps: each costs as much as a run of its own
-UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
+_UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
 _TILTS = np.geomspace(0.05, 20.0, 40)  # of both losses, beyond "present"
 _TILT_SPACING = 0.01  # of the nodes for their moments
 _SHARES = np.geomspace(1e-5, 0.3, 16)  # t of ``_halved``
@@ -50,67 +50,19 @@ _FURTHEST = 300.0  # threshold
 _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 
 
+class Part(Enum):
+    """Which part of the question is asked."""
+
+    BOTH = "both directions, symmetrised, and never above the worst case"
+    ADDITION = "addition; ``reversed`` gives removal"
+    CLAIM = "what a search may claim: both directions from above, without the worst case where that takes time"
+
+
 @lru_cache(maxsize=64)  # the relaxed and the mixed attacker ask for the same release
-def relaxed_dpsgd(mechanism: Mechanism) -> Enclosure:
-    """Enclosure of the common-sign curve under add/remove and zero-out: both directions, symmetrised.
-
-    Shuffled runs count each started epoch as one release without amplification, and nothing is claimed from below.
-    For batches of fixed size nothing but the worst case is established, so that is the answer. Never stronger than
-    the worst case: its bound is taken wherever it is the smaller one.
-
-    Args:
-        mechanism: DP-SGD with noise_multiplier > 0, or several such runs of one model, one after the other.
-
-    Raises:
-        UnsupportedError: no noise, or a part that is no DP-SGD.
-    """
-    runs = _runs(mechanism)
-    if any(run.sampler.tells_all for run in runs):
-        return compose(mechanism, Neighbouring.ADD_REMOVE)
-    add = common_sign(together([run.accountable for run in runs]))
-    above = no_more_than(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, add.pessimistic)
-    if any(run.sampler.in_passes and run.sample_rate < 1.0 for run in runs):
-        return Enclosure.from_above(above, add.notes)  # no data set is known that shows as much
-    return Enclosure(above, both_directions(add.optimistic, hull), add.notes)
-
-
-def sign_at_most(run: DPSGD) -> TradeOff | None:
-    """A curve above that of ``relaxed_dpsgd``, without the worst case and all that is below: a claim for a search.
-
-    Returns:
-        Both directions, symmetrised; None where it is no quicker.
-    """
-    if not run.sampler.independent or run.sample_rate == 1.0 or run.steps == 1 or run.noise_multiplier == 0.0:
-        return None
-    kinds, _ = _kinds([run])
-    try:
-        return both_directions(bounds(tuple(kinds)).above, safest)
-    except NumericalError:
-        return None
-
-
-def quick_sign_estimate(mechanism: Mechanism) -> Callable[[np.ndarray], np.ndarray] | None:
-    """delta(epsilon >= 0) without a certificate, in some 20 ms; None where it cannot be had.
-
-    By few frequencies, or from a coarse lattice of its own.
-    """
-    runs = _runs(mechanism)
-    if any(not run.sampler.independent or run.noise_multiplier == 0.0 for run in runs):
-        return None
-    kinds, squared = _kinds(runs)
-    kinds += _unsampled(squared)
-    often = all(kind.rate * steps >= _OFTEN for kind, steps in kinds)
-    for blur in _BLURS if often and _decays(kinds) else ():
-        with contextlib.suppress(NumericalError):
-            return transform.estimate(kinds, blur, _FEW_FREQUENCIES)
-    with contextlib.suppress(NumericalError):
-        return rough_delta(kinds)
-    return None
-
-
-@lru_cache(maxsize=64)
-def common_sign(mechanism: Mechanism) -> Enclosure:
-    """Enclosure of the curve "absent" against "present with one unknown sign"; ``reversed`` gives removal.
+def unknown_sign(
+    release: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, part: Part = Part.BOTH
+) -> Enclosure:
+    """Enclosure of the common-sign curve.
 
     Guaranteed: the truth lies between the two curves (docs/theory/relaxed/sign.md derives each error term;
     double-precision rounding is bounded term by term, without interval arithmetic). delta down to 1e-6 is
@@ -120,49 +72,72 @@ def common_sign(mechanism: Mechanism) -> Enclosure:
     of steps, very rarely sampled ones) the answer is the worst case above and the two-sided test of the worst case
     below, at most log 2 in epsilon apart, and ``notes`` say why.
 
-    By RETICENT:common-sign.
+    By RETICENT:common-sign and RETICENT:laplace-sign.
 
     Args:
-        mechanism: one run, or several of one model: the sign is the same in all of them.
+        release: DP-SGD with noise that tells no batch, or several such runs of one model; or scalar releases with
+            Laplace noise. The sign is the same in all of it. Shuffled runs count each started epoch as one release of
+            all data, and nothing is claimed from below.
+        neighbouring: ``replace`` for scalar releases without sampling only.
+        part: what is asked.
+    """
+    kinds = _kinds(release, neighbouring)
+    exact = kinds[0][0].curve if [count for _, count in kinds] == [1] else None
+    if part is Part.CLAIM and exact is None:
+        with contextlib.suppress(NumericalError):
+            return Enclosure.from_above(_both_directions(bounds(kinds).above, safest))
+    found = _addition(release, neighbouring, kinds) if exact is None else Enclosure.exact(exact)
+    if part is Part.ADDITION:
+        return found
+    above = _both_directions(found.pessimistic, safest)
+    if isinstance(above, Polygon):
+        above = strictest([above, compose(release, neighbouring).pessimistic])
+    if any(run.sampler.in_passes and run.sample_rate < 1.0 for run in release.trainings):
+        return Enclosure.from_above(above, found.notes)  # no data set is known that shows as much
+    return Enclosure(above, _both_directions(found.optimistic, hull), found.notes)
+
+
+def quick_sign_estimate(release: Mechanism) -> Callable[[np.ndarray], np.ndarray] | None:
+    """delta(epsilon >= 0) without a certificate, in some 20 ms; None where it cannot be had.
+
+    By few frequencies, or from a coarse lattice of its own.
+    """
+    runs = release.trainings
+    if not runs or any(not run.sampler.independent or run.noise_multiplier == 0.0 for run in runs):
+        return None
+    kinds = _of_runs(runs)
+    often = all(kind.rate * steps >= _OFTEN for kind, steps in kinds)
+    for blur in _BLURS if often and _decays(kinds) else ():
+        with contextlib.suppress(NumericalError):
+            return transform.estimate(kinds, blur, _FEW_FREQUENCIES)
+    with contextlib.suppress(NumericalError):
+        return rough_delta(kinds)
+    return None
+
+
+_Kinds = tuple[tuple[SignNoise, int], ...]
+"""Steps that the routes follow, and how often each runs."""
+
+
+def _kinds(release: Mechanism, neighbouring: Neighbouring) -> _Kinds:
+    """Equal steps together.
 
     Raises:
-        UnsupportedError: another sampler than Poisson, or no noise.
+        UnsupportedError: more than one sign is hidden there, or none.
     """
-    runs = _runs(mechanism)
-    if any(not run.sampler.independent for run in runs):
-        raise UnsupportedError("the common-sign curve is known for Poisson sampling only; use the worst case")
-    if any(run.noise_multiplier == 0.0 for run in runs):
-        raise UnsupportedError("without noise the sign is seen: use the worst case")
-    drawn, squared = _kinds(runs)
-    if not drawn:
-        return Enclosure.exact(RelaxedGaussianTradeOff(squared, 1))
-    if len(drawn) == 1 and squared == 0.0 and drawn[0][1] == drawn[0][0].records == 1:
-        only = drawn[0][0]
-        return Enclosure.exact(subsampled(RelaxedGaussianTradeOff(only.slope**2, 1), only.rate))
-    kinds = [*drawn, *_unsampled(squared)]
-    known = steps_of(mechanism, Neighbouring.ADD_REMOVE)[0]  # for an attacker who knows the sign
-    fewer = fewer_below(known)
-    cheap = two_sided(CheapBounds(fewer).below())
-    if float(cheap.delta(0.0)) > CURVE.disclosed:
-        return Enclosure(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
-    try:
-        return _enclosure(kinds, known)
-    except NumericalError as error:
-        worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
-        return Enclosure(worst, two_sided(loudest_step(fewer)), (UNRESOLVED.format(error),))
+    size = neighbouring.sensitivity
+    match release:
+        case Laplace(noise_multiplier=b, sample_rate=rate, releases=count) if b > 0.0 and (rate == 1.0 or size == 1.0):
+            return ((LaplaceSign(rate, size / b), count),)
+    runs = [run.accountable for run in release.trainings if run.noise_multiplier > 0.0]
+    hidden = all(run.sampler.independent or run.sample_rate == 1.0 for run in runs)
+    if not runs or len(runs) < len(release.parts) or not hidden or size > 1.0:
+        raise UnsupportedError("one unknown sign is not followed through this release and relation; use the worst case")
+    return _of_runs(runs)
 
 
-def _runs(mechanism: Mechanism) -> tuple[DPSGD, ...]:
-    if not mechanism.trainings:
-        raise UnsupportedError("one unknown sign is followed through runs of DP-SGD only; use the worst case")
-    return mechanism.trainings
-
-
-def _kinds(runs: Sequence[DPSGD]) -> tuple[list[tuple[GaussianSign, int]], float]:
-    """Sampled steps, equal ones together, and the sum of (records / noise)^2 over releases of all data.
-
-    Given the sign the optimally weighted sum of these releases is sufficient: they are one release.
-    """
+def _of_runs(runs: Sequence[DPSGD]) -> tuple[tuple[GaussianSign, int], ...]:
+    """All releases of all data are one: given the sign their optimally weighted sum is sufficient."""
     counts: Counter[GaussianSign] = Counter()
     squared = 0.0
     for run in runs:
@@ -170,33 +145,44 @@ def _kinds(runs: Sequence[DPSGD]) -> tuple[list[tuple[GaussianSign, int]], float
             squared += run.steps * (run.records / run.noise_multiplier) ** 2
         else:
             counts[GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier, run.records)] += run.steps
-    return sorted(counts.items(), key=repr), squared
+    whole = [(GaussianSign(1.0, math.sqrt(squared)), 1)] if squared > 0.0 else []
+    return (*sorted(counts.items(), key=repr), *whole)
 
 
-def _unsampled(squared: float) -> list[tuple[GaussianSign, int]]:
-    """All releases of all data, as one."""
-    return [(GaussianSign(1.0, math.sqrt(squared)), 1)] if squared > 0.0 else []
+def _addition(release: Mechanism, neighbouring: Neighbouring, kinds: _Kinds) -> Enclosure:
+    """By the routes; the worst case above and a two-sided test of it below where none fits, or none is needed."""
+    known = steps_of(release, neighbouring)[0]  # for an attacker who knows the sign
+    fewer = fewer_below(known)
+    notes: tuple[str, ...] = ()
+    with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
+        below = _two_sided(CheapBounds(fewer).below())
+        if float(below.delta(0.0)) <= CURVE.disclosed:
+            try:
+                return _enclosure(kinds, known)
+            except NumericalError as error:
+                notes = (_UNRESOLVED.format(error),)
+                below = hull([below, _two_sided(loudest_step(fewer))])
+    return Enclosure(compose(release, neighbouring).pessimistic, below, notes)
 
 
-def _enclosure(kinds: Kinds, known: tuple[Step, ...]) -> Enclosure:
+def _enclosure(kinds: _Kinds, known: tuple[Step, ...]) -> Enclosure:
     """By Fourier sums; where these do not fit on the lattice; far out, and where neither fits, from the worst case."""
     if len(kinds) > _MOST_KINDS:
         raise NumericalError(f"{len(kinds)} kinds of steps, at most {_MOST_KINDS} are followed")
-    person = any(kind.records > 1 for kind, _ in kinds)
     try:
-        fine = bounds(tuple(kinds)).sides()
+        fine = bounds(kinds).sides()
     except NumericalError as error:
-        if person:
+        if not _single(kinds):
             raise
-        return Enclosure(*_coarse(kinds, known), (UNRESOLVED.format(error),))
-    if person or fine.above.reaches(_DEEP):
+        return Enclosure(*_coarse(kinds, known), (_UNRESOLVED.format(error),))
+    if not _single(kinds) or fine.above.reaches(_DEEP):
         return Enclosure(*fine)
     coarse = _coarse(kinds, known)
     return Enclosure(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
 
 
 @lru_cache(maxsize=2)  # a search asks for what is above first, and for tests at the answer
-def bounds(kinds: tuple[tuple[SignNoise, int], ...]) -> CertifiedBounds:
+def bounds(kinds: _Kinds) -> CertifiedBounds:
     """By Fourier sums with the least blur that fits: a larger one needs fewer frequencies. Else from the lattice.
 
     Raises:
@@ -209,13 +195,16 @@ def bounds(kinds: tuple[tuple[SignNoise, int], ...]) -> CertifiedBounds:
     return lattice.bounds(kinds, points=lattice.POINTS)
 
 
+def _single(kinds: lattice.Kinds) -> TypeGuard[Kinds]:
+    """Whether each step has Gaussian noise and one record of the person."""
+    return all(isinstance(kind, GaussianSign) and kind.records == 1 for kind, _ in kinds)
+
+
 def _decays(kinds: lattice.Kinds) -> TypeGuard[Kinds]:
-    """Whether the transform may decay: of one record, not of few steps, or with little noise."""
-    return all(
-        isinstance(kind, GaussianSign) and kind.records == 1 and kind.rate < 1.0
-        and 1.0 / kind.slope >= _LEAST_NOISE and steps > _FEW
-        for kind, steps in kinds
-    )  # fmt: skip
+    """Whether the transform may decay: not of few steps, or with little noise."""
+    return _single(kinds) and all(
+        kind.rate < 1.0 and 1.0 / kind.slope >= _LEAST_NOISE and steps > _FEW for kind, steps in kinds
+    )
 
 
 def _coarse(kinds: Kinds, known: tuple[Step, ...]) -> Sides:
@@ -224,10 +213,10 @@ def _coarse(kinds: Kinds, known: tuple[Step, ...]) -> Sides:
         worst = one_direction(known, 0.0, either_shows=False)
     if not (isinstance(worst.pessimistic, Polygon) and isinstance(worst.optimistic, Polygon)):
         raise NumericalError("common sign: a single step has no bounds of its own")
-    return Sides(_halved(worst.pessimistic, kinds), two_sided(worst.optimistic))
+    return Sides(_halved(worst.pessimistic, kinds), _two_sided(worst.optimistic))
 
 
-def two_sided(one_sided: Polygon) -> Polygon:
+def _two_sided(one_sided: Polygon) -> Polygon:
     """ "Reject if L+ or L- is large": at most twice the false positives of one half, no more false negatives.
 
     Args:
@@ -263,13 +252,7 @@ def _halved(worst: Polygon, kinds: Kinds) -> Polygon:
     return polygon_above(ratio, np.minimum(log_delta, 0.0))
 
 
-def no_more_than(worst: TradeOff, above: TradeOff) -> TradeOff:
-    """Both directions of ``above``, or the worst case wherever that is the smaller bound."""
-    curve = both_directions(above, safest)
-    return strictest([curve, worst]) if isinstance(curve, Polygon) else curve
-
-
-def both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:
+def _both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:
     """Both directions at once: the symmetrised curve.
 
     Args:

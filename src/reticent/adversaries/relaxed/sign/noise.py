@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
+from reticent.curves import RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff, TradeOff, subsampled
 from reticent.curves._logs import HALF_LOG_TWO_PI
 from reticent.curves.binomial import log_masses
 from reticent.errors import NumericalError
-from reticent.pairs import GaussianPair, Pair, WholeUserGaussianPair
 from reticent.pairs.gaussian_mixture import log_mixture
 
 REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
@@ -24,35 +23,6 @@ _GAUSS = np.polynomial.legendre.leggauss(5)  # nodes and weights of one cell
 _MOST_CELLS = 100_000  # of y, to either side of 0
 _FINE, _OF_SHIFT = 0.02, 0.05  # widest exact cells of y: in noise scales; over the furthest shift
 _PLANNED = 4001  # observations on which a lattice is planned
-
-
-class SignNoise(Protocol):
-    """What the lattice needs to know of one step."""
-
-    @property
-    def lost(self) -> float:
-        """Mass beyond the nodes, under any of the three laws."""
-
-    @property
-    def finest(self) -> float:
-        """The widest cell of y whose quadrature is exact to rounding."""
-
-    def loss(self, y: np.ndarray) -> np.ndarray:
-        """log dQ+/dP.
-
-        Args:
-            y: observations, in noise scales.
-        """
-
-    def planned(self) -> tuple[np.ndarray, np.ndarray]:
-        """Evenly spaced observations, and roughly the log of the P-mass at each."""
-
-    def quadrature(self, cell: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Nodes and P-weights, one row per cell of y of width at most ``cell``; and the ends of the cells.
-
-        Args:
-            cell: > 0, in noise scales.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +43,18 @@ class GaussianSign:
 
     @property
     def lost(self) -> float:
+        """Mass beyond the nodes, under any of the three laws."""
         return 2.0 * math.exp(-0.5 * REACH * REACH - math.log(REACH) - HALF_LOG_TWO_PI)
 
     @property
     def finest(self) -> float:
+        """The widest cell of y whose quadrature is exact to rounding."""
         return min(_FINE, _OF_SHIFT / (self.records * self.slope))
 
     @property
-    def sign_known(self) -> Pair:
-        """One step for an attacker who knows the sign."""
-        if self.records > 1:
-            return WholeUserGaussianPair(1.0 / self.slope, self.rate, self.records)
-        return GaussianPair(1.0, self.rate, self.slope)
+    def curve(self) -> TradeOff | None:
+        """Of a single step, where it is known in closed form."""
+        return subsampled(RelaxedGaussianTradeOff(self.slope**2, 1), self.rate) if self.records == 1 else None
 
     @property
     def _reach(self) -> float:
@@ -105,10 +75,16 @@ class GaussianSign:
         return log_mixture(weights.tolist(), [shift * y - 0.5 * shift**2 for shift in shifts.tolist()])
 
     def planned(self) -> tuple[np.ndarray, np.ndarray]:
+        """Evenly spaced observations, and roughly the log of the P-mass at each."""
         y = np.linspace(-self._reach, self._reach, _PLANNED)
         return y, -0.5 * y * y + np.log((y[1] - y[0]) / np.sqrt(2.0 * np.pi))
 
     def quadrature(self, cell: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Nodes and P-weights, one row per cell of y of width at most ``cell``; and the ends of the cells.
+
+        Args:
+            cell: > 0, in noise scales.
+        """
         ends = _ends(self._reach, cell)
         y, half = _nodes(ends)
         return y, half * _GAUSS[1] * np.exp(-0.5 * y * y) / np.sqrt(2.0 * np.pi), ends
@@ -116,13 +92,17 @@ class GaussianSign:
 
 @dataclass(frozen=True, slots=True)
 class LaplaceSign:
-    """Laplace(0, 1) against the same moved by ``shift`` with probability ``rate``.
+    """Laplace(0, 1) against the same moved by ``shift`` with probability ``rate``; its members are as above.
 
     Beyond the shift the likelihood ratios are constant: a cell without width at either end carries that mass.
     """
 
     rate: float
     shift: float
+
+    @property
+    def curve(self) -> TradeOff:
+        return subsampled(RelaxedLaplaceTradeOff(self.shift), self.rate)
 
     @property
     def lost(self) -> float:
@@ -151,6 +131,8 @@ class LaplaceSign:
         return np.concatenate([-outer, y, outer]), np.concatenate([beyond, weight, beyond]), ends
 
 
+SignNoise = GaussianSign | LaplaceSign
+"""One step, as the lattice takes it."""
 Kinds = Sequence[tuple[GaussianSign, int]]
 """Steps with Gaussian noise of each kind, and how often each runs."""
 

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import betainc, betaincc, logsumexp
 
-from reticent.adversaries.relaxed.dimension.whole_user import chord_weights, increments
-from reticent.curves._logs import log_expm1
+from reticent.curves._logs import cell_masses, log_expm1, log_of
 
 _NEAR, _FAR, _WIDTH = 700, 300, 9.0  # cells up to this many standard deviations, and beyond, in proportion
 _SHARE = 1e-6  # of a cell's mass that is moved to its worse end, for what cancels in the mean inside a cell
+_BETA_ERROR = 1e-11  # relative, of a beta tail
+_GONE = 1e-250  # tails below are bounded in logarithms
+_KNOWN = 1e3  # times its error that a mass must be for its mean to be used
 _SERIES = 300.0  # dimensions from which a ratio of gamma functions is a series
 
 
@@ -79,11 +81,28 @@ def mean_positive_part(dimension: int) -> float:
 
 
 def _log_chords(edges: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarray]:
-    """log of weights on the lower and on the upper end of each cell."""
-    square, power = edges**2, 0.5 * (dimension - 1.0)
-    mass, doubt = increments(square, 0.5, power)
+    """log of weights on both ends of each cell: the mean of a convex function over it is at most that of the chord.
+
+    Where tails underflow, P(|<u, u'>| > c) <= (1 - c^2)^(d/2 - 1).
+    """
+    mass, doubt = increments(edges, dimension)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = power * np.log1p(-square)
+        logs = 0.5 * (dimension - 1.0) * np.log1p(-(edges**2))
         part = 2.0 * mean_positive_part(dimension) * np.exp(logs[:-1]) * -np.expm1(np.diff(logs))
-    far = (0.5 * dimension - 1.0) * np.log1p(-square[:-1])  # P(|<u, u'>| > c) <= (1 - c^2)^(d/2 - 1)
-    return chord_weights(edges, mass + doubt, doubt, part, far, _SHARE)
+    mass = mass + doubt
+    inside = np.divide(part, mass, out=edges[1:].copy(), where=mass > _KNOWN * doubt)
+    share = np.clip((inside - edges[:-1]) / np.diff(edges) + _SHARE, 0.0, 1.0)
+    gone = doubt < _GONE * _BETA_ERROR
+    far = (0.5 * dimension - 1.0) * np.log1p(-(edges[:-1] ** 2))
+    return np.where(gone, -np.inf, log_of(mass * (1.0 - share))), np.where(gone, far, log_of(mass * share))
+
+
+def increments(edges: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mass of |<u, u'>| in each cell, from the smaller tail, and a bound on its error.
+
+    Args:
+        edges: of the cells, increasing, in [0, 1].
+        dimension: >= 2.
+    """
+    cdf, sf = (tail(0.5, 0.5 * (dimension - 1.0), edges**2) for tail in (betainc, betaincc))  # the square is beta
+    return np.maximum(cell_masses(cdf, sf), 0.0), _BETA_ERROR * np.minimum(cdf[1:], sf[:-1])
