@@ -10,6 +10,8 @@ ACCEPTED: dict[str, str] = {
     "certificates/plan; fixed size/document/assessments/*": _NEARER,
     "certificates/loop; planned/document/assessments/*/ppv_at_prior_and_fpr/0.1/0.001*": _NEARER,
     "certificates/loop; opacus/document/assessments/*/ppv_at_prior_and_fpr/0.1/0.001*": _NEARER,
+    "surface/sentences; theorems/PAPERNOT2022:Corollary 3": "its code is in `pairs.runs`",
+    "surface/sentences; theorems/RETICENT:worst-order": "its code is in `pairs.selected`",
     "surface/names; pairs/*.advantage": _HOOK,
     "surface/names; pairs/*.composed": _HOOK,
     "doors/the example package/groups": "routes are asked by priority: other packages' are listed with the first curve",
