@@ -139,8 +139,8 @@ class Composed(Enclosure):
 
     def at_once(self, epsilon: float = 0.0) -> Ends | None:
         """delta at ``epsilon`` >= 0 in milliseconds, proven; None where it takes the whole curve."""
-        if epsilon == 0.0 and self.certified is not None:
-            return self.certified
+        if epsilon == 0.0 and (known := self.certified) is not None:
+            return known
         found = self.by_contours(epsilon)
         return found if found is not None and min(found[1] - found[0], found[1]) < _WIDE else None
 

@@ -184,6 +184,9 @@ class Plan:
         1/2 where the losses are so small that no contour between the poles and that limit fits them: then
         the one between the poles serves all thresholds, at the price of many frequencies. Likewise for thousands of
         kinds of steps, where a contour costs more than the digits of deep tails are worth.
+
+        Raises:
+            NumericalError: rare large losses leave no room for Chernoff bounds.
         """
         finite = self.exponents
         least = 1.0 + _AWAY / self.spread

@@ -293,7 +293,15 @@ def _tail_sum(values: np.ndarray) -> np.ndarray:
 
 
 def planned(steps: Steps, width: float, most_points: int, tail: float, depth: float) -> LossGrid:
-    """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
+    """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width.
+
+    Args:
+        steps: what is composed.
+        width, most_points, tail, depth: accuracy, as of the route ``lattice``.
+
+    Raises:
+        NumericalError: the losses have no finite range.
+    """
     count = sum(step.count for step in steps)
     coarse = [(*_planning_law(step), step.count) for step in steps]
     high, up = _chernoff_end(coarse, 1.0, tail)
