@@ -106,10 +106,13 @@ def test_canary_scores_are_the_likelihood_ratio_of_the_run():
 
 
 def test_a_thousand_canaries_of_a_correct_gaussian_mechanism_give_a_tight_bound_on_mu():
-    """Lower bound at least 80% of the truth at 95%, and not above it, in the median of five audits."""
+    """Lower bound at least 80% of the truth at 95%, and not above it, in the median of nine audits.
+
+    Bounds are .90 of it with a deviation of .045: the test fails by chance once in six million runs.
+    """
     truth = np.sqrt(FULL.steps) / FULL.noise_multiplier
     bounds = []
-    for seed in range(5):
+    for seed in range(9):
         scores = CanaryAudit(1000, seed).scores(OwnTrainer(), FULL)
         assert scores.design is Design.INDEPENDENT
         assert 400 < len(scores.member) < 600
@@ -119,9 +122,10 @@ def test_a_thousand_canaries_of_a_correct_gaussian_mechanism_give_a_tight_bound_
 
 
 def test_a_correct_subsampled_run_is_consistent_with_its_worst_case_and_inconsistent_with_less():
-    scores = CanaryAudit(1000, seed=1).scores(OwnTrainer(), CLAIM)
-    curve = WorstCase().assess(CLAIM, Neighbouring.ADD_REMOVE, Method.EXACT).curve
-    assert audit_claim(scores, curve, confidence=0.99).finding is not Finding.INCONSISTENT
+    claim = replace(CLAIM, noise_multiplier=0.7)  # far from the claim of less: its p-value was 3e-7, now below 1e-12
+    scores = CanaryAudit(1000, seed=1).scores(OwnTrainer(), claim)
+    curve = WorstCase().assess(claim, Neighbouring.ADD_REMOVE, Method.EXACT).curve
+    assert audit_claim(scores, curve, confidence=1 - 1e-6).finding is not Finding.INCONSISTENT
     assert audit_claim(scores, GaussianTradeOff(0.02), confidence=0.99).finding is Finding.INCONSISTENT
 
 

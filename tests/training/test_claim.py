@@ -44,8 +44,8 @@ def test_one_step_is_the_claimed_pair(make_context, recorder):
     def mixture(x):
         return (1 - RATE) * stats.norm.cdf(x, 0, SIGMA) + RATE * stats.norm.cdf(x, 1, SIGMA)
 
-    assert stats.kstest(absent, lambda x: stats.norm.cdf(x, 0, SIGMA)).pvalue > 1e-6
-    assert stats.kstest(present, mixture).pvalue > 1e-6
+    assert stats.kstest(absent, lambda x: stats.norm.cdf(x, 0, SIGMA)).pvalue > 1e-9
+    assert stats.kstest(present, mixture).pvalue > 1e-9
     assert present.mean() == pytest.approx(RATE, abs=6 * present.std() / np.sqrt(STEPS))
     assert present.var() == pytest.approx(SIGMA**2 + RATE * (1 - RATE), rel=6 * np.sqrt(2 / STEPS), abs=0)
     # The best test of one step thresholds the projection at 1/2; it attains the claimed advantage.

@@ -18,7 +18,7 @@ from tests.watching.loops import RECORDS, private, records, run
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
 
-def in_order(batch: int = 20):
+def in_order(batch: int = RECORDS // 3):
     return private(DataLoader(records(), batch_size=batch, shuffle=False), poisson_sampling=False)
 
 

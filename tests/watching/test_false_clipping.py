@@ -303,7 +303,7 @@ class TestDraws:
         )
         with (
             rt.watch(*made[:3]) as seen,
-            BatchMemoryManager(data_loader=loader, max_physical_batch_size=4, optimizer=optimizer) as parts,
+            BatchMemoryManager(data_loader=loader, max_physical_batch_size=8, optimizer=optimizer) as parts,
         ):
             for part, (features, labels) in enumerate(chain(islice(parts, stop), parts)):
                 if part != left_out:
@@ -390,7 +390,7 @@ def test_a_sum_that_waits_for_other_parts_of_its_batch(mode, factor):
     model, optimizer, loader, criterion = private(mode=mode)
     with (
         rt.watch(model, optimizer, loader) as seen,
-        BatchMemoryManager(data_loader=loader, max_physical_batch_size=4, optimizer=optimizer) as small,
+        BatchMemoryManager(data_loader=loader, max_physical_batch_size=8, optimizer=optimizer) as small,
     ):
         for features, labels in small:
             optimizer.zero_grad()

@@ -223,10 +223,12 @@ class TestViews:
     @pytest.mark.parametrize("stops", [1, 2])
     def test_small_batches_of_a_pass_that_was_broken_off(self, stops):
         """Found by the fuzzer: they go into the first step of the next pass, and were drawn in the one before."""
-        model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=30), poisson_sampling=False)
+        model, optimizer, loader, criterion = private(
+            DataLoader(records(), batch_size=RECORDS // 2), poisson_sampling=False
+        )
         with rt.watch(model, optimizer, loader) as seen:
             for stop in (*[2] * stops, None):
-                with BatchMemoryManager(data_loader=loader, max_physical_batch_size=8, optimizer=optimizer) as small:
+                with BatchMemoryManager(data_loader=loader, max_physical_batch_size=16, optimizer=optimizer) as small:
                     for index, (features, labels) in enumerate(small):
                         if index == stop:
                             break
@@ -298,7 +300,7 @@ class TestDivisors:
     @pytest.mark.parametrize("poisson", [True, False])
     def test_opacus_that_divides_by_the_realised_batch(self, poisson):
         model, optimizer, loader, criterion = private(
-            DataLoader(records(), batch_size=25, shuffle=True), poisson_sampling=poisson
+            DataLoader(records(), batch_size=50, shuffle=True), poisson_sampling=poisson
         )
         with rt.watch(model, optimizer, loader) as seen:
             for features, labels in loader:

@@ -148,12 +148,12 @@ def test_virtual_steps_of_opacus_are_no_accumulation():
     model, optimizer, loader, criterion = private()
     with (
         rt.watch(model, optimizer, loader) as ledger,
-        BatchMemoryManager(data_loader=loader, max_physical_batch_size=4, optimizer=optimizer) as small,
+        BatchMemoryManager(data_loader=loader, max_physical_batch_size=8, optimizer=optimizer) as small,
     ):
         run(model, optimizer, small, criterion)
     assert ledger.mechanism() == POISSON
     assert Fault.ACCUMULATION not in ledger.ledger.faults
-    assert max(ledger.ledger.diagnostics.batch_sizes) > 4
+    assert max(ledger.ledger.diagnostics.batch_sizes) > 8
 
 
 @pytest.mark.filterwarnings("ignore:Full backward hook")

@@ -306,7 +306,7 @@ def test_draws_that_are_public_amplify_nothing():
 
 def in_small_batches(made, loader=None, stop=None):
     model, optimizer, own, criterion = made
-    with BatchMemoryManager(data_loader=loader or own, max_physical_batch_size=8, optimizer=optimizer) as small:
+    with BatchMemoryManager(data_loader=loader or own, max_physical_batch_size=16, optimizer=optimizer) as small:
         for index, (features, labels) in enumerate(small):
             if index == stop:
                 raise KeyboardInterrupt
@@ -317,13 +317,15 @@ def in_small_batches(made, loader=None, stop=None):
 
 @pytest.mark.filterwarnings("ignore:Full backward hook")
 def test_small_batches_that_were_broken_off_count_in_the_next_watch():
-    made = private(DataLoader(records(), batch_size=30), poisson_sampling=False)
+    made = private(DataLoader(records(), batch_size=RECORDS // 2), poisson_sampling=False)
     with pytest.raises(KeyboardInterrupt), rt.watch(*made[:3]):
         in_small_batches(made, stop=3)
     with rt.watch(*made[:3]) as second:
         in_small_batches(made)
     assert Fault.STEPS_BEFORE not in second.ledger.faults
-    assert all(segment.batches > 1 for segment in second.ledger.segments)  # each holds parts of two, 30 records or not
+    assert all(
+        segment.batches > 1 for segment in second.ledger.segments
+    )  # each holds parts of two, a whole batch or not
     assert not any(fault.voids for fault in second.ledger.faults)
 
 

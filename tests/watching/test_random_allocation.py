@@ -143,7 +143,7 @@ def test_a_memory_manager_splits_the_batches():
     from opacus.utils.batch_memory_manager import BatchMemoryManager
 
     model, optimizer, loader, criterion = allocated()
-    with BatchMemoryManager(data_loader=loader, max_physical_batch_size=4, optimizer=optimizer) as small:
+    with BatchMemoryManager(data_loader=loader, max_physical_batch_size=8, optimizer=optimizer) as small:
         ledger = watched(model, optimizer, small, criterion)
     assert ledger.mechanism() == release(2 * STEPS)
 
