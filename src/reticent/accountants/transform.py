@@ -117,10 +117,17 @@ class SpectralComposition:
             return read(contour, thresholds, self.plan.spread > _APART).points
 
     def _serves(self, threshold: float) -> Contour | None:
-        """The contour that was planned for ``threshold``; where it cannot be had, the one that serves instead."""
+        """The contour that was planned for ``threshold``; where it cannot be had, the one that serves instead.
+
+        None where the one next to threshold 0 cannot be had either: there are no polygons then, and whoever knows less
+        than the worst case is bounded by these.
+        """
         with np.errstate(all="ignore"), suppress(NumericalError):
-            for c, low, high in self._planned:
-                if low <= threshold <= high and (low >= 0.0) == (threshold >= 0.0):
+            ahead = threshold >= 0.0
+            side = [one for one in self._planned if (one[1] >= 0.0) == ahead]
+            for c, low, high in side:
+                if low <= threshold <= high:
+                    self._contour(*side[0 if ahead else -1])
                     with suppress(NumericalError):
                         return self._contour(c, low, high)
                     return next((one.contour for one in self._serving[0] if one[:2] == (low, high)), None)
