@@ -155,6 +155,8 @@ def said(path: Path) -> list[ast.ImportFrom | ast.Attribute | ast.Constant]:
 def leaves_named(kind: str, path: Path) -> int:
     """How often a file that is no leaf imports something of a leaf's file, or spells a name of two words."""
     kinds, one = [*KINDS], leaves(kind)
+    if path == SOURCE / "accountants" / "routes.py":  # the list of routes, as a stub file is that of other kinds
+        return 0
     if any(
         home in (path, *path.parents) for built in kinds[kinds.index(kind) :] for home in leaves(built).homes.values()
     ):
