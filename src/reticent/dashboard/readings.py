@@ -19,6 +19,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.risk.report import MEASURES, AssessmentRecord, Number, Questions
+from reticent.stopping import checkpoint
 
 FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 91)]))
 EPSILONS = np.concatenate([np.linspace(0.0, 1.0, 33), np.linspace(1.0, 3.0, 25)[1:], np.linspace(3.0, 24.0, 64)[1:]])
@@ -94,21 +95,12 @@ def is_known(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring 
     return (adversary, mechanism, relation or adversary.relation) in _composed
 
 
-def answer(
-    adversaries: tuple[Adversary, ...],
-    mechanism: Mechanism,
-    relation: Neighbouring | None,
-    between: Callable[[], None] = lambda: None,
-) -> Answer:
-    """Each attacker in turn, with the worst case of every relation used.
-
-    Args:
-        between: called before each attacker; what it raises ends the work.
-    """
+def answer(adversaries: tuple[Adversary, ...], mechanism: Mechanism, relation: Neighbouring | None) -> Answer:
+    """Each attacker in turn, with the worst case of every relation used."""
     found: dict[tuple[str, Neighbouring], Assessment] = {}
     skipped: dict[str, str] = {}
     for adversary in adversaries:
-        between()
+        checkpoint()
         try:
             result = composed(adversary, mechanism, relation or adversary.relation)
             worst = composed(WorstCase(), mechanism, result.neighbouring)
