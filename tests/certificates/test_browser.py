@@ -26,11 +26,11 @@ from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.requirements import judged
 from reticent.certificates.schema import Certificate, Declaration, RequirementRecord
-from reticent.certificates.signature import signed, write_key_pair
+from reticent.certificates.signature import signed
 from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Gaussian
 from reticent.records.run_ledger import RunLedger
-from reticent.signing.keys import load_private_key
+from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger
 
 CHROMIUM = os.environ.get("RETICENT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")

@@ -34,14 +34,14 @@ from reticent.certificates.policy import Policy
 from reticent.certificates.requirements import judged
 from reticent.certificates.schema import Certificate, CitedRelease, Declaration
 from reticent.certificates.sentences import even_guess, headline, limited
-from reticent.certificates.signature import signed, write_key_pair
+from reticent.certificates.signature import signed
 from reticent.certificates.verify import verify
 from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.proofs import CONDITIONS
 from reticent.records.run_ledger import RunLedger
 from reticent.risk.report import Number
-from reticent.signing.keys import load_private_key
+from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger
 from tests.certificates.forging import document_of, refused, resealed, set_at, small_certificate
 from tests.certificates.ledgers import poisson, shuffled

@@ -191,7 +191,8 @@ def signature_problems(
     Raises:
         ArtifactError: a file cannot be read, or the threshold fits no number of keys.
     """
-    from reticent.certificates.signature import check_threshold, key_id, load_envelope, load_public_key
+    from reticent.certificates.signature import check_threshold, load_envelope
+    from reticent.signing.keys import key_id, load_public_key
 
     if not key:
         return []
@@ -213,7 +214,8 @@ def signature_problems(
 
 def _signers(document: Certificate, key: Sequence[Path], detached: Path | None) -> list[Path]:
     """The files of the keys that signed; two files of one key count once."""
-    from reticent.certificates.signature import key_text, load_envelope, load_public_key, signers
+    from reticent.certificates.signature import load_envelope, signers
+    from reticent.signing.keys import key_text, load_public_key
 
     keys = list(dict.fromkeys(key))
     public = {key_text(loaded): (path, loaded) for path in reversed(keys) for loaded in [load_public_key(path)]}
