@@ -39,11 +39,7 @@ class Searched:
     skipped: dict[str, str]
 
 
-@lru_cache(maxsize=128)
-def _solved(
-    mechanism: Mechanism, unknown: Unknown, target: Target, who: Adversary, relation: Neighbouring | None
-) -> Calibration:
-    return calibrate(mechanism, unknown, target, who, relation)
+_solved = lru_cache(maxsize=128)(calibrate)
 
 
 @lru_cache(maxsize=128)

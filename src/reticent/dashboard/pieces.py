@@ -7,6 +7,7 @@ from typing import Any
 
 from dash import dcc, html
 
+from reticent.dashboard.figures import blank
 from reticent.dashboard.state import DEFAULTS
 
 _NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}
@@ -16,12 +17,6 @@ GRAPH: Any = {
     "responsive": True,
     "scrollZoom": False,
     "doubleClick": "reset",
-}
-_BLANK = {
-    "paper_bgcolor": "rgba(0,0,0,0)",
-    "plot_bgcolor": "rgba(0,0,0,0)",
-    "xaxis": {"visible": False},
-    "yaxis": {"visible": False},
 }
 
 
@@ -51,7 +46,7 @@ def upload(name: str, what: str = "", *, many: bool = False) -> dcc.Upload:
 
 def graph(name: str, label: str, config: Any = GRAPH) -> html.Div:
     """A picture that Dash draws, with what a screen reader calls it."""
-    graph = dcc.Graph(id=name, config=config, responsive=True, className="graph", figure={"data": [], "layout": _BLANK})
+    graph = dcc.Graph(id=name, config=config, responsive=True, className="graph", figure=blank("light"))
     return html.Div(graph, role="img", className="frame", **named(label))
 
 

@@ -117,12 +117,12 @@ def answer(adversaries: tuple[Adversary, ...], mechanism: Mechanism, relation: N
 @lru_cache(maxsize=2 * _KEPT)
 def points(assessment: Assessment, view: str) -> Points:
     """The curve at the points of a view: ``curves``, ``roc``, ``profile`` or ``guesses``."""
-    truth = assessment.truth
-    claimed = _read(assessment.curve, view)
+    truth, read = assessment.truth, _READERS[view]
+    claimed = read(assessment.curve)
     if truth is None or (truth.optimistic is assessment.curve and truth.pessimistic is assessment.curve):
         return Points(_GRIDS[view], claimed, None, None)
-    one = _read(truth.optimistic, view)
-    other = claimed if truth.pessimistic is assessment.curve else _read(truth.pessimistic, view)
+    one = read(truth.optimistic)
+    other = claimed if truth.pessimistic is assessment.curve else read(truth.pessimistic)
     return Points(_GRIDS[view], claimed, np.minimum(one, other), np.maximum(one, other))
 
 
@@ -152,10 +152,6 @@ def told(assessment: Assessment, records: Protected = None) -> str:
 def protected(mechanism: Mechanism) -> Protected:
     """Whom the numbers about a release protect: one record, a client, or so many records of a person."""
     return persons(mechanism_record(mechanism))
-
-
-def _read(curve: TradeOff, view: str) -> np.ndarray:
-    return _READERS[view](curve)
 
 
 _GRIDS = {"curves": np.append(0.0, FPRS), "roc": FPRS, "profile": EPSILONS, "guesses": PRIORS}

@@ -175,7 +175,7 @@ def _num_parameters(state: State) -> int | None:
     wanted = [ATTACKERS[name] for name in set(state["attackers"].split(",")) & set(ATTACKERS)]
     asked = any(one.parameter == "dimension" for one in wanted)
     counted = any(one.kind.counts_parameters for one in wanted)
-    return optional_count(state, "dimension") if counted or not asked else None
+    return count(state, "dimension") if state["dimension"] and (counted or not asked) else None
 
 
 def adversaries_of(state: State) -> tuple[Adversary, ...]:
@@ -191,10 +191,10 @@ def adversaries_of(state: State) -> tuple[Adversary, ...]:
 
 
 def _stated(state: State, name: str | None, own: Sequence[str]) -> float | None:
-    """The number of an attacker; None where it takes none, or where the field is the mechanism's."""
-    if name is None or name in own:
+    """The number of an attacker; None where it takes none, the field is empty, or it is the mechanism's."""
+    if name is None or name in own or not state[name]:
         return None
-    return optional_count(state, name) if PARAMETERS[name].whole else optional_number(state, name)
+    return count(state, name) if PARAMETERS[name].whole else number(state, name)
 
 
 def relation_of(state: State) -> Neighbouring | None:
@@ -233,16 +233,6 @@ def count(state: State, name: str) -> int:
     if not (1 <= value <= MOST_STEPS and value == int(value)):
         raise ParameterError(name, state[name], "a whole number from 1 to a billion")
     return int(value)
-
-
-def optional_count(state: State, name: str) -> int | None:
-    """The same, or None for an empty field."""
-    return count(state, name) if state[name] else None
-
-
-def optional_number(state: State, name: str) -> float | None:
-    """A finite number, or None for an empty field."""
-    return number(state, name) if state[name] else None
 
 
 def _number(name: str, text: str) -> float:
