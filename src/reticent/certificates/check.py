@@ -168,12 +168,10 @@ def read_document(path: Path) -> tuple[Certificate, list[str]]:
     text = read_text(path, LARGEST_FILE)
     if not text.strip():
         raise ArtifactError(f"{path} is empty")
-    if not page.is_page(text):
-        if text.lstrip()[0] != "{":
-            raise ArtifactError(f"{path} is not a certificate: neither its page nor its JSON")
-        return Certificate.load(path), []
-    document = page.embedded(text, str(path))
-    difference = page.first_difference(text, document)
+    if text.lstrip()[0] not in "<{":
+        raise ArtifactError(f"{path} is not a certificate: neither its page nor its JSON")
+    document = page.document_in(text, str(path))
+    difference = page.first_difference(text, document) if page.is_page(text) else None
     return document, [] if difference is None else [f"the page is not what its document renders to, {difference}"]
 
 

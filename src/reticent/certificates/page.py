@@ -208,6 +208,15 @@ def embedded(text: str, where: str) -> Certificate:
     return Certificate.parse(loads(html.unescape(parts[1].split(_CLOSE)[0]), where), where)
 
 
+def document_in(text: str, where: str) -> Certificate:
+    """The document in the text of a page, or of a JSON file.
+
+    Raises:
+        ArtifactError: there is none.
+    """
+    return embedded(text, where) if is_page(text) else Certificate.parse(loads(text, where), where)
+
+
 def page_language(page: str) -> str:
     """The code of the language that a page says it is in; English where it says none."""
     found = _LANGUAGE.match(page)
