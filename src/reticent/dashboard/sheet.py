@@ -99,7 +99,8 @@ def drawing(assessments: Sequence[Assessment]) -> str:
     usual = assessments[0].neighbouring
     key = "".join(
         f'<line class="s-{a.adversary.name}" x1="{across(0.6)}" x2="{across(0.66)}" y1="{24 + 20 * k}" '
-        f'y2="{24 + 20 * k}" style="{_look(a)}"/><text x="{across(0.67)}" y="{28 + 20 * k}">{escape(called(a, usual))}</text>'
+        f'y2="{24 + 20 * k}" style="{_look(a)}"/>'
+        f'<text x="{across(0.67)}" y="{28 + 20 * k}">{escape(called(a, usual))}</text>'
         for k, a in enumerate(assessments)
     )
     named = (
