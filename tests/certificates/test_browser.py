@@ -19,6 +19,7 @@ import pytest
 from reticent.adversaries import WorstCase
 from reticent.auditing import Scores, audit
 from reticent.certificates.audit_page import render_audit
+from reticent.certificates.figures import audit_figure, svg
 from reticent.certificates.build import certify, certify_run, public
 from reticent.certificates.catalogue import languages
 from reticent.certificates.language import language_of
@@ -72,14 +73,14 @@ def pages(certificate: Certificate, tmp_path_factory: pytest.TempPathFactory) ->
     hostile = certify(Gaussian(0.7), declared, adversaries=(WorstCase(),))
     rng = np.random.default_rng(1)
     claims = {"mu 1": GaussianTradeOff(1.0), TURNED: GaussianTradeOff(2.0)}
-    scores = Scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300), {"attack": TURNED, "seed": 1})
+    report = audit(Scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300), {"attack": TURNED, "seed": 1}), claims)
     longest = {
         "persons": public(certify_run(of_persons(), None, declared_by_a_clinic())),
         "judged": judged_and_signed(public(certificate), ["add-remove"], tmp_path_factory.mktemp("keys")),
         "limits": judged_and_signed(public(certificate), ["add-remove", "replace"], tmp_path_factory.mktemp("keys")),
     }
     return {
-        "audit": render_audit(audit(scores, claims), claims, private=True),
+        "audit": render_audit(report, svg(audit_figure(report, claims)), private=True),
         "public": render_html(public(certificate)),
         "complete": render_html(certificate),
         "hostile": render_html(hostile),

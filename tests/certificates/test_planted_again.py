@@ -260,7 +260,6 @@ def test_the_page_of_an_audit_rounds_to_the_safe_side_and_shows_records_on_reque
     asked: dict[str, Any] = {}
     monkeypatch.setattr(audit_page, "template", lambda _: SimpleNamespace(render=lambda **given: asked.update(given)))
     monkeypatch.setattr(audit_page, "histogram_figure", lambda _: None)
-    monkeypatch.setattr(audit_page, "audit_figure", lambda *_: None)
     monkeypatch.setattr(audit_page, "svg", lambda _: "")
     monkeypatch.setattr(audit_page, "detectable", lambda *_: None)
     interval = SimpleNamespace(value=0.2, lower=0.123456, upper=0.234561, method="exact")
@@ -270,7 +269,7 @@ def test_the_page_of_an_audit_rounds_to_the_safe_side_and_shows_records_on_reque
     report = SimpleNamespace(
         scores=scores, confidence=0.95, bounds=[bound], auc=interval, tpr={}, verdicts={"claim": verdict}
     )
-    audit_page.render_audit(report, {}, private=private)
+    audit_page.render_audit(report, "", private=private)
     assert asked["bounds"] == [("mu", "0.1234", "0.2346", "ranks")]
     assert asked["rates"] == [("AUC", "0.2", "0.1234 to 0.2346", "exact")]
     assert asked["notes"] == ["of a bound", "of a verdict"]
