@@ -19,9 +19,9 @@ import pytest
 from reticent.adversaries import WorstCase
 from reticent.auditing import Scores, audit
 from reticent.certificates.audit_page import render_audit
-from reticent.certificates.figures import audit_figure, svg
 from reticent.certificates.build import certify, certify_run, public
 from reticent.certificates.catalogue import languages
+from reticent.certificates.figures import audit_figure, svg
 from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy

@@ -963,7 +963,7 @@ MUTANTS = (
     Mutant("command line: what an audit proves is rounded up", "_print_bounds", Put("False", "True"), "tests/cli/test_planted.py::test_what_an_audit_proves_is_rounded_down_and_its_ceiling_up"),
     Mutant("command line: an interval is rounded inwards", "_print_rates", Put("False", "True"), "tests/cli/test_planted.py::test_an_interval_is_rounded_outwards"),
     Mutant("page of an audit: one refuted claim among others", "audit_page.headline", Put("if refuted:", "if refuted == len(findings):"), AGAIN + "::test_an_audit_says_first_that_one_of_its_claims_is_refuted"),
-    Mutant("page of an audit: what it proves is rounded up", "render_audit", Put("False", "True"), AGAIN + "::test_the_page_of_an_audit_rounds_to_the_safe_side_and_shows_records_on_request"),
+    Mutant("page of an audit: what it proves is rounded up", "render_audit", Put("digits(b.value, up=False)", "digits(b.value, up=True)"), AGAIN + "::test_the_page_of_an_audit_rounds_to_the_safe_side_and_shows_records_on_request"),
     Mutant("page of an audit: an interval is rounded inwards", "audit_page._ends", Put("False", "True"), AGAIN + "::test_the_page_of_an_audit_rounds_to_the_safe_side_and_shows_records_on_request"),
     Mutant("page of an audit: power of other sizes", "detectable", Put("_detectable(len(scores.member), len(scores.non_member), confidence, levels, by_order)", "_detectable(len(scores.non_member), len(scores.member), confidence, levels, by_order)"), AGAIN + "::test_the_power_of_an_audit_is_that_of_its_own_sizes"),
     Mutant("dashboard: what is not met looks good", "judging._look", Put('"good" if check.passed else "bad"', '"good"'), "tests/dashboard/test_taking.py::test_what_is_not_met_does_not_look_good"),
