@@ -8,7 +8,7 @@ from typing import Any
 from dash import dcc, html
 
 from reticent.dashboard.figures import blank
-from reticent.dashboard.state import DEFAULTS
+from reticent.dashboard.state import CHOICES, DEFAULTS
 
 _NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}
 GRAPH: Any = {
@@ -20,10 +20,10 @@ GRAPH: Any = {
 }
 
 
-def choice(name: str, options: dict[str, str], label: str, look: str, *, legend: str = "unseen") -> html.Fieldset:
+def choice(name: str, label: str, look: str, *, legend: str = "unseen") -> html.Fieldset:
     """One of several; the label is for screen readers unless the legend has another class."""
     chosen = dcc.RadioItems(
-        [{"label": text, "value": key} for key, text in options.items()], DEFAULTS[name], id=name, inline=True
+        [{"label": text, "value": key} for key, text in CHOICES[name].items()], DEFAULTS[name], id=name, inline=True
     )
     return html.Fieldset([html.Legend(label, className=legend), chosen], className=look)
 

@@ -32,8 +32,6 @@ from reticent.samplers import INDEPENDENT, SAMPLERS
 
 OWN_RELATION = "own"
 """Each attacker's own neighbouring relation."""
-VIEWS = ("curves", "roc", "profile", "guesses", "table")
-PANELS = ("explore", "calibrate", "compare", "open")
 
 DEFAULTS: dict[str, str] = {
     "panel": "explore",
@@ -53,17 +51,23 @@ DEFAULTS: dict[str, str] = {
     "policy": "",
     "pinned": "",
 }
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "panel": PANELS,
-    "mechanism": tuple(RELEASED),
-    "by": ("rate", "data"),
-    "sampler": tuple(SAMPLERS),
-    "selection": (ONE_RUN, *OF_RUNS),
-    "relation": (OWN_RELATION, *Neighbouring),
-    "view": VIEWS,
-    "target": tuple(TARGETS),
-    "unknown": tuple(UNKNOWNS),
+CHOICES: dict[str, dict[str, str]] = {
+    "panel": {"explore": "Explore", "calibrate": "Calibrate", "compare": "Compare", "open": "Open"},
+    "mechanism": {name: each.label for name, each in RELEASED.items()},
+    "by": {"rate": "Rate · steps", "data": "Records · epochs"},
+    "sampler": {name: kind.title for name, kind in SAMPLERS.items()},
+    "selection": {ONE_RUN: "no", **{name: name.replace("-", " ") for name in OF_RUNS}},
+    "relation": {
+        OWN_RELATION: "each attacker's own",
+        Neighbouring.ADD_REMOVE.value: "add/remove",
+        Neighbouring.REPLACE.value: "replace",
+        Neighbouring.ZERO_OUT.value: "zero out",
+    },
+    "view": {"curves": "Trade-off", "roc": "Log-log", "profile": "ε – δ", "guesses": "Guesses", "table": "Table"},
+    "target": {name: label for name, (label, *_) in TARGETS.items()},
+    "unknown": {name: label for name, (label, *_) in UNKNOWNS.items()},
 }
+"""What can be chosen, and what the page calls it."""
 _LONGEST = 40
 _LONGER = {"attackers": 600, "ledger": 6_000, "policy": 6_000, "pinned": 20_000}
 _LONGEST_ADDRESS = 60_000
@@ -99,7 +103,7 @@ class State:
             longest = _LONGER.get(name, _LONGEST)
             if not isinstance(text, str) or len(text) > longest:
                 raise ParameterError(name, _shown(text), f"a text of at most {longest} characters")
-            if name not in _CHOICES or text in _CHOICES[name]:
+            if name not in CHOICES or text in CHOICES[name]:
                 values[name] = text.strip()
         return cls(values)
 
