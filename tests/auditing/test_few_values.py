@@ -25,6 +25,7 @@ from reticent.auditing.claims import GaussianClaim
 from reticent.auditing.joint import probits
 from reticent.auditing.thresholds import BetweenValues, FixedCounts, NormalScores, Ranks
 from reticent.certificates.audit_page import render_audit
+from reticent.certificates.figures import audit_figure, svg
 from reticent.curves import GaussianTradeOff
 
 CLAIM = GaussianTradeOff(0.41)
@@ -131,7 +132,7 @@ def test_equal_scores_are_an_answer() -> None:
     assert [bound.value for bound in report.bounds] == [0.0] * 4
     assert report.verdicts["c"].finding is Finding.NO_POWER
     assert report.hints == ("All scores are equal: this attack tells nobody from anybody.",)
-    assert "All scores are equal" in render_audit(report, {"c": CLAIM}, private=True)
+    assert "All scores are equal" in render_audit(report, svg(audit_figure(report, {"c": CLAIM})), private=True)
 
 
 def test_scores_that_are_turned_round_are_named() -> None:
@@ -142,7 +143,7 @@ def test_scores_that_are_turned_round_are_named() -> None:
     (hint,) = report.hints
     assert "reversed (AUC 0.2" in hint
     assert hint in report.to_json()["notes"]
-    assert hint in render_audit(report, {"c": CLAIM}).replace("&#39;", "'")
+    assert hint in render_audit(report, svg(audit_figure(report, {"c": CLAIM}))).replace("&#39;", "'")
     turned = Scores(-losses.member, -losses.non_member)
     assert not audit(turned, {"c": CLAIM}, rule=Ranks((0.1,))).hints
     assert not audit(Scores(rng.normal(size=50), rng.normal(size=50)), rule=Ranks((0.1,))).hints

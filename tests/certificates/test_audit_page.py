@@ -13,6 +13,7 @@ import pytest
 from reticent.auditing import AuditReport, Design, Scores, audit, audit_claim, save_scores
 from reticent.certificates.audit_page import headline, render_audit, write_audit_page
 from reticent.certificates.audit_power import detectable
+from reticent.certificates.figures import audit_figure, svg
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ArtifactError
 from tests.cli.calling import run
@@ -43,7 +44,7 @@ def written() -> dict[str, bytes]:
 @cache
 def private() -> str:
     """The page of that audit for whoever may see single records."""
-    return render_audit(judged(), CLAIMS, private=True)
+    return render_audit(judged(), svg(audit_figure(judged(), CLAIMS)), private=True)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_the_verdict_comes_first(mu: float, claimed: float, says: str) -> None:
     claims = {HOSTILE: GaussianTradeOff(claimed)}
     report = audit(scores(mu, 200), claims)
     assert says in headline(report)
-    page = render_audit(report, claims)
+    page = render_audit(report, svg(audit_figure(report, claims)))
     assert page.index(headline(report)) < page.index("<svg") < page.index("What was tried")
     assert "<script" not in page
     assert "\u202e" not in page

@@ -21,16 +21,17 @@ from reticent.auditing import Scores, audit
 from reticent.certificates.audit_page import render_audit
 from reticent.certificates.build import certify, certify_run, public
 from reticent.certificates.catalogue import languages
+from reticent.certificates.figures import audit_figure, svg
 from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.requirements import judged
 from reticent.certificates.schema import Certificate, Declaration, RequirementRecord
-from reticent.certificates.signature import signed, write_key_pair
+from reticent.certificates.signature import signed
 from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Gaussian
 from reticent.records.run_ledger import RunLedger
-from reticent.signing.keys import load_private_key
+from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger
 
 CHROMIUM = os.environ.get("RETICENT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -72,14 +73,14 @@ def pages(certificate: Certificate, tmp_path_factory: pytest.TempPathFactory) ->
     hostile = certify(Gaussian(0.7), declared, adversaries=(WorstCase(),))
     rng = np.random.default_rng(1)
     claims = {"mu 1": GaussianTradeOff(1.0), TURNED: GaussianTradeOff(2.0)}
-    scores = Scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300), {"attack": TURNED, "seed": 1})
+    report = audit(Scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300), {"attack": TURNED, "seed": 1}), claims)
     longest = {
         "persons": public(certify_run(of_persons(), None, declared_by_a_clinic())),
         "judged": judged_and_signed(public(certificate), ["add-remove"], tmp_path_factory.mktemp("keys")),
         "limits": judged_and_signed(public(certificate), ["add-remove", "replace"], tmp_path_factory.mktemp("keys")),
     }
     return {
-        "audit": render_audit(audit(scores, claims), claims, private=True),
+        "audit": render_audit(report, svg(audit_figure(report, claims)), private=True),
         "public": render_html(public(certificate)),
         "complete": render_html(certificate),
         "hostile": render_html(hostile),

@@ -21,13 +21,13 @@ from reticent.certificates.catalogue import languages
 from reticent.certificates.language import language_of
 from reticent.certificates.page import page_digest, render_html, said_of_signers
 from reticent.certificates.schema import Certificate, content_hash
-from reticent.certificates.signature import signed, write_key_pair
+from reticent.certificates.signature import signed
 from reticent.certificates.store import write_certificate
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError
 from reticent.io.strict import loads
 from reticent.signing.curve25519 import why_not
-from reticent.signing.keys import load_private_key
+from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.test_browser import CHROMIUM, browser
 
 __all__ = ["browser"]

@@ -15,7 +15,7 @@ import pytest
 import reticent
 from reticent.adversaries import FinalModel, Membership, Mixed, Relaxed, WorstCase
 from reticent.certificates.build import certify, public
-from reticent.certificates.catalogue import PLACEHOLDER, Message, catalogue, languages, parse, template
+from reticent.certificates.catalogue import PLACEHOLDER, Message, catalogue, languages, parse
 from reticent.certificates.check import read_document
 from reticent.certificates.language import Translation, language_of
 from reticent.certificates.page import embedded, first_difference, page_language, render_html
@@ -146,11 +146,6 @@ def test_what_is_no_catalogue_is_one_line() -> None:
         parse("hello\n", "xx", "xx.po")
     with pytest.raises(ArtifactError, match="language must be"):
         language_of("xx")
-
-
-def test_a_template_has_every_message_and_no_translation() -> None:
-    found = parse(template(), "xx", "xx.po").messages
-    assert found == tuple(replace(one, translations=()) for one in catalogue("de").messages)
 
 
 def _texts() -> str:

@@ -34,14 +34,14 @@ from reticent.certificates.policy import Policy
 from reticent.certificates.requirements import judged
 from reticent.certificates.schema import Certificate, CitedRelease, Declaration
 from reticent.certificates.sentences import even_guess, headline, limited
-from reticent.certificates.signature import signed, write_key_pair
+from reticent.certificates.signature import signed
 from reticent.certificates.verify import verify
 from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.proofs import CONDITIONS
 from reticent.records.run_ledger import RunLedger
 from reticent.risk.report import Number
-from reticent.signing.keys import load_private_key
+from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger
 from tests.certificates.forging import document_of, refused, resealed, set_at, small_certificate
 from tests.certificates.ledgers import poisson, shuffled
@@ -260,7 +260,6 @@ def test_the_page_of_an_audit_rounds_to_the_safe_side_and_shows_records_on_reque
     asked: dict[str, Any] = {}
     monkeypatch.setattr(audit_page, "template", lambda _: SimpleNamespace(render=lambda **given: asked.update(given)))
     monkeypatch.setattr(audit_page, "histogram_figure", lambda _: None)
-    monkeypatch.setattr(audit_page, "audit_figure", lambda *_: None)
     monkeypatch.setattr(audit_page, "svg", lambda _: "")
     monkeypatch.setattr(audit_page, "detectable", lambda *_: None)
     interval = SimpleNamespace(value=0.2, lower=0.123456, upper=0.234561, method="exact")
@@ -270,7 +269,7 @@ def test_the_page_of_an_audit_rounds_to_the_safe_side_and_shows_records_on_reque
     report = SimpleNamespace(
         scores=scores, confidence=0.95, bounds=[bound], auc=interval, tpr={}, verdicts={"claim": verdict}
     )
-    audit_page.render_audit(report, {}, private=private)
+    audit_page.render_audit(report, "", private=private)
     assert asked["bounds"] == [("mu", "0.1234", "0.2346", "ranks")]
     assert asked["rates"] == [("AUC", "0.2", "0.1234 to 0.2346", "exact")]
     assert asked["notes"] == ["of a bound", "of a verdict"]

@@ -19,7 +19,7 @@ from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.sentences import even_guess, percent
-from reticent.certificates.signature import signed, write_key_pair
+from reticent.certificates.signature import signed
 from reticent.certificates.verdicts import accepted, unchecked, unjudged, verdicts
 from reticent.certificates.words import glossary
 from reticent.mechanisms import (
@@ -37,7 +37,7 @@ from reticent.mechanisms import (
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Geometric
 from reticent.records.run_warnings import RunWarning
-from reticent.signing.keys import load_private_key
+from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import poisson
 

@@ -11,10 +11,10 @@ import reticent as rt
 from reticent.adversaries import Attribute, WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Certificate, Declaration, content_hash
-from reticent.certificates.signature import key_id, load_private_key, load_public_key, write_key_pair
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Gaussian
+from reticent.signing.keys import key_id, load_private_key, load_public_key, write_key_pair
 from tests.cli.calling import run
 
 pytestmark = pytest.mark.usefixtures("quick_documents")

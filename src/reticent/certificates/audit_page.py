@@ -80,17 +80,29 @@ def write_audit_page(
     files = audit_files(path)
     figure = audit_figure(report, claims)
     drawn = svg(figure)
-    page = _render(report, drawn, detectable(report.scores, report.confidence, rule), private=private)
+    page = render_audit(report, drawn, rule=rule, private=private)
     write_together({files.page: page.encode(), files.svg: drawn.encode(), files.png: png(figure)})
     return files
 
 
-def render_audit(
-    report: AuditReport, claims: Mapping[str, TradeOff], *, rule: object = None, private: bool = False
-) -> str:
-    """The page alone; arguments as for ``write_audit_page``."""
-    power = detectable(report.scores, report.confidence, rule)
-    return _render(report, svg(audit_figure(report, claims)), power, private=private)
+def render_audit(report: AuditReport, drawn: str, *, rule: object = None, private: bool = False) -> str:
+    """The page alone, around the picture of the curves as SVG; the other arguments as for ``write_audit_page``."""
+    histogram = Markup(on_the_page(svg(histogram_figure(report)))) if private else None  # noqa: S704 (numbers only)
+    bounds = [(b.title, digits(b.value, up=False), digits(b.ceiling, up=True), b.rule) for b in report.bounds]
+    rates = [("AUC", report.auc)] + [(f"TPR at FPR {fpr:g}", interval) for fpr, interval in report.tpr.items()]
+    return template("audit.html.j2").render(
+        report=report,
+        headline=headline(report),
+        power=power_sentence(detectable(report.scores, report.confidence, rule), report.scores.design),
+        findings=_FINDINGS,
+        figure=Markup(on_the_page(drawn)),  # noqa: S704 (matplotlib escapes its labels)
+        histogram=histogram,
+        bounds=bounds,
+        rates=[(name, f"{i.value:.4g}", _ends(i), i.method) for name, i in rates],
+        notes=_notes(report),
+        design=_DESIGNS[report.scores.design],
+        settings=sorted(report.scores.meta.items()),
+    )
 
 
 def headline(report: AuditReport) -> str:
@@ -120,25 +132,6 @@ def power_sentence(power: Detectable | None, design: Design) -> str:
     if design is Design.ONE_RUN:
         return "The power of an audit of one run is not computed here; reticent plan-audit sizes such an audit."
     return "With so few scores not even the strongest attacker would have been found."
-
-
-def _render(report: AuditReport, drawn: str, power: Detectable | None, *, private: bool) -> str:
-    histogram = Markup(on_the_page(svg(histogram_figure(report)))) if private else None  # noqa: S704 (numbers only)
-    bounds = [(b.title, digits(b.value, up=False), digits(b.ceiling, up=True), b.rule) for b in report.bounds]
-    rates = [("AUC", report.auc)] + [(f"TPR at FPR {fpr:g}", interval) for fpr, interval in report.tpr.items()]
-    return template("audit.html.j2").render(
-        report=report,
-        headline=headline(report),
-        power=power_sentence(power, report.scores.design),
-        findings=_FINDINGS,
-        figure=Markup(on_the_page(drawn)),  # noqa: S704 (matplotlib escapes its labels)
-        histogram=histogram,
-        bounds=bounds,
-        rates=[(name, f"{i.value:.4g}", _ends(i), i.method) for name, i in rates],
-        notes=_notes(report),
-        design=_DESIGNS[report.scores.design],
-        settings=sorted(report.scores.meta.items()),
-    )
 
 
 def _ends(interval: ConfidenceInterval) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from reticent.adversaries import Adversary, WorstCase
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.base import standard_adversaries
-from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, curve_points, derive, in_public
+from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, derive, in_public
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.page import paged
@@ -21,8 +21,6 @@ from reticent.records.publication import published
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watched_run import MeasuredChange, WatchedRun
 from reticent.risk.report import Questions
-
-__all__ = ["CERTIFICATE_QUESTIONS", "certify", "certify_run", "curve_points", "public"]
 
 CERTIFICATE_QUESTIONS = Questions(
     fprs=(0.001, 0.01, 0.1), deltas=(1e-6, 1e-5), epsilons=(0.5, 1.0, 2.0), priors=(0.5, 0.1)

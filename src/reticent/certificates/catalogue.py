@@ -101,15 +101,6 @@ def parse(text: str, language: str, where: str) -> Catalogue:
     return Catalogue(language, tuple(_message(entry) for entry in entries), plural)
 
 
-def template() -> str:
-    """The text of a ``.po`` file with every message, and nothing translated yet."""
-    head = Message(
-        "", ("Language: \nContent-Type: text/plain; charset=UTF-8\nPlural-Forms: nplurals=2; plural=n != 1;\n",)
-    )
-    known = (replace(one, translations=()) for one in catalogue(languages()[1]).messages)
-    return "\n\n".join("\n".join(_entry(one)) for one in (head, *known)) + "\n"
-
-
 def _of_samplers(language: str) -> Iterator[Message]:
     """What each sampler says of itself. Its name is the same in every language."""
     for name, kind in SAMPLERS.items():
@@ -147,20 +138,3 @@ def _message(entry: dict[str, str]) -> Message:
     forms = [entry[key] for key in sorted(entry) if key.startswith("msgstr")]
     told = tuple(forms) if all(forms) and "fuzzy" not in entry else ()
     return Message(entry["msgid"], told, entry.get("msgctxt", ""), entry.get("msgid_plural", ""))
-
-
-def _entry(one: Message) -> Iterator[str]:
-    if one.context:
-        yield f"msgctxt {_quoted(one.context)}"
-    yield f"msgid {_quoted(one.english)}"
-    if not one.plural:
-        yield f"msgstr {_quoted(one.translations[0] if one.translations else '')}"
-        return
-    yield f"msgid_plural {_quoted(one.plural)}"
-    for place, form in enumerate(one.translations or ("", "")):
-        yield f"msgstr[{place}] {_quoted(form)}"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

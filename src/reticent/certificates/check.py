@@ -168,12 +168,10 @@ def read_document(path: Path) -> tuple[Certificate, list[str]]:
     text = read_text(path, LARGEST_FILE)
     if not text.strip():
         raise ArtifactError(f"{path} is empty")
-    if not page.is_page(text):
-        if text.lstrip()[0] != "{":
-            raise ArtifactError(f"{path} is not a certificate: neither its page nor its JSON")
-        return Certificate.load(path), []
-    document = page.embedded(text, str(path))
-    difference = page.first_difference(text, document)
+    if text.lstrip()[0] not in "<{":
+        raise ArtifactError(f"{path} is not a certificate: neither its page nor its JSON")
+    document = page.document_in(text, str(path))
+    difference = page.first_difference(text, document) if page.is_page(text) else None
     return document, [] if difference is None else [f"the page is not what its document renders to, {difference}"]
 
 
@@ -191,7 +189,8 @@ def signature_problems(
     Raises:
         ArtifactError: a file cannot be read, or the threshold fits no number of keys.
     """
-    from reticent.certificates.signature import check_threshold, key_id, load_envelope, load_public_key
+    from reticent.certificates.signature import check_threshold, load_envelope
+    from reticent.signing.keys import key_id, load_public_key
 
     if not key:
         return []
@@ -213,7 +212,8 @@ def signature_problems(
 
 def _signers(document: Certificate, key: Sequence[Path], detached: Path | None) -> list[Path]:
     """The files of the keys that signed; two files of one key count once."""
-    from reticent.certificates.signature import key_text, load_envelope, load_public_key, signers
+    from reticent.certificates.signature import load_envelope, signers
+    from reticent.signing.keys import key_text, load_public_key
 
     keys = list(dict.fromkeys(key))
     public = {key_text(loaded): (path, loaded) for path in reversed(keys) for loaded in [load_public_key(path)]}

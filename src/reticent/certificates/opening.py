@@ -45,12 +45,8 @@ class Opening(Record):
 
     def digests(self) -> dict[str, str]:
         """The digests by what they are of."""
-        known = {
-            "training-data": self.training_data,
-            "table-file": self.table_file,
-            "table-schema": self.table_schema,
-        }
-        return {name: digest for name, digest in known.items() if digest is not None}
+        known = self.model_dump(exclude={"schema_", "salt"}, exclude_none=True)
+        return {name.replace("_", "-"): digest for name, digest in known.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template, Templa
 from markupsafe import Markup, escape
 
 from reticent.adversaries import WorstCase
-from reticent.certificates import answers, drawing, facts, verdicts, words
+from reticent.certificates import answers, drawing, facts, numbers, verdicts, words
 from reticent.certificates.catalogue import languages
 from reticent.certificates.language import ENGLISH, English, language_of
-from reticent.certificates.numbers import relation_suffix, secrets, tables
+from reticent.certificates.numbers import relation_suffix
 from reticent.certificates.schema import Certificate, Edition
 from reticent.certificates.sentences import STOP, about, even_guess, known, limited, percent, persons, resting, wanted
 from reticent.certificates.sentences import answers as answered
@@ -81,52 +81,30 @@ def said_of_signers(language: English, count: int, short: Markup, whole: Markup)
 
 
 def _content(certificate: Certificate) -> dict[str, Any]:
-    """What the page shows, in the English of the document."""
+    """What the page shows, in the English of the document; its template asks the rooms of words for the rest."""
     records, text = persons(certificate.mechanism), certificate.to_json()
     worst = [record for record in certificate.assessments if record.adversary == WorstCase.name]
     usual = certificate.assessments[0].neighbouring
     names = [record.label + relation_suffix(record, usual) for record in certificate.assessments]
     return {
         "c": certificate,
-        "private": bool(certificate.do_not_publish),
         "answers": answered(worst, records),
         "resting": resting(worst, records),
         "limited": limited(worst),
         "first_limited": limited(worst[:1]),
-        "groups": answers.groups(certificate),
-        "surest": answers.surest(certificate),
-        "rare": answers.rare_prior(certificate),
-        "columns": answers.columns(certificate, usual),
-        "place": answers.place,
-        "left_out": words.left_out(certificate),
-        "unanswered": words.unanswered(certificate),
-        "verdicts": verdicts.verdicts(certificate),
-        "unchecked": verdicts.unchecked(certificate),
-        "accepted": verdicts.accepted(certificate),
-        "unjudged": verdicts.unjudged(certificate),
-        "unasked": words.unasked(certificate),
-        "counts": words.counts(certificate),
-        "count": facts.records(certificate),
+        "table": answers,
+        "verdicts": verdicts,
         "size_is_public": words.of_clients(certificate, RunWarning.SIZE_TREATED_AS_PUBLIC.text),
         "replaced": next((percent(even_guess(one), up=True) for one in worst if one.neighbouring == "replace"), None),
         "words": words,
         "persons": records,
         "stop": STOP,
-        "not_covered": words.not_covered(certificate),
-        "people": words.people(certificate),
-        "conditions": words.conditions(certificate),
         "drawn": any(one.key == "hidden-draws" for one in certificate.assessments[0].conditions),
         "lines": drawing.lines(certificate.assessments, names),
         "curves": drawing,
-        "tables": tables(certificate),
-        "secrets": secrets(certificate),
-        "of_secrets": words.of_secrets(certificate),
+        "numbers": numbers,
         "notes": [(words.of_clients(certificate, note), who) for note, who in _notes(certificate)],
-        "declarations": facts.declarations(certificate),
-        "facts": facts.facts(certificate),
-        "commitment": facts.commitment(certificate),
-        "accuracy": facts.accuracy(certificate) is not None,
-        "theorems": [(key, certificate.theorems[key]) for key in sorted(certificate.theorems)],
+        "facts": facts,
         "file_name": FILE_NAMES[certificate.edition],
         "file_hash": hashlib.sha256(text.encode()).hexdigest(),
         "data": Markup(_OPEN + html.escape(text) + _CLOSE),  # noqa: S704
@@ -228,6 +206,15 @@ def embedded(text: str, where: str) -> Certificate:
     if len(parts) != 2 or _CLOSE not in parts[1]:
         raise ArtifactError(f"{where}: not a certificate page: it embeds no document, or several")
     return Certificate.parse(loads(html.unescape(parts[1].split(_CLOSE)[0]), where), where)
+
+
+def document_in(text: str, where: str) -> Certificate:
+    """The document in the text of a page, or of a JSON file.
+
+    Raises:
+        ArtifactError: there is none.
+    """
+    return embedded(text, where) if is_page(text) else Certificate.parse(loads(text, where), where)
 
 
 def page_language(page: str) -> str:

@@ -17,21 +17,7 @@ from reticent.errors import ArtifactError
 from reticent.io.strict import canonical, load
 from reticent.signing import envelope
 from reticent.signing.envelope import Envelope, Signed
-from reticent.signing.keys import key_id, key_text, load_private_key, load_public_key, verifies, write_key_pair
-
-__all__ = [
-    "envelope_of",
-    "false_signatures",
-    "key_id",
-    "key_text",
-    "load_envelope",
-    "load_private_key",
-    "load_public_key",
-    "payload",
-    "signed",
-    "signers",
-    "write_key_pair",
-]
+from reticent.signing.keys import key_id, key_text, verifies
 
 _LARGEST_ENVELOPE = 96 * 2**20
 

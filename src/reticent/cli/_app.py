@@ -75,19 +75,10 @@ class Verb(click.Command):
     """A command whose options that take one value are given once: of two keys only the last would count."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        options = {name: one for one in self.params if isinstance(one, click.Option) for name in one.opts}
-        given, words = set(), iter(args)
-        for word in words:
-            name, equals, _ = word.partition("=")
-            if word == "--":
-                break
-            if name not in options or options[name].is_flag:
-                continue
-            if options[name].name in given and not options[name].multiple:
-                ctx.fail(f"{name} is given more than once, and takes one value")
-            given.add(options[name].name)
-            if not equals:
-                next(words, None)
+        _, _, typed = self.make_parser(ctx).parse_args(list(args))
+        for one in typed:
+            if isinstance(one, click.Option) and not (one.is_flag or one.multiple) and typed.count(one) > 1:
+                ctx.fail(f"{one.opts[0]} is given more than once, and takes one value")
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -158,7 +149,7 @@ class _Place(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "" or "\0" in str(value):
-            self.fail("not a path", param, ctx)
+            self.fail(f"{value!r} is not a path", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reticent.calibration import BayesSecurity, MeanRuns, Unknown, unknowns_of
+from reticent.calibration import BayesSecurity, MeanRuns, Unknown
 from reticent.calibration.spelling import forms
 from reticent.cli._app import option
 from reticent.cli._options import mechanism_given
@@ -20,9 +20,9 @@ TARGET = option("target", str, f"{forms()}.", required=True)
 MEAN_RUNS = "mean-runs"
 
 
-def unknown_of(kind: type[Mechanism], text: str | None) -> tuple[str, Unknown]:
-    """``--unknown`` as a type, and its name as typed; the first of the mechanism where nothing was typed."""
-    kinds = {**unknowns_of(kind), MEAN_RUNS: MeanRuns()}
+def unknown_of(known: Mapping[str, Unknown], text: str | None) -> tuple[str, Unknown]:
+    """``--unknown`` as a type, one of these or the mean number of runs, with its name; by default the first."""
+    kinds = {**known, MEAN_RUNS: MeanRuns()}
     name = next(iter(kinds)) if text is None else text
     if name not in kinds:
         raise ParameterError("unknown", name, one_of(name, kinds))

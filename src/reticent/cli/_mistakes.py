@@ -67,25 +67,5 @@ def usage(error: click.ClickException, app: click.Command, words: Sequence[str])
     if isinstance(error, click.MissingParameter):
         return f"{name} must be given"
     wanted = {"integer": "a whole number", "float": "a number", "path": "a path"}.get(parameter.type.name)
-    return (message if wanted is None else f"{name} must be {wanted}") + _given(parameter, words)
-
-
-def _given(parameter: click.Parameter, words: Sequence[str]) -> str:
-    """What was typed for the option that could not be read; usage errors do not carry it."""
-    found = []
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        name, equals, value = word.partition("=")
-        if name in parameter.opts:
-            found.append(value if equals else following)
-    return f", got {_odd_one(found)!r}" if found else ""
-
-
-def _odd_one(texts: list[str]) -> str:
-    """Of what was typed for an option, the text that is not a number, or not a whole one; else the last."""
-    for kind in (float, int):
-        for text in texts:
-            try:
-                kind(text)
-            except ValueError:
-                return text
-    return texts[-1]
+    got = f", got {error.message.rpartition(' is not')[0]}" if isinstance(parameter, click.Option) else ""
+    return message if wanted is None else f"{name} must be {wanted}{got}"

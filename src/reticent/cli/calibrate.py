@@ -12,7 +12,7 @@ from pydantic import Field
 from reticent.adversaries import Adversary, Method, WorstCase
 from reticent.adversaries.base import ALL
 from reticent.adversaries.report import assessment_record
-from reticent.calibration import Calibration, MeanRuns, NoiseScale, Target, Unknown, unknowns_of
+from reticent.calibration import Calibration, NoiseScale, Target, Unknown, unknowns_of
 from reticent.calibration import calibrate as solve
 from reticent.calibration.spelling import target_of
 from reticent.cli._app import JSON, command, option
@@ -47,7 +47,6 @@ from reticent.mechanisms.codec import mechanism_record
 from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, condition_records, strict
 from reticent.samplers import SAMPLERS
-from reticent.text import one_of
 
 SCHEMA = "reticent.calibration/1"
 
@@ -92,10 +91,7 @@ def _of_file() -> click.Command:
         from reticent.api.documents import release_in
 
         target, release = target_of(given["target"]), release_in(file)
-        name = _SCALE if given["unknown"] is None else given["unknown"]
-        if name not in (_SCALE, MEAN_RUNS):
-            raise ParameterError("unknown", name, one_of(name, (_SCALE, MEAN_RUNS)))
-        unknown: Unknown = NoiseScale() if name == _SCALE else MeanRuns()
+        name, unknown = unknown_of({_SCALE: NoiseScale()}, given["unknown"])
         typed = given if name == _SCALE else runs_searched(given)
         if name == _SCALE and any(part.noise_multiplier == 0.0 for part in release.mechanism.parts):
             raise UnsupportedError(f"{file}: no factor gives noise to a release that has none; reticent lint says why")
@@ -123,7 +119,7 @@ def _of_kind(kind: type[Mechanism]) -> click.Command:
     )
     def of_kind(json: bool, **given: Any) -> None:
         target = target_of(given["target"])
-        name, unknown = unknown_of(kind, given["unknown"])
+        name, unknown = unknown_of(unknowns_of(kind), given["unknown"])
         stated, attackers = told_apart(kind, [given["adversary"]], given)
         release = release_of(kind, name, stated)
         who = _one_attacker(given["adversary"], attackers)

@@ -184,7 +184,7 @@ def _print_certificate(certificate: Certificate, alone: Sequence[str]) -> None:
 )
 def keygen(private: Path, public: Path | None, encrypt: bool, json: bool) -> None:
     """Make an Ed25519 key pair for signing certificates; nothing is overwritten."""
-    from reticent.certificates.signature import key_id, load_public_key, write_key_pair
+    from reticent.signing.keys import key_id, load_public_key, write_key_pair
 
     if not private.name:
         raise ParameterError("KEY", str(private), "the name of a file to write")

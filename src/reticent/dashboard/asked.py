@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +49,6 @@ class Asked:
         return {"settings": dict(self.settings.values), "session": self.page, "turn": self.turn}
 
 
-def answer_to(settings: State, between: Callable[[], None] = lambda: None) -> Answer:
-    """What the settings ask: each attacker against the release; ``between`` as for ``readings.answer``."""
-    return answer(adversaries_of(settings), mechanism_of(settings), relation_of(settings), between)
+def answer_to(settings: State) -> Answer:
+    """What the settings ask: each attacker against the release."""
+    return answer(adversaries_of(settings), mechanism_of(settings), relation_of(settings))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -28,6 +28,7 @@ from reticent.dashboard.naming import Line, names_of
 from reticent.dashboard.readings import assessed, points, summary
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.stopping import checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,7 @@ class Searched:
     skipped: dict[str, str]
 
 
-@lru_cache(maxsize=128)
-def _solved(
-    mechanism: Mechanism, unknown: Unknown, target: Target, who: Adversary, relation: Neighbouring | None
-) -> Calibration:
-    return calibrate(mechanism, unknown, target, who, relation)
+_solved = lru_cache(maxsize=128)(calibrate)
 
 
 @lru_cache(maxsize=128)
@@ -57,7 +54,6 @@ def search(
     target: Target,
     adversaries: tuple[Adversary, ...],
     relation: Neighbouring | None,
-    between: Callable[[], None] = lambda: None,
 ) -> Searched:
     """Search for each attacker in turn.
 
@@ -68,7 +64,7 @@ def search(
     of_release(unknown, mechanism).put(mechanism, 1.0)
     found, skipped = [], {}
     for who in adversaries:
-        between()
+        checkpoint()
         try:
             found.append(_solved(mechanism, unknown, target, who, relation))
         except (UnsupportedError, UnreachableError, ParameterError, NumericalError) as error:

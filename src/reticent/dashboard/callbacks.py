@@ -142,13 +142,12 @@ class Callbacks:
     def _calibrated(self, asked: Asked, who: tuple[Adversary, ...], waiting: tuple[str, ...] = ()) -> tuple[Any, ...]:
         settings, target, what = asked.settings, target_of(asked.settings), UNKNOWNS[asked.settings["unknown"]][1]
         release, unknown, relation = mechanism_of(settings), unknown_of(settings), relation_of(settings)
-        with self.turns.turn(asked.page, asked.turn) as turn:
-            found = calibrating.search(release, unknown, target, who, relation, turn.check)
+        with self.turns.turn(asked.page, asked.turn):
+            found = calibrating.search(release, unknown, target, who, relation)
             if not found.found and not waiting:
                 raise ReticentError("; ".join(found.skipped.values()))
             figure = calibrating.calibration_figure(found, target, asked.theme)
             table = words.calibration_table(found, target, what, waiting)
-            turn.check()
         line, code = f"No value is known that keeps {words.goal(target)} for any attacker.", ("", "")
         if found.found:
             best = found.found[0]
@@ -166,15 +165,10 @@ class Callbacks:
         a = b.pinned() or b
         relation = relation_of(b) or Neighbouring.ADD_REMOVE
         mechanisms = {"A": mechanism_of(a), "B": mechanism_of(b)}
-        with self.turns.turn(asked.page, asked.turn) as turn:
-            worst = {}
-            for name, mechanism in mechanisms.items():
-                turn.check()
-                worst[name] = assessed(WorstCase(), mechanism, relation)
-            turn.check()
+        with self.turns.turn(asked.page, asked.turn):
+            worst = {name: assessed(WorstCase(), mechanism, relation) for name, mechanism in mechanisms.items()}
             surface = comparing.map_figure(mechanisms, relation, asked.theme, comparing.limit_of(b))
             table = words.comparison_table(record(worst["A"]), record(worst["B"]))
-            turn.check()
         caption = "The map is known for DP-SGD with Poisson sampling at a rate below 1."
         if surface:
             steps = mechanisms["B"].steps
@@ -232,17 +226,17 @@ class Callbacks:
     def certificate(self, clicks: Any, sent: Any) -> tuple[Any, str]:
         """The certificate of these settings as its page, which anybody can verify."""
         asked = Asked.of(sent, None)
-        with self.turns.turn(asked.page, asked.turn) as turn:
-            page = certificate_page(asked.settings, lambda _: turn.check())
+        with self.turns.turn(asked.page, asked.turn):
+            page = certificate_page(asked.settings)
         return send_string(page, "reticent-certificate.html"), "certificate written"
 
     def csv(self, clicks: Any, sent: Any) -> Any:
         """The shown curves as a file."""
         try:
             asked = Asked.of(sent, None)
-            with self.turns.turn(asked.page, asked.turn) as turn:
+            with self.turns.turn(asked.page, asked.turn):
                 view = asked.settings.picture
-                return send_string(curves_csv(answer_to(asked.settings, turn.check), view), f"reticent-{view}.csv")
+                return send_string(curves_csv(answer_to(asked.settings), view), f"reticent-{view}.csv")
         except FAILURES:
             return no_update
 

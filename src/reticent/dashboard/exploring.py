@@ -62,8 +62,8 @@ def _first(turns: Turns, asked: Asked) -> dict[str, Any]:
     found = [drawn for who in everybody if (drawn := _at_once(asked.settings, who))]
     if not (found and found[0].adversary.strongest):
         quick = tuple(who for who in everybody if not (who.averaged or who.needs))
-        with turns.turn(asked.page, asked.turn) as turn:
-            known = answer(quick, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
+        with turns.turn(asked.page, asked.turn):
+            known = answer(quick, mechanism_of(asked.settings), relation_of(asked.settings))
         have = {drawn.adversary.name for drawn in known.assessments}
         found = [*known.assessments, *(drawn for drawn in found if drawn.adversary.name not in have)]
     answered = {drawn.adversary.name for drawn in found}
@@ -76,10 +76,8 @@ def _first(turns: Turns, asked: Asked) -> dict[str, Any]:
 
 def _proof(turns: Turns, asked: Asked) -> dict[str, Any]:
     """All attackers, and every number."""
-    with turns.turn(asked.page, asked.turn) as turn:
-        shown = _shown(asked, answer_to(asked.settings, turn.check), (), None)
-        turn.check()  # nothing that is no longer asked reaches the page
-        return shown
+    with turns.turn(asked.page, asked.turn):
+        return _shown(asked, answer_to(asked.settings), (), None)
 
 
 _STAGES = {Stage.FIRST: _first, Stage.PROOF: _proof}

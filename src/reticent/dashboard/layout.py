@@ -12,18 +12,15 @@ from reticent.dashboard.catalogue import (
     ATTACKERS,
     OF_RUNS,
     OF_SAMPLERS,
-    ONE_RUN,
     PARAMETERS,
     PLACES,
     RELEASED,
     TARGETS,
-    UNKNOWNS,
     Parameter,
 )
 from reticent.dashboard.looks import SETTINGS as COMPARED
 from reticent.dashboard.pieces import GRAPH, choice, graph, named, text_field, upload
-from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
-from reticent.mechanisms import Neighbouring
+from reticent.dashboard.state import DEFAULTS, PINNED
 from reticent.samplers import SAMPLERS
 
 SLIDER_STEPS = 400
@@ -33,16 +30,6 @@ SLIDERS = tuple(PARAMETERS)
 ASKING = ("calibrate", "compare")
 """Panels that a callback answers; each hears only of the changes that it shows."""
 
-_PANELS = {"explore": "Explore", "calibrate": "Calibrate", "compare": "Compare", "open": "Open"}
-_VIEWS = {"curves": "Trade-off", "roc": "Log-log", "profile": "ε – δ", "guesses": "Guesses", "table": "Table"}
-_RELATIONS = {
-    OWN_RELATION: "each attacker's own",
-    Neighbouring.ADD_REMOVE.value: "add/remove",
-    Neighbouring.REPLACE.value: "replace",
-    Neighbouring.ZERO_OUT.value: "zero out",
-}
-_SAMPLERS = {name: kind.title for name, kind in SAMPLERS.items()}
-_SELECTIONS = {ONE_RUN: "no", **{name: name.replace("-", " ") for name in OF_RUNS}}
 _LIVE: dict[str, Any] = {"aria-live": "polite"}
 
 _DRAGGED: Any = {**GRAPH, "edits": {"shapePosition": True}}
@@ -84,7 +71,7 @@ def _header() -> html.Header:
         [
             html.A("Skip to the answer", href="#main", className="skip"),
             html.Div([html.Span("reticent", className="word"), html.Span("privacy risk", className="sub")]),
-            choice("panel", _PANELS, "Panel", "tabs"),
+            choice("panel", "Panel", "tabs"),
             html.Div(
                 [
                     html.A("Settings", href="#settings", className="to-settings"),
@@ -113,21 +100,19 @@ def _settings() -> list[Any]:
         html.Section(
             [
                 html.H2("What was released"),
-                choice("mechanism", {name: each.label for name, each in RELEASED.items()}, "Mechanism", "segments"),
+                choice("mechanism", "Mechanism", "segments"),
                 html.Div(
-                    choice("by", {"rate": "Rate · steps", "data": "Records · epochs"}, "Sampling", "segments"),
+                    choice("by", "Sampling", "segments"),
                     className="for-dpsgd",
                 ),
                 html.Div(upload("ledger-file", "Ledger, certificate or DpEvent (JSON)"), className="for-ledger"),
                 html.P(id="ledger-said", className="message", role="alert"),
                 *[_field(PARAMETERS[name]) for name in _parameters_of_mechanisms()],
                 html.P(id="derived", className="derived"),
-                html.Div(
-                    choice("sampler", _SAMPLERS, "Sampler", "options", legend="small-label"), className="for-dpsgd"
-                ),
-                choice("selection", _SELECTIONS, "Tuned: the best of several runs", "options", legend="small-label"),
+                html.Div(choice("sampler", "Sampler", "options", legend="small-label"), className="for-dpsgd"),
+                choice("selection", "Tuned: the best of several runs", "options", legend="small-label"),
                 *[_field(PARAMETERS[name]) for name in PARAMETERS if any(name in own for own in OF_RUNS.values())],
-                choice("relation", _RELATIONS, "Neighbouring data sets", "options", legend="small-label"),
+                choice("relation", "Neighbouring data sets", "options", legend="small-label"),
             ]
         ),
         _policy(),
@@ -238,7 +223,7 @@ def _explore() -> html.Section:
             html.P(id="accuracy", className="quiet"),
             html.P(id="verdict", **_LIVE),
             html.P(id="message", className="message", role="alert"),
-            choice("view", _VIEWS, "View", "segments views"),
+            choice("view", "View", "segments views"),
             html.Div(
                 html.Div(
                     html.Div(id="figure", className="graph"), role="img", className="frame", **named("Risk curves")
@@ -258,18 +243,17 @@ def _explore() -> html.Section:
 
 
 def _calibrate() -> html.Section:
-    targets = {name: label for name, (label, *_) in TARGETS.items()}
     return html.Section(
         [
             html.Div(
                 [
-                    choice("target", targets, "Target", "segments"),
+                    choice("target", "Target", "segments"),
                     html.Div(
                         [
                             text_field("goal", "at most", DEFAULTS["goal"]),
                             text_field("place", "at", ""),
                             html.Span("by changing", className="quiet"),
-                            choice("unknown", {k: v[0] for k, v in UNKNOWNS.items()}, "What is searched", "segments"),
+                            choice("unknown", "What is searched", "segments"),
                         ],
                         className="row",
                     ),

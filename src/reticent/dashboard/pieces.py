@@ -7,7 +7,8 @@ from typing import Any
 
 from dash import dcc, html
 
-from reticent.dashboard.state import DEFAULTS
+from reticent.dashboard.figures import blank
+from reticent.dashboard.state import CHOICES, DEFAULTS
 
 _NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}
 GRAPH: Any = {
@@ -17,18 +18,12 @@ GRAPH: Any = {
     "scrollZoom": False,
     "doubleClick": "reset",
 }
-_BLANK = {
-    "paper_bgcolor": "rgba(0,0,0,0)",
-    "plot_bgcolor": "rgba(0,0,0,0)",
-    "xaxis": {"visible": False},
-    "yaxis": {"visible": False},
-}
 
 
-def choice(name: str, options: dict[str, str], label: str, look: str, *, legend: str = "unseen") -> html.Fieldset:
+def choice(name: str, label: str, look: str, *, legend: str = "unseen") -> html.Fieldset:
     """One of several; the label is for screen readers unless the legend has another class."""
     chosen = dcc.RadioItems(
-        [{"label": text, "value": key} for key, text in options.items()], DEFAULTS[name], id=name, inline=True
+        [{"label": text, "value": key} for key, text in CHOICES[name].items()], DEFAULTS[name], id=name, inline=True
     )
     return html.Fieldset([html.Legend(label, className=legend), chosen], className=look)
 
@@ -51,7 +46,7 @@ def upload(name: str, what: str = "", *, many: bool = False) -> dcc.Upload:
 
 def graph(name: str, label: str, config: Any = GRAPH) -> html.Div:
     """A picture that Dash draws, with what a screen reader calls it."""
-    graph = dcc.Graph(id=name, config=config, responsive=True, className="graph", figure={"data": [], "layout": _BLANK})
+    graph = dcc.Graph(id=name, config=config, responsive=True, className="graph", figure=blank("light"))
     return html.Div(graph, role="img", className="frame", **named(label))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ from reticent.dashboard.readings import assessed
 from reticent.dashboard.screen import screen_assessment
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.stopping import checkpoint
 from reticent.text import digits
 
 _QUICK = (Advantage, BayesSecurity, Success)
@@ -69,12 +69,7 @@ def budget_of(release: Mechanism, target: Target, relation: Neighbouring | None)
 
 
 def budget_figure(
-    release: Mechanism,
-    budget: Budget,
-    target: Target,
-    relation: Neighbouring | None,
-    theme: str,
-    between: Callable[[], None] = lambda: None,
+    release: Mechanism, budget: Budget, target: Target, relation: Neighbouring | None, theme: str
 ) -> Figure:
     """The risk that the target limits, over epochs, with the target and what is planned."""
     ground, within = GROUNDS[theme], relation or WorstCase().relation
@@ -83,7 +78,7 @@ def budget_figure(
     steps = np.unique(np.rint(np.linspace(end / 60.0, end, _MANY if quick else _FEW)).astype(int).clip(1))
     risks = []
     for count in (int(k) for k in steps):
-        between()
+        checkpoint()
         run = release.changed("steps", count)
         known = screen_assessment(WorstCase(), run, within) if quick else None
         risks.append(target.of(known or assessed(WorstCase(), run, within)).value)

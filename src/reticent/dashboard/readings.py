@@ -19,6 +19,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.risk.report import MEASURES, AssessmentRecord, Number, Questions
+from reticent.stopping import checkpoint
 
 FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 91)]))
 EPSILONS = np.concatenate([np.linspace(0.0, 1.0, 33), np.linspace(1.0, 3.0, 25)[1:], np.linspace(3.0, 24.0, 64)[1:]])
@@ -94,21 +95,12 @@ def is_known(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring 
     return (adversary, mechanism, relation or adversary.relation) in _composed
 
 
-def answer(
-    adversaries: tuple[Adversary, ...],
-    mechanism: Mechanism,
-    relation: Neighbouring | None,
-    between: Callable[[], None] = lambda: None,
-) -> Answer:
-    """Each attacker in turn, with the worst case of every relation used.
-
-    Args:
-        between: called before each attacker; what it raises ends the work.
-    """
+def answer(adversaries: tuple[Adversary, ...], mechanism: Mechanism, relation: Neighbouring | None) -> Answer:
+    """Each attacker in turn, with the worst case of every relation used."""
     found: dict[tuple[str, Neighbouring], Assessment] = {}
     skipped: dict[str, str] = {}
     for adversary in adversaries:
-        between()
+        checkpoint()
         try:
             result = composed(adversary, mechanism, relation or adversary.relation)
             worst = composed(WorstCase(), mechanism, result.neighbouring)
@@ -125,12 +117,12 @@ def answer(
 @lru_cache(maxsize=2 * _KEPT)
 def points(assessment: Assessment, view: str) -> Points:
     """The curve at the points of a view: ``curves``, ``roc``, ``profile`` or ``guesses``."""
-    truth = assessment.truth
-    claimed = _read(assessment.curve, view)
+    truth, read = assessment.truth, _READERS[view]
+    claimed = read(assessment.curve)
     if truth is None or (truth.optimistic is assessment.curve and truth.pessimistic is assessment.curve):
         return Points(_GRIDS[view], claimed, None, None)
-    one = _read(truth.optimistic, view)
-    other = claimed if truth.pessimistic is assessment.curve else _read(truth.pessimistic, view)
+    one = read(truth.optimistic)
+    other = claimed if truth.pessimistic is assessment.curve else read(truth.pessimistic)
     return Points(_GRIDS[view], claimed, np.minimum(one, other), np.maximum(one, other))
 
 
@@ -160,10 +152,6 @@ def told(assessment: Assessment, records: Protected = None) -> str:
 def protected(mechanism: Mechanism) -> Protected:
     """Whom the numbers about a release protect: one record, a client, or so many records of a person."""
     return persons(mechanism_record(mechanism))
-
-
-def _read(curve: TradeOff, view: str) -> np.ndarray:
-    return _READERS[view](curve)
 
 
 _GRIDS = {"curves": np.append(0.0, FPRS), "roc": FPRS, "profile": EPSILONS, "guesses": PRIORS}

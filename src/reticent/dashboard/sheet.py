@@ -13,6 +13,7 @@ from dash import html as parts
 
 from reticent import __version__
 from reticent.adversaries import Assessment, style_of
+from reticent.certificates.drawing import HEIGHT, WIDTH, across, down
 from reticent.dashboard import words
 from reticent.dashboard.explaining import explanation
 from reticent.dashboard.judging import judge, policy_of
@@ -30,7 +31,6 @@ _ATTRIBUTES = {
     "href": "href",
     "tabIndex": "tabindex",
 }
-_WIDE, _HIGH, _LEFT, _LOW = 460, 340, 56, 48
 _HEAD = (
     '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
@@ -90,41 +90,35 @@ def drawing(assessments: Sequence[Assessment]) -> str:
     """The trade-off curves as SVG; colours are those of the ground that the reader has."""
     lines = [_line(a) for a in sorted(assessments, key=lambda a: not a.adversary.strongest)]
     ticks = [
-        f'<line class="axis" x1="{_x(t)}" x2="{_x(t)}" y1="{_y(0)}" y2="{_y(1)}"/>'
-        f'<line class="axis" x1="{_x(0)}" x2="{_x(1)}" y1="{_y(t)}" y2="{_y(t)}"/>'
-        f'<text x="{_x(t)}" y="{_y(0) + 18}" text-anchor="middle">{t:.0%}</text>'
-        f'<text x="{_x(0) - 6}" y="{_y(t) + 4}" text-anchor="end">{t:.0%}</text>'
+        f'<line class="axis" x1="{across(t)}" x2="{across(t)}" y1="{down(0)}" y2="{down(1)}"/>'
+        f'<line class="axis" x1="{across(0)}" x2="{across(1)}" y1="{down(t)}" y2="{down(t)}"/>'
+        f'<text x="{across(t)}" y="{down(0) + 18}" text-anchor="middle">{t:.0%}</text>'
+        f'<text x="{across(0) - 6}" y="{down(t) + 4}" text-anchor="end">{t:.0%}</text>'
         for t in (0.0, 0.25, 0.5, 0.75, 1.0)
     ]
     usual = assessments[0].neighbouring
     key = "".join(
-        f'<line class="s-{a.adversary.name}" x1="{_x(0.6)}" x2="{_x(0.66)}" y1="{24 + 20 * k}" y2="{24 + 20 * k}" '
-        f'style="{_look(a)}"/><text x="{_x(0.67)}" y="{28 + 20 * k}">{escape(called(a, usual))}</text>'
+        f'<line class="s-{a.adversary.name}" x1="{across(0.6)}" x2="{across(0.66)}" y1="{24 + 20 * k}" '
+        f'y2="{24 + 20 * k}" style="{_look(a)}"/>'
+        f'<text x="{across(0.67)}" y="{28 + 20 * k}">{escape(called(a, usual))}</text>'
         for k, a in enumerate(assessments)
     )
     named = (
-        f'<text x="{_x(0.5)}" y="{_HIGH - 4}" text-anchor="middle">false alarms (across), members missed (up)</text>'
+        f'<text x="{across(0.5)}" y="{HEIGHT - 4}" text-anchor="middle">'
+        "false alarms (across), members missed (up)</text>"
     )
-    label = "Trade-off curves of all attackers"
     return (
-        f'<svg viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{label}">{"".join(ticks + lines)}{key}{named}</svg>'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Trade-off curves of all attackers">'
+        f"{''.join(ticks + lines)}{key}{named}</svg>"
     )
 
 
 def _line(assessment: Assessment) -> str:
     read = points(assessment, "curves")
-    path = " ".join(f"{_x(x)},{_y(y)}" for x, y in zip(read.x, np.clip(read.claimed, 0.0, 1.0), strict=True))
+    path = " ".join(f"{across(x)},{down(y)}" for x, y in zip(read.x, np.clip(read.claimed, 0.0, 1.0), strict=True))
     return f'<polyline class="s-{assessment.adversary.name}" fill="none" style="{_look(assessment)}" points="{path}"/>'
 
 
 def _look(assessment: Assessment) -> str:
     dashes, wide = style_of(assessment.adversary.name).dashes, 3.5 if assessment.adversary.strongest else 2
     return f"stroke:var(--c);stroke-width:{wide};stroke-dasharray:{' '.join(map(str, dashes)) or 'none'}"
-
-
-def _x(share: float) -> float:
-    return round(_LEFT + share * (_WIDE - _LEFT - 16), 1)
-
-
-def _y(share: float) -> float:
-    return round(_HIGH - _LOW - share * (_HIGH - _LOW - 12), 1)

@@ -32,8 +32,6 @@ from reticent.samplers import INDEPENDENT, SAMPLERS
 
 OWN_RELATION = "own"
 """Each attacker's own neighbouring relation."""
-VIEWS = ("curves", "roc", "profile", "guesses", "table")
-PANELS = ("explore", "calibrate", "compare", "open")
 
 DEFAULTS: dict[str, str] = {
     "panel": "explore",
@@ -53,17 +51,23 @@ DEFAULTS: dict[str, str] = {
     "policy": "",
     "pinned": "",
 }
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "panel": PANELS,
-    "mechanism": tuple(RELEASED),
-    "by": ("rate", "data"),
-    "sampler": tuple(SAMPLERS),
-    "selection": (ONE_RUN, *OF_RUNS),
-    "relation": (OWN_RELATION, *Neighbouring),
-    "view": VIEWS,
-    "target": tuple(TARGETS),
-    "unknown": tuple(UNKNOWNS),
+CHOICES: dict[str, dict[str, str]] = {
+    "panel": {"explore": "Explore", "calibrate": "Calibrate", "compare": "Compare", "open": "Open"},
+    "mechanism": {name: each.label for name, each in RELEASED.items()},
+    "by": {"rate": "Rate · steps", "data": "Records · epochs"},
+    "sampler": {name: kind.title for name, kind in SAMPLERS.items()},
+    "selection": {ONE_RUN: "no", **{name: name.replace("-", " ") for name in OF_RUNS}},
+    "relation": {
+        OWN_RELATION: "each attacker's own",
+        Neighbouring.ADD_REMOVE.value: "add/remove",
+        Neighbouring.REPLACE.value: "replace",
+        Neighbouring.ZERO_OUT.value: "zero out",
+    },
+    "view": {"curves": "Trade-off", "roc": "Log-log", "profile": "ε – δ", "guesses": "Guesses", "table": "Table"},
+    "target": {name: label for name, (label, *_) in TARGETS.items()},
+    "unknown": {name: label for name, (label, *_) in UNKNOWNS.items()},
 }
+"""What can be chosen, and what the page calls it."""
 _LONGEST = 40
 _LONGER = {"attackers": 600, "ledger": 6_000, "policy": 6_000, "pinned": 20_000}
 _LONGEST_ADDRESS = 60_000
@@ -99,7 +103,7 @@ class State:
             longest = _LONGER.get(name, _LONGEST)
             if not isinstance(text, str) or len(text) > longest:
                 raise ParameterError(name, _shown(text), f"a text of at most {longest} characters")
-            if name not in _CHOICES or text in _CHOICES[name]:
+            if name not in CHOICES or text in CHOICES[name]:
                 values[name] = text.strip()
         return cls(values)
 
@@ -175,7 +179,7 @@ def _num_parameters(state: State) -> int | None:
     wanted = [ATTACKERS[name] for name in set(state["attackers"].split(",")) & set(ATTACKERS)]
     asked = any(one.parameter == "dimension" for one in wanted)
     counted = any(one.kind.counts_parameters for one in wanted)
-    return optional_count(state, "dimension") if counted or not asked else None
+    return count(state, "dimension") if state["dimension"] and (counted or not asked) else None
 
 
 def adversaries_of(state: State) -> tuple[Adversary, ...]:
@@ -191,10 +195,10 @@ def adversaries_of(state: State) -> tuple[Adversary, ...]:
 
 
 def _stated(state: State, name: str | None, own: Sequence[str]) -> float | None:
-    """The number of an attacker; None where it takes none, or where the field is the mechanism's."""
-    if name is None or name in own:
+    """The number of an attacker; None where it takes none, the field is empty, or it is the mechanism's."""
+    if name is None or name in own or not state[name]:
         return None
-    return optional_count(state, name) if PARAMETERS[name].whole else optional_number(state, name)
+    return count(state, name) if PARAMETERS[name].whole else number(state, name)
 
 
 def relation_of(state: State) -> Neighbouring | None:
@@ -233,16 +237,6 @@ def count(state: State, name: str) -> int:
     if not (1 <= value <= MOST_STEPS and value == int(value)):
         raise ParameterError(name, state[name], "a whole number from 1 to a billion")
     return int(value)
-
-
-def optional_count(state: State, name: str) -> int | None:
-    """The same, or None for an empty field."""
-    return count(state, name) if state[name] else None
-
-
-def optional_number(state: State, name: str) -> float | None:
-    """A finite number, or None for an empty field."""
-    return number(state, name) if state[name] else None
 
 
 def _number(name: str, text: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from enum import Enum
@@ -25,6 +25,7 @@ from reticent.errors import UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.registry import parameters_of, told
 from reticent.samplers import Sampler
+from reticent.stopping import checkpoint
 from reticent.text import as_call, as_python, stated
 
 _FILE = "release.json"
@@ -102,7 +103,7 @@ def calibration_command(state: State, found: Sequence[Calibration]) -> str:
     )
 
 
-def certificate_page(state: State, progress: Callable[[str], None]) -> str:
+def certificate_page(state: State) -> str:
     """The page of a certificate of what the panel shows, settings or the answer of a search: nobody saw a run."""
     searched = state["panel"] == "calibrate"
     subject = OF_THE_DASHBOARD.format(CALIBRATED if searched else SETTINGS)
@@ -112,7 +113,7 @@ def certificate_page(state: State, progress: Callable[[str], None]) -> str:
         declared,
         adversaries=adversaries_of(state),
         neighbouring=relation_of(state),
-        progress=progress,
+        progress=lambda _: checkpoint(),
     )
     return render_html(paged(made))
 

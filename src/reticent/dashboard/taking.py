@@ -67,8 +67,8 @@ class Taking:
     def sheet(self, clicks: Any, sent: Any) -> tuple[Any, str]:
         """The panel that explores as a page of its own."""
         asked = Asked.of(sent, None)
-        with self.turns.turn(asked.page, asked.turn) as turn:
-            page = sheet(asked.settings, answer_to(asked.settings, turn.check))
+        with self.turns.turn(asked.page, asked.turn):
+            page = sheet(asked.settings, answer_to(asked.settings))
         return send_string(page, "reticent-plan.html"), "page written"
 
     @said
@@ -94,9 +94,9 @@ class Taking:
             if asked.settings["panel"] != "calibrate" or release.training is None:
                 return hidden
             target, relation = target_of(asked.settings), relation_of(asked.settings)
-            with self.turns.turn(asked.page, asked.turn) as turn:
+            with self.turns.turn(asked.page, asked.turn):
                 budget = budget_of(release, target, relation)
-                figure = budget_figure(release, budget, target, relation, asked.theme, turn.check)
+                figure = budget_figure(release, budget, target, relation, asked.theme)
             return budget.sentence(words.goal(target)), figure, ""
         except SupersededError:
             return (no_update,) * 3

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from reticent.errors import ReticentError
-from reticent.stopping import Stopped, stoppable
+from reticent.stopping import Stopped, checkpoint, stoppable
 
 _PATIENCE = 120.0
 
@@ -47,7 +47,7 @@ class Turns:
         self._pages: OrderedDict[str, _Page] = OrderedDict()
 
     @contextmanager
-    def turn(self, page: str, number: float) -> Iterator[Turn]:
+    def turn(self, page: str, number: float) -> Iterator[None]:
         """Wait until it is this question's turn.
 
         Raises:
@@ -61,7 +61,8 @@ class Turns:
                 with _held(self._slots):
                     self._check(entry, number)
                     with _ending(entry, number):
-                        yield Turn(entry, number)
+                        yield
+                        checkpoint()  # nothing that is no longer asked reaches the page
         finally:
             with self._mutex:
                 self._queued -= 1
@@ -96,22 +97,6 @@ class Turns:
     def _check(entry: _Page, number: float) -> None:
         if number < entry.newest:
             raise SupersededError("the page has asked something else since")
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A computation that runs."""
-
-    entry: _Page
-    number: float
-
-    def check(self) -> None:
-        """Stop here if the page has asked something else since.
-
-        Raises:
-            SupersededError: it has.
-        """
-        Turns._check(self.entry, self.number)
 
 
 @contextmanager

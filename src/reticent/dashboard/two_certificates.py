@@ -7,28 +7,16 @@ from typing import Any
 
 from dash import html
 
-from reticent.certificates import page as certificate_page
 from reticent.certificates.declared_text import inert
 from reticent.certificates.facts import declarations, facts
+from reticent.certificates.page import document_in
 from reticent.certificates.schema import Certificate, CertifiedAssessment
 from reticent.dashboard.pieces import table
-from reticent.io.strict import loads
 from reticent.proofs import Claim
 from reticent.risk.report import MEASURES
 from reticent.text import digits
 
 _MISSING = "not there"
-
-
-def certificate_in(text: str, name: str) -> Certificate:
-    """A certificate from its JSON or its page.
-
-    Raises:
-        ArtifactError: it is none.
-    """
-    if certificate_page.is_page(text):
-        return certificate_page.embedded(text, name)
-    return Certificate.parse(loads(text, name), name)
 
 
 def differences(a: Certificate, b: Certificate) -> list[tuple[str, str, str]]:
@@ -73,7 +61,7 @@ def compared(a: tuple[str, str], b: tuple[str, str]) -> list[Any]:
         ArtifactError: one is no certificate.
     """
     first, second = (a[1], b[1]) if a[1] != b[1] else (f"A: {a[1]}", f"B: {b[1]}")
-    rows = differences(certificate_in(a[0], first), certificate_in(b[0], second))
+    rows = differences(document_in(a[0], first), document_in(b[0], second))
     if not rows:
         return [html.P(f"{first} and {second} say the same.", className="good")]
     body = [html.Tr([html.Th(inert(name), scope="row"), html.Td(one), html.Td(other)]) for name, one, other in rows]

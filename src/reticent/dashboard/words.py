@@ -12,7 +12,7 @@ from reticent.adversaries import Assessment
 from reticent.calibration import Calibration, Target
 from reticent.certificates.declared_text import inert
 from reticent.certificates.sentences import Protected, even_guess, headline, percent
-from reticent.certificates.words import CLAIMS
+from reticent.certificates.words import claim as in_words
 from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, TARGETS
 from reticent.dashboard.explaining import anchor
@@ -132,8 +132,7 @@ def claim_badge(assessment: Assessment) -> html.Span:
     claim = assessment.claim
     needs = [one.says for one in assessment.conditions if one.weakens]
     title = " ".join([f"claim: {claim.value}.", *(["Nobody checked:", *needs] if needs else [])])
-    average = " on average" if assessment.adversary.averaged and claim is Claim.BOUND else ""
-    return html.Span(CLAIMS[claim.value] + average, className=f"claim {claim.value}", title=title)
+    return html.Span(in_words(summary(assessment)), className=f"claim {claim.value}", title=title)
 
 
 def number_table(

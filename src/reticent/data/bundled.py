@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reticent.data.dataset import Dataset, numeric_group
+from reticent.data.dataset import Dataset, numeric_group, to_unit
 from reticent.errors import needing
 
 # Summary table of the published description of the Wisconsin diagnostic breast cancer data, rounded
@@ -34,9 +34,9 @@ def load_breast_cancer() -> Dataset:
     """
     bunch = _sklearn("load_breast_cancer")
     low, high = (np.array(ends.split(), dtype=float) for ends in (_LOWEST, _HIGHEST))
-    features = _to_unit(bunch.data, low, high)
+    features = to_unit(bunch.data, low, high)
     grids = np.linspace(low, high, _GRID)
-    encoded = _to_unit(grids, low, high)
+    encoded = to_unit(grids, low, high)
     groups = tuple(
         numeric_group(str(name), i, grids[:, i].tolist(), encoded[:, i]) for i, name in enumerate(bunch.feature_names)
     )
@@ -73,8 +73,3 @@ def _sklearn(name: str) -> Any:
     with needing("this data set", "train"):
         from sklearn import datasets
     return getattr(datasets, name)()
-
-
-def _to_unit(raw: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    clipped = np.clip(raw, low, high)
-    return (2.0 * (clipped - low) / (high - low) - 1.0).astype(np.float32)

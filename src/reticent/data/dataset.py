@@ -183,6 +183,11 @@ def hashed(content: bytes, seed: int = 0) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=seed.to_bytes(8, "big")).digest(), "big")
 
 
+def to_unit(raw: np.ndarray, low: Any, high: Any) -> np.ndarray:
+    """Numbers clipped to ``low`` and ``high``, and mapped from there to [-1, 1]; float32."""
+    return (2.0 * (np.clip(raw, low, high) - low) / (high - low) - 1.0).astype(np.float32)
+
+
 def numeric_group(name: str, column: int, values: Sequence[float], encoded: np.ndarray) -> ColumnGroup:
     """A numeric attribute in one column."""
     rows = np.asarray(encoded, dtype=np.float32).reshape(-1, 1)

@@ -35,7 +35,7 @@ from reticent.data.own_columns import (
 from reticent.data.own_files import MOST_COLUMNS, Cells, read_table
 from reticent.errors import ArtifactError, DataError, ParameterError
 from reticent.io import strict, yaml
-from reticent.io.models import Closed
+from reticent.io.models import Closed, validated
 from reticent.text import did_you_mean, printable
 
 SCHEMA_FILE = "schema.json"
@@ -95,10 +95,7 @@ class Schema(Closed):
         Raises:
             ArtifactError: the text is no schema.
         """
-        try:
-            return cls.model_validate(strict.loads(text, where, keys=MOST_COLUMNS, objects=2 * MOST_COLUMNS))
-        except ValidationError as error:
-            raise ArtifactError(f"{where}: {problem_of(error)}") from None
+        return validated(cls, strict.loads(text, where, keys=MOST_COLUMNS, objects=2 * MOST_COLUMNS), where)
 
 
 class ColumnsError(DataError):

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from reticent.data.dataset import ColumnGroup, binary_group, numeric_group, one_hot_group
+from reticent.data.dataset import ColumnGroup, binary_group, numeric_group, one_hot_group, to_unit
 from reticent.data.own_files import MOST_COLUMNS, Cells
 from reticent.errors import DataError, ParameterError
 from reticent.io.models import Closed
@@ -273,9 +273,9 @@ def encoded(name: str, column: Column, cells: Cells, at: int) -> tuple[np.ndarra
     blank = cells.blank
     low, high = float(column.low or 0.0), float(column.high or 0.0)
     stands = 0.5 * (low + high) if column.fill is None else float(column.fill)
-    block = _unit(np.where(blank, stands, cells.numbers), low, high)[:, None]
+    block = to_unit(np.where(blank, stands, cells.numbers), low, high)[:, None]
     grid = np.linspace(low, high, _GRID)
-    groups = [numeric_group(name, at, grid.tolist(), _unit(grid, low, high))]
+    groups = [numeric_group(name, at, grid.tolist(), to_unit(grid, low, high))]
     if column.missing is Missing.INDICATOR:
         block = np.concatenate([block, blank[:, None].astype(np.float32)], axis=1)
         groups.append(binary_group(f"{name} {MISSING}", at + 1))
@@ -334,7 +334,3 @@ def _check_finite(cells: Cells) -> None:
     wild = np.flatnonzero(np.isinf(cells.numbers))
     if len(wild):
         raise DataError(f"holds a number that is not finite ({cells.place(int(wild[0]))})")
-
-
-def _unit(raw: np.ndarray, low: float, high: float) -> np.ndarray:
-    return (2.0 * (np.clip(raw, low, high) - low) / (high - low) - 1.0).astype(np.float32)

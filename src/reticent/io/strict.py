@@ -90,7 +90,6 @@ def loads(text: str | bytes, where: str, *, keys: int = _MOST_KEYS, objects: int
     Raises:
         ArtifactError: the document is not strict JSON, or larger than allowed.
     """
-    reader = _Objects(keys, objects)
     try:
         content = text.decode("utf-8") if isinstance(text, bytes) else text
         _check_depth(content, objects)
@@ -99,7 +98,7 @@ def loads(text: str | bytes, where: str, *, keys: int = _MOST_KEYS, objects: int
             parse_constant=_no_constant,
             parse_float=_finite,
             parse_int=_whole,
-            object_pairs_hook=reader.unique,
+            object_pairs_hook=lambda pairs: _unique(pairs, keys),
         )
         if _SURROGATE.search(content):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -110,22 +109,13 @@ def loads(text: str | bytes, where: str, *, keys: int = _MOST_KEYS, objects: int
     return value
 
 
-class _Objects:
-    """Turns pairs into dictionaries, and counts."""
-
-    def __init__(self, keys: int, objects: int) -> None:
-        self._keys, self._left, self._most = keys, objects, objects
-
-    def unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        self._left -= 1
-        if self._left < 0:
-            raise ValueError(f"more than {self._most} objects")
-        if len(pairs) > self._keys:
-            raise ValueError(f"an object has {len(pairs)} keys, at most {self._keys} are allowed")
-        result = dict(pairs)
-        if len(result) != len(pairs):
-            raise ValueError("a key is repeated")
-        return result
+def _unique(pairs: list[tuple[str, Any]], keys: int) -> dict[str, Any]:
+    if len(pairs) > keys:
+        raise ValueError(f"an object has {len(pairs)} keys, at most {keys} are allowed")
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key is repeated")
+    return result
 
 
 def _check_depth(content: str, objects: int) -> None:
