@@ -103,7 +103,7 @@ class AloneInFirstStep:
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it, if it has not ended by itself."""
-        before, after = _Before(self), _After(self)
+        before, after = Hook(_not_compiled(self.given)), Hook(_not_compiled(self.gave))
         for module in self._entrances:  # Lightning calls a child, not the module itself
             self._handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
             self._handles.append(module.register_forward_hook(after))
@@ -199,7 +199,7 @@ class AloneInFirstStep:
         return next((n for n in rows if n in drawn), next(iter(rows), 0))
 
     @looks
-    def gave(self, module: nn.Module, output: Any) -> None:
+    def gave(self, module: nn.Module, args: Any, output: Any) -> None:
         """A module gave this."""
         if module is not self._outermost:
             return
@@ -397,19 +397,6 @@ def _silent(model: nn.Module) -> Iterator[None]:
 
 def _backward_hooks(module: nn.Module) -> list[Any]:
     return [*module._backward_hooks.values(), *module._backward_pre_hooks.values()]
-
-
-class _Before(Hook):
-    def __init__(self, watch: AloneInFirstStep) -> None:
-        self._given, self._gave = _not_compiled(watch.given), _not_compiled(watch.gave)
-
-    def __call__(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
-        self._given(module, args, kwargs)
-
-
-class _After(_Before):
-    def __call__(self, module: nn.Module, args: Any, output: Any) -> None:
-        self._gave(module, output)
 
 
 def _not_compiled(look: Callable[..., None]) -> Callable[..., None]:
