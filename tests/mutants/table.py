@@ -914,7 +914,7 @@ MUTANTS = (
     Mutant("watch: labels of all records", "pairs_records", Drop("_spreads(*one, len(outputs[0])) or"), "tests/watching/test_pairings.py"),
     Mutant("watch: squares inside the model", "divisors.nodes", Drop("node not in ends"), "tests/watching/test_pairings.py"),
     Mutant("watch: hooks in the file of a model", "watching.hooks.Hook.__reduce__", Drop('def __reduce__(self) -> tuple[Any, ...]:\n    return partial, (sys.audit, "reticent.watched")'), USERS + "::TestFilesOfTheModel"),
-    Mutant("watch: a schedule behind a wrapper", "schedules._step", Put("innermost(self.optimizer)", "self.optimizer"), USERS + "::test_a_learning_rate_that_follows_a_metric_through_the_wrapper_of_a_trainer"),
+    Mutant("watch: a schedule behind a wrapper", "schedules._step", Put("innermost(schedule.optimizer)", "schedule.optimizer"), USERS + "::test_a_learning_rate_that_follows_a_metric_through_the_wrapper_of_a_trainer"),
     Mutant("grid: a ledger without what it saw", "grids._plain", Put("not isinstance(one, Mechanism)", "not hasattr(one, 'mechanism') and not isinstance(one, Mechanism)"), "tests/api/test_grids.py::test_a_ledger_is_not_answered_without_what_it_saw"),
     Mutant("grid: one relation for all", "assess_each", Put("None if relation is None else relation.value", "None"), "tests/api/test_grids.py::test_relation_and_method_reach_the_workers"),
     Mutant("grid: the method that is usual", "grids._document", Put('Method(asked["method"])', "Method.EXACT"), "tests/api/test_grids.py::test_relation_and_method_reach_the_workers"),

@@ -28,7 +28,7 @@ from reticent.records.watch_faults import Fault
 from reticent.watching.call_counters import changed_buffers
 from reticent.watching.closer_looks import some_of
 from reticent.watching.divisors import counts_of, divided_by, divides_by_counts, divides_by_others, nodes, of_another
-from reticent.watching.hooks import Hook, looks, owner_of
+from reticent.watching.hooks import Exchanged, Hook, looks, owner_of
 from reticent.watching.mixed_inputs import Yielded
 from reticent.watching.mixed_outputs import Given, differ, has_hooks, mixes_in_forward, tensors_in
 from reticent.watching.models import bare, entrance, trains
@@ -108,10 +108,7 @@ class AloneInFirstStep:
             self._handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
             self._handles.append(module.register_forward_hook(after))
         self._yielded.attach()
-        if not _LOOKING:
-            _OWN.append(torch.autograd.backward)
-            torch.autograd.backward = _backward
-        _LOOKING.append(self)
+        _BACKWARD.enter(self)
         return self.close
 
     def close(self) -> None:
@@ -124,10 +121,7 @@ class AloneInFirstStep:
         if self._squares or (self._count and not self._chance):  # no other batch came
             self._squares, self._count = [], None
             self._found(Fault.MIXES_RECORDS)
-        if self in _LOOKING:
-            _LOOKING.remove(self)
-            if not _LOOKING:
-                torch.autograd.backward = _OWN.pop()
+        _BACKWARD.leave(self)
         self._outputs, self._losses = [], []
 
     @looks
@@ -309,20 +303,22 @@ class AloneInFirstStep:
                 return _mixes_in_loss(loss, self._outputs[:1])
 
 
-_LOOKING: list[AloneInFirstStep] = []
-"""Who waits for a backward pass; several loops may be watched."""
+class _Backward(Exchanged):
+    """Tells who waits for a backward pass; several loops may be watched."""
 
-_OWN: list[Any] = []
+    def around(self, own: Callable[..., Any]) -> Callable[..., Any]:
+        def backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
+            loss = _whole(tensors, grad_tensors)
+            if loss is None or not any(self.told(loss)):
+                return own(tensors, grad_tensors, *args, **kwargs)
+            with warnings.catch_warnings():  # Opacus's hooks say it again at the loop's own line
+                warnings.filterwarnings("ignore", message="Full backward hook is firing")
+                return own(tensors, grad_tensors, *args, **kwargs)
+
+        return backward
 
 
-def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
-    own, loss = _OWN[0], _whole(tensors, grad_tensors)
-    looked = [] if loss is None else [one.before_backward(loss) for one in [*_LOOKING]]
-    if not any(looked):
-        return own(tensors, grad_tensors, *args, **kwargs)
-    with warnings.catch_warnings():  # Opacus's hooks say it again at the loop's own line
-        warnings.filterwarnings("ignore", message="Full backward hook is firing")
-        return own(tensors, grad_tensors, *args, **kwargs)
+_BACKWARD = _Backward("backward", lambda: [torch.autograd], lambda one, loss: one.before_backward(loss))
 
 
 def _whole(tensors: Any, gradients: Any) -> torch.Tensor | None:
