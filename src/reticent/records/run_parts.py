@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
@@ -214,7 +213,7 @@ def stages_asked(
     now = first
     for stage in asked:
         noise = stage.noise_multiplier if stage.noise_factor is None else first.noise_multiplier * stage.noise_factor
-        rate = stage.sample_rate if stage.batch_size is None else stage.batch_size / (records or math.inf)
+        rate = stage.sample_rate if stage.batch_size is None else min(stage.batch_size / (records or 1), 1.0)
         rate = now.sample_rate if rate is None else rate
         new = {"noise_multiplier": noise, "max_grad_norm": stage.max_grad_norm, "sample_rate": rate}
         new["divisor"] = rate * records if divisor is None and records is not None else first.divisor

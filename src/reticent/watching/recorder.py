@@ -369,12 +369,11 @@ class Recorder:
             seen = unknown(seen)
         if seen.drawn is not Drawn.UNKNOWN:
             return seen.model_copy(update={"sample_rate": max(rates)}) if rates else seen
+        said = {"drawn": self._said, "source": Source.DECLARED, "name": "declared", "copies": seen.copies}
         if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) and rates:
-            said = SamplerRecord(drawn=self._said, source=Source.DECLARED, name="declared", sample_rate=max(rates))
-            return said.model_copy(update={"copies": seen.copies})
+            return SamplerRecord(**said, sample_rate=max(rates))
         if self._said is Drawn.SHUFFLED:
-            said = SamplerRecord(drawn=Drawn.SHUFFLED, source=Source.DECLARED, name="declared", times_per_epoch=1)
-            return said.model_copy(update={"copies": seen.copies})
+            return SamplerRecord(**said, times_per_epoch=1)
         if self._repeated:
             most = max(size for size in self.steps.batch_sizes if size is not None)
             return seen.model_copy(update={"drawn": Drawn.WITH_REPLACEMENT, "batch_size": most})
