@@ -22,8 +22,7 @@ def sealed(document: dict[str, Any]) -> WatchedRun:
     steps = sum(segment["steps"] for segment in document["segments"])
     diagnostics = {"clipped": [0] * steps, "seconds": 0.5, "batch_sizes": [10] * steps}
     draft = WatchedRun.model_validate({**PLAIN, "faults": (), "diagnostics": diagnostics, **document})
-    faults = draft.model_copy(update={"faults": draft.demanded()})
-    return faults.model_copy(update={"tally": faults.added_up()}).sealed()
+    return draft.counted(draft.demanded())
 
 
 def poisson(**changes: Any) -> WatchedRun:

@@ -189,6 +189,11 @@ class TestWhatRan:
         assert (left.steps, left.noise_multiplier) == (5, 0.5 * stopped.noise_multiplier)
         assert left.sample_rate == pytest.approx(30 / stopped.data.dataset_size, rel=1e-12, abs=0)
 
+    @pytest.mark.parametrize("schedule", ["soon", [{"at": 6, "noise_multiplier": "0.01"}], [{"at": 6, "noise": 0.01}]])
+    def test_steps_that_did_not_run_of_a_plan_that_nobody_can_read_have_no_noise(self, schedule: object) -> None:
+        *_, left = run(planned_steps=9, config={"schedule": schedule}).mechanism().parts
+        assert (left.steps, left.noise_multiplier, left.sample_rate) == (5, 0.0, 1.0)
+
     def test_a_run_of_passes_that_stopped_before_its_clip_norm_changed(self) -> None:
         """There are no stages then, only a plan: `reticent certify` ended in a traceback."""
         schedule = [{"at": 6, "max_grad_norm": 0.5}]

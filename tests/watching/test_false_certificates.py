@@ -91,6 +91,16 @@ class TestPhases:
         assert Fault.PUBLIC_SEED in second.ledger.faults
         assert void(second)
 
+    def test_a_fault_of_an_earlier_loop_that_voids_nothing_contradicts_nothing(self):
+        """The later ledger has the faults of both, and counted those of its own loop alone."""
+        made = private()
+        with rt.watch(*made[:3]) as first:
+            run(*made, epochs=1)
+            torch.optim.lr_scheduler.ReduceLROnPlateau(made[1].original_optimizer).step(1.0)
+        second = watched(*made)
+        assert Fault.METRIC_SCHEDULE in set(first.ledger.faults) & set(second.ledger.faults)
+        assert not list(second.ledger.contradictions())
+
     def test_steps_of_the_optimizer_before_the_watch_are_seen_in_its_state(self):
         model = network()
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)

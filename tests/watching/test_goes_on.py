@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader
 import reticent as rt
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.records.watch_faults import Fault
+from reticent.records.watched_run import WatchedRun
 from reticent.watching import live, models, optimisers
 from reticent.watching.draws import Draws
 from reticent.watching.ghost import GhostClipping
@@ -59,12 +60,12 @@ LOOKS = [
     (Draws, "take"),
     (Draws, "fresh"),
     (models, "device_of"),
-    (Recorder, "_tally"),
+    (WatchedRun, "counted"),
     (GhostClipping, "clipped"),
 ]
 
 
-AT_THE_END = [(Weights, "written"), (models, "device_of"), (Recorder, "_tally")]
+AT_THE_END = [(Weights, "written"), (models, "device_of"), (WatchedRun, "counted")]
 """Without these no ledger can be written."""
 
 

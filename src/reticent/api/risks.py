@@ -231,9 +231,7 @@ def mechanism_of(what: Any) -> Mechanism:
     if isinstance(what, Mechanism):
         return what
     if isinstance(what, (str, Path)):
-        from reticent.api.documents import release_in
-
-        return release_in(what).mechanism
+        return released(what)[0]
     for known in (what, getattr(what, "ledger", None)):
         found = getattr(known, "mechanism", None)
         if callable(found):

@@ -17,7 +17,8 @@ import torch
 from torch import nn
 
 from reticent.attacks.signals import scaled_confidence
-from reticent.attacks.stacked import Buffers, StackedMLP
+from reticent.attacks.stacked import StackedMLP, rows_in
+from reticent.sensitivity.gram import Workspace
 from reticent.tasks import Store, Task
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.loop import fit
@@ -152,7 +153,8 @@ def train_stacked(
         for seed, chosen in zip(seeds, members, strict=True)
     ]
     noise = [SeededSource(seed, Stream.NOISE) for seed in seeds]
-    optimiser, buffers, averages = optimiser_of(config, steps, models.parameters), Buffers(), _averages(config)
+    optimiser, averages = optimiser_of(config, steps, models.parameters), _averages(config)
+    of_records, of_labels = Workspace(features), Workspace(labels)
     for mean in averages:
         mean.begin(models.parameters, steps)
     for step in range(steps):
@@ -160,8 +162,8 @@ def train_stacked(
         index, weights = _pad(batches, 1.0 / settings.divisor)
         where = torch.from_numpy(index).to(features.device)
         models.add_gradients(
-            buffers.rows("x", features, where),
-            buffers.rows("y", labels, where),
+            rows_in(of_records, features, where),
+            rows_in(of_labels, labels, where),
             torch.from_numpy(weights).to(features.device),
             config.max_grad_norm,
         )

@@ -7,37 +7,23 @@ cross-entropy, which is what DP-SGD of :mod:`reticent.training` computes for one
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import torch
 from torch import nn
 
 from reticent.errors import UnsupportedError
+from reticent.sensitivity.gram import Workspace
 
 _CLIP_MARGIN = 1e-6
 """Added to a norm before dividing, as Opacus does."""
 
 
-class Buffers:
-    """Memory that is used again in every step: fresh temporaries of this size cost more in page faults than in work."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, torch.Tensor] = {}
-
-    def take(self, name: str, shape: Sequence[int], like: torch.Tensor) -> torch.Tensor:
-        """An uninitialised tensor, valid until the same name is taken again."""
-        size = math.prod(shape)
-        kept = self._kept.get(name)
-        if kept is None or kept.numel() < size:
-            kept = self._kept[name] = torch.empty(size, dtype=like.dtype, device=like.device)
-        return kept[:size].view(tuple(shape))
-
-    def rows(self, name: str, pool: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-        """``pool[index]`` for a rectangle of positions."""
-        out = self.take(name, (index.numel(), *pool.shape[1:]), pool)
-        torch.index_select(pool, 0, index.reshape(-1), out=out)
-        return out.view(*index.shape, *pool.shape[1:])
+def rows_in(work: Workspace, pool: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """``pool[index]`` for a rectangle of positions, in memory that is used again in every step."""
+    out = work.take("rows", index.numel(), *pool.shape[1:])
+    torch.index_select(pool, 0, index.reshape(-1), out=out)
+    return out.view(*index.shape, *pool.shape[1:])
 
 
 class StackedMLP:
@@ -60,7 +46,7 @@ class StackedMLP:
         self._weights = [_stacked([m[i].weight for m in layers]) for i in range(len(layers[0]))]
         self._biases = [_stacked([m[i].bias for m in layers]) for i in range(len(layers[0]))]
         self._tanh = any(isinstance(layer, nn.Tanh) for layer in modules[0].modules())
-        self._buffers = Buffers()
+        self._work = Workspace(self._weights[0])
         self.parameters = [p for pair in zip(self._weights, self._biases, strict=True) for p in pair]
 
     @torch.no_grad()
@@ -75,14 +61,14 @@ class StackedMLP:
             weights: shape (K, batch); 0 leaves a record out.
             max_grad_norm: clip norm of one record's whole gradient; None clips nothing.
         """
-        inputs, output = self._forward(features.flatten(2).mT, self._buffers)
+        inputs, output = self._forward(features.flatten(2).mT, self._work)
         errors = [torch.softmax(output, dim=1)]
         errors[0].scatter_(1, labels.unsqueeze(1), -1.0, reduce="add")
         factor = weights.unsqueeze(1)
         if max_grad_norm is None:
             errors[0].mul_(factor)
         for weight, hidden in zip(reversed(self._weights[1:]), reversed(inputs[1:]), strict=True):
-            error = self._buffers.take(f"error {len(errors)}", hidden.shape, hidden)
+            error = self._work.take(f"error {len(errors)}", *hidden.shape)
             torch.bmm(weight.mT, errors[-1], out=error)
             errors.append(self._through_activation(error, hidden))
         errors.reverse()
@@ -101,13 +87,13 @@ class StackedMLP:
     def logits(self, features: torch.Tensor) -> torch.Tensor:
         """Logits of the same records under every model: (records, ...) to (K, records, classes)."""
         flat = features.flatten(1).T
-        return self._forward(flat.expand(len(self._weights[0]), *flat.shape), Buffers())[1].mT
+        return self._forward(flat.expand(len(self._weights[0]), *flat.shape), Workspace(self._weights[0]))[1].mT
 
-    def _forward(self, x: torch.Tensor, buffers: Buffers) -> tuple[list[torch.Tensor], torch.Tensor]:
+    def _forward(self, x: torch.Tensor, work: Workspace) -> tuple[list[torch.Tensor], torch.Tensor]:
         """Inputs of all layers, and logits; records are columns, which suits weights and few classes best."""
         inputs = [x]
         for layer, (weight, bias) in enumerate(zip(self._weights, self._biases, strict=True)):
-            z = buffers.take(f"output {layer}", (*weight.shape[:2], x.shape[2]), weight)
+            z = work.take(f"output {layer}", *weight.shape[:2], x.shape[2])
             torch.baddbmm(bias.unsqueeze(2), weight, inputs[-1], out=z)
             if layer < len(self._weights) - 1:
                 inputs.append(z.tanh_() if self._tanh else z.relu_())

@@ -37,7 +37,7 @@ from reticent.records.run_parts import (
     StageRecord,
     Utility,
 )
-from reticent.records.run_rules import RUN_RULES
+from reticent.records.run_rules import RUN_RULES, planned_stages
 from reticent.records.run_warnings import Randomness, RunWarning
 from reticent.records.sealed import Sealed, facts_of
 from reticent.records.selected_run import SelectionRecord
@@ -199,7 +199,8 @@ class PublicLedger(Sealed):
         stop that looks at the records is not covered (``planned-steps``). Where steps differ it is a ledger of parts.
         """
         planned = replace(self._equal_steps(), steps=max(self.steps, self.planned_steps))
-        if not self.stages and not self._plan():
+        stopped = self.steps < self.planned_steps
+        if not self.stages and not (stopped and self.config.get("schedule")):
             return planned
         if self.sampler.in_passes:  # only the clip norm changed: passes over the data count whole
             return replace(planned, max_grad_norm=min(stage.max_grad_norm for stage in self.every_stage))
@@ -207,28 +208,23 @@ class PublicLedger(Sealed):
         for stage in self.every_stage:
             key = stage.noise_multiplier, stage.sample_rate, stage.max_grad_norm
             parts[key] = parts.get(key, 0) + stage.steps
-        if self.steps < self.planned_steps:
+        if stopped:
             parts[self._most_revealing()] = parts.get(self._most_revealing(), 0) + self.planned_steps - self.steps
         found = tuple(self._part(*key, steps) for key, steps in parts.items())
         return together(found)
 
-    def _plan(self) -> list[dict[str, Any]]:
-        """Stages that the configuration asked for, where the run stopped before its plan ended."""
-        stages = self.config.get("schedule") if self.steps < self.planned_steps else None
-        return [stage for stage in stages if isinstance(stage, dict)] if isinstance(stages, list) else []
-
     def _most_revealing(self) -> tuple[float, float, float]:
-        """Least noise, largest rate and smallest clip norm of what ran and of what was planned."""
-        noises = [stage.noise_multiplier for stage in self.every_stage]
-        rates = [stage.sample_rate for stage in self.every_stage]
-        norms = [stage.max_grad_norm for stage in self.every_stage]
-        for stage in self._plan():
-            stated = {name: value for name, value in stage.items() if isinstance(value, int | float)}
-            noises.append(stated.get("noise_multiplier", self.noise_multiplier))
-            noises.append(stated.get("noise_factor", 1.0) * self.noise_multiplier)
-            rates.append(stated.get("sample_rate", self.sample_rate))
-            rates.append(min(stated.get("batch_size", 0.0) / (self.data.dataset_size or 1), 1.0))
-            norms.append(stated.get("max_grad_norm", self.max_grad_norm))
+        """Least noise, largest rate and smallest clip norm of what ran and of what was planned.
+
+        A plan that nobody can read hides nothing.
+        """
+        try:
+            stages = (*self.every_stage, *planned_stages(self))
+        except ValueError:
+            return 0.0, 1.0, self.max_grad_norm
+        noises = [stage.noise_multiplier for stage in stages]
+        rates = [stage.sample_rate for stage in stages]
+        norms = [stage.max_grad_norm for stage in stages]
         return min(noises), max(rates), min(norms)
 
     def equal_steps(self) -> DPSGD:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -159,3 +160,62 @@ class StageRecord(Closed):
     max_grad_norm: Positive
     sample_rate: Rate
     divisor: Positive
+
+
+class StageConfig(Closed):
+    """What changes from one step on; what is left out stays as it was.
+
+    Attributes:
+        at: number of the first step that it holds for, counted from 0.
+        noise_multiplier: noise standard deviation over the clip norm of this stage, on the sum.
+        noise_factor: instead of it, times the noise of the first step; with a ``target`` the only way.
+        max_grad_norm: clip norm (L2).
+        sample_rate, batch_size: whichever of the two the configuration gives.
+    """
+
+    at: Annotated[int, Field(ge=1, lt=MOST_STEPS)]
+    noise_multiplier: NonNegative | None = None
+    noise_factor: Positive | None = None
+    max_grad_norm: Positive | None = None
+    sample_rate: Rate | None = None
+    batch_size: Count | None = None
+
+    @model_validator(mode="after")
+    def _something_changes(self) -> StageConfig:
+        if self.model_fields_set <= {"at"}:
+            raise ValueError("must say what changes")
+        if self.noise_multiplier is not None and self.noise_factor is not None:
+            raise ValueError("only one of noise_multiplier and noise_factor may be given")
+        return self
+
+    @property
+    def changes_batches(self) -> bool:
+        """Whether records are drawn otherwise from here on."""
+        return self.sample_rate is not None or self.batch_size is not None
+
+    @property
+    def changes_noise(self) -> bool:
+        """Whether the noise is another from here on."""
+        return self.noise_multiplier is not None or self.noise_factor is not None
+
+
+def stages_asked(
+    first: StageRecord, asked: Iterable[StageConfig], records: int | None, divisor: float | None
+) -> Iterator[tuple[StageConfig, StageRecord]]:
+    """What holds from each stage on; what a stage leaves out stays as it was, and steps are those of ``first``.
+
+    Args:
+        first: before the first of them.
+        asked: in order.
+        records: training records.
+        divisor: that the configuration states; None where it is the expected batch.
+    """
+    now = first
+    for stage in asked:
+        noise = stage.noise_multiplier if stage.noise_factor is None else first.noise_multiplier * stage.noise_factor
+        rate = stage.sample_rate if stage.batch_size is None else min(stage.batch_size / (records or 1), 1.0)
+        rate = now.sample_rate if rate is None else rate
+        new = {"noise_multiplier": noise, "max_grad_norm": stage.max_grad_norm, "sample_rate": rate}
+        new["divisor"] = rate * records if divisor is None and records is not None else first.divisor
+        now = now.model_copy(update={name: value for name, value in new.items() if value is not None})
+        yield stage, now

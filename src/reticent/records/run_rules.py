@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -10,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from reticent.errors import ParameterError
-from reticent.io.models import Closed, first_problem
+from reticent.io.models import first_problem
 from reticent.mechanisms.gradients import Gradients
 from reticent.records.hidden_steps import hidden_as_asked
 from reticent.records.publication import HANDLED, OWN, SETTINGS, size_is_secret
 from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts, section
-from reticent.records.run_parts import MOST_STAGES, OF_A_STAGE, StageRecord
+from reticent.records.run_parts import MOST_STAGES, OF_A_STAGE, StageConfig, StageRecord, stages_asked
 from reticent.records.run_warnings import Randomness, RunWarning
 from reticent.records.selected_run import selected_as_drawn
 from reticent.samplers import Sampler
@@ -210,28 +211,18 @@ def _warnings(ledger: PublicLedger) -> Found:
         yield "warnings", "repeats a warning"
 
 
-_Whole = Annotated[int, Field(ge=1, le=2**53, strict=True)]
-_Finite = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]  # a text is not a number to the mechanism
+_SCHEDULE = TypeAdapter(Annotated[tuple[StageConfig, ...], Field(max_length=MOST_STAGES)])
 
 
-class _Asked(Closed):
-    """What a configuration asks for from one step on."""
-
-    at: _Whole
-    noise_multiplier: _Finite | None = None
-    noise_factor: _Finite | None = None
-    max_grad_norm: _Finite | None = None
-    sample_rate: _Finite | None = None
-    batch_size: _Whole | None = None
-
-
-_SCHEDULE = TypeAdapter(Annotated[tuple[_Asked, ...], Field(max_length=MOST_STAGES)])
+def _asked(ledger: PublicLedger) -> tuple[StageConfig, ...]:
+    """The schedule of the configuration; a text in it is not a number, as it is none to the mechanism."""
+    return _SCHEDULE.validate_json(json.dumps(ledger.config.get("schedule") or ()), strict=True)
 
 
 def _schedule(ledger: PublicLedger) -> Found:
     """Whether the stages that ran are those that the configuration asks for."""
     try:
-        asked = _SCHEDULE.validate_python(ledger.config.get("schedule") or ())
+        asked = _asked(ledger)
     except ValidationError as error:
         yield "config.schedule", f"is no schedule: {first_problem(error)}"
         return
@@ -260,21 +251,16 @@ def planned_stages(ledger: PublicLedger) -> tuple[StageRecord, ...]:
         ValueError: the configuration has no schedule that can be read.
     """
     whole = ledger.model_copy(update={"steps": ledger.planned_steps})
-    return tuple(_joined(_planned(whole, _SCHEDULE.validate_python(ledger.config.get("schedule") or ()))))
+    return tuple(_joined(_planned(whole, _asked(ledger))))
 
 
-def _planned(ledger: PublicLedger, asked: tuple[_Asked, ...]) -> Iterator[StageRecord]:
-    """The stages of a schedule, as far as the run came; what a stage leaves out stays as it was."""
-    first = ledger.every_stage[0]
-    size, divisor, now, start = ledger.data.dataset_size, ledger.config.get("divisor"), first, 0
-    for stage in (stage for stage in asked if stage.at < ledger.steps):
+def _planned(ledger: PublicLedger, asked: tuple[StageConfig, ...]) -> Iterator[StageRecord]:
+    """The stages of a schedule, as far as the run came."""
+    now, start = ledger.every_stage[0], 0
+    ran = [stage for stage in asked if stage.at < ledger.steps]
+    for stage, then in stages_asked(now, ran, ledger.data.dataset_size, ledger.config.get("divisor")):
         yield now.model_copy(update={"steps": stage.at - start})
-        noise = stage.noise_multiplier if stage.noise_factor is None else first.noise_multiplier * stage.noise_factor
-        rate = stage.sample_rate if stage.batch_size is None else stage.batch_size / (size or math.inf)
-        rate = now.sample_rate if rate is None else rate
-        new = {"noise_multiplier": noise, "max_grad_norm": stage.max_grad_norm, "sample_rate": rate}
-        new["divisor"] = rate * size if divisor is None and size is not None else first.divisor
-        now, start = now.model_copy(update={k: v for k, v in new.items() if v is not None}), stage.at
+        now, start = then, stage.at
     yield now.model_copy(update={"steps": ledger.steps - start})
 
 

@@ -63,19 +63,14 @@ _CASES: dict[Fault, Callable[[PublicWatchedRun], bool]] = {
 """Every fault that follows from other facts, and when it does."""
 
 
-def only_seen(fault: Fault) -> bool:
-    """Whether a fault follows from no other fact of the ledger: the loop saw it."""
-    return fault not in _CASES
-
-
 def seen_faults(run: PublicWatchedRun) -> int:
     """How many of the faults follow from no other fact of the ledger: the loop saw them."""
-    return sum(map(only_seen, run.faults))
+    return sum(fault not in _CASES for fault in run.faults)
 
 
 def demanded_faults(run: PublicWatchedRun) -> tuple[Fault, ...]:
     """The faults that follow from the other facts, in the order of their type."""
-    return tuple(fault for fault in Fault if not only_seen(fault) and _CASES[fault](run))
+    return tuple(fault for fault in Fault if fault in _CASES and _CASES[fault](run))
 
 
 def _faults(run: PublicWatchedRun) -> Found:
@@ -125,7 +120,7 @@ def _rates(run: PublicWatchedRun) -> Found:
 
 def _tally(run: PublicWatchedRun) -> Found:
     if run.tally is None:
-        yield "tally", "is missing: the steps were not counted a second time"
+        yield "tally", "is missing: nothing says what the segments add up to"
         return
     found = run.added_up()
     for name in type(found).model_fields:
@@ -247,7 +242,7 @@ WATCH_RULES: tuple[Rule, ...] = (
     Rule(("digest",), "All facts are as they were when the loop ended.", digest_is_that_of_the_facts),
     Rule(
         ("segments", "tally", "records_per_user", "sampler.times_per_epoch", "sampler.batch_size"),
-        "The segments add up to what was counted step by step.",
+        "The segments add up to what was counted when the loop ended.",
         _tally,
     ),
     Rule(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from reticent.errors import ParameterError
 from reticent.io.commitments import commit, new_salt, opens
 from reticent.io.models import Sha256, Terse, Whole
+from reticent.records.watch_faults import Fault
 from reticent.records.watch_source import Source
 
 if TYPE_CHECKING:
@@ -84,13 +85,9 @@ def continued(first: WatchedRun, later: Run) -> Run:
     if len(before) > MOST_EARLIER:
         raise ParameterError("ledgers", len(before) + 1, f"at most {MOST_EARLIER + 1} loops in one chain")
     known = {*later.faults, *first.faults}
-    return later.model_copy(
-        update={
-            "earlier": before,
-            "start": later.start.model_copy(update={"salt": later.diagnostics.start_salt}),
-            "faults": tuple(fault for fault in type(next(iter(known))) if fault in known) if known else (),
-        }
-    ).sealed()
+    start = later.start.model_copy(update={"salt": later.diagnostics.start_salt})
+    whole = later.model_copy(update={"earlier": before, "start": start})
+    return whole.counted(tuple(fault for fault in Fault if fault in known))
 
 
 def chained(ledgers: Sequence[WatchedRun]) -> WatchedRun | None:

@@ -8,7 +8,7 @@ one without noise.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -125,7 +125,7 @@ class Segment(Closed):
 
 
 class Tally(Closed):
-    """The steps counted a second time, one by one as they were taken; the segments must add up to it.
+    """What the segments add up to, written down when the loop ended: they must still do so.
 
     Attributes:
         steps: noisy updates.
@@ -205,7 +205,7 @@ class PublicWatchedRun(Sealed):
         segments: equal steps, in order.
         divisor: what the noisy sum was divided by; None where it was not seen or changed.
         num_parameters: trained coordinates.
-        tally: the steps counted a second time; nobody accepts a ledger without.
+        tally: what the segments add up to; nobody accepts a ledger without.
         records_per_user: the most records of one person, as the program states it; None where it states nothing. Left
             out of the file then.
         optimiser: classes of the private optimizer and of the one inside it.
@@ -305,6 +305,11 @@ class PublicWatchedRun(Sealed):
             passes=sum(s.passes or 0 for s in self.segments),
             mixed_passes=sum(s.steps * s.mixed_passes for s in self.segments),
         )
+
+    def counted(self, faults: tuple[Fault, ...]) -> Self:
+        """The same with these faults and with its tally, sealed anew."""
+        found = self.model_copy(update={"faults": faults})
+        return found.model_copy(update={"tally": found.added_up()}).sealed()
 
     def mechanism(self) -> Mechanism:
         """The safe reading of what was seen: at least as much risk as any run that fits the facts.

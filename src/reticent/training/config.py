@@ -17,7 +17,7 @@ from reticent.io import yaml
 from reticent.io.models import Closed, Positive, validated
 from reticent.mechanisms import Neighbouring
 from reticent.records.hidden_steps import why_not
-from reticent.records.run_parts import MOST_STAGES, MOST_STEPS
+from reticent.records.run_parts import MOST_STAGES, MOST_STEPS, StageConfig
 from reticent.records.run_warnings import Randomness
 from reticent.samplers import INDEPENDENT
 from reticent.samplers.base import runnable
@@ -117,43 +117,6 @@ class LearningRateConfig(Closed):
     decay: Decay = Decay.COSINE
     warmup: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     final: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
-
-
-class StageConfig(Closed):
-    """What changes from one step on; what is left out stays as it was.
-
-    Attributes:
-        at: number of the first step that it holds for, counted from 0.
-        noise_multiplier: noise standard deviation over the clip norm of this stage, on the sum.
-        noise_factor: instead of it, times the noise of the first step; with a ``target`` the only way.
-        max_grad_norm: clip norm (L2).
-        sample_rate, batch_size: whichever of the two the configuration gives.
-    """
-
-    at: Annotated[int, Field(ge=1, lt=MOST_STEPS)]
-    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] | None = None
-    noise_factor: Positive | None = None
-    max_grad_norm: Positive | None = None
-    sample_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
-    batch_size: Annotated[int, Field(ge=1)] | None = None
-
-    @model_validator(mode="after")
-    def _something_changes(self) -> StageConfig:
-        if self.model_fields_set <= {"at"}:
-            raise ValueError("must say what changes")
-        if self.noise_multiplier is not None and self.noise_factor is not None:
-            raise ValueError("only one of noise_multiplier and noise_factor may be given")
-        return self
-
-    @property
-    def changes_batches(self) -> bool:
-        """Whether records are drawn otherwise from here on."""
-        return self.sample_rate is not None or self.batch_size is not None
-
-    @property
-    def changes_noise(self) -> bool:
-        """Whether the noise is another from here on."""
-        return self.noise_multiplier is not None or self.noise_factor is not None
 
 
 def _attacker(name: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.ledger import together
-from reticent.records.run_parts import OF_A_STAGE, StageRecord
+from reticent.records.run_parts import OF_A_STAGE, StageRecord, stages_asked
 from reticent.training.randomness import Source
 
 if TYPE_CHECKING:
@@ -26,28 +26,16 @@ def staged(config: TrainConfig, settings: Settings, dataset_size: int) -> Settin
     Raises:
         ParameterError: a stage begins after the last step, or its batch is larger than the data.
     """
-    stages: list[tuple[int, Settings]] = []
-    now, base = settings, settings.noise_multiplier
-    for asked in config.schedule:
+    stages, now = [], settings
+    first = StageRecord(steps=settings.steps, **{name: getattr(settings, name) for name in OF_A_STAGE})
+    for asked, stage in stages_asked(first, config.schedule, dataset_size, config.divisor):
         if asked.at >= settings.steps:
             raise ParameterError("schedule.at", asked.at, f"below {settings.steps}, the number of steps")
-        noise = asked.noise_multiplier
-        if asked.noise_factor is not None:
-            noise = base * asked.noise_factor
-        rate, batch = asked.sample_rate, asked.batch_size
-        if batch is not None:
-            if batch > dataset_size:
-                raise ParameterError("schedule.batch_size", batch, f"at most the {dataset_size} training records")
-            rate = batch / dataset_size
-        rate = now.sample_rate if rate is None else rate
-        now = replace(
-            now,
-            noise_multiplier=now.noise_multiplier if noise is None else noise,
-            max_grad_norm=now.max_grad_norm if asked.max_grad_norm is None else asked.max_grad_norm,
-            sample_rate=rate,
-            divisor=config.divisor if config.divisor is not None else rate * dataset_size,
-            batch_size=now.batch_size if batch is None else batch,
-        )
+        batch = now.batch_size if asked.batch_size is None else asked.batch_size
+        if asked.batch_size is not None and asked.batch_size > dataset_size:
+            allowed = f"at most the {dataset_size} training records"
+            raise ParameterError("schedule.batch_size", asked.batch_size, allowed)
+        now = replace(now, batch_size=batch, **{name: getattr(stage, name) for name in OF_A_STAGE})
         stages.append((asked.at, now))
     return replace(settings, stages=tuple(stages))
 

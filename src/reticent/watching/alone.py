@@ -28,7 +28,7 @@ from reticent.records.watch_faults import Fault
 from reticent.watching.call_counters import changed_buffers
 from reticent.watching.closer_looks import some_of
 from reticent.watching.divisors import counts_of, divided_by, divides_by_counts, divides_by_others, nodes, of_another
-from reticent.watching.hooks import Hook, looks, owner_of
+from reticent.watching.hooks import Exchanged, Hook, looks, owner_of
 from reticent.watching.mixed_inputs import Yielded
 from reticent.watching.mixed_outputs import Given, differ, has_hooks, mixes_in_forward, tensors_in
 from reticent.watching.models import bare, entrance, trains
@@ -103,15 +103,12 @@ class AloneInFirstStep:
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it, if it has not ended by itself."""
-        before, after = _Before(self), _After(self)
+        before, after = Hook(_not_compiled(self.given)), Hook(_not_compiled(self.gave))
         for module in self._entrances:  # Lightning calls a child, not the module itself
             self._handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
             self._handles.append(module.register_forward_hook(after))
         self._yielded.attach()
-        if not _LOOKING:
-            _OWN.append(torch.autograd.backward)
-            torch.autograd.backward = _backward
-        _LOOKING.append(self)
+        _BACKWARD.enter(self)
         return self.close
 
     def close(self) -> None:
@@ -124,10 +121,7 @@ class AloneInFirstStep:
         if self._squares or (self._count and not self._chance):  # no other batch came
             self._squares, self._count = [], None
             self._found(Fault.MIXES_RECORDS)
-        if self in _LOOKING:
-            _LOOKING.remove(self)
-            if not _LOOKING:
-                torch.autograd.backward = _OWN.pop()
+        _BACKWARD.leave(self)
         self._outputs, self._losses = [], []
 
     @looks
@@ -199,7 +193,7 @@ class AloneInFirstStep:
         return next((n for n in rows if n in drawn), next(iter(rows), 0))
 
     @looks
-    def gave(self, module: nn.Module, output: Any) -> None:
+    def gave(self, module: nn.Module, args: Any, output: Any) -> None:
         """A module gave this."""
         if module is not self._outermost:
             return
@@ -309,20 +303,22 @@ class AloneInFirstStep:
                 return _mixes_in_loss(loss, self._outputs[:1])
 
 
-_LOOKING: list[AloneInFirstStep] = []
-"""Who waits for a backward pass; several loops may be watched."""
+class _Backward(Exchanged):
+    """Tells who waits for a backward pass; several loops may be watched."""
 
-_OWN: list[Any] = []
+    def around(self, own: Callable[..., Any]) -> Callable[..., Any]:
+        def backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
+            loss = _whole(tensors, grad_tensors)
+            if loss is None or not any(self.told(loss)):
+                return own(tensors, grad_tensors, *args, **kwargs)
+            with warnings.catch_warnings():  # Opacus's hooks say it again at the loop's own line
+                warnings.filterwarnings("ignore", message="Full backward hook is firing")
+                return own(tensors, grad_tensors, *args, **kwargs)
+
+        return backward
 
 
-def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
-    own, loss = _OWN[0], _whole(tensors, grad_tensors)
-    looked = [] if loss is None else [one.before_backward(loss) for one in [*_LOOKING]]
-    if not any(looked):
-        return own(tensors, grad_tensors, *args, **kwargs)
-    with warnings.catch_warnings():  # Opacus's hooks say it again at the loop's own line
-        warnings.filterwarnings("ignore", message="Full backward hook is firing")
-        return own(tensors, grad_tensors, *args, **kwargs)
+_BACKWARD = _Backward("backward", lambda: [torch.autograd], lambda one, loss: one.before_backward(loss))
 
 
 def _whole(tensors: Any, gradients: Any) -> torch.Tensor | None:
@@ -397,19 +393,6 @@ def _silent(model: nn.Module) -> Iterator[None]:
 
 def _backward_hooks(module: nn.Module) -> list[Any]:
     return [*module._backward_hooks.values(), *module._backward_pre_hooks.values()]
-
-
-class _Before(Hook):
-    def __init__(self, watch: AloneInFirstStep) -> None:
-        self._given, self._gave = _not_compiled(watch.given), _not_compiled(watch.gave)
-
-    def __call__(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
-        self._given(module, args, kwargs)
-
-
-class _After(_Before):
-    def __call__(self, module: nn.Module, args: Any, output: Any) -> None:
-        self._gave(module, output)
 
 
 def _not_compiled(look: Callable[..., None]) -> Callable[..., None]:

@@ -17,10 +17,10 @@ from typing import Any
 
 from reticent.records.watch_faults import Fault
 from reticent.watching.ghost_lengths import Lengths
-from reticent.watching.hooks import looks
+from reticent.watching.hooks import Exchanged, looks
 
-_LENGTHS, _GRAD, _AFTER = attrgetter("_norm_sample"), attrgetter("grad"), "enable_hooks"
-"""Of a parameter, its gradient and those of all records in length; and what Opacus calls after the second pass."""
+_LENGTHS, _GRAD = attrgetter("_norm_sample"), attrgetter("grad")
+"""Of a parameter, its gradient and those of all records in length."""
 
 _REST = "_current_grad_sample"
 """Of a parameter, gradients of records that Opacus found and has not measured."""
@@ -52,28 +52,19 @@ class GhostClipping:
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it."""
-        from opacus.grad_sample import GradSampleHooksFastGradientClipping as Hooks
-
         self._sums = None
-        _LOOKING.append(self)
-        if len(_LOOKING) == 1:
-            _OWN[:] = [getattr(Hooks, _AFTER)]
-            setattr(Hooks, _AFTER, _after)
+        _AFTER.enter(self)
         self._one.look(_AT_FIRST)
-        return lambda: self._leave(Hooks)
+        return self._leave
 
     def look_again(self) -> None:
         """Compare the length of one record of the next batch."""
         self._one.look(1)
 
-    def _leave(self, hooks: type) -> None:
+    def _leave(self) -> None:
         self._one.leave()
         self._look_at_rest()
-        _LOOKING.remove(self)
-        if not _LOOKING:
-            delattr(hooks, _AFTER)
-            if getattr(hooks, _AFTER, None) is not _OWN[0]:  # it was no base's
-                setattr(hooks, _AFTER, _OWN[0])
+        _AFTER.leave(self)
 
     @looks
     def after(self, hooks: Any) -> None:
@@ -138,12 +129,11 @@ class GhostClipping:
                 self._found(Fault.UNCLIPPED)
 
 
-_LOOKING: list[GhostClipping] = []
-_OWN: list[Callable[[Any], Any]] = []
+def _places() -> list[Any]:
+    from opacus.grad_sample import GradSampleHooksFastGradientClipping
+
+    return [GradSampleHooksFastGradientClipping]
 
 
-def _after(self: Any) -> Any:
-    found = _OWN[0](self)
-    for one in _LOOKING:
-        one.after(self)
-    return found
+_AFTER = Exchanged("enable_hooks", _places, lambda one, _, hooks: one.after(hooks))
+"""What Opacus calls after the second pass."""

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from reticent.watching.closer_looks import some_of
+from reticent.watching.hooks import Exchanged
 
 _RELATIVE, _OF_THE_NORM = 0.01, 0.001
 """How much longer a gradient may be than was measured: of its length, and of the clip norm; of half numbers ten times
@@ -36,20 +37,11 @@ class Lengths:
     def look(self, most: int) -> None:
         """Look at so many records of the next batch that holds any; each costs a backward pass."""
         self._most = most
-        if not _LOOKING:
-            _OWN.update((kind, kind.backward) for kind in _losses())
-            for kind, own in _OWN.items():
-                kind.backward = _looked_at(own)
-        if self not in _LOOKING:
-            _LOOKING.append(self)
+        _BACKWARD.enter(self)
 
     def leave(self) -> None:
         """Look no more."""
-        if self in _LOOKING:
-            _LOOKING.remove(self)
-        while _OWN and not _LOOKING:
-            kind, own = _OWN.popitem()
-            kind.backward = own
+        _BACKWARD.leave(self)
 
     def before(self, loss: Any) -> None:
         """The two backward passes of this loss begin."""
@@ -97,10 +89,6 @@ def _norm(numbers: list[torch.Tensor]) -> float:
     return math.hypot(*map(float, numbers))
 
 
-_LOOKING: list[Lengths] = []
-_OWN: dict[Any, Any] = {}
-
-
 def _losses() -> list[Any]:
     """The classes of losses whose backward pass is that of ghost clipping."""
     from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping as Loss
@@ -108,10 +96,4 @@ def _losses() -> list[Any]:
     return [kind for kind in (Loss, *Loss.__subclasses__()) if "backward" in vars(kind)]
 
 
-def _looked_at(own: Any) -> Any:
-    def backward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        for one in [*_LOOKING]:
-            one.before(self)
-        return own(self, *args, **kwargs)
-
-    return backward
+_BACKWARD = Exchanged("backward", _losses, lambda one, _, loss, *args, **kwargs: one.before(loss), before=True)

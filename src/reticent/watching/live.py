@@ -29,6 +29,7 @@ from reticent.mechanisms.ledger import together
 from reticent.proofs import Claim
 from reticent.records.planned import PlannedSteps
 from reticent.records.run_parts import MOST_STEPS
+from reticent.risk import advantage
 from reticent.samplers import INDEPENDENT
 from reticent.text import digits
 
@@ -254,14 +255,14 @@ def quick_advantage(mechanism: Mechanism) -> tuple[float, Claim]:
     """
     runs = mechanism.trainings
     if not runs:
-        return WorstCase().assess(mechanism).measure(_advantage).value, Claim.BOUND
+        return WorstCase().assess(mechanism).measure(advantage).value, Claim.BOUND
     if any(run.records > 1 for run in runs) or len(runs) > _MOST_PARTS:
         runs = (_riskier(runs),)
     release = together(runs)
     if any(run.sampler.allocated for run in runs):  # once per epoch
-        return WorstCase().assess(release).measure(_advantage).value, Claim.BOUND
+        return WorstCase().assess(release).measure(advantage).value, Claim.BOUND
     if all(run.sample_rate == 1.0 or run.sampler.in_passes or not run.noise_multiplier for run in runs):
-        return WorstCase().assess(release).measure(_advantage).value, Claim.BOUND  # closed forms
+        return WorstCase().assess(release).measure(advantage).value, Claim.BOUND  # closed forms
     composed = Composed(release, Neighbouring.ADD_REMOVE)
     drawn_often = sum(run.steps * run.sample_rate for run in runs) >= _OFTEN
     several = len(runs) > 1 or runs[0].sampler.displaces
@@ -277,7 +278,7 @@ def _roughly(run: DPSGD) -> tuple[float, Claim]:
     run = _as_poisson(run)
     noise, rate, steps = run.noise_multiplier, run.sample_rate, run.steps
     if not noise:
-        return WorstCase().assess(run).measure(_advantage).value, Claim.BOUND
+        return WorstCase().assess(run).measure(advantage).value, Claim.BOUND
     if noise > _LEAST_NOISE:
         with np.errstate(all="ignore"):
             profile = WorstCaseProfile(noise, rate, steps, Neighbouring.ADD_REMOVE, 0.0, QUICK)
@@ -340,12 +341,6 @@ def _as_poisson(run: DPSGD) -> DPSGD:
     if not run.sampler.displaces:
         return run
     return replace(run, sampler=INDEPENDENT, noise_multiplier=0.5 * run.noise_multiplier)
-
-
-def _advantage(curve: Any) -> float:
-    from reticent.risk import advantage
-
-    return advantage(curve)
 
 
 def _target(text: str) -> Target:

@@ -17,6 +17,7 @@ import torch
 from torch import nn
 from torch.utils.data import dataloader
 
+from reticent.watching.hooks import Exchanged
 from reticent.watching.mixed_outputs import tensors_in
 
 _ROWS, _COLUMNS, _MOST = 4, 4096, 256
@@ -39,16 +40,13 @@ class Yielded:
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it."""
         if self._dataset is not None:
-            _LOOKING.append(self)
-            _exchange()
+            _NEXT.enter(self)
         return self.close
 
     def close(self) -> None:
         """Look no more, and forget."""
         self._last.clear()
-        if self in _LOOKING:
-            _LOOKING.remove(self)
-            _exchange()
+        _NEXT.leave(self)
 
     def gave(self, dataset: Any, batch: Any) -> None:
         """A loader of this data set gave a batch."""
@@ -180,21 +178,6 @@ def _near(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return gap <= _NEAR * size
 
 
-_LOOKING: list[Yielded] = []
-_OWN: list[Any] = []
-
-
-def _exchange() -> None:
-    kind = dataloader._BaseDataLoaderIter
-    if _LOOKING and not _OWN:
-        _OWN.append(kind.__next__)
-        kind.__next__ = _next  # type: ignore[method-assign]
-    elif _OWN and not _LOOKING:
-        kind.__next__ = _OWN.pop()  # type: ignore[method-assign]
-
-
-def _next(self: Any) -> Any:
-    batch = _OWN[0](self)
-    for one in _LOOKING:
-        one.gave(self._dataset, batch)
-    return batch
+_NEXT = Exchanged(
+    "__next__", lambda: [dataloader._BaseDataLoaderIter], lambda one, batch, loader: one.gave(loader._dataset, batch)
+)

@@ -66,7 +66,8 @@ class Moves:
             register_optimizer_step_post_hook(self._after_any),
         ]
         model = entrance(model)
-        undo = [model.register_forward_pre_hook(_Given(self)).remove, model.register_forward_hook(_Gave(self)).remove]
+        before, after = Hook(self.given), Hook(self.gave)
+        undo = [model.register_forward_pre_hook(before).remove, model.register_forward_hook(after).remove]
         if self._optimizer is not None:
             self._hold()
             if self._memory.written(self._inner):
@@ -171,7 +172,7 @@ class Moves:
             self._weights.keep()
 
     @looks
-    def given(self, model: Any) -> None:
+    def given(self, model: Any, inputs: Any) -> None:
         """Gradients are about to be taken of one batch after the other.
 
         Opacus counts the forward passes that wait for their backward pass. Where two wait, it adds the gradients of
@@ -182,7 +183,7 @@ class Moves:
                 self._found(Fault.MIXES_RECORDS)
 
     @looks
-    def gave(self, model: Any) -> None:
+    def gave(self, model: Any, inputs: Any, output: Any) -> None:
         """Gradients are taken at weights that must be those of the last step."""
         if self._forward.due() and self._inner is not None and self._trains() and self._weights.others():
             self._found(Fault.WEIGHTS_CHANGED)
@@ -262,16 +263,3 @@ def _owners(model: Any, parameters: list[Any]) -> list[Any]:
 def _inside(optimizer: Any) -> Any:
     """The optimizer inside a private one, or the optimizer itself."""
     return getattr(optimizer, "original_optimizer", optimizer)
-
-
-class _Given(Hook):
-    def __init__(self, moves: Moves) -> None:
-        self._moves = moves
-
-    def __call__(self, model: Any, inputs: Any) -> None:
-        self._moves.given(model)
-
-
-class _Gave(_Given):
-    def __call__(self, model: Any, inputs: Any, output: Any) -> None:  # type: ignore[override]
-        self._moves.gave(model)

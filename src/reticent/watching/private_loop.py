@@ -295,13 +295,9 @@ class PrivateLoop:
 
     def _look_at_seeds(self) -> None:
         if self._release.noise_multiplier > 0.0:
-            public, back = self.noise_seeds.drawn(look=self._looks)
-        else:
-            public, back = self.noise_seeds.public(), False
-        if public:
+            self.noise_seeds.drawn(self._found, look=self._looks)
+        elif self.noise_seeds.public():
             self._found(Fault.PUBLIC_SEED)
-        if back:
-            self._found(Fault.REPEATED_NOISE)
 
     def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:
         sensitive = self.sensitive

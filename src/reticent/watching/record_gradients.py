@@ -14,7 +14,7 @@ from weakref import ref
 
 import torch
 
-from reticent.watching.hooks import looks, owner_of
+from reticent.watching.hooks import Exchanged, looks, owner_of
 from reticent.watching.models import bare
 
 _TAKERS = ("capture_activations_hook", "capture_backprops_hook", "rearrange_grad_samples")
@@ -42,17 +42,13 @@ class RecordGradients:
             exact: at their values too, which takes a pass over them; without, a change leads to such a look.
         """
         self.looks, self._exact = True, exact or self._exact
-        if self not in _LOOKING:
-            _LOOKING.append(self)
-            _exchange()
+        _PROMOTE.enter(self)
 
     def leave(self) -> None:
         """Look no more."""
         self.looks = self._exact = False
         self._left = {}
-        if self in _LOOKING:
-            _LOOKING.remove(self)
-            _exchange()
+        _PROMOTE.leave(self)
 
     @looks
     def left(self, p: Any) -> None:
@@ -180,22 +176,11 @@ def _marks(gradients: torch.Tensor) -> torch.Tensor:
     return (rows @ vector).double().cpu()
 
 
-_LOOKING: list[RecordGradients] = []
-_OWN: list[Any] = []
+def _places() -> list[Any]:
+    from opacus.grad_sample import grad_sample_module
+
+    return [grad_sample_module]
 
 
-def _exchange() -> None:
-    """Opacus's function that leaves gradients of records tells those who look, and is its own where nobody does."""
-    from opacus.grad_sample import grad_sample_module as module
-
-    if _LOOKING and not _OWN:
-        _OWN.append(module.promote_current_grad_sample)
-        module.promote_current_grad_sample = _promote
-    elif _OWN and not _LOOKING:
-        module.promote_current_grad_sample = _OWN.pop()
-
-
-def _promote(p: Any) -> None:
-    _OWN[0](p)
-    for one in _LOOKING:
-        one.left(p)
+_PROMOTE = Exchanged("promote_current_grad_sample", _places, lambda one, _, p: one.left(p))
+"""Opacus's function that leaves gradients of records."""

@@ -14,7 +14,6 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.units import Unit
 from reticent.records.rules import word
 from reticent.records.watch_faults import Fault
-from reticent.records.watch_rules import only_seen
 from reticent.records.watched_run import (
     Drawn,
     MeasuredChange,
@@ -22,7 +21,6 @@ from reticent.records.watched_run import (
     Randomness,
     SamplerRecord,
     Source,
-    Tally,
     WatchDiagnostics,
     WatchedRun,
 )
@@ -283,7 +281,6 @@ class Recorder:
         sampler, steps = self._sampler_record(), self.steps
         draft = WatchedRun(
             **self._of_both(sampler),
-            tally=self._tally(sampler),
             divisor=steps.divisor,
             num_parameters=int(self._trained) or None,
             start=None if self.start is None else self.start.record,
@@ -304,19 +301,13 @@ class Recorder:
             ),
         )
         wanted = {*self.faults, *draft.demanded()}
-        return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)}).sealed()
+        return draft.counted(tuple(fault for fault in Fault if fault in wanted))
 
     def _look_at_divisor(self) -> None:
         """Where each record joins a batch by chance, nobody may learn how many did."""
         hidden = (Drawn.POISSON, Drawn.RANDOM_ALLOCATION)
         if (self.sampler.drawn in hidden or self._said is Drawn.POISSON) and self.steps.divided_by_size:
             self.found(Fault.PRIVATE_DIVISOR)
-
-    def _tally(self, sampler: SamplerRecord) -> Tally:
-        seen = sum(map(only_seen, self.faults))
-        counted = self.steps.tally(sampler.sample_rate, sampler.most_uses, self._records, seen)
-        planned = None if self.live.planned is None else self.live.planned.steps
-        return counted.model_copy(update={"planned_steps": planned, "unit": self._unit})
 
     def _of_both(self, sampler: SamplerRecord) -> dict[str, Any]:
         """What a ledger says from which its mechanism follows, faults apart."""
@@ -378,12 +369,11 @@ class Recorder:
             seen = unknown(seen)
         if seen.drawn is not Drawn.UNKNOWN:
             return seen.model_copy(update={"sample_rate": max(rates)}) if rates else seen
+        said = {"drawn": self._said, "source": Source.DECLARED, "name": "declared", "copies": seen.copies}
         if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) and rates:
-            said = SamplerRecord(drawn=self._said, source=Source.DECLARED, name="declared", sample_rate=max(rates))
-            return said.model_copy(update={"copies": seen.copies})
+            return SamplerRecord(**said, sample_rate=max(rates))
         if self._said is Drawn.SHUFFLED:
-            said = SamplerRecord(drawn=Drawn.SHUFFLED, source=Source.DECLARED, name="declared", times_per_epoch=1)
-            return said.model_copy(update={"copies": seen.copies})
+            return SamplerRecord(**said, times_per_epoch=1)
         if self._repeated:
             most = max(size for size in self.steps.batch_sizes if size is not None)
             return seen.model_copy(update={"drawn": Drawn.WITH_REPLACEMENT, "batch_size": most})

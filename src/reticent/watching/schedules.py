@@ -8,27 +8,22 @@ from typing import Any
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from reticent.watching.declared import innermost
+from reticent.watching.hooks import Exchanged
 
-_WATCHED: list[tuple[list[Any], Callable[[], None]]] = []
-_OWN = ReduceLROnPlateau.step
+_Watched = tuple[list[Any], Callable[[], None]]
 
 
 def watch_schedules(optimizers: list[Any], found: Callable[[], None]) -> Callable[[], None]:
     """Call ``found`` when the learning rate of one of ``optimizers`` is set by a metric; what is returned ends that."""
-    one = (optimizers, found)
-    _WATCHED.append(one)
-    ReduceLROnPlateau.step = _step  # type: ignore[method-assign]
-
-    def undo() -> None:
-        _WATCHED.remove(one)
-        if not _WATCHED:
-            ReduceLROnPlateau.step = _OWN  # type: ignore[method-assign]
-
-    return undo
+    one: _Watched = (optimizers, found)
+    _STEP.enter(one)
+    return lambda: _STEP.leave(one)
 
 
-def _step(self: Any, *args: Any, **kwargs: Any) -> Any:
-    for optimizers, found in _WATCHED:
-        if any(innermost(self.optimizer) is one for one in optimizers):  # accelerate wraps it
-            found()
-    return _OWN(self, *args, **kwargs)
+def _step(one: _Watched, _: None, schedule: Any, *args: Any, **kwargs: Any) -> None:
+    optimizers, found = one
+    if any(innermost(schedule.optimizer) is mine for mine in optimizers):  # accelerate wraps it
+        found()
+
+
+_STEP = Exchanged("step", lambda: [ReduceLROnPlateau], _step, before=True)

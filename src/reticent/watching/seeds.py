@@ -10,11 +10,13 @@ here a look is taken at where it is, before and after noise.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from reticent.records.watch_faults import Fault
 from reticent.watching import generators
 from reticent.watching.generators import Draw
 from reticent.watching.optimisers import is_secured
@@ -148,22 +150,22 @@ class Seeds:
         for look in self._looks:
             look.arrive()
 
-    def drawn(self, look: bool = True) -> tuple[bool, bool]:
-        """Noise is about to be drawn: whether a seed is public, and whether numbers come that came before.
+    def drawn(self, found: Callable[[Fault], None], look: bool = True) -> None:
+        """Noise is about to be drawn: call ``found`` where a seed is public, or numbers come that came before.
 
         Args:
+            found: called with each fault.
             look: at the states of the generators, as well as at what the program did to them.
         """
-        public = back = False
         for one in self._looks:
             if not look and one.goes_on():
                 continue
             draw, known = one.drawn()
-            public |= known
-            back |= one.went_back(draw)
-            if look:
-                back |= one.passed()
-        return public, back
+            if known:
+                found(Fault.PUBLIC_SEED)
+            back = one.went_back(draw)
+            if (look and one.passed()) or back:
+                found(Fault.REPEATED_NOISE)
 
     def coins(self) -> Coins:
         """A batch was drawn just now."""

@@ -284,11 +284,7 @@ class Watch(Brief):
         step.used = recorder.used(step.batch_size)
         if self._optimizer is None:
             self._moves.update_by_hand(recorder.draws.skipped > skipped)
-        public, back = self._noise_seeds.drawn(look=False)  # since the step before
-        if public:
-            recorder.found(Fault.PUBLIC_SEED)
-        if back:
-            recorder.found(Fault.REPEATED_NOISE)
+        self._noise_seeds.drawn(recorder.found, look=False)  # since the step before
         step.batches = recorder.draws.most if step.used is None else 1
         step.sample_rate = recorder.rate(step.sample_rate)
         recorder.add(step)

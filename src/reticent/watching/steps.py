@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from reticent.records.watched_run import Segment, Tally
+from reticent.records.watched_run import Segment
 from reticent.watching.draws import Used
 
 _SIZE = itemgetter(1)
@@ -78,8 +78,6 @@ class Steps:
 
     def __init__(self) -> None:
         self._open: list[_Open] = []
-        self._batches, self._mixed, self._inverse = 0, 0, 0.0
-        self._coins, self._usual = 0.0, 0
         self.batch_sizes: list[int | None] = []
         self.clipped: list[int | None] = []
         self.clip_norms: tuple[float, float] | None = None
@@ -100,8 +98,7 @@ class Steps:
             self._open.append(_Open(key))
         segment = self._open[-1]
         segment.passes.update(() if used is None else used.passes)
-        inverse = step.noise_multiplier**-2 if step.noise_multiplier > 0.0 else math.inf
-        self._each = segment, batches, mixed, inverse, step.sample_rate or 0.0, step.sample_rate is None, step.divisor
+        self._divisor = step.divisor
         self.rates.add(step.sample_rate)
         if step.clip_norm is not None:
             low, high = self.clip_norms or (step.clip_norm, step.clip_norm)
@@ -111,16 +108,10 @@ class Steps:
 
     def again(self, size: int | None, clipped: int | None) -> None:
         """Count a step that differs from the last one in its size and its clipped records only."""
-        segment, batches, mixed, inverse, coins, usual, divisor = self._each
-        segment.steps += 1
-        self._batches += batches
-        self._mixed += mixed
-        self._inverse += inverse
-        self._coins += coins
-        self._usual += usual
+        self._open[-1].steps += 1
         self.batch_sizes.append(size)
         self.clipped.append(clipped)
-        self.divided(divisor)
+        self.divided(self._divisor)
 
     def divided(self, divisor: float | None) -> None:
         """The last step divided by this."""
@@ -144,32 +135,6 @@ class Steps:
         if len(found) > _MOST_SEGMENTS:
             found = _together(found)
         return tuple(segment.closed(usual_rate) for segment in found)
-
-    def tally(self, usual_rate: float | None, often: int, records: int | None, faults: int) -> Tally:
-        """The steps as they were counted one by one; where segments were put together, as those add up.
-
-        Args:
-            usual_rate: of steps whose rate is not known.
-            often: how often one record can be in a batch.
-            records: the most records of one person, as the program states it.
-            faults: how many the loop saw.
-        """
-        segments = self.segments(usual_rate)
-        known = math.isfinite(self._inverse)
-        inverse = self._inverse
-        if len(self._open) > _MOST_SEGMENTS and known:
-            inverse = sum(s.steps * s.noise_multiplier**-2 for s in segments)
-        return Tally(
-            steps=len(self),
-            exposures=self._batches * often,
-            records_per_user=records,
-            divisor=self.divisor,
-            faults=faults,
-            inverse_noise=inverse if known else None,
-            coins=0.0 if usual_rate is None else self._coins + self._usual * usual_rate,
-            passes=sum(segment.passes or 0 for segment in segments),
-            mixed_passes=self._mixed,
-        )
 
     @property
     def divided_by_size(self) -> bool:
