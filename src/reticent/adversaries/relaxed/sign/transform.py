@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erfc, loggamma
 
-from reticent.adversaries.relaxed.sign.copies import LESS, Copies
+from reticent.adversaries.relaxed.sign import copies
 from reticent.adversaries.relaxed.sign.kernel import GammaTable, commensurate, log_cosh_variance, turned
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, odd_and_even
 from reticent.adversaries.relaxed.sign.step import (
@@ -122,10 +122,10 @@ class FourierPlan:
         )
         return NumericalError(f"common-sign composition at {which} needs more than {most} frequencies")
 
-    def copies(self) -> Copies:
+    def copies(self) -> copies.Kinds:
         """What the two trapezoid sums add."""
         scale = math.sqrt(self.total(FoldedNodes.square) + self.blur_a**2)
-        return Copies.of(self.cumulant, scale, -self.line, 2.0 * math.pi / self.dtau, 2.0 * math.pi / self.dw)
+        return copies.kinds_of(self.cumulant, scale, -self.line, 2.0 * math.pi / self.dtau, 2.0 * math.pi / self.dw)
 
 
 class Frequencies(NamedTuple):
@@ -230,7 +230,7 @@ def estimate(kinds: Kinds, blur: float, most: int) -> Callable[[np.ndarray], np.
 
 def _tests(absent: Mellin, frequencies: Frequencies, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Errors of the tests "LR > e^l"; the ``frequencies`` are those of "present"."""
-    present, alias = transform_of(frequencies), absent.summed.plan.copies().most(ratio)
+    present, alias = transform_of(frequencies), copies.most_of(absent.summed.plan.copies(), ratio)
     fpr = np.clip(1.0 + inverted(absent, ratio, 0) + absent.error(ratio) + alias, 0.0, 1.0)
     fnr = np.clip(present.error(ratio) - inverted(present, ratio, 0), 0.0, 1.0)
     return np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0)
@@ -282,7 +282,7 @@ def plan_of(kinds: Kinds, blur: float) -> FourierPlan:
         middle = 0.5 * (line + right)
         line, right = (middle, right) if cumulant(-middle, 0.0) + middle * high < _LOG_MAGNITUDE else (line, middle)
     period = (cumulant(-_MORE * line, 0.0) + _MORE * line * high + _ALIAS) / ((_MORE - 1.0) * line)
-    period = max(period, (_ALIAS + line * high) / ((1.0 - LESS) * line))
+    period = max(period, (_ALIAS + line * high) / ((1.0 - copies.LESS) * line))
     width = 2.0 * min((cumulant(0.0, t) + _BESIDE) / t for t in grid)
     width = max(width, 2.0 * (high + low + math.log(2.0)) + width)
     dtau, dw = commensurate(2.0 * math.pi / period, 2.0 * math.pi / width)
