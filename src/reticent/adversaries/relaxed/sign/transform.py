@@ -33,6 +33,7 @@ from reticent.adversaries.relaxed.sign.step import (
     TransformTable,
 )
 from reticent.curves._logs import EPS, TINY
+from reticent.curves._thresholds import halved
 from reticent.curves.polygon import mirrored
 from reticent.curves.sums import roundings, weighted
 from reticent.errors import NumericalError
@@ -274,13 +275,10 @@ def plan_of(kinds: Kinds, blur: float) -> FourierPlan:
     scale = math.sqrt(plan.total(FoldedNodes.square))
     spread = plan.total(lambda nodes: float(nodes.weight @ (nodes.b - nodes.weight @ nodes.b) ** 2))
     plan = replace(plan, blur_a=blur * scale, blur_b=blur * math.sqrt(spread + log_cosh_variance(scale)))
-    cumulant, grid = plan.cumulant, _CHERNOFF / scale
+    cumulant, grid, most = plan.cumulant, _CHERNOFF / scale, _FURTHEST_LINE / scale
     high = min((cumulant(1.0 + t, 1.0 + t) - _LOG_TINY) / t for t in grid)
     low = min((cumulant(-t, 0.0) - _LOG_TINY) / t for t in grid)
-    line, right = 0.0, _FURTHEST_LINE / scale
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (line + right)
-        line, right = (middle, right) if cumulant(-middle, 0.0) + middle * high < _LOG_MAGNITUDE else (line, middle)
+    line = float(halved(lambda at: cumulant(-float(at), 0.0) + at * high < _LOG_MAGNITUDE, 0.0, most, _HALVINGS)[0])
     period = (cumulant(-_MORE * line, 0.0) + _MORE * line * high + _ALIAS) / ((_MORE - 1.0) * line)
     period = max(period, (_ALIAS + line * high) / ((1.0 - copies.LESS) * line))
     width = 2.0 * min((cumulant(0.0, t) + _BESIDE) / t for t in grid)
