@@ -41,11 +41,6 @@ class Sides(NamedTuple):
     above: Polygon
     below: Polygon
 
-    @property
-    def width(self) -> float:
-        """Between the bounds on the advantage."""
-        return float(self.above.delta(0.0) - self.below.delta(0.0))
-
 
 NO_RISK = Polygon(LogErrors.joined(NEVER, ALWAYS), np.zeros(1))
 """beta = 1 - alpha: nothing is learnt."""
