@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.curves import LogErrors, TradeOff
+from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves._logs import OVERFLOW, SMALL, log1mexp, log_difference, log_sub
 from reticent.curves.piecewise import ALWAYS, NEVER, PolygonTradeOff
 from reticent.curves.piecewise import Polygon as Polygon
@@ -27,6 +27,7 @@ _SIZES = np.concatenate([np.geomspace(1e-9, 1e3, 2000), np.geomspace(1e3, 1e12, 
 _SMOOTH = np.concatenate([-_SIZES, _SIZES])  # tangents of a smooth curve
 FEW_BENDS = 40  # that are taken one by one
 _SLACK = 1e-13  # relative, of a chord
+_GAUSSIAN = 1e-9  # rounding of log delta of a Gaussian curve, with room
 _CERTAIN = 1e-12  # of 1 - delta: what is less has lost its digits
 
 
@@ -87,6 +88,17 @@ def symmetric_above(thresholds: np.ndarray, log_delta: np.ndarray) -> Polygon:
         log_delta: natural logarithms of upper bounds on delta there.
     """
     return polygon_above(mirrored(-thresholds, thresholds), mirrored(log_delta, log_delta))
+
+
+def gaussian_above(mu: float, places: np.ndarray) -> Polygon:
+    """Above the Gaussian curve of ``mu``, by tangents.
+
+    Args:
+        mu: > 0.
+        places: of the thresholds, in standard deviations from the mean loss; those below threshold 0 count as 0.
+    """
+    thresholds = np.unique(np.append(np.maximum(mu * (0.5 * mu + places), 0.0), 0.0))
+    return symmetric_above(thresholds, np.minimum(GaussianTradeOff(mu).log_delta(thresholds) + _GAUSSIAN, 0.0))
 
 
 def mirrored(back: np.ndarray, ahead: np.ndarray) -> np.ndarray:

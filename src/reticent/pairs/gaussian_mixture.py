@@ -116,7 +116,7 @@ class GaussianMixture:
         return Nodes(self, x, dx, log_p, mixture - mirrored, dx * np.exp(log_p + mirrored), mixture, mirrored)
 
     def halfway(self, reach: float, dx: float) -> tuple[np.ndarray, np.ndarray]:
-        """(L, density of sqrt(PQ) times dx) on nodes up to ``reach`` deviations beyond all means, for even functions of L.
+        """(L, density of sqrt(PQ) times dx) on nodes ``reach`` deviations beyond all means: for even functions of L.
 
         That density of the antipodal pair is even, so nodes above 0 count for their mirror images as well.
         """

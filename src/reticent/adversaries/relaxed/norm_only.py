@@ -82,8 +82,9 @@ class NormOnly(Adversary):
             raise UnsupportedError("the norm test is known for adding, removing and zeroing a record only")
         run = None if self.dimension is None else mechanism.sums
         add = norm_only(mechanism if run is None else replace(run, num_parameters=self.dimension))
+        above, below = (hull([curve, curve.reversed]) for curve in add)
         proof = Proof(
-            Enclosure(*(hull([curve, curve.reversed]) for curve in add)),
+            Enclosure(above, below),
             theorems=("KAISSIS2022:Theorem 1",),
             conditions=mechanism.conditions_under(neighbouring),
             notes=(_TOO_WEAK, *mechanism.notes),
