@@ -13,8 +13,7 @@ from scipy.optimize import brentq
 
 from experiments.utility.levels import gdp_noise
 from experiments.utility.settings import DELTA, LEVELS
-from reticent.adversaries import Relaxed, WorstCase
-from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
+from reticent.adversaries import NormOnly, Relaxed, WorstCase
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, calibrate
 from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Neighbouring
@@ -31,7 +30,7 @@ def published_relaxed(run: DPSGD, top: float) -> float:
 
     def excess(log_noise: float) -> float:
         at = DPSGD(float(np.exp(log_noise)), run.sample_rate, run.steps)
-        return float(epsilon_at_delta(norm_only_both(at).pessimistic, DELTA)) - EPSILON
+        return float(epsilon_at_delta(NormOnly().assess(at).curve, DELTA)) - EPSILON
 
     return float(np.exp(brentq(excess, np.log(0.2 * top), np.log(top), xtol=1e-3)))
 

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from experiments.gallery import Entry, Measured, Published
-from reticent.adversaries import Relaxed, WorstCase, assess
-from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
+from reticent.adversaries import NormOnly, Relaxed, WorstCase, assess
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, calibrate
 from reticent.mechanisms import DPSGD, Gaussian
 from reticent.risk import epsilon_at_delta
@@ -32,7 +31,7 @@ def per_release(mechanism, epsilon, delta, top):
 
     def excess(log_noise):
         run = DPSGD(float(np.exp(log_noise)), mechanism.sample_rate, mechanism.steps)
-        return epsilon_at_delta(norm_only_both(run).pessimistic, delta) - epsilon
+        return epsilon_at_delta(NormOnly().assess(run).curve, delta) - epsilon
 
     return float(np.exp(brentq(excess, np.log(0.3 * top), np.log(top), xtol=1e-3)))
 

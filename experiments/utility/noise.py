@@ -15,9 +15,8 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
 from experiments.utility.settings import DELTA, RESULTS, STUDIES, public_part, whole
-from reticent.adversaries import Relaxed, WorstCase, assess
+from reticent.adversaries import NormOnly, Relaxed, WorstCase, assess
 from reticent.adversaries.relaxed.dimension import DirectionLaw
-from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
 from reticent.mechanisms import DPSGD
 from reticent.risk import advantage, epsilon_at_delta
@@ -49,7 +48,7 @@ def as_published(run: DPSGD, target: float) -> float:
 
     def excess(log_noise: float) -> float:
         at = DPSGD(float(np.exp(log_noise)), run.sample_rate, run.steps)
-        return float(advantage(norm_only_both(at).pessimistic)) - target
+        return float(advantage(NormOnly().assess(at).curve)) - target
 
     return float(np.exp(brentq(excess, np.log(0.15), np.log(10.0), xtol=1e-4)))
 

@@ -31,7 +31,9 @@ def attached(
 
     def read(name: str) -> Any:
         if name not in where:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{_hint(name, names)}")
+            from reticent.text import did_you_mean
+
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{did_you_mean(name, names)}")
         with around(name) if around else nullcontext():
             found = getattr(import_module(where[name]), name)
         setattr(module, name, found)
@@ -74,10 +76,3 @@ def installed(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _hint(name: str, names: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, names, 1, 0.7)
-    return f"; did you mean {near[0]!r}?" if near else ""

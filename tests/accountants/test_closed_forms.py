@@ -83,11 +83,7 @@ def test_proven_is_at_least_as_sharp_as_the_golden_bound(entry: dict) -> None:
     assert value >= forms.proven_bracket(*arguments, Neighbouring.REPLACE).upper * (1 - 1e-12)
 
 
-def test_one_step_and_full_batch_are_exact() -> None:
-    for entry in (v for v in GOLDEN if v["id"].startswith("exact_T1")):
-        params, relation = entry["params"], RELATIONS[entry["id"].split("_")[2]]
-        value = forms.one_step(float(params["sigma"]), float(params["p"]), relation)
-        assert 1 - value == pytest.approx(float(entry["value"]), rel=1e-12, abs=0)
+def test_full_batch_is_exact() -> None:
     assert 1 - forms.published(2.0, 1.0, 4, Neighbouring.REPLACE) == pytest.approx(0.3173105078629141, rel=1e-13, abs=0)
 
 
@@ -235,8 +231,6 @@ def test_published_form_is_unsafe_as_the_errata_say(exact: dict) -> None:
 
 def test_small_arguments_keep_relative_accuracy() -> None:
     for relation in RELATIONS.values():
-        one = forms.one_step(1.0, 1e-12, relation)
-        assert one == pytest.approx(1e-12 * float(mpmath.erf(relation.sensitivity / mpmath.sqrt(8))), rel=1e-12, abs=0)
         assert forms.clt(3.0, 1e-12, 1, relation) == pytest.approx(
             float(mpmath.erf(mpmath.mpf(float(forms.clt_mu(3.0, 1e-12, 1, relation))) / mpmath.sqrt(8))),
             rel=1e-12,

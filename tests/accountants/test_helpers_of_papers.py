@@ -12,7 +12,6 @@ from experiments.gallery.mixture_as_gaussian import mixture_error, published_ord
 from reticent.accountants import compose
 from reticent.adversaries import ADVERSARIES, Claim, NormOnly, Relaxed, WorstCase
 from reticent.adversaries.base import standard_adversaries
-from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Declaration
 from reticent.certificates.verify import verify
@@ -98,18 +97,18 @@ def test_norms_only_is_no_default_and_knows_its_limits() -> None:
 def test_norms_of_unequal_dimensions_and_schedules() -> None:
     """Each release keeps its own noise, rate and dimension: two of them by quadrature of their curves."""
     parts = (Gaussian(1.0, dimension=3), Gaussian(2.0, dimension=50), DPSGD(1.5, 0.3, 2, num_parameters=7))
-    together = norm_only_both(Ledger(parts))
-    alone = [norm_only_both(part) for part in parts]
+    together = NormOnly().assess(Ledger(parts)).truth
+    alone = [NormOnly().assess(part).truth for part in parts]
     for one in alone:
         assert advantage(one.optimistic) < advantage(together.pessimistic)
     assert advantage(together.pessimistic) < sum(advantage(one.pessimistic) for one in alone)
-    backwards = norm_only_both(Ledger(parts[::-1]))
+    backwards = NormOnly().assess(Ledger(parts[::-1])).truth
     assert advantage(backwards.pessimistic) == pytest.approx(advantage(together.pessimistic), rel=1e-6, abs=0)
     worst = compose(Ledger(parts), Neighbouring.ADD_REMOVE)
     assert advantage(together.pessimistic) < advantage(worst.optimistic)
-    same = norm_only_both(Ledger((Gaussian(1.0, dimension=3), Gaussian(1.0, dimension=3))))
+    same = NormOnly().assess(Ledger((Gaussian(1.0, dimension=3), Gaussian(1.0, dimension=3)))).truth
     assert advantage(same.pessimistic) == pytest.approx(
-        advantage(norm_only_both(Gaussian(1.0, 2, 3)).pessimistic), rel=1e-5
+        advantage(NormOnly().assess(Gaussian(1.0, 2, 3)).truth.pessimistic), rel=1e-5
     )
 
 

@@ -145,7 +145,8 @@ def test_mixtures_of_several_shifts(noise, antipodal):
     """A whole user's four records, each drawn with probability 0.3, against densities of scipy."""
     shifts = (1.0, 2.0, 3.0, 4.0)
     pair = GaussianMixture(noise, tuple(binom.pmf(range(1, 5), 4, 0.3)), shifts, antipodal)
-    nodes = pair.around(9.0, 0.1 * noise)
+    dx = 0.1 * noise
+    nodes = pair.nodes(np.arange(-4.0 * antipodal - 9.0 * noise, 4.0 + 9.1 * noise, dx), dx)
     chances = binom.pmf(range(5), 4, 0.3)
     q = sum(w * norm.pdf(nodes.x, k, noise) for k, w in enumerate(chances))
     p = (

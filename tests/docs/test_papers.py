@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 
 import reticent as rt
-from reticent.adversaries.relaxed.norm_only_curves import norm_only
+from reticent.adversaries.relaxed.norm_only import norm_only
 from tests.docs.follow import ROOT
 
 REPLACEMENT, SAMPLING = ROOT / "docs/theory/replace-dominance.md", ROOT / "docs/theory/relaxed/sampling.md"
@@ -69,7 +69,7 @@ def test_delta_at_the_parameters_of_figure_7() -> None:
     worst = rt.WorstCase().assess(FIGURE_7)
     floor = worst.measure(lambda curve: rt.delta_at_epsilon(curve, 0.2 + math.log(2.0)))
     numbers = [
-        delta(norm_only(FIGURE_7).pessimistic),
+        delta(norm_only(FIGURE_7).above),
         floor.value,
         rt.Relaxed().assess(FIGURE_7).measure(delta).value,
         worst.measure(delta).value,

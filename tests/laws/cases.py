@@ -15,7 +15,6 @@ from reticent.curves import (
     RelaxedLaplaceTradeOff,
     Subsampled,
     TradeOff,
-    Worst,
     from_advantage,
     no_privacy,
     symmetrised,
@@ -80,7 +79,6 @@ COMPOUND: dict[str, TradeOff] = {
     "symmetrised-subsampled-relaxed-laplace": symmetrised(Subsampled(RelaxedLaplaceTradeOff(1.0), 0.1)),
     "whole-user": WholeUserGaussianPair(1.5, 0.2, 3),
     "whole-user-antipodal": WholeUserGaussianPair(2.0, 0.1, 2, antipodal=True),
-    "worst-of-gaussian-and-laplace": Worst([GaussianTradeOff(0.9), LaplaceTradeOff(1.0)]),
 }
 
 REVERSED = {"subsampled-gaussian", "mixture-of-atoms", "polygon", "laplace-1", "relaxed-laplace-1"}

@@ -19,9 +19,9 @@ from reticent.accountants.affinity import advantage_above
 from reticent.accountants.grouped import fewer_below, stronger
 from reticent.accountants.route import Answer, Route
 from reticent.accountants.steps import Step, Steps, enclosed, weaker
-from reticent.curves import GaussianTradeOff, LogErrors
+from reticent.curves import LogErrors
 from reticent.curves._logs import EPS, OVERFLOW, TINY, log1mexp
-from reticent.curves.polygon import Polygon, mirrored, polygon_above, polygon_through, symmetric_above
+from reticent.curves.polygon import Polygon, gaussian_above, mirrored, polygon_above, polygon_through
 from reticent.pairs import LossMasses
 from reticent.stopping import checkpoint
 
@@ -39,7 +39,6 @@ _LEAST_LOG_FPR = -1e6  # of a test: that it never accuses is not claimed
 _LOUD_SIZES = np.geomspace(1e-6, 1e6, 400)  # thresholds of the test of the loudest step, to either side of 0
 _GAUSSIAN_PLACES = np.linspace(-8.0, 40.0, 481)  # thresholds, in standard deviations from the mean loss
 _GUESSES = np.linspace(-40.0, 40.0, 801)  # thresholds, in standard deviations from the mean under "present"
-_GAUSSIAN_ROUNDING = 1e-9  # of log delta of a Gaussian curve
 _QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a moment that overflows is not a bound
 
 
@@ -241,7 +240,4 @@ def mask_revealed(steps: Steps) -> list[Polygon]:
     if any(mu is None for _, mu in mus):
         return []
     mu = math.sqrt(sum(count * mu**2 for count, mu in mus if mu is not None))
-    thresholds = mu * (0.5 * mu + _GAUSSIAN_PLACES)
-    thresholds = np.unique(np.append(0.0, thresholds[thresholds > 0.0]))
-    log_delta = GaussianTradeOff(mu).log_delta(thresholds) + _GAUSSIAN_ROUNDING
-    return [symmetric_above(thresholds, np.minimum(log_delta, 0.0))]
+    return [gaussian_above(mu, _GAUSSIAN_PLACES)]

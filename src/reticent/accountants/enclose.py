@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass, field, replace
 
 from reticent.accountants.grouped import MANY
-from reticent.accountants.route import Answer, Route, Unanswered
+from reticent.accountants.route import Answer, Route
 from reticent.accountants.routes import ROUTES
 from reticent.accountants.steps import Steps, enclosed
 from reticent.curves.enclosure import Attempt
 from reticent.curves.polygon import Polygon, hull, strictest
+from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
 _UNRESOLVED = "The numerical error of the worst case is large here: its advantage is known within {:.1g} only ({})."
@@ -132,9 +133,10 @@ class Findings:
         checkpoint()
         if not route.serves(self.steps):
             return
-        answer = route.enclose(self.steps)
-        if isinstance(answer, Unanswered):
-            self.trace.append(Attempt(route.title, failure=answer.reason))
+        try:
+            answer = route.answer(self.steps)
+        except NumericalError as error:
+            self.trace.append(Attempt(route.title, failure=str(error)))
             return
         self.above += answer.above
         self.below += answer.below

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from reticent.accountants.steps import Steps
 from reticent.curves.polygon import Polygon, Sides
-from reticent.errors import NumericalError
 
 if TYPE_CHECKING:
     from reticent.accountants.enclose import Findings
@@ -37,17 +35,6 @@ class Answer(NamedTuple):
     def width(self) -> float:
         """Between the bounds on the advantage."""
         return float(min(c.delta(0.0) for c in self.above) - max(c.delta(0.0) for c in self.below))
-
-
-@dataclass(frozen=True, slots=True)
-class Unanswered:
-    """A route that could not answer.
-
-    Attributes:
-        reason: for people.
-    """
-
-    reason: str
 
 
 class Route(ABC):
@@ -91,10 +78,3 @@ class Route(ABC):
         Raises:
             NumericalError: it cannot say.
         """
-
-    def enclose(self, steps: Steps) -> Answer | Unanswered:
-        """``answer``, or why there is none."""
-        try:
-            return self.answer(steps)
-        except NumericalError as error:
-            return Unanswered(str(error))

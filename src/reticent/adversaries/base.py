@@ -7,12 +7,12 @@ and an entry point of your package; docs/development/extending.md shows how.
 
 from __future__ import annotations
 
-import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -202,10 +202,9 @@ STRENGTH = {
 """The words before a number, by claim."""
 
 
+@lru_cache(maxsize=64)  # many enclosures are read by few numbers
 def _falls(number: Callable[..., float], *at: float) -> bool:
     """Whether a number is smaller where there is more risk, as Bayes security is."""
-    if any(inspect.unwrap(number) is inspect.unwrap(known) for known in risk.GROWING):
-        return False
     with np.errstate(all="ignore"):
         return float(number(no_privacy(), *at)) < float(number(from_advantage(0.0), *at))
 

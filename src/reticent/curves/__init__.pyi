@@ -17,5 +17,4 @@ from reticent.curves.piecewise import from_advantage as from_advantage
 from reticent.curves.piecewise import no_privacy as no_privacy
 from reticent.curves.relaxed_gaussian import RelaxedGaussianTradeOff as RelaxedGaussianTradeOff
 from reticent.curves.worst import Symmetrised as Symmetrised
-from reticent.curves.worst import Worst as Worst
 from reticent.curves.worst import symmetrised as symmetrised

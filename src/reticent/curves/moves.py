@@ -19,7 +19,8 @@ def chained(first: PolygonTradeOff, second: PolygonTradeOff) -> Polygon:
 
     A test at level alpha of the first has at most the power 1 - first(alpha) at the middle. That is its level there, so
     its power at the third is at most 1 - second(1 - first(alpha)). Of two polygons it is the polygon of both sets of
-    vertices, read at the middle. Rounding lowers it. By RETICENT:allocation-chain.
+    vertices, read at the middle. Rounding lowers it. By RETICENT:allocation-chain and, where directions are unknown, by
+    RETICENT:chain.
 
     Args:
         first: H0 = the first data set, H1 = the middle.

@@ -18,6 +18,7 @@ from scipy.special import erfcx, log_ndtr, ndtri_exp
 
 from reticent import _check
 from reticent.curves._logs import HALF_LOG_TWO_PI, LOG_2, OVERFLOW, log1mexp
+from reticent.curves._thresholds import halved
 from reticent.errors import ParameterError
 from reticent.stopping import checkpoint
 
@@ -402,11 +403,7 @@ def _many_quantiles(low: np.ndarray, high: np.ndarray, d: np.ndarray, lam: np.nd
 
 def _first_guess(z: np.ndarray, d: np.ndarray, lam: np.ndarray) -> np.ndarray:
     """x = E (d + lam E) with r*(E) = z, where r* is the modified signed root: bisection on log E."""
-    low, high = (np.full(z.shape, end) for end in _LOG_SADDLES)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        above = _signed_root(middle, d, lam) > z
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    low, high = halved(lambda middle: _signed_root(middle, d, lam) <= z, *_LOG_SADDLES, _HALVINGS)
     E = np.exp(0.5 * (low + high))
     return E * (d + lam * E)
 

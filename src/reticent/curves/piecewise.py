@@ -13,6 +13,10 @@ from reticent.errors import ParameterError
 
 _BENT = 1e-12  # relative increase of a slope that counts as rounding
 _ROUNDING = 1e-15
+_YES, _NO = np.array([0.0]), np.array([-np.inf])
+NEVER = LogErrors(fpr=_NO, tnr=_YES, fnr=_YES, tpr=_NO)
+ALWAYS = LogErrors(fpr=_YES, tnr=_NO, fnr=_NO, tpr=_YES)
+"""The test that never accuses, and the one that always does."""
 
 
 class PolygonTradeOff(TradeOff):
@@ -79,7 +83,38 @@ class SymmetricPolygon(PolygonTradeOff):
         return self
 
 
-class PiecewiseLinearTradeOff(PolygonTradeOff):
+class Polygon(PolygonTradeOff):
+    """A trade-off curve with finitely many vertices, closed at alpha = 1, with its exact inverse.
+
+    Attributes:
+        vertices: the four log rates of each vertex, ordered by increasing false positive rate.
+        log_slopes: log of minus the slope of each edge, strictly decreasing, one fewer than vertices.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, vertices: LogErrors, log_slopes: np.ndarray) -> None:
+        if vertices.tnr[-1] > -np.inf:
+            vertices = LogErrors.joined(vertices, ALWAYS)
+            log_slopes = np.append(log_slopes, -np.inf)
+        super().__init__(vertices, log_slopes)
+
+    @property
+    def reversed(self) -> Polygon:
+        """H0 and H1 exchanged: the inverse function, exactly."""
+        return Polygon(self.vertices.at(slice(None, None, -1)).exchanged, -self.log_slopes[::-1])
+
+    def reaches(self, log_delta: float) -> bool:
+        """Whether delta is followed down to ``log_delta`` in both directions: tails that cannot be had are left out."""
+        return all(
+            np.max(rates.tpr[np.isneginf(rates.fpr)]) < log_delta for rates in (self.vertices, self.reversed.vertices)
+        )
+
+    def __repr__(self) -> str:
+        return f"Polygon(<{len(self.log_slopes)} edges>)"
+
+
+class PiecewiseLinearTradeOff(Polygon):
     """The curve through given points; exact, because tests between two vertices randomise.
 
     Attributes:
@@ -91,25 +126,17 @@ class PiecewiseLinearTradeOff(PolygonTradeOff):
             slope are taken as rounding).
     """
 
-    __slots__ = ("alphas", "betas")
+    __slots__ = ()
 
     def __init__(self, alphas: ArrayLike, betas: ArrayLike) -> None:
-        self.alphas = _check.probabilities(alphas=alphas)
-        self.betas = _check.probabilities(betas=betas)
-        _check_points(self.alphas, self.betas)
-        slopes = -np.diff(self.betas) / np.diff(self.alphas)
+        alphas, betas = _check.probabilities(alphas=alphas), _check.probabilities(betas=betas)
+        _check_points(alphas, betas)
+        slopes = -np.diff(betas) / np.diff(alphas)
         if np.any(np.diff(slopes) > _BENT * slopes[:-1]):
-            raise ParameterError("betas", self.betas.tolist(), "convex over alphas")
+            raise ParameterError("betas", betas.tolist(), "convex over alphas")
         with np.errstate(divide="ignore"):
-            vertices = LogErrors(np.log(self.alphas), np.log1p(-self.alphas), np.log(self.betas), np.log1p(-self.betas))
+            vertices = LogErrors(np.log(alphas), np.log1p(-alphas), np.log(betas), np.log1p(-betas))
             super().__init__(vertices, np.minimum.accumulate(np.log(slopes)))
-
-    @property
-    def reversed(self) -> TradeOff:
-        return PiecewiseLinearTradeOff(*_mirror(self.alphas, self.betas))
-
-    def __repr__(self) -> str:
-        return f"PiecewiseLinearTradeOff({self.alphas.tolist()!r}, {self.betas.tolist()!r})"
 
 
 def from_advantage(advantage: float) -> PiecewiseLinearTradeOff:
@@ -141,13 +168,3 @@ def _check_points(alphas: np.ndarray, betas: np.ndarray) -> None:
         raise ParameterError("alphas", alphas.tolist(), "increasing from 0 to 1")
     if betas[-1] != 0.0 or np.any(np.diff(betas) > 0) or np.any(betas > 1.0 - alphas + _ROUNDING):
         raise ParameterError("betas", betas.tolist(), "non-increasing, at most 1 - alpha, the last 0")
-
-
-def _mirror(alphas: np.ndarray, betas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices of the inverse function; flat and vertical ends change places."""
-    x, y = betas[::-1], alphas[::-1]
-    first = int(np.flatnonzero(x == 0.0)[-1])
-    x, y = x[first:], y[first:]
-    if x[-1] < 1.0:
-        x, y = np.append(x, 1.0), np.append(y, 0.0)
-    return x, y

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.curves import LogErrors, TradeOff
+from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves._logs import OVERFLOW, SMALL, log1mexp, log_difference, log_sub
-from reticent.curves.piecewise import PolygonTradeOff
+from reticent.curves.piecewise import ALWAYS, NEVER, PolygonTradeOff
+from reticent.curves.piecewise import Polygon as Polygon
 from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
 
@@ -26,41 +27,8 @@ _SIZES = np.concatenate([np.geomspace(1e-9, 1e3, 2000), np.geomspace(1e3, 1e12, 
 _SMOOTH = np.concatenate([-_SIZES, _SIZES])  # tangents of a smooth curve
 FEW_BENDS = 40  # that are taken one by one
 _SLACK = 1e-13  # relative, of a chord
+_GAUSSIAN = 1e-9  # rounding of log delta of a Gaussian curve, with room
 _CERTAIN = 1e-12  # of 1 - delta: what is less has lost its digits
-_YES, _NO = np.array([0.0]), np.array([-np.inf])
-_NEVER = LogErrors(fpr=_NO, tnr=_YES, fnr=_YES, tpr=_NO)  # the test that never accuses, and the one that always does
-_ALWAYS = LogErrors(fpr=_YES, tnr=_NO, fnr=_NO, tpr=_YES)
-
-
-class Polygon(PolygonTradeOff):
-    """A trade-off curve with finitely many vertices, closed at alpha = 1, with its exact inverse.
-
-    Attributes:
-        vertices: the four log rates of each vertex, ordered by increasing false positive rate.
-        log_slopes: log of minus the slope of each edge, strictly decreasing, one fewer than vertices.
-    """
-
-    __slots__ = ()
-
-    def __init__(self, vertices: LogErrors, log_slopes: np.ndarray) -> None:
-        if vertices.tnr[-1] > -np.inf:
-            vertices = LogErrors.joined(vertices, _ALWAYS)
-            log_slopes = np.append(log_slopes, -np.inf)
-        super().__init__(vertices, log_slopes)
-
-    @property
-    def reversed(self) -> Polygon:
-        """H0 and H1 exchanged: the inverse function, exactly."""
-        return Polygon(self.vertices.at(slice(None, None, -1)).exchanged, -self.log_slopes[::-1])
-
-    def reaches(self, log_delta: float) -> bool:
-        """Whether delta is followed down to ``log_delta`` in both directions: tails that cannot be had are left out."""
-        return all(
-            np.max(rates.tpr[np.isneginf(rates.fpr)]) < log_delta for rates in (self.vertices, self.reversed.vertices)
-        )
-
-    def __repr__(self) -> str:
-        return f"Polygon(<{len(self.log_slopes)} edges>)"
 
 
 class Sides(NamedTuple):
@@ -74,13 +42,8 @@ class Sides(NamedTuple):
     above: Polygon
     below: Polygon
 
-    @property
-    def width(self) -> float:
-        """Between the bounds on the advantage."""
-        return float(self.above.delta(0.0) - self.below.delta(0.0))
 
-
-NO_RISK = Polygon(LogErrors.joined(_NEVER, _ALWAYS), np.zeros(1))
+NO_RISK = Polygon(LogErrors.joined(NEVER, ALWAYS), np.zeros(1))
 """beta = 1 - alpha: nothing is learnt."""
 
 
@@ -125,6 +88,17 @@ def symmetric_above(thresholds: np.ndarray, log_delta: np.ndarray) -> Polygon:
         log_delta: natural logarithms of upper bounds on delta there.
     """
     return polygon_above(mirrored(-thresholds, thresholds), mirrored(log_delta, log_delta))
+
+
+def gaussian_above(mu: float, places: np.ndarray) -> Polygon:
+    """Above the Gaussian curve of ``mu``, by tangents.
+
+    Args:
+        mu: > 0.
+        places: of the thresholds, in standard deviations from the mean loss; those below threshold 0 count as 0.
+    """
+    thresholds = np.unique(np.append(np.maximum(mu * (0.5 * mu + places), 0.0), 0.0))
+    return symmetric_above(thresholds, np.minimum(GaussianTradeOff(mu).log_delta(thresholds) + _GAUSSIAN, 0.0))
 
 
 def mirrored(back: np.ndarray, ahead: np.ndarray) -> np.ndarray:
@@ -234,7 +208,7 @@ def polygon_through(points: LogErrors) -> Polygon:
     fpr, tnr = _complementary(fpr, tnr)
     tpr, fnr = _complementary(tpr, fnr)
     ordered = LogErrors(fpr, tnr, fnr, tpr).at(np.lexsort((fpr, -tnr)))
-    vertices = _undominated(LogErrors.joined(_NEVER, ordered, _ALWAYS))
+    vertices = _undominated(LogErrors.joined(NEVER, ordered, ALWAYS))
     while True:
         run, rise = _increments(vertices)
         kept = convex_chain(run, rise)

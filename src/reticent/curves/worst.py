@@ -1,4 +1,4 @@
-"""The worst of several curves, and the add/remove guarantee as a special case."""
+"""The add/remove guarantee: the worse of a curve and its inverse at each threshold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from reticent import _check
 from reticent.curves._thresholds import halved
 from reticent.curves.base import LogErrors, TradeOff, follow_segment
-from reticent.errors import ParameterError
 
 _TIE = 1e-11
 """log delta differences below this count as ties: they are rounding."""
@@ -41,10 +40,10 @@ class _Piece(NamedTuple):
     at_high: LogErrors
 
 
-class Worst(TradeOff):
-    """The lower convex envelope of several curves: whichever serves the attacker best.
+class Symmetrised(TradeOff):
+    """The lower convex envelope of a curve and its inverse: the guarantee for add and remove alike.
 
-    At each threshold the curve with the largest delta is followed; where the lead changes, the
+    At each threshold the curve with the larger delta is followed; where the lead changes, the
     threshold test jumps and the segment in between is the common tangent. Unlike the recipe of
     taking a maximum of a curve and its inverse, this is right whichever direction dominates.
 
@@ -52,31 +51,21 @@ class Worst(TradeOff):
     bit; two changes inside one grid cell would be missed. ``log_delta`` does not depend on the grid.
 
     Attributes:
-        curves: at least one.
-
-    Raises:
-        ParameterError: no curve is given.
+        curves: the curve and its inverse.
     """
 
-    def __init__(self, curves: Sequence[TradeOff]) -> None:
-        if not curves:
-            raise ParameterError("curves", curves, "at least one curve")
-        self.curves = tuple(curves)
+    def __init__(self, curve: TradeOff) -> None:
+        self.curves = curve, curve.reversed
 
     @cached_property
     def _pieces(self) -> tuple[_Piece, ...]:
         """Ordered by threshold, from minus infinity to infinity."""
-        left, right = self._halves()
-        pieces = []
-        for low, high, k in [(-high, -low, k) for low, high, k in reversed(left)] + right:
+        leads, pieces = _leads(self.curves), []
+        for low, high, k in [(-high, -low, 1 - k) for low, high, k in reversed(leads)] + leads:
             curve = self.curves[k]
             ends = curve.errors(np.array([low, high]))
             pieces.append(_Piece(curve, low, high, ends.at(0), ends.at(1)))
         return tuple(pieces)
-
-    def _halves(self) -> tuple[list[_Lead], list[_Lead]]:
-        """Who leads at minus the threshold, and who at the threshold, for thresholds >= 0."""
-        return _leads([curve.reversed for curve in self.curves]), _leads(self.curves)
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = np.asarray(log_ratio, dtype=float)
@@ -113,29 +102,11 @@ class Worst(TradeOff):
 
     @property
     def proven_mu(self) -> float:
-        """The largest of the curves: G_mu is convex, so it lies below their envelope where it lies below each."""
+        """The larger of both: G_mu is convex, so it lies below their envelope where it lies below each."""
         return max(curve.proven_mu for curve in self.curves)
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         return np.max([curve._log_delta_above(epsilon) for curve in self.curves], axis=0)
-
-    @property
-    def reversed(self) -> TradeOff:
-        return Worst([curve.reversed for curve in self.curves])
-
-    def __repr__(self) -> str:
-        return f"Worst({list(self.curves)!r})"
-
-
-class Symmetrised(Worst):
-    """The lower convex envelope of ``curve`` and its inverse: the guarantee for add and remove alike."""
-
-    def __init__(self, curve: TradeOff) -> None:
-        super().__init__([curve, curve.reversed])
-
-    def _halves(self) -> tuple[list[_Lead], list[_Lead]]:
-        right = _leads(self.curves)
-        return [(low, high, 1 - k) for low, high, k in right], right
 
     @property
     def reversed(self) -> TradeOff:
@@ -159,9 +130,7 @@ def _between(log_alpha: np.ndarray, larger: LogErrors, smaller: LogErrors) -> np
 
 
 def _leads(curves: Sequence[TradeOff]) -> list[_Lead]:
-    """(low, high, index of the curve with the largest delta) over [0, infinity]."""
-    if len(curves) == 1:
-        return [(0.0, np.inf, 0)]
+    """(low, high, index of the curve with the larger delta) over [0, infinity]; with the other index, over minus it."""
     grid = _grid(curves)
     logs = np.array([curve._log_delta_above(grid) for curve in curves])
     lead = _settled(logs)

@@ -271,9 +271,8 @@ def _coarse(part: tuple[np.ndarray, np.ndarray], few: int, above: bool) -> tuple
     at, mass = part
     if len(at) <= few:
         return part
-    if above:
-        return _spread(at, mass, at[np.linspace(0, len(at) - 1, few).round().astype(int)])
-    return _collapsed(at, mass, at[np.linspace(0, len(at) - 1, few).round().astype(int)])
+    points = at[np.linspace(0, len(at) - 1, few).round().astype(int)]
+    return _spread(at, mass, points) if above else _collapsed(at, mass, points)
 
 
 def _spread(at: np.ndarray, mass: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

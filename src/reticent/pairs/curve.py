@@ -9,17 +9,16 @@ import numpy as np
 
 from reticent.curves import PolygonTradeOff, TradeOff
 from reticent.errors import ParameterError
-from reticent.pairs.base import Drawn
+from reticent.pairs.base import Pair
 
 
 @dataclass(frozen=True)
-class CurvePair(Drawn):
+class CurvePair(Pair):
     """Two laws with a known trade-off curve.
 
     Attributes:
         trade_off: H0 = absent; give the same object for equal releases, so that they are counted together.
         bounds: the largest privacy loss and the largest of its negative; infinite where none is known.
-        sample_rate: probability that the target takes part, in (0, 1]; the curve has it already.
 
     Raises:
         ParameterError: ``bounds`` are not two numbers.
@@ -27,7 +26,6 @@ class CurvePair(Drawn):
 
     trade_off: TradeOff
     bounds: tuple[float, float] = (math.inf, math.inf)
-    sample_rate: float = 1.0
 
     def __post_init__(self) -> None:
         if np.shape(self.bounds) != (2,) or not all(bound >= 0.0 for bound in self.bounds):

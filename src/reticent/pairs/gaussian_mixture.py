@@ -115,14 +115,8 @@ class GaussianMixture:
         mirrored = self.log_mixture(-x)
         return Nodes(self, x, dx, log_p, mixture - mirrored, dx * np.exp(log_p + mirrored), mixture, mirrored)
 
-    def around(self, reach: float, dx: float) -> Nodes:
-        """Nodes from ``reach`` standard deviations below the lowest mean to as far above the highest."""
-        high = self.shifts[-1] + reach * self.noise_multiplier
-        low = -high if self.antipodal else self.shifts[-1] - high
-        return self.nodes(low + dx * np.arange(int((high - low) / dx) + 2), dx)
-
     def halfway(self, reach: float, dx: float) -> tuple[np.ndarray, np.ndarray]:
-        """(L, density of sqrt(PQ) times dx) on such nodes, for sums of even functions of L.
+        """(L, density of sqrt(PQ) times dx) on nodes ``reach`` deviations beyond all means: for even functions of L.
 
         That density of the antipodal pair is even, so nodes above 0 count for their mirror images as well.
         """

@@ -16,7 +16,7 @@ from scipy.special import log_ndtr
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves._logs import EPS, TINY, log1mexp, log_of
 from reticent.curves.moves import chained
-from reticent.curves.polygon import Polygon, hull, polygon_above, polygon_through, strictest, symmetric_above
+from reticent.curves.polygon import Polygon, gaussian_above, hull, polygon_above, polygon_through, strictest
 from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, TAILS, Effort, Law, Window, sum_of
 from reticent.pairs.allocated_transform import Deltas, resolved
 from reticent.pairs.base import Pair
@@ -28,7 +28,7 @@ _LEAST_NOISE, _MOST = 0.065, 2**24  # below the first and above the second nothi
 _FEW_PER_NAT = 60.0  # thresholds of a rough curve
 _LONGEST, _MOST_TOLD = 32, 128  # records of one person that are followed one by one; whose meetings are counted
 _DEVIATIONS = np.linspace(-20.0, 20.0, 1601)  # thresholds of a sum
-_PLACES, _LEFT = np.linspace(0.0, 40.0, 321), 1e-9  # thresholds in deviations from the mean loss; of the log of a delta
+_PLACES = np.linspace(0.0, 40.0, 321)  # thresholds, in deviations from the mean loss
 _LEAST = 1e-60  # added to what is an error rate of a test, or a delta: products of masses may underflow
 
 
@@ -150,15 +150,10 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Pol
     known = resolved(1.0 / noise_multiplier, bins, deltas_of(_coarse(noise_multiplier, bins, windows), bins))
     long = TAILS if known else FINE
     above, below = enclosed(noise_multiplier, bins, MEDIUM if bins <= _FEW else long, windows)
-    most = strictest([*([known[0]] if known else []), above, _told(1.0 / noise_multiplier)])
+    # Far out grids and transforms leave something out: there whoever sees the step bounds the curve.
+    far = gaussian_above(1.0 / noise_multiplier, _PLACES)
+    most = strictest([*([known[0]] if known else []), above, far])
     return most, hull([*([known[1]] if known else []), below, _loudest(noise_multiplier, bins)])
-
-
-def _told(mu: float) -> Polygon:
-    """Above the curve of whoever sees the step: far out, where grids and transforms leave something out."""
-    thresholds = mu * np.maximum(0.5 * mu + _PLACES, 0.0)
-    thresholds = np.unique(np.append(thresholds, 0.0))
-    return symmetric_above(thresholds, np.minimum(GaussianTradeOff(mu).log_delta(thresholds) + _LEFT, 0.0))
 
 
 def _rough(noise_multiplier: float, bins: int) -> TradeOff:

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from reticent import _check
+from reticent.curves._thresholds import halved
 from reticent.errors import ParameterError
 from reticent.keywords import hinted
 from reticent.registry import described
@@ -246,11 +247,7 @@ def _gamma(shape: float, mean: float) -> float:
     """gamma with mean = shape (1 - gamma) / (gamma (1 - gamma^shape)), which falls from infinity to 1."""
     if shape == 1.0 or mean == 1.0:
         return 1.0 / mean
-    low, high = _LEAST, 0.0  # of log gamma
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if _mean(shape, middle) > mean else (low, middle)
-    return math.exp(high)
+    return math.exp(halved(lambda log_gamma: _mean(shape, float(log_gamma)) > mean, _LEAST, 0.0, _HALVINGS)[1])
 
 
 def _mean(shape: float, log_gamma: float) -> float:

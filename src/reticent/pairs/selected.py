@@ -85,11 +85,6 @@ class SelectedPair(Pair):
     runs: Runs
     weaker: bool = False
 
-    @property
-    def log_absent(self) -> float:
-        """Nothing is known of it, and -inf is safe."""
-        return -math.inf
-
     def composed(self, compose: Composer) -> Pair:
         return _best_of(self, compose)
 
@@ -107,11 +102,6 @@ class OneOfPairs(Pair):
     cases: tuple[tuple[Part, ...], ...]
     weights: tuple[int, ...]
     weaker: bool = False
-
-    @property
-    def log_absent(self) -> float:
-        """Nothing is known of it, and -inf is safe."""
-        return -math.inf
 
     def composed(self, compose: Composer) -> Pair:
         return _one_of(self, compose)

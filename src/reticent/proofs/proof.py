@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from reticent.curves import TradeOff
-from reticent.curves.enclosure import Attempt, Enclosure
+from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import strictest
 from reticent.proofs.claims import Basis
 from reticent.proofs.conditions import Condition, Status, vouched, worst_first
@@ -84,11 +84,6 @@ class Proof(Derived):
     def needs(self) -> frozenset[str]:
         """Keys of its conditions."""
         return frozenset(one.key for one in self.conditions)
-
-    @property
-    def trace(self) -> tuple[Attempt, ...]:
-        """The routes to the enclosure that were tried, and the width that each reached."""
-        return self.enclosure.trace
 
     def as_estimate(self) -> Formula:
         """The upper end alone, of an attacker whom a real one may exceed."""

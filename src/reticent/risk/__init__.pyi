@@ -2,7 +2,6 @@
 
 from reticent.risk.conversions import advantage_bound as advantage_bound
 from reticent.risk.conversions import least_epsilon as least_epsilon
-from reticent.risk.measures import GROWING as GROWING
 from reticent.risk.measures import MU_FLOOR as MU_FLOOR
 from reticent.risk.measures import advantage as advantage
 from reticent.risk.measures import bayes_security as bayes_security

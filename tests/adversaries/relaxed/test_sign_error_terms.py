@@ -40,21 +40,21 @@ def sums(summed, thresholds):
 class TestTransform:
     """One plan with fewer frequencies, a shorter box or a far line, against the plan that is used."""
 
-    @pytest.mark.parametrize(("part", "wider_tau", "wider_w"), [("beside", 1, 3), ("above", 6, 1), ("below", 20, 1)])
-    def test_copies_are_paid_for(self, plan, summed, thresholds, truth, part, wider_tau, wider_w):
+    @pytest.mark.parametrize(("kind", "wider_tau", "wider_w"), [(0, 1, 3), (1, 6, 1), (2, 20, 1)])
+    def test_copies_are_paid_for(self, plan, summed, thresholds, truth, kind, wider_tau, wider_w):
         dtau, dw = kernel.commensurate(wider_tau * plan.dtau, wider_w * plan.dw)
         taus, omegas = (math.ceil(end / step) + 1 for end, step in zip(summed.box, (dtau, dw), strict=True))
         coarse = replace(plan, dtau=dtau, dw=dw)
         found, mellin = sums(transform.Frequencies(coarse, 0.0, np.full(taus, omegas), summed.rest), thresholds)
         error, bounds = mellin.error(thresholds), coarse.copies()
-        assert np.all(found + bounds.most(thresholds) + error >= truth - 1e-13)
-        without = bounds._replace(**{part: [copies.Bound(0.0, 0.0, 0.0)]})
-        assert np.any(found + without.most(thresholds) + error < truth - 1e-9)
+        assert np.all(found + copies.most_of(bounds, thresholds) + error >= truth - 1e-13)
+        without = [*bounds[:kind], *bounds[kind + 1 :]]
+        assert np.any(found + copies.most_of(without, thresholds) + error < truth - 1e-9)
 
     def test_copies_are_in_the_false_positive_rates(self, monkeypatch):
         found = transform.bounds([(noise.GaussianSign(0.2, 1.0 / 6.0), 100)], 0.05)
         before, _ = found.tests()
-        monkeypatch.setattr(copies.Copies, "most", lambda kinds, at, most=copies.Copies.most: most(kinds, at) + 1e-3)
+        monkeypatch.setattr(copies, "most_of", lambda kinds, at, most=copies.most_of: most(kinds, at) + 1e-3)
         after, _ = found.tests()
         assert np.all(after >= np.minimum(before + 0.99e-3, 1.0))
 
@@ -184,7 +184,7 @@ class TestLattice:
 def test_a_bound_that_cannot_be_computed_bounds_nothing() -> None:
     """A Chernoff factor e^x was cut at e^600. Times what is less than any float it was 0; the truth may be anything."""
     nothing = [copies.Bound(1.0, 0.0, 0.0)]
-    found = copies.Copies(nothing, nothing, nothing).most(np.array([1.0, 599.0, 1e4]))
+    found = copies.most_of([nothing, nothing, nothing], np.array([1.0, 599.0, 1e4]))
     np.testing.assert_array_equal(found, [0.0, 0.0, np.inf])
 
 

@@ -17,7 +17,6 @@ in [1e-5, 0.2], noise multipliers in [0.4, 10] and steps in [10, 1e6] (docs/theo
 and the figure). "Safe" means that the form never claims more privacy than there is.
 """
 
-from reticent.accountants.closed_forms.bracket import one_step as one_step
 from reticent.accountants.closed_forms.bracket import proven as proven
 from reticent.accountants.closed_forms.bracket import proven_bracket as proven_bracket
 from reticent.accountants.closed_forms.bracket import proven_upper as proven_upper

@@ -69,11 +69,6 @@ def proven(
     return elementwise(_proven, noise_multiplier, sample_rate, steps, neighbouring)
 
 
-def one_step(noise_multiplier: ArrayLike, sample_rate: ArrayLike, neighbouring: Neighbouring) -> np.ndarray:
-    """Exact advantage of a single step, p erf(sensitivity / (sqrt 8 noise)): proven."""
-    return elementwise(_one_step, noise_multiplier, sample_rate, 1, neighbouring)
-
-
 def _proven(noise: np.ndarray, rate: np.ndarray, steps: np.ndarray, neighbouring: Neighbouring) -> np.ndarray:
     energy = 1.0 / (noise * noise)
     if neighbouring is Neighbouring.REPLACE:
@@ -81,10 +76,6 @@ def _proven(noise: np.ndarray, rate: np.ndarray, steps: np.ndarray, neighbouring
     else:
         deficit = rate * rate * np.expm1(energy) / np.sqrt(64.0 - 64.0 * rate)
     return _upper(-steps * np.log1p(-np.minimum(deficit, 1.0)), *_drawn(noise, rate, steps), neighbouring)
-
-
-def _one_step(noise: np.ndarray, rate: np.ndarray, _: np.ndarray, neighbouring: Neighbouring) -> np.ndarray:
-    return rate * erf(neighbouring.sensitivity / _SQRT_8 / noise)
 
 
 def _drawn(noise: np.ndarray, rate: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -46,11 +46,7 @@ class GradientSpectrum:
     @property
     def susceptibility(self) -> float:
         """K of the target, >= 0; for the average record, the dimension."""
-        return float(np.sum(self._squares / self.eigenvalues))
-
-    @property
-    def _squares(self) -> np.ndarray:
-        return self.eigenvalues if self.deviations is None else self.deviations
+        return float(np.sum(np.asarray(self.deviations) / self.eigenvalues))
 
     def mu(self, batch_size: float, noise_multiplier: float) -> float:
         """sqrt(delta^T (n Sigma + n^2 tau^2 I)^-1 delta): never above ``gmip.harmonic_mu`` at the same K.
@@ -67,4 +63,4 @@ class GradientSpectrum:
             ParameterError: an argument is outside its domain.
         """
         n, sigma = _check.positive(batch_size=batch_size), _check.non_negative(noise_multiplier=noise_multiplier)
-        return math.sqrt(float(np.sum(self._squares / (n * self.eigenvalues + sigma * sigma))))
+        return math.sqrt(float(np.sum(np.asarray(self.deviations) / (n * self.eigenvalues + sigma * sigma))))

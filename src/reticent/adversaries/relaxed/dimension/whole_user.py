@@ -71,7 +71,7 @@ def log_mean_over_coins(x: np.ndarray, law: binomial.Blocks, rate: float, record
     """
     counts = np.concatenate([[law.low[0]], law.high, [records]]).astype(float)
     mass = np.exp(np.concatenate([[law.log_below], law.log_most, [law.log_above]]))
-    exponent = _inner(counts * x[:, None], rate, records)
+    exponent = log_mean_of_count(counts * x[:, None], rate, records)
     close = np.log1p(np.expm1(np.minimum(exponent, _LARGEST)) @ mass)
     with np.errstate(divide="ignore"):
         far = logsumexp(np.append(exponent, np.zeros((len(x), 1)), axis=1), axis=1, b=np.append(mass, 1.0))
@@ -80,12 +80,12 @@ def log_mean_over_coins(x: np.ndarray, law: binomial.Blocks, rate: float, record
 
 def _log_down(x: np.ndarray, law: binomial.Blocks, rate: float, records: int) -> np.ndarray:
     """Upper bound on log E exp(-J J' x): each block at its smallest count, nothing for what is outside."""
-    exponent = _inner(-law.low * x[:, None], rate, records)
+    exponent = log_mean_of_count(-law.low * x[:, None], rate, records)
     return np.log1p(np.maximum(np.expm1(exponent) @ np.exp(law.log_least), -_CERTAIN))
 
 
-def _inner(z: np.ndarray, rate: float, records: int) -> np.ndarray:
-    """log E exp(z J'), J' binomial."""
+def log_mean_of_count(z: np.ndarray, rate: float, records: int) -> np.ndarray:
+    """log E exp(z J), J ~ Binomial(records, rate)."""
     small = np.log1p(rate * np.expm1(np.minimum(z, _STEEP)))
     large = z + math.log(rate) + np.log1p((1.0 - rate) / rate * np.exp(-np.maximum(z, _STEEP)))
     return np.asarray(records * np.where(z < _STEEP, small, large))

@@ -36,7 +36,7 @@ _SLACK = 1e-9  # relative, of chi-square
 _TANGENTS, _GONE = 2000, 40.0  # of a smooth worst case, from 0 to where -log of delta is so large
 _SMOOTH = np.append(0.0, np.geomspace(1e-6, 60.0, 300))  # thresholds of a curve that an attack attains exactly
 _LEAST_NOISE, _MOST_NOISE = 1e-3, 1e6  # between which attacks are tried
-_COUNTS, _STEEP = 300, 30.0  # blocks of the law of J; exponent from which 1 is the correction
+_COUNTS = 300  # blocks of the law of J
 _ALMOST = 1.0 - 1e-12
 _LONGEST = 10**9  # steps up to which attacks are tried
 
@@ -152,8 +152,7 @@ def _log_mean_over_coins(z: np.ndarray, rate: float, records: int) -> np.ndarray
     if records > 1:
         law = binomial.blocks(records, rate, _COUNTS)
         return whole_user.log_mean_over_coins(z, law, rate, records)
-    close = np.log1p(rate**2 * np.expm1(np.minimum(z, _STEEP)))
-    return np.where(z < _STEEP, close, np.logaddexp(np.log1p(-(rate**2)), 2.0 * math.log(rate) + z))
+    return whole_user.log_mean_of_count(z, rate**2, 1)  # both coins come up
 
 
 def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:

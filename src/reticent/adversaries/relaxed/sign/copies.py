@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 LESS = 0.1  # multiple of the line at which copies up in B are bounded
+_ABOVE = np.array([LESS])
 _BESIDE_EXPONENTS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of Chernoff bounds, over the deviation of A
 _BESIDE_TILTS = np.geomspace(0.1, 40.0, 30)  # of A in these bounds, in the same units
 _BELOW = np.array([1.5, 2.0, 3.0, 4.0, 6.0, 10.0])  # exponents of Chernoff bounds on copies down in B, over the line
@@ -29,37 +30,25 @@ class Bound(NamedTuple):
     factor: float
 
 
-class Copies(NamedTuple):
-    """Bounds on what copies add to P(log LR <= l); of each kind the least counts.
+Kinds = Sequence[Sequence[Bound]]
+"""Bounds on what copies beside (in A alone), above and below (in B) add to P(log LR <= l)."""
 
-    Attributes:
-        beside: copies in A alone.
-        above, below: copies up and down in B.
+
+def kinds_of(cumulant: _Cumulant, scale: float, line: float, period: float, width: float) -> Kinds:
+    """The bounds of one plan.
+
+    Args:
+        cumulant: log E_P e^{s B + w A} at real s and w.
+        scale: standard deviation of A.
+        line: -Re s, > 0.
+        period, width: distances between copies in B and in A.
     """
+    return [_beside(cumulant, scale, width), *(_in_b(cumulant, line, period, width, at) for at in (_ABOVE, _BELOW))]
 
-    beside: Sequence[Bound]
-    above: Sequence[Bound]
-    below: Sequence[Bound]
 
-    @classmethod
-    def of(cls, cumulant: _Cumulant, scale: float, line: float, period: float, width: float) -> Copies:
-        """The bounds of one plan.
-
-        Args:
-            cumulant: log E_P e^{s B + w A} at real s and w.
-            scale: standard deviation of A.
-            line: -Re s, > 0.
-            period, width: distances between copies in B and in A.
-        """
-        return cls(
-            _beside(cumulant, scale, width),
-            _above_in_b(cumulant, line, period, width),
-            _below_in_b(cumulant, line, period, width),
-        )
-
-    def most(self, thresholds: np.ndarray) -> np.ndarray:
-        """What all copies add at most, at each of ``thresholds``."""
-        return sum((_least(kind, thresholds) for kind in self), np.zeros_like(thresholds))
+def most_of(kinds: Kinds, thresholds: np.ndarray) -> np.ndarray:
+    """What all copies add at most, at each of ``thresholds``: of each kind the least bound counts."""
+    return sum((_least(kind, thresholds) for kind in kinds), np.zeros_like(thresholds))
 
 
 def _beside(cumulant: _Cumulant, scale: float, width: float) -> list[Bound]:
@@ -73,17 +62,13 @@ def _beside(cumulant: _Cumulant, scale: float, width: float) -> list[Bound]:
     return bounds
 
 
-def _above_in_b(cumulant: _Cumulant, line: float, period: float, width: float) -> list[Bound]:
-    """Copies up in B, each smaller by e^{-line period}; Chernoff at a small part of the line."""
-    theta = LESS * line
-    fence = copies_at_most(theta, width) * _geometric((line - theta) * period)
-    return [Bound(theta, cumulant(-theta, 0.0), fence)]
+def _in_b(cumulant: _Cumulant, line: float, period: float, width: float, shares: np.ndarray) -> list[Bound]:
+    """Copies in B alone: those up are each smaller by e^{-line period}, those down larger by it and further out.
 
-
-def _below_in_b(cumulant: _Cumulant, line: float, period: float, width: float) -> list[Bound]:
-    """Copies down in B, each larger by e^{line period} and further out; Chernoff beyond the line."""
-    thetas = (line * _BELOW).tolist()
-    fences = [copies_at_most(theta, width) * _geometric((theta - line) * period) for theta in thetas]
+    Chernoff at ``shares`` of the line: below 1 for copies up, above 1 for copies down.
+    """
+    thetas = (line * shares).tolist()
+    fences = [copies_at_most(theta, width) * _geometric(abs(theta - line) * period) for theta in thetas]
     return [Bound(theta, cumulant(-theta, 0.0), fence) for theta, fence in zip(thetas, fences, strict=True)]
 
 

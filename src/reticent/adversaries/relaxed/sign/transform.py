@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erfc, loggamma
 
-from reticent.adversaries.relaxed.sign.copies import LESS, Copies
+from reticent.adversaries.relaxed.sign import copies
 from reticent.adversaries.relaxed.sign.kernel import GammaTable, commensurate, log_cosh_variance, turned
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, odd_and_even
 from reticent.adversaries.relaxed.sign.step import (
@@ -33,6 +33,7 @@ from reticent.adversaries.relaxed.sign.step import (
     TransformTable,
 )
 from reticent.curves._logs import EPS, TINY
+from reticent.curves._thresholds import halved
 from reticent.curves.polygon import mirrored
 from reticent.curves.sums import roundings, weighted
 from reticent.errors import NumericalError
@@ -122,10 +123,10 @@ class FourierPlan:
         )
         return NumericalError(f"common-sign composition at {which} needs more than {most} frequencies")
 
-    def copies(self) -> Copies:
+    def copies(self) -> copies.Kinds:
         """What the two trapezoid sums add."""
         scale = math.sqrt(self.total(FoldedNodes.square) + self.blur_a**2)
-        return Copies.of(self.cumulant, scale, -self.line, 2.0 * math.pi / self.dtau, 2.0 * math.pi / self.dw)
+        return copies.kinds_of(self.cumulant, scale, -self.line, 2.0 * math.pi / self.dtau, 2.0 * math.pi / self.dw)
 
 
 class Frequencies(NamedTuple):
@@ -230,7 +231,7 @@ def estimate(kinds: Kinds, blur: float, most: int) -> Callable[[np.ndarray], np.
 
 def _tests(absent: Mellin, frequencies: Frequencies, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Errors of the tests "LR > e^l"; the ``frequencies`` are those of "present"."""
-    present, alias = transform_of(frequencies), absent.summed.plan.copies().most(ratio)
+    present, alias = transform_of(frequencies), copies.most_of(absent.summed.plan.copies(), ratio)
     fpr = np.clip(1.0 + inverted(absent, ratio, 0) + absent.error(ratio) + alias, 0.0, 1.0)
     fnr = np.clip(present.error(ratio) - inverted(present, ratio, 0), 0.0, 1.0)
     return np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0)
@@ -274,15 +275,12 @@ def plan_of(kinds: Kinds, blur: float) -> FourierPlan:
     scale = math.sqrt(plan.total(FoldedNodes.square))
     spread = plan.total(lambda nodes: float(nodes.weight @ (nodes.b - nodes.weight @ nodes.b) ** 2))
     plan = replace(plan, blur_a=blur * scale, blur_b=blur * math.sqrt(spread + log_cosh_variance(scale)))
-    cumulant, grid = plan.cumulant, _CHERNOFF / scale
+    cumulant, grid, most = plan.cumulant, _CHERNOFF / scale, _FURTHEST_LINE / scale
     high = min((cumulant(1.0 + t, 1.0 + t) - _LOG_TINY) / t for t in grid)
     low = min((cumulant(-t, 0.0) - _LOG_TINY) / t for t in grid)
-    line, right = 0.0, _FURTHEST_LINE / scale
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (line + right)
-        line, right = (middle, right) if cumulant(-middle, 0.0) + middle * high < _LOG_MAGNITUDE else (line, middle)
+    line = float(halved(lambda at: cumulant(-float(at), 0.0) + at * high < _LOG_MAGNITUDE, 0.0, most, _HALVINGS)[0])
     period = (cumulant(-_MORE * line, 0.0) + _MORE * line * high + _ALIAS) / ((_MORE - 1.0) * line)
-    period = max(period, (_ALIAS + line * high) / ((1.0 - LESS) * line))
+    period = max(period, (_ALIAS + line * high) / ((1.0 - copies.LESS) * line))
     width = 2.0 * min((cumulant(0.0, t) + _BESIDE) / t for t in grid)
     width = max(width, 2.0 * (high + low + math.log(2.0)) + width)
     dtau, dw = commensurate(2.0 * math.pi / period, 2.0 * math.pi / width)
