@@ -740,7 +740,7 @@ MUTANTS = (
     Mutant("verify: what is declared is not compared with the ledger", "certificates.verify.verify", Put("contradictions(inputs.ledger, inputs.declared, inputs.edition)", "contradictions(inputs.ledger)"), LEDGER_FACTS + "::test_verify_compares_a_ledger_with_what_is_declared"),
     Mutant("mu above: a polygon by its ends", "PolygonTradeOff.largest_shift", Drop("(self.vertices.fpr[inside], self.vertices.fnr[inside])"), "tests/risk/test_measures.py::test_mu_above_of_a_polygon_is_at_a_vertex"),
     Mutant("mixture: its own inverse where one experiment is", "Mixture.reversed", Put("all", "any"), "tests/laws/test_curve_laws.py::test_reversed_is_the_inverse_function"),
-    Mutant("mu above: one side of a curve", "measures.mu_above", Drop("curve.reversed"), "tests/risk/test_measures.py::test_mu_above_looks_at_a_curve_from_both_sides"),
+    Mutant("mu above: one side of a curve", "_mu_above", Drop("same.curve.reversed"), "tests/risk/test_measures.py::test_mu_above_looks_at_a_curve_from_both_sides"),
     Mutant("final model: updates that differ", "FinalModel.checked_by", Put("witness.unequal_updates is not None", "False"), "tests/watching/test_equal_updates.py"),
     Mutant("final model: a pass that was broken off", "_broken_off", Drop("* length"), "tests/watching/test_equal_updates.py"),
     Mutant("final model: a record twice in a step", "unequal_steps", Put("part.mixed_passes > 1", "part.mixed_passes > 2"), "tests/watching/test_equal_updates.py"),

@@ -210,3 +210,20 @@ def test_few_false_alarms_make_an_accusation_certain_and_more_make_it_worth_less
 def test_bad_arguments_are_refused_by_name(call) -> None:
     with pytest.raises(ParameterError, match="must be"):
         call(GaussianTradeOff(1.0))
+
+
+def test_curves_are_asked_once_whoever_has_them() -> None:
+    """Attackers of a release without sampling have one curve, and a document reads epsilon off it as either end."""
+    asked = []
+
+    class Counted(GaussianTradeOff):
+        def log_delta(self, epsilon):
+            asked.append(epsilon)
+            return super().log_delta(epsilon)
+
+    curve = Counted(1.0)
+    first, count = epsilon_at_delta(curve, 1e-5), len(asked)
+    assert epsilon_at_delta(curve, 1e-5) == first
+    assert len(asked) == count > 0
+    assert epsilon_at_delta(curve, 1e-6) > first == epsilon_at_delta(Counted(1.0), 1e-5)
+    assert len(asked) > 2 * count

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import TypeVar, cast
 
 import numpy as np
@@ -124,7 +124,7 @@ def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
         >>> round(tpr_at_fpr(GaussianTradeOff(1.0), fpr=0.01), 4)
         0.0924
     """
-    return float(curve.power(_check.fraction(fpr=fpr)))
+    return _power(_Same(curve), _check.fraction(fpr=fpr))
 
 
 @_of_curve
@@ -206,19 +206,7 @@ def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
         >>> round(epsilon_at_delta(GaussianTradeOff(1.0), delta=1e-5), 4)
         4.3772
     """
-    target = math.log(_check.rate(delta=delta))
-
-    def excess(epsilon: float) -> float:
-        return float(np.clip(curve.log_delta(epsilon), -HUGE, 0.0)) - target
-
-    if excess(0.0) <= 0.0:
-        return 0.0
-    low, high = 0.0, 1.0
-    while excess(high) > 0.0:
-        low, high = high, 2.0 * high
-        if high > _LARGEST_EPSILON:
-            return math.inf
-    return _root_above(excess, low, high)
+    return _epsilon(_Same(curve), _check.rate(delta=delta))
 
 
 @_of_curve
@@ -247,9 +235,7 @@ def mu_above(curve: TradeOff, floor: float = MU_FLOOR) -> float:
     Raises:
         ParameterError: ``floor`` is outside (0, 1).
     """
-    lowest = float(ndtri_exp(math.log(_check.open_fraction(floor=floor))))
-    ways = {id(way): way for way in (curve, curve.reversed)}  # one, where a curve is its own inverse
-    return max(0.0, *(way.largest_shift(lowest) for way in ways.values()))
+    return _mu_above(_Same(curve), _check.open_fraction(floor=floor))
 
 
 @_of_curve
@@ -305,6 +291,68 @@ def blind_guess(secret_bits: float, guesses: float = 1) -> float:
     return min(1.0, max(share, math.ulp(0.0)))  # never 0, where a curve may say 0
 
 
+<<<<<<< HEAD
+=======
+GROWING: tuple[Callable[..., float], ...] = (
+    advantage,
+    success,
+    tpr_at_fpr,
+    ppv,
+    delta_at_epsilon,
+    epsilon_at_delta,
+    mu,
+    mu_above,
+    reconstruction_success,
+    secret_success,
+)
+"""The numbers that grow with risk; nobody has to try them on a curve to know."""
+
+
+class _Same:
+    """A curve as a key: the same object, not one like it."""
+
+    __slots__ = ("curve",)
+
+    def __init__(self, curve: TradeOff) -> None:
+        self.curve = curve
+
+    def __hash__(self) -> int:
+        return id(self.curve)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.curve is self.curve
+
+
+@lru_cache(maxsize=32)  # what follows from a power reads it again
+def _power(same: _Same, fpr: float) -> float:
+    return float(same.curve.power(fpr))
+
+
+@lru_cache(maxsize=32)
+def _epsilon(same: _Same, delta: float) -> float:
+    curve, target = same.curve, math.log(delta)
+
+    def excess(epsilon: float) -> float:
+        return float(np.clip(curve.log_delta(epsilon), -HUGE, 0.0)) - target
+
+    if excess(0.0) <= 0.0:
+        return 0.0
+    low, high = 0.0, 1.0
+    while excess(high) > 0.0:
+        low, high = high, 2.0 * high
+        if high > _LARGEST_EPSILON:
+            return math.inf
+    return _root_above(excess, low, high)
+
+
+@lru_cache(maxsize=16)  # one assessment reads the same curve up to three times
+def _mu_above(same: _Same, floor: float) -> float:
+    lowest = float(ndtri_exp(math.log(floor)))
+    ways = {id(way): way for way in (same.curve, same.curve.reversed)}  # one, where a curve is its own inverse
+    return max(0.0, *(way.largest_shift(lowest) for way in ways.values()))
+
+
+>>>>>>> h-ref
 def _root_above(excess: Callable[[float], float], low: float, high: float) -> float:
     """Where a falling function crosses 0, at most 1e-14 above (relative beyond 1); the function is <= 0 there.
 
