@@ -291,23 +291,6 @@ def blind_guess(secret_bits: float, guesses: float = 1) -> float:
     return min(1.0, max(share, math.ulp(0.0)))  # never 0, where a curve may say 0
 
 
-<<<<<<< HEAD
-=======
-GROWING: tuple[Callable[..., float], ...] = (
-    advantage,
-    success,
-    tpr_at_fpr,
-    ppv,
-    delta_at_epsilon,
-    epsilon_at_delta,
-    mu,
-    mu_above,
-    reconstruction_success,
-    secret_success,
-)
-"""The numbers that grow with risk; nobody has to try them on a curve to know."""
-
-
 class _Same:
     """A curve as a key: the same object, not one like it."""
 
@@ -352,7 +335,6 @@ def _mu_above(same: _Same, floor: float) -> float:
     return max(0.0, *(way.largest_shift(lowest) for way in ways.values()))
 
 
->>>>>>> h-ref
 def _root_above(excess: Callable[[float], float], low: float, high: float) -> float:
     """Where a falling function crosses 0, at most 1e-14 above (relative beyond 1); the function is <= 0 there.
 
