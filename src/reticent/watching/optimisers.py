@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import torch
 
-from reticent.records.watched_run import ClippingRecord, Randomness, Source
+from reticent.records.watched_run import Randomness
 
 Kind = Literal["flat", "per-layer", "adaptive", "automatic", "unknown"]
 
@@ -201,12 +201,6 @@ def randomness_of(optimizer: Any) -> Randomness:
 def is_secured(optimizer: Any) -> bool:
     """Whether its noise comes from ``secure_noise``."""
     return hasattr(method_of(optimizer, "add_noise"), "reticent_noise")
-
-
-def clipping_record(kind: Kind, source: Source, norms: tuple[float, float] | None) -> ClippingRecord:
-    """The record, with the smallest and the largest norm that was seen."""
-    low, high = norms or (None, None)
-    return ClippingRecord(kind=kind, source=source, smallest=low, largest=high)
 
 
 def _noise(optimizer: Any, size: int | None) -> float:

@@ -15,6 +15,7 @@ from reticent.mechanisms.units import Unit
 from reticent.records.rules import word
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import (
+    ClippingRecord,
     Drawn,
     MeasuredChange,
     PublicWatchedRun,
@@ -311,10 +312,11 @@ class Recorder:
 
     def _of_both(self, sampler: SamplerRecord) -> dict[str, Any]:
         """What a ledger says from which its mechanism follows, faults apart."""
+        (kind, source), (low, high) = self._clipping, self.steps.clip_norms or (None, None)
         return {
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "sampler": sampler,
-            "clipping": optimisers.clipping_record(*self._clipping, self.steps.clip_norms),
+            "clipping": ClippingRecord(kind=kind, source=source, smallest=low, largest=high),
             "segments": self.steps.segments(sampler.sample_rate),
             "records_per_user": self._records,
             "planned": self.live.planned,
