@@ -82,6 +82,27 @@ def test_lists_are_loaded_at_the_first_use_and_are_whole() -> None:
     assert lists == " ".join(ADVERSARIES)
 
 
+BY_HAND = """
+from reticent.adversaries.base import ADVERSARIES, Adversary
+from reticent.errors import ParameterError
+try:
+    ADVERSARIES.add(type("Other", (), {"name": "relaxed"}))
+except ParameterError as error:
+    print(error)
+ADVERSARIES.add(type("Mine", (), {"name": "mine"}))
+print(*ADVERSARIES)
+"""
+
+
+def test_whoever_lists_a_kind_first_of_all_comes_after_the_built_in_ones() -> None:
+    """Lists are loaded when they are first asked: a name that is taken was refused there, and for good."""
+    done = subprocess.run([sys.executable, "-c", BY_HAND], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "name must be a name that no other attacker has, got 'relaxed'",
+        " ".join([*ADVERSARIES, "mine"]),
+    ]
+
+
 @pytest.fixture
 def sleepy() -> Iterator[type[Adversary]]:
     yield ADVERSARIES.add(Sleepy)

@@ -234,11 +234,16 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         self._searched = False
 
     def add(self, kind: type[Kind]) -> type[Kind]:
-        """List ``kind`` under its ``name``; a class decorator.
+        """List ``kind`` under its ``name``, after the built-in ones; a class decorator.
 
         Raises:
             ParameterError: another kind has the name already.
         """
+        if self._package:
+            self._kinds()
+        return self._list(kind)
+
+    def _list(self, kind: type[Kind]) -> type[Kind]:
         name: str = kind.name  # type: ignore[attr-defined]
         if self._listed.setdefault(name, kind) is not kind:
             raise ParameterError("name", name, f"a name that no other {self._what} has")
@@ -273,7 +278,7 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
 
     def _search(self) -> None:
         for kind in kinds(self._package) if self._package else ():
-            self.add(kind)
+            self._list(kind)
         for point in sorted(offered_here().select(group=self._group), key=lambda point: (point.name, point.value)):
             self._add_from(point)
 
@@ -286,7 +291,7 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
                 raise TypeError(f"it is not a subclass of {self._base.__name__}")
             if kind.name != point.name:
                 raise ValueError(f"the entry point is called {point.name!r} and the class {kind.name!r}")
-            self.add(kind)
+            self._list(kind)
         except Exception as error:
             raise ExtensionError(
                 f"the {self._what} {source} cannot be used: {type(error).__name__}: {error}"

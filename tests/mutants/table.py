@@ -803,7 +803,7 @@ MUTANTS = (
     Mutant("traits: closed forms are the curve of the strongest", "Adversary.is_worst_by", Put("self.strongest", "True"), "tests/adversaries/test_traits.py::test_whose_curve_and_mu_are_those_of_the_strongest"),
     Mutant("traits: what is not known makes an attacker", "standard_adversaries", Put("measured.get(k.needs or '') is not None", "k.needs in measured"), "tests/adversaries/test_traits.py::test_what_is_known_of_a_run_makes_its_attackers"),
     Mutant("lists: any class is an attacker", "Registry._add_from", Drop("and issubclass(kind, self._base)"), REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
-    Mutant("lists: a name is taken over", "Registry.add", Put("self._listed.setdefault(name, kind) is not kind", "False"), REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
+    Mutant("lists: a name is taken over", "Registry._list", Put("self._listed.setdefault(name, kind) is not kind", "False"), REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
     Mutant("lists: a key of a theorem for another statement", "add_paper", Put("THEOREMS.setdefault(theorem.key, theorem) != theorem", "not THEOREMS.setdefault(theorem.key, theorem)"), REGISTRY + "::test_theorems_of_other_packages_are_said_once"),
     Mutant("routes: those of other packages are not asked", "enclose.enclose", Put("not kind.always", "not kind.always and kind.priority < 100"), "tests/accountants/test_routes.py::test_routes_of_other_packages_are_asked_where_ours_are_wide"),
     Mutant("audit: no statistics of one run", "report.audit", Put("kind.design in (None, scores.design)", "kind.design is None"), "tests/auditing/test_one_run.py"),

@@ -294,10 +294,10 @@ class Sampler(Choice, Short, ABC):
 class _Samplers(Registry[Sampler]):
     """The list of samplers: each has a condition."""
 
-    def add(self, kind: type[Sampler]) -> type[Sampler]:
+    def _list(self, kind: type[Sampler]) -> type[Sampler]:
         if not isinstance(getattr(kind, "condition", None), Kind):
             raise TypeError(f"{kind.__name__}.condition is no reticent.proofs.Kind")
-        return super().add(kind)
+        return super()._list(kind)
 
 
 SAMPLERS: Registry[Sampler] = _Samplers("sampler", "reticent.samplers", Sampler, __package__)
