@@ -55,6 +55,7 @@ myst_heading_anchors = 3
 copybutton_prompt_text = r"^\$ "
 copybutton_prompt_is_regexp = True
 
+suppress_warnings = ["ref.python"]  # two rooms may have a class of one name, as Run
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_class_signature = "mixed"

@@ -26,7 +26,7 @@ from reticent.curves import GaussianTradeOff, Mixture
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ExtensionError, ParameterError
 from reticent.mechanisms import MECHANISMS, Gaussian, Laplace, Mechanism, Neighbouring
-from reticent.proofs import Proof, references
+from reticent.proofs import CONDITIONS, Proof, references
 from reticent.proofs.references import Paper, Theorem, add_paper
 from reticent.registry import Registry, described, parameters_of
 from tests.cli.calling import run
@@ -262,3 +262,13 @@ def test_all_leaves_out_what_is_kept_for_reproduction() -> None:
     assert "norm-only" not in {who.name for who in everyone}
     named, _ = adversaries_named(["all", "norm-only"])
     assert [who.name for who in named] == [*(who.name for who in everyone), "norm-only"]
+
+
+def test_conditions_of_samplers_are_known_whatever_was_imported() -> None:
+    asked = (
+        "from reticent.proofs import CONDITIONS, Condition, Status\n"
+        "Condition('poisson-draws', Status.ASSUMED)\n"
+        "import sys; print(len(CONDITIONS), 'reticent.samplers.shuffled' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == [str(len(CONDITIONS)), "True"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import import_module
 
 from reticent.errors import ParameterError
 from reticent.proofs.references import entries
@@ -102,20 +103,25 @@ class Conditions(Mapping[str, Kind]):
     Args:
         stated: those that are about all releases, or many.
         before: the one before which those stand that come with what needs them.
+        bringing: the file that says which ones those are, as ``brought``; it is read when they are first asked for.
     """
 
-    def __init__(self, stated: Iterable[Kind], before: str) -> None:
-        self._stated, self._before = {one.key: one for one in stated}, before
+    def __init__(self, stated: Iterable[Kind], before: str, bringing: str) -> None:
+        self._stated, self._before, self._bringing = {one.key: one for one in stated}, before, bringing
         self.brought: Callable[[], Iterable[Kind]] = tuple
         self.loaded: dict[str, Kind] = {}
         """Those of ``brought`` whose file was read already: who asks for one of them needs no other file."""
 
     def __getitem__(self, key: str) -> Kind:
         found = self._stated.get(key) or self.loaded.get(key)
-        found = found or next((one for one in self.brought() if one.key == key), None)
+        found = found or next((one for one in self._others() if one.key == key), None)
         if found is None:
             raise KeyError(key)
         return found
+
+    def _others(self) -> Iterable[Kind]:
+        import_module(self._bringing)
+        return self.brought()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._all())
@@ -136,14 +142,16 @@ class Conditions(Mapping[str, Kind]):
         """
         found: dict[str, Kind] = {}
         for kind in self._stated.values():
-            for one in (*(self.brought() if kind.key == self._before else ()), kind):
+            for one in (*(self._others() if kind.key == self._before else ()), kind):
                 if found.setdefault(one.key, one) != one:
                     raise ParameterError("condition", one.key, "a key that no other condition has")
         return found
 
 
 CONDITIONS = Conditions(
-    (Kind(**{**entry, "bearing": Bearing(entry["bearing"])}) for entry in entries("conditions.json")), "kept-places"
+    (Kind(**{**entry, "bearing": Bearing(entry["bearing"])}) for entry in entries("conditions.json")),
+    before="kept-places",
+    bringing="reticent.samplers.base",
 )
 """Every condition by key: ``conditions.json``, and those that samplers bring."""
 

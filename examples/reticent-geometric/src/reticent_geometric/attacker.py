@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from reticent.adversaries import Adversary, Assessment, Method
@@ -42,8 +42,8 @@ class EveryKth(Adversary):
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
     ) -> Assessment:
-        if not hasattr(mechanism, "releases"):
+        if "releases" not in mechanism.searched():
             raise UnsupportedError("every-kth is known for independent releases; steps of training are none")
-        seen = replace(mechanism, releases=-(-mechanism.releases // self.stride))
+        seen = mechanism.changed("releases", -(-mechanism.releases // self.stride))
         proof = worst_case_proof(seen, neighbouring).citing(THINNED)
         return Assessment(self, neighbouring, Method.EXACT, (proof,))
