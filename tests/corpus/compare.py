@@ -21,6 +21,7 @@ RELATIVE = 1e-9
 _NEEDS_PROOF = (("assumed", "declared", "checked"), ("not read", "refused", "accepted"))
 """From left to right somebody vouches for more than before: such a move needs a proof, too."""
 _MASKED = (
+    (r"\b\d\d[./]\d\d[./]\d{4}\b", "DAY"),
     (r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|\+00:00| UTC)?)?", "DAY"),
     (
         r"\b\d{1,2} (?:January|February|March|April|May|June|July|August|September|October|November|December) \d{4}",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.corpus.__main__ import named
-from tests.corpus.compare import differences
+from tests.corpus.compare import differences, masked
 from tests.corpus.project import projected
 
 WIDE = [0.1, 0.2]
@@ -35,6 +35,19 @@ def said(before: Any, after: Any) -> list[str]:
 def test_each_end_and_what_is_claimed_is_compared_by_itself(key, before, after, where, unsafe):
     (found,) = [d for d in differences({key: before}, {key: after}) if d.where.endswith(where)]
     assert found.unsafe is unsafe
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        ("of 2026-11-27.", "of 2027-01-03."),
+        ("vom 27.11.2026;", "vom 03.01.2027;"),
+        ("du 27/11/2026\xa0;", "du 03/01/2027\xa0;"),
+        ("on 27 November 2026", "on 3 January 2027"),
+    ],
+)
+def test_the_day_is_no_difference_in_any_language(days):
+    assert masked(days[0]) == masked(days[1])
 
 
 def test_an_end_may_move_by_a_hundredth_of_the_width():
