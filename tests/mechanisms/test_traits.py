@@ -8,10 +8,10 @@ import pytest
 
 import reticent as rt
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import MatrixMechanism, Mechanism, OneOf
+from reticent.mechanisms import DPSGD, Ledger, MatrixMechanism, Mechanism, OneOf
 from reticent.mechanisms.ledger import together
 from reticent.pairs import Neighbouring
-from reticent.samplers import Shuffled
+from reticent.samplers import AllocatedOnce, Shuffled
 
 RUN, QUERY = rt.DPSGD(1.5, 0.01, 300, num_parameters=7), rt.Gaussian(2.0, 3, 5)
 OTHERS = (rt.Laplace(2.0, 4, 0.5), rt.RandomisedResponse(0.2, 3), rt.Guarantee(1.0), rt.FilteredGaussian(0.5))
@@ -94,3 +94,11 @@ def test_a_parameter_is_changed_where_it_lies() -> None:
     )
     with pytest.raises(ParameterError, match="dataset_size"):
         RUN.changed("batch_size", 25)
+
+
+def test_a_ledger_in_a_ledger_is_its_parts() -> None:
+    """Hidden: draws that are kept counted as drawn anew there."""
+    run = DPSGD(1.0, 0.1, 20, sampler=AllocatedOnce(10))
+    nested, flat = Ledger((Ledger((run,)), run)), Ledger((run, run))
+    assert nested == flat
+    assert nested.conditions == flat.conditions

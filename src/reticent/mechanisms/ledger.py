@@ -24,8 +24,8 @@ class Ledger(Mechanism):
     parameters, may not: composition holds for a plan (DONG2022:Theorem 3.2), not for one that reacts (TRAN2026:F1).
 
     Attributes:
-        parts: the mechanisms in the order in which they ran, at least one and no ledger among them; a list becomes a
-            tuple. Where one protects all records of a person together, all do, and for as many records.
+        parts: the mechanisms in the order in which they ran, at least one; a list becomes a tuple, and a ledger among
+            them its own parts. Where one protects all records of a person together, all do, and for as many records.
 
     Raises:
         ParameterError: there is no part, or one is no mechanism.
@@ -57,6 +57,7 @@ class Ledger(Mechanism):
         for part in self.parts:
             if not isinstance(part, Mechanism):
                 raise ParameterError("parts", part, "mechanisms")
+        object.__setattr__(self, "parts", tuple(one for part in self.parts for one in part.parts))
         stated = {part.records_per_user for part in self.parts}
         if len(stated) > 1 and any(records is not None and records > 1 for records in stated):
             raise ParameterError("records_per_user", sorted(stated, key=str), "the same in all parts")
