@@ -73,6 +73,6 @@ def hinting(function: Callable[P, Answer]) -> Callable[P, Answer]:
 
 def hinted(kind: type[Kind]) -> type[Kind]:
     """A class decorator: ``hinting`` for what makes an object of the class, once."""
-    if not hasattr(kind.__init__, "__wrapped__"):
+    if kind.__init__ is not object.__init__ and not hasattr(kind.__init__, "__wrapped__"):
         kind.__init__ = hinting(kind.__init__)  # type: ignore[method-assign]
     return kind
