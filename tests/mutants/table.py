@@ -269,6 +269,7 @@ MUTANTS = (
     Mutant("sensitivity: the same, layer by layer", "VectorLinear.scale", Put("sizes.amax(1)", "0.0"), "tests/sensitivity/test_slack.py"),
     Mutant("sensitivity: clip norm", "GradientSensitivity._measure", Put("self._clip", "1.0"), TRUST + "::test_equal_to_brute_force"),
     Mutant("sensitivity: the gradient of somebody's loss is overwritten", "DenseEngine._output_errors", Put('self._work.take("softmax", *outputs.shape).copy_(e.reshape(outputs.shape))', "e.reshape(outputs.shape)"), SENSITIVITY + "::test_a_loss_whose_gradient_is_one_number_for_all"),
+    Mutant("sensitivity: a model that views rows", "LayeredEngine._run", Put("self._lay_out(torch.contiguous_format)", "raise"), TRUST + "::test_equal_to_brute_force"),
     Mutant("whole users: replacement by nobody", "WholeUserGaussianPair._errors", Put("-1.0 if self.antipodal else 0.0", "0.0"), WHOLE_USERS + "::test_one_step_by_quadrature"),
     Mutant("revealed mask: counts left out", "revealed_mask.log_deltas", Put("np.exp(law.log_above) + np.exp(law.log_below)", "0.0"), DIMENSIONS + "::test_told_mask_is_an_upper_bound_and_tight"),
     Mutant("rank p-value: lower edge of a cell", "_rank_p_value", Put("edges", "np.append(0.0, edges[:-1])"), STATISTICS + "::test_rank_p_value_is_the_integral_from_above"),

@@ -45,6 +45,8 @@ class LayeredEngine:
         """
         self._source, self._loss, self._columns, self._values = model, loss or cross_entropy, columns, values
         self._copy = _bare_copy(model, values.dtype)
+        # Maxima are taken six times faster on a CPU with the channels last.
+        self._lay_out(torch.channels_last)
         self._trained = [name for name, p in model.named_parameters() if p.requires_grad]
         self._calls: dict[str, list[_Call]] = {}  # filled by hooks of the copy: the same object for ever
         self._layers = self._attach()
@@ -105,7 +107,7 @@ class LayeredEngine:
         """Factors of every layer that was called once, and the names of all other trained parameters."""
         self._calls.clear()
         with torch.enable_grad():
-            output = self._copy(x)
+            output = self._run(x)
             total = loss_of_each(self._loss(output, y), len(x)).sum()
             single = self._called_once(total)
             outputs = [call.output for call in single.values()]
@@ -120,6 +122,22 @@ class LayeredEngine:
                 work = self._work.setdefault(name, Workspace(self._values))
                 found.extend(factors_of(module, call.inputs, error.detach(), records, work))
         return found, [name for name in self._trained if name not in covered]
+
+    def _run(self, x: torch.Tensor) -> torch.Tensor:
+        """The output, with the channels last where the model's own code allows."""
+        try:
+            output: torch.Tensor = self._copy(x)
+        except RuntimeError:  # such a tensor cannot be viewed as rows
+            self._calls.clear()
+            self._lay_out(torch.contiguous_format)
+            output = self._copy(x)
+        return output
+
+    def _lay_out(self, layout: torch.memory_format) -> None:
+        """Filters in ``layout``, which outputs follow; ``empty_like`` has it even for one channel."""
+        for p in self._copy.parameters():
+            if p.dim() == 4:
+                p.data = torch.empty_like(p.data, memory_format=layout).copy_(p.data)
 
     def _called_once(self, total: torch.Tensor) -> dict[str, _Call]:
         """Layers that were called once and whose parameters serve nothing but that call."""
