@@ -225,6 +225,14 @@ def test_a_sampler_brings_its_condition(twice: type[Sampler]) -> None:
         Policy.model_validate(policy)
 
 
+def test_a_class_that_says_a_known_condition_anew_is_refused_when_it_is_made() -> None:
+    """It replaced the sentence of the other one in silence, until somebody read the whole list."""
+    for taken in (Poisson.condition, CONDITIONS["clipped"]):
+        with pytest.raises(ParameterError, match="a key that no other condition has"):
+            type("Anew", (Sampler,), {"name": "anew", "condition": replace(taken, says="Nothing.")})
+    assert CONDITIONS[Poisson.condition.key] == Poisson.condition
+
+
 def test_a_condition_of_another_sampler_is_not_said_anew(twice: type[Sampler], monkeypatch) -> None:
     for taken in (Poisson.condition, CONDITIONS["clipped"]):
         monkeypatch.setattr(Twice, "condition", replace(taken, says="Nothing."))

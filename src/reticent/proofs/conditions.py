@@ -129,6 +129,15 @@ class Conditions(Mapping[str, Kind]):
     def __len__(self) -> int:
         return len(self._all())
 
+    def bring(self, kind: Kind) -> None:
+        """Remember what a file that was read brings.
+
+        Raises:
+            ParameterError: another condition has its key.
+        """
+        if (self._stated.get(kind.key) or self.loaded.setdefault(kind.key, kind)) != kind:
+            raise ParameterError("condition", kind.key, "a key that no other condition has")
+
     def place(self, key: str) -> float:
         """Where it stands; those that come with what needs them share one place."""
         stated = list(self._stated)

@@ -132,7 +132,7 @@ class Sampler(Choice, Short, ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if isinstance(vars(cls).get("condition"), Kind):
-            CONDITIONS.loaded[cls.condition.key] = cls.condition
+            CONDITIONS.bring(cls.condition)
 
     @property
     def draws(self) -> int:
