@@ -18,9 +18,8 @@ from reticent.adversaries.witness import Witness
 from reticent.api.names import Who, adversaries, path_given, several
 from reticent.api.table import Cell, Table
 from reticent.api.together import OneRelease, released_together
-from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, certify_watched, run_declaration
+from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
-from reticent.certificates.derive import expected_warnings
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.schema import OF_PARAMETERS, OF_SEVERAL, Certificate, CitedRelease, Declaration
@@ -29,10 +28,8 @@ from reticent.io.models import first_problem
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.pairs.neighbouring import relation_of
-from reticent.records.any_ledger import held
-from reticent.records.run_ledger import RunLedger
-from reticent.records.watch_start import chained
-from reticent.records.watched_run import WatchedRun
+from reticent.records.chain import chained
+from reticent.records.ledger import held
 from reticent.risk.report import MEASURES
 
 if TYPE_CHECKING:
@@ -232,7 +229,7 @@ def certify(
     alone: list[str] = []
     cited: tuple[CitedRelease | None, ...] = ()
     if isinstance(what, (list, tuple)):
-        loops = [loop for one in what if (loop := held(one, WatchedRun)) is not None]
+        loops = [loop for one in what if (loop := held(one)) is not None]
         source: Any = chained(loops) if loops and len(loops) == len(what) else None
         if source is None:
             together = [_named(one, place) for place, one in enumerate(what, 1)]
@@ -352,7 +349,7 @@ def release_in(path: Path | str) -> Release:
         mechanism = found.mechanism()
     except ParameterError as error:
         raise ArtifactError(f"{path}: {error}") from None
-    return Release(mechanism, {warning.value: warning.text for warning in expected_warnings(found)}, witness_of(found))
+    return Release(mechanism, {warning.value: warning.text for warning in found.warnings}, witness_of(found))
 
 
 def _opened(what: Any) -> Any:
@@ -386,16 +383,14 @@ def _of_run(
     publish: tuple[str, ...],
     asked: dict[str, Any],
 ) -> Certificate:
-    ledger: Any = held(source, RunLedger, WatchedRun)
-    if isinstance(ledger, WatchedRun):
-        with _declaring():
-            return certify_watched(ledger, **asked, **said)
-    if not isinstance(ledger, RunLedger):
+    ledger = held(source)
+    if ledger is None or ledger.diagnostics is None:
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
-    more: dict[str, str | None] = {} if source is ledger else {"weights_sha256": _weights_of(source)}
+    of_run = callable(getattr(source, "sensitivity", None))
+    more: dict[str, str | None] = {"weights_sha256": _weights_of(source)} if of_run else {}
     with _declaring():
         declared = run_declaration(ledger, publish, **more, **said)
-    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, **asked)
+    return certify_run(ledger, source.sensitivity() if of_run else None, declared, **asked)
 
 
 @contextmanager

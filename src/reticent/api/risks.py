@@ -25,8 +25,7 @@ from reticent.text import by_whom, escaped, one_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from reticent.records.run_ledger import RunLedger
-    from reticent.records.watched_run import PublicWatchedRun
+    from reticent.records.ledger import RunLedger
 
 DEFAULT_FPR, DEFAULT_DELTA = 0.001, 1e-5
 
@@ -134,7 +133,7 @@ class Assessments(Table, Sequence[Assessment]):
 
 @hinting
 def assess(
-    mechanism: Mechanism | RunLedger | PublicWatchedRun | Path | str | Any,
+    mechanism: Mechanism | RunLedger | Path | str | Any,
     adversary: Who | Sequence[Who] | None = None,
     *,
     neighbouring: Neighbouring | str | None = None,

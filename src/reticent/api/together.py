@@ -8,16 +8,14 @@ from functools import partial
 
 from reticent.adversaries import WorstCase
 from reticent.adversaries.witness import Witness
-from reticent.certificates.derive import expected_warnings, in_public
 from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.schema import CitedRelease
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
-from reticent.records.any_ledger import unstated
-from reticent.records.run_ledger import RunLedger
-from reticent.records.run_warnings import Randomness
-from reticent.records.watch_start import holds
-from reticent.records.watched_run import PublicWatchedRun
+from reticent.records.chain import holds
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import PublicData, Randomness
+from reticent.records.publication import published
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.text import digits, printable
 
@@ -41,13 +39,12 @@ class OneRelease:
     def cited(self) -> CitedRelease | None:
         """Its ledger as a document cites it: by what its own public certificate shows of it."""
         ledger = self.ledger
-        if not isinstance(ledger, (RunLedger, PublicWatchedRun)):
+        if not isinstance(ledger, RunLedger):
             return None
-        shown = in_public(ledger)
-        data = None if isinstance(shown, PublicWatchedRun) else shown.data.commitment
-        warnings = tuple(warning.value for warning in expected_warnings(ledger))
-        unsaid = unstated(shown.model_dump(mode="json", by_alias=True)) - ledger.vouches().keys()
-        silent = tuple(sorted(unsaid))
+        shown = published(ledger)
+        data = shown.data.commitment if isinstance(shown.data, PublicData) else None
+        warnings = tuple(warning.value for warning in ledger.warnings)
+        silent = tuple(sorted(ledger.unstated - ledger.vouches().keys()))
         return CitedRelease(ledger=shown.digest, training_data=data, warnings=warnings, silent=silent)
 
     def alone(self) -> list[str]:
@@ -73,26 +70,25 @@ def released_together(releases: Sequence[OneRelease]) -> Ledger:
     """
     if len(releases) < 2:
         raise ParameterError("what", len(releases), "two releases or more")
-    ledgers = [one.ledger for one in releases]
+    ledgers = [one.ledger for one in releases if isinstance(one.ledger, RunLedger)]
     for ledger in ledgers:
-        if isinstance(ledger, (RunLedger, PublicWatchedRun)):
-            refuse_contradictions(ledger)
+        refuse_contradictions(ledger)
     _refuse_one_run_twice(releases)
-    _refuse_shared_noise([ledger for ledger in ledgers if isinstance(ledger, RunLedger)])
+    _refuse_shared_noise(ledgers)
     counted = [one for one in releases if not any(map(partial(_held_by, one.ledger), ledgers))]
     return Ledger(tuple(part for one in counted for part in one.mechanism.parts))
 
 
-def _held_by(ledger: Witness | None, other: Witness | None) -> bool:
+def _held_by(ledger: Witness | None, other: RunLedger) -> bool:
     """Whether another ledger counts a loop that it continues."""
-    return isinstance(ledger, PublicWatchedRun) and isinstance(other, PublicWatchedRun) and holds(other, ledger)
+    return isinstance(ledger, RunLedger) and holds(other, ledger)
 
 
 def _refuse_one_run_twice(releases: Sequence[OneRelease]) -> None:
     """One run releases once: a run that was made again has a ledger of its own, with another digest."""
     names: dict[str, str] = {}
     for one in releases:
-        if isinstance(one.ledger, (RunLedger, PublicWatchedRun)):
+        if isinstance(one.ledger, RunLedger):
             first = names.get(one.ledger.digest)
             if first is not None:
                 raise ArtifactError(f"{printable(first)} and {printable(one.name)} are the same run: name it once")
@@ -101,6 +97,11 @@ def _refuse_one_run_twice(releases: Sequence[OneRelease]) -> None:
 
 def _refuse_shared_noise(runs: Sequence[RunLedger]) -> None:
     """Noise that two releases share is taken away by who sees both: they are not independent."""
-    seeded = {run.digest: run.seeds.noise for run in runs if run.randomness is Randomness.REPRODUCIBLE}
+    where = {run.digest: run.environment for run in runs}
+    seeded = {
+        key: None if one.seeds is None else one.seeds.noise
+        for key, one in where.items()
+        if one.randomness is Randomness.REPRODUCIBLE
+    }
     if len(set(seeded.values())) < len(seeded):
         raise ArtifactError("two of these runs drew their noise from one seed: who has both can take it away")

@@ -13,10 +13,9 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.units import Unit
 from reticent.proofs import CONDITIONS
-from reticent.records.any_ledger import held
-from reticent.records.run_ledger import RunLedger
+from reticent.records.ledger import RunLedger, held
+from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_faults import Fault, Severity
-from reticent.records.watched_run import PublicWatchedRun
 from reticent.text import printable, wrapped
 
 if TYPE_CHECKING:
@@ -127,17 +126,13 @@ class Linted(Table):
         worst: the severity of the worst line, or None.
     """
 
-    def __init__(self, ledger: PublicWatchedRun | RunLedger | Mechanism) -> None:
+    def __init__(self, ledger: RunLedger | Mechanism) -> None:
         self._steps = ledger.steps
-        self.faults: tuple[Fault, ...] = ()
-        if isinstance(ledger, RunLedger):
-            warned = _warned(ledger)
-        else:
-            self.faults = _faults_of(ledger)
-            warned = [_told(fault) for fault in self.faults]
+        warned = _stated(ledger) if isinstance(ledger, Mechanism) else ledger.warnings
+        self.faults = tuple(one for one in warned if isinstance(one, Fault))
         wrong = [*_wrong(ledger), *_about_whom(ledger)]
         order = [severity.value for severity in Severity]
-        self._rows = sorted([*wrong, *warned], key=lambda row: order.index(str(row[1])))
+        self._rows = sorted([*wrong, *map(_told, warned)], key=lambda row: order.index(str(row[1])))
 
     @property
     def worst(self) -> Severity | None:
@@ -178,24 +173,25 @@ def indent_of(line: str) -> int:
     return 5 if line.startswith("  ->") else 2
 
 
-def _faults_of(ledger: PublicWatchedRun | Mechanism) -> tuple[Fault, ...]:
-    if isinstance(ledger, PublicWatchedRun):
-        found = {*ledger.faults, *ledger.demanded()}
-    else:  # nobody saw it run: what its parameters say
-        warned = {part.sampler.warning for part in ledger.parts if part.sample_rate < 1.0}
-        found = {Fault.DECLARED, *(fault for fault in Fault if fault in warned)}
-        found |= {Fault.NO_NOISE} if any(part.noise_multiplier == 0.0 for part in ledger.parts) else set()
-        drawn = {(part.noise_multiplier, part.sample_rate) for part in ledger.parts}
-        found |= {Fault.CHANGED_NOISE} if len(drawn) > 1 else set()
+def _stated(mechanism: Mechanism) -> tuple[Fault, ...]:
+    """Of what nobody saw run: what its parameters say."""
+    warned = {part.sampler.warning for part in mechanism.parts if part.sample_rate < 1.0}
+    found = {Fault.DECLARED, *(fault for fault in Fault if fault in warned)}
+    found |= {Fault.NO_NOISE} if any(part.noise_multiplier == 0.0 for part in mechanism.parts) else set()
+    drawn = {(part.noise_multiplier, part.sample_rate) for part in mechanism.parts}
+    found |= {Fault.CHANGED_NOISE} if len(drawn) > 1 else set()
     return tuple(fault for fault in Fault if fault in found)
 
 
-def _told(fault: Fault) -> tuple[Cell, ...]:
-    said = fault.explanation
-    return fault.value, said.severity.value, said.reason, said.remedy
+def _told(warning: Fault | RunWarning) -> tuple[Cell, ...]:
+    if isinstance(warning, Fault):
+        said = warning.explanation
+        return warning.value, said.severity.value, said.reason, said.remedy
+    known = {fault.value: fault.explanation.severity for fault in Fault}
+    return warning.value, known.get(warning.value, Severity.WARNING).value, warning.text, warning.remedy
 
 
-def _about_whom(ledger: PublicWatchedRun | RunLedger | Mechanism) -> list[tuple[Cell, ...]]:
+def _about_whom(ledger: RunLedger | Mechanism) -> list[tuple[Cell, ...]]:
     """The stop sign of a page, where nobody stated whom the numbers protect."""
     from reticent.certificates.sentences import STOP
 
@@ -204,25 +200,12 @@ def _about_whom(ledger: PublicWatchedRun | RunLedger | Mechanism) -> list[tuple[
     return [(key, Severity.WARNING.value, " ".join(STOP), CONDITIONS[key].remedy)] if alone else []
 
 
-def _wrong(ledger: PublicWatchedRun | RunLedger | Mechanism) -> list[tuple[Cell, ...]]:
+def _wrong(ledger: RunLedger | Mechanism) -> list[tuple[Cell, ...]]:
     remedy = "The ledger contradicts itself: it is not as it was written."
     return [
         (f"ledger.{where}", Severity.ERROR.value, f"{where} {problem}", remedy)
         for where, problem in getattr(ledger, "contradictions", tuple)()
     ]
-
-
-def _warned(ledger: RunLedger) -> list[tuple[Cell, ...]]:
-    """The warnings of a run's certificate."""
-    from reticent.certificates.derive import expected_warnings
-
-    rows: list[tuple[Cell, ...]] = []
-    known = {fault.value: fault.explanation for fault in Fault}
-    for warning in expected_warnings(ledger):
-        said = known.get(warning.value)
-        severity = Severity.WARNING if said is None else said.severity
-        rows.append((warning.value, severity.value, warning.text, warning.remedy))
-    return rows
 
 
 def lint(ledger: Any) -> Linted:
@@ -241,7 +224,7 @@ def lint(ledger: Any) -> Linted:
 
         path = Path(ledger)
         ledger = read_statement(path / "ledger.json" if path.is_dir() else path)
-    found: Any = held(ledger, Mechanism, RunLedger, PublicWatchedRun)
+    found = ledger if isinstance(ledger, Mechanism) else held(ledger)
     if found is None:
         raise ParameterError("ledger", type(ledger).__name__, "the ledger of a watched loop, or its file")
     return Linted(found)

@@ -236,7 +236,7 @@ def glir_audit(
     rng = np.random.default_rng(seed)
     parts = _split(run, records, background, rng)
     gradients = _gradient_map(run, mechanism, rng)
-    divisor = float(run.ledger.divisor)
+    divisor = float(run.ledger.divisor or 0.0)
     steps = _chosen_steps(trace, divisor, _check.count(max_steps=max_steps))
     design = statistics.BatchDesign(
         batch_size=_expected_batch(mechanism),

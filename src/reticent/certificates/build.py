@@ -9,7 +9,7 @@ from dataclasses import replace
 from reticent.adversaries import Adversary, WorstCase
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.base import standard_adversaries
-from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, derive, in_public
+from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, derive
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.page import paged
@@ -17,9 +17,9 @@ from reticent.certificates.policy import Policy
 from reticent.certificates.schema import NOT_NAMED, OF_A_LOOP, OF_A_RUN, Certificate, Declaration, Edition
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import MeasuredChange
 from reticent.records.publication import published
-from reticent.records.run_ledger import RunLedger
-from reticent.records.watched_run import MeasuredChange, WatchedRun
 from reticent.risk.report import Questions
 
 CERTIFICATE_QUESTIONS = Questions(
@@ -34,7 +34,7 @@ def certify(
     adversaries: Sequence[Adversary] | None = None,
     neighbouring: Neighbouring | None = None,
     questions: Questions = CERTIFICATE_QUESTIONS,
-    ledger: RunLedger | WatchedRun | None = None,
+    ledger: RunLedger | None = None,
     policy: Policy | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certificate:
@@ -91,55 +91,24 @@ def certify_run(
     contraction: float | None = None,
     policy: Policy | None = None,
 ) -> Certificate:
-    """The certificate of a finished run; the same ledger always gives the same document.
+    """The certificate of a run of ``reticent train`` or of a watched loop; the same ledger gives the same document.
 
     Args:
+        ledger: with its diagnostics.
         sensitivity: what a recorder measured about one attribute: adds the attribute adversary, marked as
-            depending on private data.
-        declared: what the issuer says; by default the name and fingerprint of the data and the time of the run.
+            depending on private data. By default what the ledger holds.
+        declared: what the issuer says; by default ``run_declaration``.
         progress, questions, policy: as for ``certify``.
-        contraction: declared, as for ``certify_watched``; of no account where the ledger itself establishes one.
+        contraction: by which factor each update brings weights closer together, as the issuer declares, where nobody
+            sees but the last ones: adds the attacker who sees the final model only. Of no account where the ledger
+            itself establishes one.
     """
+    measured = None if ledger.diagnostics is None else ledger.diagnostics.sensitivity
+    change = _record_of(measured) if sensitivity is None and measured is not None else sensitivity
     return certify(
         ledger.mechanism(),
         declared or run_declaration(ledger),
-        adversaries=standard_adversaries(gradient_change=sensitivity, contraction=ledger.contraction or contraction),
-        questions=questions,
-        ledger=ledger,
-        policy=policy,
-        progress=progress,
-    )
-
-
-def certify_watched(
-    ledger: WatchedRun,
-    progress: Callable[[str], None] | None = None,
-    questions: Questions = CERTIFICATE_QUESTIONS,
-    contraction: float | None = None,
-    policy: Policy | None = None,
-    **declared: str | None,
-) -> Certificate:
-    """The certificate of a training loop that was watched.
-
-    Args:
-        progress, questions, policy: as for ``certify``.
-        contraction: by which factor each update brings weights closer together, as the issuer declares, where nobody
-            sees but the last ones: adds the attacker who sees the final model only.
-        declared: fields of ``Declaration``; by default only the time and the fingerprint of the weights are known.
-    """
-    known: dict[str, str | None] = {
-        "subject": OF_A_LOOP,
-        "created": ledger.created,
-        "weights_sha256": ledger.weights_sha256,
-    }
-    said = Declaration(**{**known, **{name: value for name, value in declared.items() if value is not None}})
-    measured = ledger.diagnostics.sensitivity
-    return certify(
-        ledger.mechanism(),
-        said,
-        adversaries=standard_adversaries(
-            gradient_change=None if measured is None else _record_of(measured), contraction=contraction
-        ),
+        adversaries=standard_adversaries(gradient_change=change, contraction=ledger.contraction or contraction),
         questions=questions,
         ledger=ledger,
         policy=policy,
@@ -161,10 +130,11 @@ def run_declaration(ledger: RunLedger, publishes: Sequence[str] = (), **more: st
     Args:
         publishes: what the issuer consents to publish; see ``Declaration``.
     """
-    name = published(ledger, publishes).data.name
+    data = published(ledger, publishes).data
     known: dict[str, str | None] = {
-        "subject": OF_A_RUN.format(NOT_NAMED if name is None else name),
+        "subject": OF_A_LOOP if data is None else OF_A_RUN.format(NOT_NAMED if data.name is None else data.name),
         "created": ledger.created,
+        "weights_sha256": ledger.weights_sha256,
     }
     given = {name: value for name, value in more.items() if value is not None}
     return Declaration(**{**known, **given}, publishes=tuple(publishes))
@@ -175,7 +145,7 @@ def public(certificate: Certificate) -> Certificate:
     if certificate.edition is Edition.PUBLIC:
         return certificate.model_copy(update={"signatures": ()})
     inputs = inputs_of(certificate)
-    ledger = None if inputs.ledger is None else in_public(inputs.ledger, inputs.declared.publishes)
+    ledger = None if inputs.ledger is None else published(inputs.ledger, inputs.declared.publishes)
     mechanism = inputs.mechanism if ledger is None else ledger.mechanism()
     seen = None if ledger is None else ledger.gradients
     same = ledger is None or (mechanism, seen) == (inputs.mechanism, inputs.ledger and inputs.ledger.gradients)

@@ -7,9 +7,8 @@ from enum import Enum
 from typing import Any
 
 from reticent.certificates.rounding import Path
+from reticent.records.ledger import RunLedger
 from reticent.records.rules import digest_of
-from reticent.records.run_ledger import PublicLedger
-from reticent.records.watched_run import PublicWatchedRun
 
 _MOST = 200
 """Values that are tried."""
@@ -17,7 +16,7 @@ _LARGEST = 50_000
 """Values of a document beyond which nothing is tried: each trial computes the digest of the whole ledger."""
 
 
-def changed_fact(ledger: PublicLedger | PublicWatchedRun, stated: Mapping[Path, Any]) -> tuple[str, Any] | None:
+def changed_fact(ledger: RunLedger, stated: Mapping[Path, Any]) -> tuple[str, Any] | None:
     """The one fact that was changed and what it was, if the digest agrees with it; None where no trial finds it.
 
     Args:
@@ -34,7 +33,7 @@ def changed_fact(ledger: PublicLedger | PublicWatchedRun, stated: Mapping[Path, 
     return None
 
 
-def _candidates(ledger: PublicLedger | PublicWatchedRun, stated: Mapping[Path, Any]) -> Iterator[tuple[str, Any]]:
+def _candidates(ledger: RunLedger, stated: Mapping[Path, Any]) -> Iterator[tuple[str, Any]]:
     for name in type(ledger).model_fields:
         now = getattr(ledger, name)
         if isinstance(now, Enum):

@@ -40,12 +40,8 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs import Status
 from reticent.proofs.references import PAPERS, THEOREMS
+from reticent.records.ledger import RunLedger
 from reticent.records.publication import published
-from reticent.records.run_ledger import PublicLedger
-from reticent.records.run_rules import demanded_warnings
-from reticent.records.run_warnings import RunWarning
-from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import PublicWatchedRun
 from reticent.risk.report import Questions, condition_texts
 
 NOT_ASKED = "it was not asked for"
@@ -76,7 +72,7 @@ class Inputs:
     questions: Questions
     skipped: Mapping[str, str] = field(default_factory=dict)
     edition: Edition = Edition.COMPLETE
-    ledger: PublicLedger | PublicWatchedRun | None = None
+    ledger: RunLedger | None = None
     policy: Policy | None = None
 
 
@@ -106,6 +102,7 @@ def derive(
 def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certificate:
     """The sealed document around finished assessments."""
     worst = [record for record in records if record.adversary == WorstCase.name]
+    warned = () if inputs.ledger is None else inputs.ledger.warnings
     fields: dict[str, Any] = {
         "edition": inputs.edition,
         "declared": inputs.declared,
@@ -115,7 +112,7 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
         "questions": QuestionRecord(**asdict(inputs.questions)),
         "assessments": list(records),
         "skipped": _left_out(inputs, records),
-        "warnings": [WarningRecord(name=w.value, text=w.text) for w in expected_warnings(inputs.ledger)],
+        "warnings": [WarningRecord(name=w.value, text=w.text) for w in warned],
         "theorems": _theorems(records),
         "conditions": condition_texts(records),
         "ledger": None if inputs.ledger is None else portable(inputs.ledger.model_dump(mode="json", by_alias=True)),
@@ -126,17 +123,6 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
     checks = judged(Certificate(content_sha256="", **fields), inputs.policy)
     met = [RequirementRecord(name=one.name, passed=one.passed, detail=one.detail) for one in checks]
     return Certificate.sealed(**fields, policy=inputs.policy, requirements=met)
-
-
-def expected_warnings(ledger: PublicLedger | PublicWatchedRun | None) -> tuple[RunWarning | Fault, ...]:
-    """The warnings of the ledger, and those that its facts demand, in the order of their type."""
-    if ledger is None:
-        return ()
-    if isinstance(ledger, PublicWatchedRun):
-        found = {*ledger.faults, *ledger.demanded()}
-        return tuple(fault for fault in Fault if fault in found)
-    wanted = {*ledger.warnings, *demanded_warnings(ledger)}
-    return tuple(warning for warning in RunWarning if warning in wanted)
 
 
 def curve_points(curve: TradeOff) -> CurvePoints:
@@ -256,10 +242,11 @@ def _private_paths(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> li
     return paths if inputs.ledger is None else [*paths, *_withheld(inputs.ledger, inputs.declared)]
 
 
-def _withheld(ledger: PublicLedger | PublicWatchedRun, declared: Declaration) -> list[str]:
+def _withheld(ledger: RunLedger, declared: Declaration) -> list[str]:
     """What the public edition leaves out of the ledger or states otherwise, by path."""
-    whole, shown = (leaves(one.model_dump(mode="json")) for one in (ledger, in_public(ledger, declared.publishes)))
-    paths = {path for path in whole if whole[path] is not None and shown.get(path) != whole[path]}
+    shown = published(ledger, declared.publishes)
+    whole, kept = (leaves(one.model_dump(mode="json")) for one in (ledger, shown))
+    paths = {path for path in whole if whole[path] is not None and kept.get(path) != whole[path]}
     return sorted({".".join(("ledger", *_named(path))) for path in paths})
 
 
@@ -267,10 +254,3 @@ def _named(path: Path) -> Path:
     """Up to the first index of a list; diagnostics as one."""
     end = next((i for i, part in enumerate(path) if part.isdigit()), len(path))
     return path[:1] if path[0] == "diagnostics" else path[:end]
-
-
-def in_public(
-    ledger: PublicLedger | PublicWatchedRun, publishes: Sequence[str] = ()
-) -> PublicLedger | PublicWatchedRun:
-    """The ledger as anybody may see it, with what the issuer consents to publish."""
-    return ledger.published() if isinstance(ledger, PublicWatchedRun) else published(ledger, publishes)

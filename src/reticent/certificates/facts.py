@@ -9,7 +9,6 @@ from reticent.certificates import words
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import parts_in
 from reticent.mechanisms import MECHANISMS
-from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.registry import parameters_of
 
 LABELS = {
@@ -43,11 +42,10 @@ def facts(certificate: Certificate) -> list[tuple[str, str]]:
     found += list(_cited(certificate))
     if certificate.ledger is not None:
         ledger = certificate.ledger
-        if ledger.get("schema") == WATCH_SCHEMA:
+        if ledger.get("config") is None:
             return found + _seen(ledger)
         found.append(("data set", str(ledger["data"]["name"] or "not named")))
-        found.append(("source of randomness", str(ledger["randomness"])))
-        found.append(("versions", ", ".join(f"{key} {ledger['versions'][key]}" for key in sorted(ledger["versions"]))))
+        found += _environment(ledger, "source of randomness", "versions")
     shares = {"accuracy on test records": accuracy(certificate)}
     shares["share of their largest class"] = _utility(certificate, "largest_class")
     return found + [(name, f"{share:.0%}") for name, share in shares.items() if share is not None]
@@ -128,11 +126,21 @@ def _seen(ledger: dict[str, Any]) -> list[tuple[str, str]]:
         ("clipping", f"{clipping['kind']} ({clipping['source']}), norm {' to '.join(norms) or 'unknown'}"),
         *([] if ledger.get("planned") is None else [("planned steps", _plan(ledger["planned"]))]),
         ("divisor of the noisy sum", "unknown" if ledger["divisor"] is None else _plain(ledger["divisor"])),
-        ("optimizer", " around ".join(ledger["optimiser"]) or "unknown"),
-        ("source of randomness", str(ledger["randomness"])),
-        ("device", str(ledger["device"])),
-        ("versions", ", ".join(f"{key} {ledger['versions'][key]}" for key in sorted(ledger["versions"]))),
+        *_environment(ledger, "optimizer", "source of randomness", "device", "versions"),
     ]
+
+
+def _environment(ledger: dict[str, Any], *labels: str) -> list[tuple[str, str]]:
+    """Where and with what it ran."""
+    where = ledger["environment"]
+    versions = where["versions"]
+    said = {
+        "optimizer": " around ".join(where["optimiser"]) or "unknown",
+        "source of randomness": str(where["randomness"]),
+        "device": str(where["device"]),
+        "versions": ", ".join(f"{key} {versions[key]}" for key in sorted(versions)),
+    }
+    return [(label, said[label]) for label in labels]
 
 
 def _plan(planned: dict[str, Any]) -> str:

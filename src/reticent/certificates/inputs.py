@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import ValidationError
-
 from reticent.adversaries import Adversary
 from reticent.adversaries.codec import adversary_of, kind_of
 from reticent.adversaries.witness import Witness
 from reticent.certificates.derive import NOT_ASKED, PRIVATE, Inputs, assessed, question
 from reticent.certificates.schema import Certificate, Edition
 from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
-from reticent.io.models import first_problem
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of, within_reach
-from reticent.records.run_ledger import PublicLedger, RunLedger
-from reticent.records.watched_run import WATCH_SCHEMA, PublicWatchedRun, WatchedRun
+from reticent.records.ledger import RunLedger, ledger_of
 from reticent.registry import parameters_of
 from reticent.risk.report import Questions
 
@@ -48,19 +42,18 @@ def inputs_of(certificate: Certificate) -> Inputs:
     )
 
 
-def _ledger(certificate: Certificate) -> PublicLedger | PublicWatchedRun | None:
+def _ledger(certificate: Certificate) -> RunLedger | None:
     if certificate.ledger is None:
         return None
-    watched = certificate.ledger.get("schema") == WATCH_SCHEMA
-    kinds: tuple[Any, Any] = (WatchedRun, PublicWatchedRun) if watched else (RunLedger, PublicLedger)
-    kind = kinds[0] if certificate.edition is Edition.COMPLETE else kinds[1]
     try:
-        ledger: PublicLedger | PublicWatchedRun = kind.model_validate(certificate.ledger)
-        steps = _most_steps(ledger)
+        ledger = ledger_of(certificate.ledger, "ledger")
+        if certificate.edition is Edition.COMPLETE and ledger.diagnostics is None:
+            raise ArtifactError("ledger.diagnostics is missing")
+        steps = max(ledger.steps, ledger.planned_steps or 0)
         mechanism_of({"kind": "dpsgd", "noise_multiplier": 1.0, "sample_rate": 1.0, "steps": steps})
         ledger.mechanism()
-    except ValidationError as error:
-        raise ArtifactError(f"ledger.{first_problem(error)}") from None
+    except ArtifactError:
+        raise
     except (ReticentError, ValueError, OverflowError) as error:
         raise ArtifactError(f"ledger: {error}") from None
     return ledger
@@ -79,12 +72,6 @@ def _check_releases(certificate: Certificate, mechanism: Mechanism) -> None:
         raise ArtifactError(f"declared.releases: {len(cited)} releases do not fit the mechanisms, which are {parts}")
     if not ledgers or len(set(ledgers)) < len(ledgers):
         raise ArtifactError("declared.releases: must name the ledger of a run, and each ledger once")
-
-
-def _most_steps(ledger: PublicLedger | PublicWatchedRun) -> int:
-    if isinstance(ledger, PublicWatchedRun):
-        return max(ledger.steps, 0 if ledger.planned is None else ledger.planned.steps)
-    return ledger.planned_steps
 
 
 def _relation(text: str) -> Neighbouring:

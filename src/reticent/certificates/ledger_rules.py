@@ -10,11 +10,10 @@ from reticent.certificates.schema import Declaration, Edition
 from reticent.certificates.targets import exceeds_its_stop, misses_its_target
 from reticent.errors import ArtifactError
 from reticent.io.times import moment
+from reticent.records.ledger import RunLedger
 from reticent.records.publication import published
 from reticent.records.rules import Found, Rule
 from reticent.records.rules import contradictions as broken
-from reticent.records.run_ledger import PublicLedger
-from reticent.records.watched_run import PublicWatchedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +21,12 @@ class Stated:
     """A declaration with the ledger of its run."""
 
     declared: Declaration
-    ledger: PublicLedger | PublicWatchedRun
+    ledger: RunLedger
     edition: Edition
 
 
 def _same_weights(stated: Stated) -> Found:
-    seen = stated.ledger.weights_sha256 if isinstance(stated.ledger, PublicWatchedRun) else None
-    declared = stated.declared.weights_sha256
+    seen, declared = stated.ledger.weights_sha256, stated.declared.weights_sha256
     if seen is not None and declared not in (None, seen):
         yield "weights_sha256", "is not that of the model that is declared"
 
@@ -41,23 +39,20 @@ def _in_time(stated: Stated) -> Found:
 
 def _nothing_private(stated: Stated) -> Found:
     """The public form of a public ledger is itself."""
-    ledger = stated.ledger
-    if stated.edition is Edition.COMPLETE or isinstance(ledger, PublicWatchedRun):
+    if stated.edition is Edition.COMPLETE:
         return
-    allowed = published(ledger, stated.declared.publishes)
-    for name in PublicLedger.model_fields:
-        if name != "digest" and getattr(allowed, name) != getattr(ledger, name):
+    allowed = published(stated.ledger, stated.declared.publishes)
+    for name in RunLedger.model_fields:
+        if name != "digest" and getattr(allowed, name) != getattr(stated.ledger, name):
             yield name, "holds something that has no place in a public certificate"
 
 
 def _target(stated: Stated) -> Found:
-    if isinstance(stated.ledger, PublicLedger):
-        yield from misses_its_target(stated.ledger)
+    yield from misses_its_target(stated.ledger)
 
 
 def _stop(stated: Stated) -> Found:
-    if isinstance(stated.ledger, PublicWatchedRun):
-        yield from exceeds_its_stop(stated.ledger)
+    yield from exceeds_its_stop(stated.ledger)
 
 
 STATED_RULES: tuple[Rule, ...] = (
@@ -65,15 +60,15 @@ STATED_RULES: tuple[Rule, ...] = (
         ("weights_sha256", "declared.weights_sha256"), "The model that ran is the one that is declared.", _same_weights
     ),
     Rule(("created", "declared.created"), "A certificate is not older than its run.", _in_time),
-    Rule(("data", "config", "seeds", "utility"), "A public certificate holds nothing private.", _nothing_private),
-    Rule(("noise_multiplier", "config.target"), "The noise is the least that meets the target.", _target),
+    Rule(("data", "config", "environment", "utility"), "A public certificate holds nothing private.", _nothing_private),
+    Rule(("segments", "config.target"), "The noise is the least that meets the target.", _target),
     Rule(("planned", "segments"), "A loop that the watch stopped keeps to the risk at which it stopped.", _stop),
 )
 """Every constraint between a ledger and the certificate around it."""
 
 
 def contradictions(
-    ledger: PublicLedger | PublicWatchedRun, declared: Declaration | None = None, edition: Edition = Edition.COMPLETE
+    ledger: RunLedger, declared: Declaration | None = None, edition: Edition = Edition.COMPLETE
 ) -> Iterator[tuple[str, str]]:
     """Pairs of a path inside the ledger and what is wrong there."""
     yield from ledger.contradictions()
@@ -81,7 +76,7 @@ def contradictions(
         yield from broken(STATED_RULES, Stated(declared, ledger, edition))
 
 
-def refuse_contradictions(ledger: PublicLedger | PublicWatchedRun, declared: Declaration | None = None) -> None:
+def refuse_contradictions(ledger: RunLedger, declared: Declaration | None = None) -> None:
     """A ledger that contradicts itself proves nothing.
 
     Raises:

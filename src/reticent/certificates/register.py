@@ -25,7 +25,6 @@ from reticent.adversaries import WorstCase
 from reticent.calibration.spelling import target_of
 from reticent.calibration.targets import Target
 from reticent.certificates.build import public
-from reticent.certificates.derive import in_public
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import STOP, persons
@@ -36,7 +35,8 @@ from reticent.io.models import Closed, Sha256, validated
 from reticent.io.times import Date
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of
-from reticent.records.any_ledger import Silent
+from reticent.records.ledger import Silent
+from reticent.records.publication import published
 from reticent.signing import envelope
 from reticent.signing.keys import key_text
 from reticent.text import digits
@@ -222,7 +222,7 @@ def enter(
         if register.holds(certificate):
             raise ArtifactError(f"{path}: this certificate is entered already")
         ran = inputs_of(certificate).ledger
-        ledger = None if ran is None else in_public(ran).digest
+        ledger = None if ran is None else published(ran).digest
         for one in register.entries:
             if ledger is not None and one.released is not None and one.released.ledger == ledger:
                 raise ArtifactError(f"{path}, line {one.number + 1}: a certificate of the same run is entered already")

@@ -21,7 +21,7 @@ from reticent.io.models import Sha256, Terse, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load
 from reticent.io.times import Date, moment
 from reticent.proofs import Status
-from reticent.records.any_ledger import Silent, unstated
+from reticent.records.ledger import Silent, unstated
 from reticent.records.publication import CONSENTS
 from reticent.records.rules import Word
 from reticent.risk.report import AssessmentRecord, ConditionText, Record

@@ -9,11 +9,10 @@ from reticent.adversaries import WorstCase
 from reticent.calibration.spelling import target_of
 from reticent.errors import ParameterError, ReticentError
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.records.ledger import RunLedger
+from reticent.records.plan import planned_segments
 from reticent.records.rules import Found
-from reticent.records.run_ledger import PublicLedger
-from reticent.records.run_rules import planned_stages
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import PublicWatchedRun
 
 _ROUNDED = 1e-8
 """Relative difference of one search for the same noise on two kinds of processor: a hundred times what was seen."""
@@ -21,9 +20,9 @@ _SPELLED = 1e-5
 """Relative difference of a risk and its six digits, with which a ledger spells it."""
 
 
-def misses_its_target(ledger: PublicLedger) -> Found:
+def misses_its_target(ledger: RunLedger) -> Found:
     """Where the configuration asks for the least noise under a target: whether that is the noise that ran."""
-    target = ledger.config.get("target")
+    target = ledger.asked.get("target")
     if target is None:
         return
     if not isinstance(target, dict):
@@ -34,25 +33,17 @@ def misses_its_target(ledger: PublicLedger) -> Found:
     except (ReticentError, ArithmeticError, KeyError, TypeError, ValueError) as error:
         yield "config.target", f"cannot be met ({error})"
         return
-    if not math.isclose(least, ledger.noise_multiplier, rel_tol=_ROUNDED):
-        yield "noise_multiplier", f"is not the least that meets the target, which is {least:.6g}"
+    if not math.isclose(least, ledger.first.noise_multiplier, rel_tol=_ROUNDED):
+        yield "segments.0.noise_multiplier", f"is not the least that meets the target, which is {least:.6g}"
 
 
-def _planned(ledger: PublicLedger) -> Mechanism:
+def _planned(ledger: RunLedger) -> Mechanism:
     """The run as it was planned, with noise 1 in its first step."""
-    stages = [
-        stage.model_copy(update={"noise_multiplier": stage.noise_multiplier / ledger.noise_multiplier})
-        for stage in planned_stages(ledger)
-    ]
-    changes = {
-        "steps": ledger.planned_steps,
-        "stages": tuple(stages) if len(stages) > 1 else (),
-        "noise_multiplier": 1.0,
-    }
-    return ledger.model_copy(update=changes).one_run()
+    segments = planned_segments(ledger.asked, ledger.dataset_size, 1.0)
+    return ledger.model_copy(update={"segments": segments, "planned": None}).one_run()
 
 
-def exceeds_its_stop(run: PublicWatchedRun) -> Found:
+def exceeds_its_stop(run: RunLedger) -> Found:
     """Where the watch itself is to have stopped a loop at a risk: whether the steps until there keep to it.
 
     Faults that were seen after the plan was made change what is accounted for, so their numbers are not looked at.

@@ -14,7 +14,6 @@ from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring, Selection
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, Condition, Status, condition, worst_first
 from reticent.records.run_warnings import RunWarning
-from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord
 from reticent.samplers import SAMPLERS
 from reticent.text import owners
@@ -311,7 +310,7 @@ def of_secrets(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]
 def _said(certificate: Certificate, known: Condition) -> str:
     """A condition in words; of noise that was checked, what the program looked at; and where a warning denies it."""
     if known == _NOISE and certificate.ledger is not None:
-        return _LOOKED_AT[certificate.ledger.get("schema") == WATCH_SCHEMA]
+        return _LOOKED_AT[certificate.ledger.get("config") is None]
     false = denied(certificate) if known == _PREPARED else None
     return false or of_clients(certificate, known.says)
 

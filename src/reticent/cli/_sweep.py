@@ -135,7 +135,7 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
         "run": None if outcome.run is None else str(outcome.run.path),
         "test_accuracy": None if ledger is None else ledger.utility.test_accuracy,
         "largest_class": None if ledger is None else ledger.utility.largest_class,
-        "noise_multiplier": None if ledger is None else ledger.noise_multiplier,
+        "noise_multiplier": None if ledger is None else ledger.first.noise_multiplier,
         "steps": None if ledger is None else ledger.steps,
         "risks": _risks(outcome.risks),
     }

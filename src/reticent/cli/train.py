@@ -24,7 +24,7 @@ from reticent.errors import ArtifactError, ParameterError, needing
 from reticent.io import yaml
 from reticent.io.files import read_bytes, write_atomic, writing
 from reticent.io.outputs import refuse_existing, refuse_overwriting
-from reticent.records.run_ledger import RunLedger
+from reticent.records.ledger import RunLedger
 from reticent.text import digits
 
 if TYPE_CHECKING:
@@ -257,11 +257,12 @@ def require_torch() -> None:
 
 def _summary(ledger: RunLedger, path: Path) -> list[str]:
     """A few lines about a run for people."""
+    first = ledger.first
     return [
-        f"{path}: {ledger.steps} noisy updates on {ledger.data.dataset_size} records of {ledger.data.name}",
-        f"sampler {ledger.sampler.name}, sample rate {digits(ledger.sample_rate, 6, up=True)}, "
-        f"noise multiplier {digits(ledger.noise_multiplier, 6, up=False)}, clip norm {ledger.max_grad_norm:.6g}",
-        *(["noise, sample rate or clip norm change along the run: the first are shown"] if ledger.stages else []),
+        f"{path}: {ledger.steps} noisy updates on {ledger.dataset_size} records of {ledger.own_data.name}",
+        f"sampler {ledger.sampler.name}, sample rate {digits(first.sample_rate or 1.0, 6, up=True)}, "
+        f"noise multiplier {digits(first.noise_multiplier, 6, up=False)}, clip norm {first.max_grad_norm:.6g}",
+        *(["noise, sample rate or clip norm change along the run: the first are shown"] if ledger.changes else []),
         str(ledger.utility),
         *(f"! {warning.value}: {warning.text}" for warning in ledger.warnings),
     ]

@@ -34,8 +34,7 @@ from reticent.io.strict import loads
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.codec import mechanism_of as mechanism_of_record
 from reticent.mechanisms.codec import within_reach
-from reticent.records.run_ledger import RunLedger
-from reticent.records.run_warnings import RunWarning
+from reticent.records.ledger import LEDGER_SCHEMA, RunLedger
 from reticent.registry import flat
 
 LARGEST = 8 << 20
@@ -128,7 +127,7 @@ def release(source: Source) -> Mechanism:
 def _document(document: Any, text: str, name: str, settings: State, theme: str) -> Opened:
     schema = document.get("schema") if isinstance(document, dict) else None
     readers: dict[str, Callable[[], Opened]] = {
-        "reticent.ledger/1": lambda: _ledger(RunLedger.from_json(text, name), name, theme),
+        LEDGER_SCHEMA: lambda: _ledger(RunLedger.from_json(text, name), name, theme),
         "reticent.certificate/3": lambda: _certificate(Certificate.parse(document, name), None, theme),
         "reticent.audit/1": lambda: _audit(document, settings, theme),
     }
@@ -159,18 +158,19 @@ def text_of(source: Source) -> str:
 def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
     """What ran, what is wrong with it, and who learns what from it."""
     release = within_reach(ledger.mechanism())
-    changes = "; changes along the run" if ledger.stages else ""
+    changes = "; changes along the run" if ledger.changes else ""
     wrong = [f"{inert(where)} {inert(problem)}" for where, problem in contradictions(ledger)]
-    found = answer((WorstCase(),), release, None)
+    found, first = answer((WorstCase(),), release, None), ledger.first
+    planned = "" if ledger.planned is None else f" of {ledger.planned.steps:,} planned"
     facts = [
-        ("data", inert(ledger.data.name)),
-        ("records", f"{ledger.data.dataset_size:,}"),
-        ("sampler", ledger.sampler.name),
-        ("noise multiplier", f"{ledger.noise_multiplier:g}{changes}"),
-        ("sample rate", f"{ledger.sample_rate:.4g}{changes}"),
-        ("steps", f"{ledger.steps:,} of {ledger.planned_steps:,} planned"),
-        ("trained parameters", f"{ledger.num_parameters:,}"),
-        ("random numbers", ledger.randomness.value),
+        ("data", "not named" if ledger.data is None else inert(str(ledger.data.name))),
+        ("records", "unknown" if ledger.dataset_size is None else f"{ledger.dataset_size:,}"),
+        ("sampler", inert(ledger.sampler.name)),
+        ("noise multiplier", f"{first.noise_multiplier:g}{changes}"),
+        ("sample rate", "unknown" if first.sample_rate is None else f"{first.sample_rate:.4g}{changes}"),
+        ("steps", f"{ledger.steps:,}{planned}"),
+        ("trained parameters", "unknown" if ledger.num_parameters is None else f"{ledger.num_parameters:,}"),
+        ("random numbers", ledger.environment.randomness.value),
     ]
     asked: list[Any] = []
     if (run := release.training) is not None:
@@ -179,7 +179,7 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
     page = [
         html.H2(title),
         *_faults(wrong, "This ledger contradicts itself", "The facts of this ledger agree with each other."),
-        *[html.P(RunWarning(w).text, className="warning") for w in ledger.warnings],
+        *[html.P(w.text, className="warning") for w in ledger.warnings],
         html.P(told(found.assessments[0], protected(release))),
         *asked,
         words.pairs(facts),

@@ -9,14 +9,14 @@ from reticent.errors import ArtifactError, ReticentError, UnsupportedError, need
 from reticent.interop.opake import is_opake, mechanism_from_opake
 from reticent.io import strict
 from reticent.mechanisms import Mechanism
-from reticent.records.any_ledger import AnyLedger, ledger_of
+from reticent.records.ledger import RunLedger, ledger_of
 from reticent.text import printable
 
 _LARGEST = 64 << 20
 _DEEPEST = 32
 
 
-def read_release(path: Path) -> Mechanism | AnyLedger:
+def read_release(path: Path) -> Mechanism | RunLedger:
     """What the file at ``path`` says was released; see ``read_statement``.
 
     Raises:
@@ -25,7 +25,7 @@ def read_release(path: Path) -> Mechanism | AnyLedger:
     return release_from(strict.load(path, _LARGEST), str(path))
 
 
-def release_from(document: Any, where: str) -> Mechanism | AnyLedger:
+def release_from(document: Any, where: str) -> Mechanism | RunLedger:
     """What a JSON document says was released; errors call it ``where``.
 
     Raises:
@@ -39,7 +39,7 @@ def release_from(document: Any, where: str) -> Mechanism | AnyLedger:
     return found
 
 
-def read_statement(path: Path) -> Mechanism | AnyLedger:
+def read_statement(path: Path) -> Mechanism | RunLedger:
     """What the file at ``path`` holds, whether or not a ledger agrees with itself.
 
     Raises:
@@ -49,7 +49,7 @@ def read_statement(path: Path) -> Mechanism | AnyLedger:
     return _statement(strict.load(path, _LARGEST), str(path))
 
 
-def _statement(document: Any, where: str) -> Mechanism | AnyLedger:
+def _statement(document: Any, where: str) -> Mechanism | RunLedger:
     stated = document if isinstance(document, dict) else {}
     if "class_name" in stated:
         return mechanism_from_event_json(document, where)

@@ -20,8 +20,8 @@ from reticent.curves.enclosure import Enclosure
 from reticent.errors import ArtifactError, ParameterError, ReticentError, needing
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.mechanisms.ledger import together
+from reticent.records.parts import SamplerRecord
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import SamplerRecord
 from reticent.risk import epsilon_at_delta
 from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
 from reticent.samplers.base import seen_as

@@ -11,14 +11,13 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from reticent.records.parts import Drawn
 from reticent.records.rules import Found
-from reticent.records.watch_source import Drawn
 from reticent.samplers import SAMPLERS
 from reticent.text import listed
 
 if TYPE_CHECKING:
-    from reticent.records.run_ledger import PublicLedger
-    from reticent.records.watched_run import PublicWatchedRun
+    from reticent.records.ledger import RunLedger
 
 _PLAIN = {"optimiser": "sgd", "momentum": 0.0, "clipping": "flat"}
 _LEFT_OUT = ("learning_rate_schedule", "average_last", "trace", "sensitive", "schedule", "augmentation", "divisor")
@@ -59,10 +58,10 @@ def unequal_settings(config: Mapping[str, Any]) -> str | None:
     return next(iter([*other, *(name for name in _UNEQUAL if config.get(name))]), None)
 
 
-def unequal_steps(run: PublicWatchedRun) -> str | None:
+def unequal_steps(run: RunLedger) -> str | None:
     """What was seen of a watched loop, or of those that it continues, that makes its updates differ; None else."""
-    loops = (*run.earlier, run)
-    if any(one.optimiser[-1:] not in ((), ("SGD",)) for one in loops):
+    loops = run.loops
+    if any(one.environment.optimiser[-1:] not in ((), ("SGD",)) for one in loops):
         return "the optimizer is not SGD"
     if len({norm for one in loops for norm in (one.clipping.smallest, one.clipping.largest)}) > 1:
         return "the clip norm changed"
@@ -72,25 +71,25 @@ def unequal_steps(run: PublicWatchedRun) -> str | None:
     return "a pass was broken off" if any(map(_broken_off, loops)) else None
 
 
-def _broken_off(run: PublicWatchedRun) -> bool:
+def _broken_off(run: RunLedger) -> bool:
     """Whether batches came in a fixed order, and not all passes over them were whole."""
     length = run.sampler.batches_per_epoch or 1
     several = [part for part in run.segments if part.batches == 1 and (part.passes or 1) > 1]
     return run.sampler.drawn is Drawn.IN_ORDER and any(part.steps < (part.passes or 1) * length for part in several)
 
 
-def contraction_of(ledger: PublicLedger) -> float | None:
+def contraction_of(ledger: RunLedger) -> float | None:
     """The factor by which each update without its noise brings any two weight vectors closer together, at most 1.
 
     None where the facts do not establish one: the run did not ask for it, or steps are too long.
     """
-    config = ledger.config
-    if config.get("final_model") is not True or why_not(config) is not None or ledger.data.classes != 2:
+    config, data = ledger.asked, ledger.data
+    if config.get("final_model") is not True or why_not(config) is not None or data is None or data.classes != 2:
         return None
-    if ledger.stages or ledger.expected_batch_size is None or ledger.records_per_user not in (None, 1):
+    if ledger.changes or data.dataset_size is None or ledger.records_per_user not in (None, 1):
         return None
     decay, rate = float(config.get("weight_decay") or 0.0), float(config["learning_rate"])
-    return contraction(config, rate, decay, ledger.expected_batch_size)
+    return contraction(config, rate, decay, (ledger.first.sample_rate or 1.0) * data.dataset_size)
 
 
 def contraction(config: Mapping[str, Any], step_size: float, decay: float, batch: float) -> float | None:
@@ -109,11 +108,11 @@ def contraction(config: Mapping[str, Any], step_size: float, decay: float, batch
     return max(factor, math.ulp(0.0)) if factor <= 1.0 else None
 
 
-def hidden_as_asked(ledger: PublicLedger) -> Found:
+def hidden_as_asked(ledger: RunLedger) -> Found:
     """What keeps the steps of a run from being hidden whose configuration asks for it."""
-    if not ledger.config.get("final_model"):
+    if not ledger.asked.get("final_model"):
         return
-    problem = why_not(ledger.config)
+    problem = why_not(ledger.asked)
     if problem is not None:
         yield f"config.{problem[0]}", problem[1]
     elif contraction_of(ledger) is None:
@@ -121,6 +120,5 @@ def hidden_as_asked(ledger: PublicLedger) -> Found:
             "config.final_model",
             "does not fit the run: two labels, one record per person, steps up to 2 / smoothness",
         )
-    diagnostics = getattr(ledger, "diagnostics", None)
-    if diagnostics is not None and diagnostics.clipped:
+    if ledger.diagnostics is not None and ledger.diagnostics.clipped:
         yield "diagnostics.clipped", "was kept for each step, and final_model keeps nothing of the steps"

@@ -17,12 +17,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from reticent.records.parts import DataRecord, PublicData, Randomness, Utility
 from reticent.records.rules import section
-from reticent.records.run_parts import DataRecord, PublicData, Utility
-from reticent.records.run_warnings import Randomness
 
 if TYPE_CHECKING:
-    from reticent.records.run_ledger import PublicLedger
+    from reticent.records.ledger import RunLedger
 
 NAMES, ACCURACY = "names", "accuracy"
 CONSENTS = (NAMES, ACCURACY)
@@ -45,24 +44,28 @@ HANDLED = frozenset({"data", "seed", "sensitive"})
 _OF_DATA = ("name", "train_fraction", "split_seed", "features", "normalise_features")
 
 
-def published(ledger: PublicLedger, consents: Collection[str] = ()) -> PublicLedger:
-    """The ledger as anybody may see it, sealed anew.
+def published(ledger: RunLedger, consents: Collection[str] = ()) -> RunLedger:
+    """The ledger as anybody may see it, sealed anew. Of a loop of somebody else only diagnostics are private.
 
     Args:
         ledger: of a run; a public one loses what has no place there.
         consents: which of ``CONSENTS`` the issuer gives.
     """
-    named = NAMES in consents or _is_public(ledger)
-    secret = ledger.randomness is Randomness.REPRODUCIBLE
-    hidden = size_is_secret(ledger.config)
-    fewer = {"sampling": None, "noise": None} | ({"initialisation": None} if secret else {})
-    return ledger.published(
-        data=_data(ledger.data, named=named, hidden=hidden, whole=_is_public(ledger)),
-        config=_config(ledger, named=named, hidden=hidden, secret=secret),
-        expected_batch_size=None if hidden else ledger.expected_batch_size,
-        seeds=ledger.seeds.model_copy(update=fewer),
-        utility=_utility(ledger.utility, shown=ACCURACY in consents or _is_public(ledger)),
-    )
+    data, seeds = ledger.data, ledger.environment.seeds
+    shown: dict[str, Any] = {"diagnostics": None}
+    if data is not None and seeds is not None:
+        whole = _is_public(ledger)
+        named = NAMES in consents or whole
+        secret = ledger.environment.randomness is Randomness.REPRODUCIBLE
+        hidden = size_is_secret(ledger.asked)
+        fewer = {"sampling": None, "noise": None} | ({"initialisation": None} if secret else {})
+        shown |= {
+            "data": _data(data, named=named, hidden=hidden, whole=whole),
+            "config": _config(ledger.asked, data, named=named, hidden=hidden, secret=secret),
+            "environment": ledger.environment.model_copy(update={"seeds": seeds.model_copy(update=fewer)}),
+            "utility": _utility(ledger.utility, shown=ACCURACY in consents or whole),
+        }
+    return ledger.model_copy(update=shown).sealed()
 
 
 def size_is_secret(config: Mapping[str, Any]) -> bool:
@@ -70,10 +73,10 @@ def size_is_secret(config: Mapping[str, Any]) -> bool:
     return config.get("divisor") is not None and config.get("sample_rate") is not None
 
 
-def _is_public(ledger: PublicLedger) -> bool:
+def _is_public(ledger: RunLedger) -> bool:
     """Whether the records are those of a data set that anybody can load by the name in the configuration."""
-    name = section(ledger.config, "data").get("name")
-    return isinstance(name, str) and name != OWN and name == ledger.data.name
+    name = section(ledger.asked, "data").get("name")
+    return isinstance(name, str) and name != OWN and ledger.data is not None and name == ledger.data.name
 
 
 def _data(data: PublicData | DataRecord, *, named: bool, hidden: bool, whole: bool) -> PublicData:
@@ -89,13 +92,14 @@ def _data(data: PublicData | DataRecord, *, named: bool, hidden: bool, whole: bo
     )
 
 
-def _config(ledger: PublicLedger, *, named: bool, hidden: bool, secret: bool) -> dict[str, Any]:
-    asked = ledger.config
+def _config(
+    asked: dict[str, Any], data: PublicData | DataRecord, *, named: bool, hidden: bool, secret: bool
+) -> dict[str, Any]:
     found = {name: asked[name] for name in asked if name in SETTINGS}
     if "seed" in asked and not secret:
         found["seed"] = asked["seed"]
     if isinstance(asked.get("data"), dict):
-        found["data"] = _asked_data(asked["data"], ledger.data, named=named, hidden=hidden)
+        found["data"] = _asked_data(asked["data"], data, named=named, hidden=hidden)
     sensitive = asked.get("sensitive")
     if "sensitive" in asked:
         kept = ("scope", "records", "budget", "every", *(("group",) if named else ()))

@@ -1,17 +1,8 @@
-"""Named reasons to read a run's numbers with care, and where its randomness came from."""
+"""Named reasons to read the numbers of a run of ``reticent train`` with care."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-
-
-class Randomness(StrEnum):
-    """Where sampling masks and noise come from."""
-
-    FRESH = "fresh"
-    """The operating system's secure generator; nothing of it is kept, so nobody can draw it again."""
-    REPRODUCIBLE = "reproducible"
-    """A seed: anybody who knows it can subtract the noise, so the guarantee holds only against others."""
 
 
 class RunWarning(StrEnum):

@@ -16,12 +16,12 @@ from reticent.mechanisms.codec import mechanism_of
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.ledger import Ledger
 from reticent.proofs import Status
+from reticent.records.parts import Randomness
 from reticent.records.rules import Found
-from reticent.records.run_warnings import Randomness
 
 if TYPE_CHECKING:
     from reticent.mechanisms.base import Mechanism
-    from reticent.records.run_ledger import PublicLedger
+    from reticent.records.ledger import RunLedger
 
 Steps = Counter[tuple[Any, ...]]
 
@@ -65,16 +65,16 @@ class SelectionRecord(Closed):
         return self.release().base.settings
 
 
-def selected_as_drawn(ledger: PublicLedger) -> Found:
+def selected_as_drawn(ledger: RunLedger) -> Found:
     """What keeps the run of a ledger from being the best of the selection that it states."""
     stated = ledger.selection
     if stated is None:
         return
-    if ledger.randomness is not Randomness.FRESH:
+    if ledger.environment.randomness is not Randomness.FRESH:
         yield "selection", "needs fresh randomness: runs with one seed are not independent"
-    if ledger.steps != ledger.planned_steps or ledger.config.get("final_model"):
+    if ledger.steps != ledger.planned_steps or ledger.asked.get("final_model"):
         yield "selection", "is of runs that take all their steps, and whose steps may be seen"
-    if any(ledger.config.get(name) is not None for name in ("trace", "sensitive")):
+    if any(ledger.asked.get(name) is not None for name in ("trace", "sensitive")):
         yield "selection", "goes with no trace and no measurement of an attribute"
     noisy = [_score_noise(case) for case in stated.cases()]
     if any(noise != stated.score_noise for noise in noisy):

@@ -11,7 +11,12 @@ from reticent.samplers.base import needed
 from reticent.text import one_of, stated
 
 
-def _called(given: Any) -> Sampler:
+def called(given: Any) -> Sampler:
+    """The sampler with this name; or one, without the batches of its passes.
+
+    Raises:
+        ValueError: there is none that needs no setting of its own.
+    """
     if isinstance(given, Sampler):
         plain = given.in_batches(None)
         if stated(plain):
@@ -23,4 +28,4 @@ def _called(given: Any) -> Sampler:
     return SAMPLERS[given]()
 
 
-Named = Annotated[Sampler, PlainValidator(_called), PlainSerializer(lambda sampler: sampler.name, return_type=str)]
+Named = Annotated[Sampler, PlainValidator(called), PlainSerializer(lambda sampler: sampler.name, return_type=str)]

@@ -17,8 +17,8 @@ from reticent.io import yaml
 from reticent.io.models import Closed, Positive, validated
 from reticent.mechanisms import Neighbouring
 from reticent.records.hidden_steps import why_not
-from reticent.records.run_parts import MOST_STAGES, MOST_STEPS, StageConfig
-from reticent.records.run_warnings import Randomness
+from reticent.records.parts import MOST_STEPS, Randomness
+from reticent.records.plan import MOST_STAGES, StageConfig
 from reticent.samplers import INDEPENDENT
 from reticent.samplers.base import runnable
 from reticent.samplers.named import Named

@@ -21,7 +21,7 @@ from reticent import _check
 from reticent.data import Dataset
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.gradients import Obstacle
-from reticent.records.run_parts import StageRecord
+from reticent.records.parts import Segment
 from reticent.samplers import INDEPENDENT, Sampler
 from reticent.training.augmentation import Augmentation
 from reticent.training.checkpoint import Checkpoint, Moving
@@ -115,7 +115,7 @@ class FitRecord:
         batch_sizes: realised records per step.
         clipped: records per step whose gradient norm exceeded the clip norm.
         seconds: wall time.
-        stages: equal steps in order, as they were executed, where not all are equal.
+        segments: equal steps in order, as they were executed.
         factored: every gradient was taken as a product of what a linear layer got, one vector for each record, and of
             what its output wanted.
     """
@@ -123,7 +123,7 @@ class FitRecord:
     batch_sizes: tuple[int, ...]
     clipped: tuple[int, ...]
     seconds: float
-    stages: tuple[StageRecord, ...] = ()
+    segments: tuple[Segment, ...]
     factored: bool = False
 
     @property
@@ -233,6 +233,8 @@ class _Loop:
         self.model.train()
         self._call(lambda hook: hook.start(self.context))
         done = self.checkpoint.restore(self.moving) if self.checkpoint is not None else 0
+        for _ in range(done):  # with the same settings: a run with stages is not kept
+            self._count()
         for index in range(done, self.settings.steps):
             try:
                 self._step(index, next(batches))
@@ -245,7 +247,7 @@ class _Loop:
         self._call(lambda hook: hook.finish())
         seconds = time.perf_counter() - started
         counts, factored = (tuple(self.batch_sizes), tuple(self.clipped)), self.linear is not None
-        return FitRecord(*counts, seconds, self.ran.stages(), factored)
+        return FitRecord(*counts, seconds, self.ran.segments(), factored)
 
     def _enter(self, index: int) -> None:
         """Take over what changes at this step: loop and optimizer read it from here on."""
@@ -257,6 +259,10 @@ class _Loop:
         self.optimizer.max_grad_norm = stage.max_grad_norm
         self.optimizer.expected_batch_size = stage.divisor
 
+    def _count(self) -> None:
+        used = self.optimizer
+        self.ran.add(self.settings, used.noise_multiplier, used.max_grad_norm, used.expected_batch_size)
+
     def _step(self, index: int, indices: np.ndarray) -> None:
         self._enter(index)
         where = torch.from_numpy(indices).to(self.context.train_features.device)
@@ -264,8 +270,8 @@ class _Loop:
             step = Step(index, indices, self.context.train_features[where], self.context.train_labels[where])
             self._call(lambda hook: hook.before_step(step))
         self._release(where)
-        norms, used = self.optimizer.take_norms(), self.optimizer
-        self.ran.add(self.settings, used.noise_multiplier, used.max_grad_norm, used.expected_batch_size)
+        norms = self.optimizer.take_norms()
+        self._count()
         self.batch_sizes.append(len(indices))
         self.clipped.append(int((norms > self.settings.max_grad_norm).sum()))
         if self.hooks:

@@ -25,11 +25,19 @@ from reticent.io.commitments import new_salt
 from reticent.io.outputs import refuse_overwriting
 from reticent.lazy import installed
 from reticent.mechanisms.gradients import GradientsRecord
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import (
+    DataRecord,
+    Diagnostics,
+    Environment,
+    ParameterRecord,
+    PlannedSteps,
+    Randomness,
+    Seeds,
+    Utility,
+)
+from reticent.records.plan import told
 from reticent.records.rules import word
-from reticent.records.run_ledger import RunLedger
-from reticent.records.run_parts import DataRecord, Diagnostics, ParameterRecord, Seeds, Utility
-from reticent.records.run_rules import demanded_warnings
-from reticent.records.run_warnings import Randomness
 from reticent.sensitivity import SensitiveAttribute
 from reticent.training import rundir
 from reticent.training.checkpoint import Checkpoint
@@ -160,9 +168,9 @@ def _fitted(
         mean.install()
     _check_finite(model)
     form = recognised(model, dataset, config, record, encoded_here=encoded_here)
-    ledger = _ledger(config, dataset, settings, model, context, record, form)
-    right = round(ledger.diagnostics.train_accuracy * len(dataset.train))
-    return Fitted(model, ledger, right)
+    accuracy, _ = accuracy_and_loss(model, context.train_features, context.train_labels)
+    ledger = _ledger(config, dataset, settings, model, context, record, form, accuracy)
+    return Fitted(model, ledger, round(accuracy * len(dataset.train)))
 
 
 def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple[int, float]:
@@ -295,27 +303,25 @@ def _ledger(
     context: RunContext,
     record: FitRecord,
     form: GradientsRecord,
+    train_accuracy: float,
 ) -> RunLedger:
-    train_accuracy, _ = accuracy_and_loss(model, context.train_features, context.train_labels)
     ledger = RunLedger(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         config=config.model_dump(mode="json"),
         data=_data_record(dataset, settings),
-        sampler=settings.sampler,
-        noise_multiplier=settings.noise_multiplier,
-        max_grad_norm=settings.max_grad_norm,
-        sample_rate=settings.sample_rate,
-        expected_batch_size=settings.sample_rate * len(dataset.train),
-        divisor=settings.divisor,
-        steps=record.steps,
-        planned_steps=settings.steps,
+        **told(record.segments, settings.sampler, config.clipping.value),
+        planned=PlannedSteps(steps=settings.steps),
         records_per_user=config.records_per_user,
         num_parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
         parameters=tuple(ParameterRecord(name=n, shape=tuple(p.shape)) for n, p in model.named_parameters()),
-        optimiser=config.optimiser.value,
-        device=word(_device_name(config.device)),
-        randomness=config.randomness,
-        seeds=_seeds(config, dataset),
+        gradients=form,
+        environment=Environment(
+            optimiser=(config.optimiser.value,),
+            device=word(_device_name(config.device)),
+            randomness=config.randomness,
+            seeds=_seeds(config, dataset),
+            versions=_versions(),
+        ),
         utility=_utility(model, dataset, context.train_features.device),
         diagnostics=Diagnostics(
             batch_sizes=record.batch_sizes,
@@ -323,12 +329,8 @@ def _ledger(
             train_accuracy=train_accuracy,
             seconds=record.seconds,
         ),
-        versions=_versions(),
-        warnings=(),
-        stages=record.stages,
-        gradients=form,
     )
-    return ledger.model_copy(update={"warnings": demanded_warnings(ledger)}).sealed()
+    return ledger.sealed()
 
 
 def _data_record(dataset: Dataset, settings: Settings) -> DataRecord:

@@ -23,7 +23,7 @@ from reticent.io import strict
 from reticent.io.files import new_folder, read_bytes, sha256_file, write_atomic, writing
 from reticent.io.models import Closed, Sha256, validated
 from reticent.io.outputs import refuse_overwriting
-from reticent.records.run_ledger import RunLedger
+from reticent.records.ledger import RunLedger
 from reticent.signing.envelope import RUN
 from reticent.signing.provenance import SIGNATURE, sealed
 from reticent.training.config import TrainConfig, parse_config
@@ -82,7 +82,7 @@ class Run:
     @property
     def config(self) -> TrainConfig:
         """The configuration that the run was asked for."""
-        return parse_config(self.ledger.config, f"{self.path}/{LEDGER}: config")
+        return parse_config(self.ledger.asked, f"{self.path}/{LEDGER}: config")
 
     def weights(self) -> dict[str, torch.Tensor]:
         """The final weights by parameter name, in the order of ``ledger.parameters``, checked against it.
@@ -114,7 +114,7 @@ class Run:
 
         from reticent.training.models import build_model
 
-        weights, data, config = self.weights(), self.ledger.data, self.config.model
+        weights, data, config = self.weights(), self.ledger.own_data, self.config.model
         if isinstance(config, CustomConfig):
             if build is None:
                 raise ArtifactError(f"{self.path}: the model is {config.name}: import it and call run.model(build=...)")
@@ -149,7 +149,7 @@ class Run:
         """
         from reticent.training.setup import find_dataset
 
-        wanted, config = self.ledger.data.content_hash, self.config.data
+        wanted, config = self.ledger.own_data.content_hash, self.config.data
         found = mine if mine is not None else self._own() if config.name == OWN else find_dataset(config, wanted)
         if found is None or found.content_hash != wanted:
             hint = "" if mine is not None else "; if you handed them to train(dataset=mine), call run.dataset(mine)"
@@ -184,7 +184,7 @@ class Run:
         if INDEX not in self.manifest.files:
             return None
         index = validated(TraceIndex, strict.loads(self.file(INDEX, _LARGEST_INDEX), INDEX), INDEX)
-        if index.num_parameters != self.ledger.num_parameters or index.dataset_size != self.ledger.data.dataset_size:
+        if index.num_parameters != self.ledger.num_parameters or index.dataset_size != self.ledger.dataset_size:
             raise ArtifactError(f"{INDEX}: does not fit the ledger")
         return Trace(index, self.file)
 
@@ -231,7 +231,7 @@ def load_run(path: Path | str) -> Run:
     if manifest.files[LEDGER].bytes > _LARGEST_LEDGER:
         raise ArtifactError(f"{path}/{LEDGER}: too large")
     ledger = RunLedger.from_json(_checked(path, LEDGER, manifest.files[LEDGER]), f"{path}/{LEDGER}")
-    if sum(math.prod(p.shape) for p in ledger.parameters) < ledger.num_parameters:
+    if sum(math.prod(p.shape) for p in ledger.parameters) < (ledger.num_parameters or 0):
         raise ArtifactError(f"{path}/{LEDGER}: num_parameters exceeds the parameters listed")
     return Run(path, ledger, manifest)
 

@@ -25,7 +25,7 @@ from reticent.mechanisms.codec import mechanism_record
 from reticent.mechanisms.one_of import drawn_from
 from reticent.mechanisms.selection import runs_called
 from reticent.pairs import Runs
-from reticent.records.run_warnings import Randomness
+from reticent.records.parts import Randomness
 from reticent.records.selected_run import SelectionRecord, with_score
 from reticent.registry import parameters_of
 from reticent.training import rundir

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch.optim import SGD, Adam, Optimizer
@@ -16,11 +16,9 @@ from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
 from reticent.mechanisms import Mechanism
 from reticent.records.hidden_steps import TOO_LONG, contraction
-from reticent.records.run_parts import MOST_STEPS
-from reticent.samplers import Sampler
-from reticent.samplers.epochs import batches_of_a_pass
+from reticent.records.plan import OF_A_STAGE, planned_segments, sampler_of
 from reticent.training.augmentation import Augmentation
-from reticent.training.config import Clipping, Optimiser, TargetConfig, TrainConfig
+from reticent.training.config import Clipping, Optimiser, TrainConfig
 from reticent.training.config_data import OWN, DataConfig
 from reticent.training.features import extracted, normalised
 from reticent.training.loop import Settings
@@ -74,25 +72,28 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
         UnreachableError: no noise meets the target.
         ParameterError: the batch is larger than the data.
     """
-    rate = _sample_rate(config, dataset_size)
-    steps = _steps(config, rate)
-    views = config.augmentation
-    planned = Settings(
-        noise_multiplier=1.0 if config.noise_multiplier is None else config.noise_multiplier,
-        max_grad_norm=config.max_grad_norm,
-        sample_rate=rate,
-        divisor=config.divisor if config.divisor is not None else rate * dataset_size,
-        steps=steps,
-        sampler=_sampler(config, rate),
+    asked = config.model_dump(mode="json")
+    planned = _planned(config, asked, dataset_size, 1.0)
+    if config.target is None:
+        return planned
+    release = release_of(planned, config.records_per_user)
+    contraction = factor_of(config, planned) if config.final_model else None
+    return _planned(config, asked, dataset_size, least_noise(config.target.model_dump(), release, contraction))
+
+
+def _planned(config: TrainConfig, asked: dict[str, Any], dataset_size: int, noise: float) -> Settings:
+    segments = planned_segments(asked, dataset_size, noise)
+    first, views = segments[0], config.augmentation
+    usual = Settings(
+        **{name: getattr(first, name) for name in OF_A_STAGE},
+        steps=sum(part.steps for part in segments),
+        sampler=sampler_of(asked, first.sample_rate or 1.0),
         batch_size=config.batch_size,
         physical_batch_size=config.physical_batch_size,
         normalise=config.clipping is Clipping.NORMALISE,
         augmentation=None if views is None else Augmentation(views.times, views.flips, views.crop),
     )
-    noise = (
-        planned.noise_multiplier if config.target is None else _calibrated(config, config.target, planned, dataset_size)
-    )
-    return staged(config, replace(planned, noise_multiplier=noise), dataset_size)
+    return staged(usual, segments, dataset_size)
 
 
 def optimiser_of(config: TrainConfig, steps: int, parameters: Sequence[torch.Tensor]) -> Optimizer:
@@ -118,13 +119,6 @@ def planned_release(config: TrainConfig, dataset_size: int) -> Mechanism:
     return release_of(settings, config.records_per_user)
 
 
-def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, dataset_size: int) -> float:
-    """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
-    release = release_of(staged(config, planned, dataset_size), config.records_per_user)
-    contraction = factor_of(config, planned) if config.final_model else None
-    return least_noise(target.model_dump(), release, contraction)
-
-
 def factor_of(config: TrainConfig, planned: Settings) -> float:
     """By which factor the updates of a run whose steps are hidden contract.
 
@@ -135,24 +129,3 @@ def factor_of(config: TrainConfig, planned: Settings) -> float:
     if found is None:
         raise ParameterError("learning_rate", config.learning_rate, TOO_LONG)
     return found
-
-
-def _sampler(config: TrainConfig, rate: float) -> Sampler:
-    """Of a pass the last batch is kept."""
-    return config.sampler.in_batches(batches_of_a_pass(rate))
-
-
-def _sample_rate(config: TrainConfig, dataset_size: int) -> float:
-    if config.sample_rate is not None:
-        return config.sample_rate
-    if config.batch_size is None or config.batch_size > dataset_size:
-        raise ParameterError("batch_size", config.batch_size, f"at most the {dataset_size} training records")
-    return config.batch_size / dataset_size
-
-
-def _steps(config: TrainConfig, rate: float) -> int:
-    if config.steps is not None:
-        return config.steps
-    if config.epochs is None:
-        raise ParameterError("epochs", None, "given, or steps", shown=False)
-    return _sampler(config, rate).steps_in(config.epochs, rate, MOST_STEPS)

@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.ledger import together
-from reticent.records.run_parts import OF_A_STAGE, StageRecord, stages_asked
+from reticent.records.parts import Segment
+from reticent.records.plan import OF_A_STAGE
 from reticent.training.randomness import Source
 
 if TYPE_CHECKING:
-    from reticent.training.config import TrainConfig
     from reticent.training.loop import Settings
 
 
-def staged(config: TrainConfig, settings: Settings, dataset_size: int) -> Settings:
-    """``settings`` with the stages of the configuration, each with what it does not change from the one before.
-
-    Raises:
-        ParameterError: a stage begins after the last step, or its batch is larger than the data.
-    """
-    stages, now = [], settings
-    first = StageRecord(steps=settings.steps, **{name: getattr(settings, name) for name in OF_A_STAGE})
-    for asked, stage in stages_asked(first, config.schedule, dataset_size, config.divisor):
-        if asked.at >= settings.steps:
-            raise ParameterError("schedule.at", asked.at, f"below {settings.steps}, the number of steps")
-        batch = now.batch_size if asked.batch_size is None else asked.batch_size
-        if asked.batch_size is not None and asked.batch_size > dataset_size:
-            allowed = f"at most the {dataset_size} training records"
-            raise ParameterError("schedule.batch_size", asked.batch_size, allowed)
-        now = replace(now, batch_size=batch, **{name: getattr(stage, name) for name in OF_A_STAGE})
-        stages.append((asked.at, now))
-    return replace(settings, stages=tuple(stages))
+def staged(settings: Settings, planned: Sequence[Segment], dataset_size: int) -> Settings:
+    """``settings`` with the noise, rates, norms and divisors of ``planned``, each from its first step on."""
+    sized, at, parts = settings.batch_size is not None, 0, []
+    for part in planned:
+        batch = round((part.sample_rate or 1.0) * dataset_size) if sized else None
+        now = replace(settings, batch_size=batch, **{name: getattr(part, name) for name in OF_A_STAGE})
+        parts.append((at, now))
+        at += part.steps
+    return replace(parts[0][1], stages=tuple(parts[1:]))
 
 
 def batches_of(settings: Settings, source: Source, dataset_size: int) -> Iterator[np.ndarray]:
@@ -79,8 +69,6 @@ class StageLog:
         before = self._ran.pop()[1] if self._ran and self._ran[-1][0] == now else 0
         self._ran.append((now, before + 1))
 
-    def stages(self) -> tuple[StageRecord, ...]:
-        """The stages, in order; none where all steps are equal."""
-        if len(self._ran) < 2:
-            return ()
-        return tuple(StageRecord(steps=steps, **dict(zip(OF_A_STAGE, now, strict=True))) for now, steps in self._ran)
+    def segments(self) -> tuple[Segment, ...]:
+        """Equal steps, in order."""
+        return tuple(Segment(steps=steps, **dict(zip(OF_A_STAGE, now, strict=True))) for now, steps in self._ran)

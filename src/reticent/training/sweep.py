@@ -24,7 +24,7 @@ from reticent.io import yaml
 from reticent.io.files import remove_strays
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.ledger import together as as_one
-from reticent.records.run_warnings import Randomness
+from reticent.records.parts import Randomness
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import Engine, Progress, Store, Task, execute
 from reticent.training.config import TrainConfig, parse_config

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reticent.errors import ParameterError, needing
-from reticent.records.watched_run import WatchedRun
+from reticent.records.ledger import RunLedger
 
 with needing("reticent.watching.huggingface", "hf"):
     from transformers import TrainerCallback
@@ -26,7 +26,7 @@ class WatchCallback(TrainerCallback):
         self._watch: Watch | None = None
 
     @property
-    def ledger(self) -> WatchedRun:
+    def ledger(self) -> RunLedger:
         """What was seen.
 
         Raises:

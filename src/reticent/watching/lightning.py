@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from reticent.errors import ParameterError, needing
-from reticent.records.watched_run import WatchedRun
+from reticent.records.ledger import RunLedger
 
 with needing("reticent.watching.lightning", "lightning"):
     from lightning.pytorch.callbacks import Callback
@@ -28,7 +28,7 @@ class WatchCallback(Callback):
         self._restore: Callable[[], Any] = lambda: None
 
     @property
-    def ledger(self) -> WatchedRun:
+    def ledger(self) -> RunLedger:
         """What was seen.
 
         Raises:

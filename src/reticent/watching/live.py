@@ -27,14 +27,13 @@ from reticent.errors import ParameterError, ReticentError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.mechanisms.ledger import together
 from reticent.proofs import Claim
-from reticent.records.planned import PlannedSteps
-from reticent.records.run_parts import MOST_STEPS
+from reticent.records.parts import MOST_STEPS, PlannedSteps
 from reticent.risk import advantage
 from reticent.samplers import INDEPENDENT
 from reticent.text import digits
 
 if TYPE_CHECKING:
-    from reticent.records.watched_run import PublicWatchedRun
+    from reticent.records.ledger import RunLedger
 
 _OFTEN = 4.0  # draws of one record: below, a law may be too close to atomic for one look
 _LEAST_NOISE = 0.05  # for the fast transform
@@ -123,7 +122,7 @@ class Live:
 
     def __init__(
         self,
-        seen: Callable[[], PublicWatchedRun | None],
+        seen: Callable[[], RunLedger | None],
         planned_steps: int | None,
         stop_at: str | None,
         log: Log | Sequence[Log] | None,
@@ -228,7 +227,7 @@ class Live:
             should_stop=self.should_stop,
         )
 
-    def _read(self, run: PublicWatchedRun) -> tuple[float, Claim]:
+    def _read(self, run: RunLedger) -> tuple[float, Claim]:
         mechanism = _in_whole_epochs(run.mechanism())
         if mechanism not in self._known:
             self._known[mechanism] = quick_advantage(mechanism)
@@ -288,7 +287,7 @@ def _roughly(run: DPSGD) -> tuple[float, Claim]:
     return float(min(steps * one, whole, 1.0)), Claim.BOUND
 
 
-def steps_within(target: Target, run: PublicWatchedRun) -> int:
+def steps_within(target: Target, run: RunLedger) -> int:
     """The most steps, as many as ran among them, whose worst case keeps to the target if all go on like the last.
 
     Args:

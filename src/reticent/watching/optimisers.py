@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import torch
 
-from reticent.records.watched_run import Randomness
+from reticent.records.parts import Generator
 
 Kind = Literal["flat", "per-layer", "adaptive", "automatic", "unknown"]
 
@@ -190,12 +190,12 @@ def count_clipped(optimizer: Any, clipped_to: float) -> int | None:
         return int((whole > clipped_to).sum())
 
 
-def randomness_of(optimizer: Any) -> Randomness:
+def randomness_of(optimizer: Any) -> Generator:
     """Where the noise comes from."""
     secure_mode = getattr(optimizer, "secure_mode", False) and optimizer.generator is not None
     if secure_mode or is_secured(optimizer):
-        return Randomness.SECURE
-    return Randomness.DEFAULT if optimizer.generator is None else Randomness.OF_PROGRAM
+        return Generator.SECURE
+    return Generator.DEFAULT if optimizer.generator is None else Generator.OF_PROGRAM
 
 
 def is_secured(optimizer: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -12,19 +12,20 @@ from pydantic import ValidationError
 
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.units import Unit
-from reticent.records.rules import word
-from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import (
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import (
     ClippingRecord,
+    Diagnostics,
     Drawn,
+    Environment,
+    Generator,
     MeasuredChange,
-    PublicWatchedRun,
-    Randomness,
     SamplerRecord,
     Source,
-    WatchDiagnostics,
-    WatchedRun,
 )
+from reticent.records.rules import word
+from reticent.records.seen_rules import FOLLOWING
+from reticent.records.watch_faults import Fault
 from reticent.watching import declared, models, optimisers, seeds
 from reticent.watching.draws import Draws, Fresh, Used
 from reticent.watching.live import Live
@@ -37,7 +38,7 @@ from reticent.watching.starts import Start
 from reticent.watching.steps import SeenStep, Steps
 from reticent.watching.weights import Buffers
 
-_WEAKER = (Randomness.SECURE, Randomness.DEFAULT, Randomness.OF_PROGRAM)
+_WEAKER = (Generator.SECURE, Generator.DEFAULT, Generator.OF_PROGRAM)
 """Where a private optimizer draws its noise; each is weaker than the ones before."""
 
 
@@ -92,7 +93,7 @@ class Recorder:
         self._draws: Draws | None = None
         self.drawn_at = 0.0
         self._repeats, self._trained = False, math.inf
-        self._sources = set[Randomness]()
+        self._sources = set[Generator]()
 
     def begin(self) -> None:
         """The loop begins: what is looked at once, before its first step."""
@@ -238,9 +239,9 @@ class Recorder:
         self._look_at_clipping()
         self._sources.add(optimisers.randomness_of(self._optimizer))
 
-    def _weakest(self) -> Randomness:
+    def _weakest(self) -> Generator:
         if not self._private or Fault.UNKNOWN_NOISE in self.faults:
-            return Randomness.NOT_SEEN
+            return Generator.NOT_SEEN
         return max(self._sources | {optimisers.randomness_of(self._optimizer)}, key=_WEAKER.index)
 
     @property
@@ -261,7 +262,7 @@ class Recorder:
             raise ParameterError("sample_rate", said, f"as in the loader, {seen:g}, or left out")
         return max(seen, self.drawn_at)
 
-    def written(self, ended: bool) -> WatchedRun:
+    def written(self, ended: bool) -> RunLedger:
         """The ledger of the loop.
 
         Args:
@@ -279,30 +280,28 @@ class Recorder:
         seen = self._private and self._clipping[1] is Source.SEEN
         if seen and hasattr(self._optimizer, "_adjusted_noise_multiplier"):
             self._clipping = ("adaptive", Source.SEEN)
-        sampler, steps = self._sampler_record(), self.steps
-        draft = WatchedRun(
-            **self._of_both(sampler),
+        steps, start = self.steps, self.start
+        return RunLedger(
+            **self._of_both(self._mixing_now()),
             divisor=steps.divisor,
             num_parameters=int(self._trained) or None,
-            start=None if self.start is None else self.start.record,
-            optimiser=self._optimizer_names(),
-            mixing_layers=self._mixes(),
-            randomness=self._weakest(),
-            device=models.device_of(self._model),
+            start=None if start is None else start.record,
+            environment=Environment(
+                optimiser=self._optimizer_names(),
+                device=models.device_of(self._model),
+                randomness=self._weakest(),
+                versions=models.versions(),
+            ),
             weights_sha256=models.fingerprint(self._model) if ended else None,
-            versions=models.versions(),
-            faults=(),
             gradients=self.form.record() if self.form is not None else None,
-            diagnostics=WatchDiagnostics(
+            diagnostics=Diagnostics(
                 batch_sizes=tuple(steps.batch_sizes),
                 clipped=tuple(steps.clipped),
                 seconds=self.seconds,
                 sensitivity=self._measured(),
-                start_salt=None if self.start is None else self.start.salt,
+                start_salt=None if start is None else start.salt,
             ),
-        )
-        wanted = {*self.faults, *draft.demanded()}
-        return draft.counted(tuple(fault for fault in Fault if fault in wanted))
+        ).sealed()
 
     def _look_at_divisor(self) -> None:
         """Where each record joins a batch by chance, nobody may learn how many did."""
@@ -310,9 +309,15 @@ class Recorder:
         if (self.sampler.drawn in hidden or self._said is Drawn.POISSON) and self.steps.divided_by_size:
             self.found(Fault.PRIVATE_DIVISOR)
 
-    def _of_both(self, sampler: SamplerRecord) -> dict[str, Any]:
-        """What a ledger says from which its mechanism follows, faults apart."""
+    def _of_both(self, mixing: Iterable[str]) -> dict[str, Any]:
+        """What a ledger says from which its mechanism follows.
+
+        Args:
+            mixing: layers that mix records.
+        """
         (kind, source), (low, high) = self._clipping, self.steps.clip_norms or (None, None)
+        sampler = self._sampler_record()
+        mixed = tuple(mixing) or (("by hand, or in clipping",) if Fault.MIXES_RECORDS in self.faults else ())
         return {
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "sampler": sampler,
@@ -321,9 +326,11 @@ class Recorder:
             "records_per_user": self._records,
             "planned": self.live.planned,
             "unit": self._unit,
+            "mixing_layers": mixed,
+            "seen": tuple(fault for fault in Fault if fault in self.faults and fault not in FOLLOWING),
         }
 
-    def so_far(self) -> PublicWatchedRun | None:
+    def so_far(self) -> RunLedger | None:
         """What the mechanism of the ledger would follow from, if the loop ended now; None where nothing ran yet.
 
         Raises:
@@ -335,26 +342,17 @@ class Recorder:
                 raise ParameterError("risk", "asked", "inside the with block, of a model whose training was watched")
             return self.start.before
         self._look_at_divisor()
-        earlier = () if self.start is None else self.start.earlier
-        known = self.faults.union(*(run.faults for run in earlier))
-        return PublicWatchedRun(
-            **self._of_both(self._sampler_record()),
-            earlier=earlier,
+        return RunLedger(
+            **self._of_both(self._mixing),
+            earlier=() if self.start is None else self.start.earlier,
             divisor=None,
             num_parameters=None,
-            optimiser=(),
-            mixing_layers=tuple(self._mixing),
-            randomness=Randomness.NOT_SEEN,
-            device="",
-            weights_sha256=None,
-            versions={},
-            faults=tuple(known | ({Fault.MIXES_RECORDS} if self._mixing else set())),
+            environment=Environment(optimiser=(), device="", randomness=Generator.NOT_SEEN, versions={}),
         )
 
-    def _mixes(self) -> tuple[str, ...]:
-        found = dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)])
-        by_hand = Fault.MIXES_RECORDS in self.faults and not found
-        return ("by hand, or in clipping",) if by_hand else tuple(found)
+    def _mixing_now(self) -> tuple[str, ...]:
+        """Layers that mix records, as far as the model is looked at again."""
+        return tuple(dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)]))
 
     def _measured(self) -> MeasuredChange | None:
         if self.sensitive is None:

@@ -15,8 +15,8 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
+from reticent.records.parts import Drawn, SamplerRecord, Source
 from reticent.records.rules import word
-from reticent.records.watched_run import Drawn, SamplerRecord, Source
 from reticent.watching.allocation import RandomAllocation
 from reticent.watching.repeats import copies
 

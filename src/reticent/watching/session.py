@@ -19,8 +19,8 @@ from reticent.io.files import refuse_no_folder
 from reticent.io.outputs import write_together
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.units import Unit
+from reticent.records.ledger import RunLedger
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import WatchedRun
 from reticent.signing.envelope import LEDGER
 from reticent.signing.keys import private_key
 from reticent.signing.provenance import sealed, signature_of
@@ -129,7 +129,7 @@ class Watch(Brief):
             self._private = PrivateLoop(model, self._optimizer, self._recorder, self._moves, form)
         if sensitive is not None:
             self._recorder.sensitive = SensitiveWatch(sensitive, model, self._optimizer, loader)
-        self._ledger: WatchedRun | None = None
+        self._ledger: RunLedger | None = None
         self._left: str | None = None
         self._failed = False
         self._signature: bytes | None = None
@@ -303,7 +303,7 @@ class Watch(Brief):
         return self._moves.lent()
 
     @property
-    def ledger(self) -> WatchedRun:
+    def ledger(self) -> RunLedger:
         """What was seen.
 
         Raises:
@@ -341,7 +341,7 @@ class Watch(Brief):
         return self._live.should_stop
 
     def mechanism(self) -> Mechanism:
-        """The safe reading of what was seen: see ``WatchedRun.mechanism``."""
+        """The safe reading of what was seen: see ``RunLedger.mechanism``."""
         return self.ledger.mechanism()
 
     @property

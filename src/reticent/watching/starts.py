@@ -15,14 +15,12 @@ import torch
 from torch import nn
 
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.records.any_ledger import held, read_ledger
-from reticent.records.watch_faults import Fault
-from reticent.records.watch_source import Source
-from reticent.records.watch_start import MOST_EARLIER, continued, follows, start_at
-from reticent.records.watched_run import WatchedRun
+from reticent.records.chain import MOST_EARLIER, alone, continued, follows, start_at
+from reticent.records.ledger import RunLedger, held, read_ledger
+from reticent.records.parts import Source
 from reticent.watching.models import bare, fingerprint
 
-_LAST: WeakKeyDictionary[nn.Module, WatchedRun] = WeakKeyDictionary()
+_LAST: WeakKeyDictionary[nn.Module, RunLedger] = WeakKeyDictionary()
 _BEGAN: WeakKeyDictionary[nn.Module, set[str]] = WeakKeyDictionary()
 """Weights at which a loop began that continued none: a model that is put back there has forgotten what followed."""
 _FRESH: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
@@ -87,7 +85,7 @@ class Start:
         if before is not None and len(before.earlier) >= MOST_EARLIER:
             hint = f"at most {MOST_EARLIER + 1} times anew for one model: enter the same watch again for each pass"
             raise ParameterError("watch", f"made {MOST_EARLIER + 2} times", hint)
-        self.earlier = () if before is None else (*before.earlier, before.published(earlier=()))
+        self.earlier = () if before is None else (*before.earlier, alone(before))
         """The loops before this one, in order."""
         if given is not None and self.before is None:
             hint = "the ledger that ended at these weights. Where they were averaged since, say start='declared' and "
@@ -104,7 +102,7 @@ class Start:
         if not self.unseen and self.before is None:
             _BEGAN.setdefault(self._model, set()).add(now)
 
-    def close(self, run: WatchedRun, left: str | None) -> WatchedRun:
+    def close(self, run: RunLedger, left: str | None) -> RunLedger:
         """The ledger, with those that it continues; the next watch of this model continues it.
 
         Args:
@@ -114,8 +112,7 @@ class Start:
         whole = continued(self.before, run) if self.before is not None and follows(run, self.before) else run
         _LAST[self._model] = whole
         if whole.weights_sha256 is None and left is not None:
-            faults = tuple(fault for fault in whole.faults if fault is not Fault.ENDED_EARLY)
-            _LAST[self._model] = whole.model_copy(update={"weights_sha256": left, "faults": faults}).sealed()
+            _LAST[self._model] = whole.model_copy(update={"weights_sha256": left}).sealed()
         return whole
 
 
@@ -131,10 +128,10 @@ def _moved(state: dict[str, Any]) -> bool:
     return any(isinstance(value, torch.Tensor) and bool(value.any()) for value in state.values())
 
 
-def _ledger_of(continues: Any) -> WatchedRun:
+def _ledger_of(continues: Any) -> RunLedger:
     if isinstance(continues, (str, Path)):
         continues = read_ledger(Path(continues))
-    found = held(continues, WatchedRun)
-    if found is None:
+    found = held(continues)
+    if found is None or found.diagnostics is None or found.config is not None:
         raise ParameterError("continues", type(continues).__name__, "a watch that has ended, its ledger, or its file")
     return found

@@ -1,21 +1,19 @@
-"""What the facts of a watched loop must say about each other; see ``reticent.records.rules``."""
+"""What the facts of a loop without a configuration must say about each other; see ``reticent.records.rules``."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from reticent.mechanisms.gradients import Gradients
+from reticent.records.chain import broken_links
+from reticent.records.parts import MOST_STEPS, Drawn, Generator, Source
 from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts
-from reticent.records.run_parts import MOST_STEPS
 from reticent.records.watch_faults import Fault
-from reticent.records.watch_source import Drawn, Randomness, Source
-from reticent.records.watch_start import broken_links
 from reticent.samplers.base import not_by_coins
 
 if TYPE_CHECKING:
-    from reticent.records.watched_run import PublicWatchedRun
+    from reticent.records.ledger import RunLedger
 
 _BY_KIND = {
     Drawn.SHUFFLED: Fault.SHUFFLED,
@@ -34,20 +32,20 @@ def _differ(values: list[float]) -> bool:
     return max(values) > min(values) * (1.0 + 1e-9)
 
 
-def _more_than_planned(run: PublicWatchedRun) -> int:
+def _more_than_planned(run: RunLedger) -> int:
     """Steps, less those that were planned."""
     return run.steps - (run.steps if run.planned is None else run.planned.steps)
 
 
-_CASES: dict[Fault, Callable[[PublicWatchedRun], bool]] = {
+_CASES: dict[Fault, Callable[[RunLedger], bool]] = {
     **{fault: lambda run, kind=kind: run.sampler.drawn is kind for kind, fault in _BY_KIND.items()},  # type: ignore[misc]
     Fault.MIXES_RECORDS: lambda run: bool(run.mixing_layers),
     Fault.UNKNOWN_CLIPPING: lambda run: run.clipping.kind == "unknown",
     Fault.NO_NOISE: lambda run: any(segment.noise_multiplier == 0.0 for segment in run.segments),
     Fault.ACCUMULATION: lambda run: any(segment.batches > 1 for segment in run.segments),
     Fault.ADAPTIVE_COUNT: lambda run: run.clipping.kind == "adaptive",
-    Fault.SEEDED_NOISE: lambda run: run.randomness is Randomness.OF_PROGRAM,
-    Fault.INSECURE_GENERATOR: lambda run: run.randomness is Randomness.DEFAULT,
+    Fault.SEEDED_NOISE: lambda run: run.environment.randomness is Generator.OF_PROGRAM,
+    Fault.INSECURE_GENERATOR: lambda run: run.environment.randomness is Generator.DEFAULT,
     Fault.DECLARED: lambda run: Source.DECLARED in (run.sampler.source, run.clipping.source),
     Fault.SIZE_PUBLIC: lambda run: run.sampler.dataset_size is not None,
     Fault.ENDED_EARLY: lambda run: run.weights_sha256 is None,
@@ -61,30 +59,23 @@ _CASES: dict[Fault, Callable[[PublicWatchedRun], bool]] = {
     Fault.REPEATED_RECORDS: lambda run: (run.sampler.copies or 1) > 1,
 }
 """Every fault that follows from other facts, and when it does."""
+FOLLOWING = frozenset(_CASES)
 
 
-def seen_faults(run: PublicWatchedRun) -> int:
-    """How many of the faults follow from no other fact of the ledger: the loop saw them."""
-    return sum(fault not in _CASES for fault in run.faults)
-
-
-def demanded_faults(run: PublicWatchedRun) -> tuple[Fault, ...]:
+def demanded_faults(run: RunLedger) -> tuple[Fault, ...]:
     """The faults that follow from the other facts, in the order of their type."""
     return tuple(fault for fault in Fault if fault in _CASES and _CASES[fault](run))
 
 
-def _faults(run: PublicWatchedRun) -> Found:
-    for fault, case in _CASES.items():
-        follows = any(map(case, (*run.earlier, run)))  # a ledger has the faults of those that it continues
-        if follows and fault not in run.faults:
-            yield "faults", f"lacks {fault.value}, which the facts of the run demand"
-        if not follows and fault in run.faults:
-            yield "faults", f"has {fault.value}, which the facts of the run do not show"
-    if len(set(run.faults)) < len(run.faults):
-        yield "faults", "repeats a fault"
+def _seen(run: RunLedger) -> Found:
+    for fault in run.seen:
+        if fault in FOLLOWING:
+            yield "seen", f"has {fault.value}, which follows from other facts or does not hold"
+    if len(set(run.seen)) < len(run.seen):
+        yield "seen", "repeats a fault"
 
 
-def _sampler_source(run: PublicWatchedRun) -> Found:
+def _sampler_source(run: RunLedger) -> Found:
     sampler = run.sampler
     nobody_looked = sampler.source is Source.UNKNOWN
     if sampler.drawn is Drawn.UNKNOWN and not nobody_looked:
@@ -110,7 +101,7 @@ def _sampler_source(run: PublicWatchedRun) -> Found:
                 yield f"sampler.{name}", f"has no place with batches that are {sampler.drawn.value}: nobody sees it"
 
 
-def _rates(run: PublicWatchedRun) -> Found:
+def _rates(run: RunLedger) -> Found:
     usual = run.sampler.sample_rate
     for index, segment in enumerate(run.segments):
         if segment.sample_rate is not None and (usual is None or segment.sample_rate >= usual):
@@ -118,19 +109,7 @@ def _rates(run: PublicWatchedRun) -> Found:
             yield where, "is not below that of the sampler" if usual else "has no place here: nothing is drawn by coins"
 
 
-def _tally(run: PublicWatchedRun) -> Found:
-    if run.tally is None:
-        yield "tally", "is missing: nothing says what the segments add up to"
-        return
-    found = run.added_up()
-    for name in type(found).model_fields:
-        counted, adds_up = getattr(run.tally, name), getattr(found, name)
-        both = isinstance(counted, (int, float)) and isinstance(adds_up, (int, float))
-        if counted != adds_up and not (both and math.isclose(counted, adds_up, rel_tol=1e-9)):
-            yield f"tally.{name}", f"is {counted}, and the segments add up to {adds_up}"
-
-
-def _length_of_a_pass(run: PublicWatchedRun) -> Found:
+def _length_of_a_pass(run: RunLedger) -> Found:
     sampler = run.sampler
     batches, size, records = sampler.batches_per_epoch, sampler.batch_size, sampler.dataset_size
     if sampler.source is Source.SEEN and sampler.drawn in _PASSES and None in (batches, sampler.times_per_epoch):
@@ -145,7 +124,7 @@ def _length_of_a_pass(run: PublicWatchedRun) -> Found:
         yield "sampler.batches_per_epoch", f"is {batches}, and a pass over {records} records has at most {most}"
 
 
-def _passes(run: PublicWatchedRun) -> Found:
+def _passes(run: RunLedger) -> Found:
     """A pass holds so many batches and no more; a step draws from no more passes than it has batches."""
     batches = run.sampler.batches_per_epoch
     for index, segment in enumerate(run.segments):
@@ -161,7 +140,7 @@ def _passes(run: PublicWatchedRun) -> Found:
             yield f"segments.{index}.mixed_passes", "is more than the batches or the passes of the segment"
 
 
-def _clipping(run: PublicWatchedRun) -> Found:
+def _clipping(run: RunLedger) -> Found:
     clipping = run.clipping
     if (clipping.kind == "unknown") != (clipping.source is Source.UNKNOWN):
         yield "clipping.source", f"is {clipping.source.value}, and the kind is {clipping.kind}"
@@ -172,7 +151,7 @@ def _clipping(run: PublicWatchedRun) -> Found:
         yield "clipping.smallest", "is above the largest"
 
 
-def _gradients(run: PublicWatchedRun) -> Found:
+def _gradients(run: RunLedger) -> Found:
     """A watch sees one linear layer without a bias where Opacus clips as a whole, and never what the loss is."""
     form = run.gradients
     if form is None:
@@ -187,7 +166,7 @@ def _gradients(run: PublicWatchedRun) -> Found:
         yield "gradients.dimension", f"is {form.dimension}, and {run.num_parameters} numbers are no rows of it"
 
 
-def _start(run: PublicWatchedRun) -> Found:
+def _start(run: RunLedger) -> Found:
     """Only random weights are seen to be so, and steps that were taken before are known to somebody."""
     start = run.start
     if start is None:
@@ -201,27 +180,24 @@ def _start(run: PublicWatchedRun) -> Found:
         yield "start.salt", "is there, and the ledger that it continues is not"
 
 
-def _private_noise(run: PublicWatchedRun) -> Found:
+def _private_noise(run: RunLedger) -> Found:
     """An optimizer that adds noise holds another one inside, and its generator is seen unless its noise is unknown."""
-    unseen, private = run.randomness is Randomness.NOT_SEEN, len(run.optimiser) > 1
+    where = run.environment
+    unseen, private = where.randomness is Generator.NOT_SEEN, len(where.optimiser) > 1
     if unseen and Fault.UNKNOWN_NOISE in run.faults:
         return
     if unseen == private:
         yield (
-            "randomness",
-            f"is {run.randomness.value}, and the optimizer is {' around '.join(run.optimiser) or 'unknown'}",
+            "environment.randomness",
+            f"is {where.randomness.value}, and the optimizer is {' around '.join(where.optimiser) or 'unknown'}",
         )
     if unseen and run.clipping.source is Source.SEEN:
-        yield "randomness", "was not seen, and the optimizer that adds the noise was"
+        yield "environment.randomness", "was not seen, and the optimizer that adds the noise was"
 
 
-def _batches_were_drawn_so(run: PublicWatchedRun) -> Found:
-    if not hasattr(run, "diagnostics"):
+def _batches_were_drawn_so(run: RunLedger) -> Found:
+    if run.diagnostics is None:
         return
-    for index, (clipped, size) in enumerate(zip(run.diagnostics.clipped, run.diagnostics.batch_sizes, strict=True)):
-        if clipped is not None and size is not None and clipped > size:
-            yield "diagnostics.clipped", f"of step {index} exceeds the batch"
-            return
     sampler, sizes = run.sampler, run.diagnostics.batch_sizes
     seen = sampler.source is Source.SEEN and Fault.OTHER_BATCHES not in run.faults
     passes = [segment.passes or MOST_STEPS for segment in run.segments]
@@ -238,13 +214,8 @@ def _batches_were_drawn_so(run: PublicWatchedRun) -> Found:
         yield "diagnostics.batch_sizes", f"are not those of a sample rate of {usual:g}"
 
 
-WATCH_RULES: tuple[Rule, ...] = (
+SEEN_RULES: tuple[Rule, ...] = (
     Rule(("digest",), "All facts are as they were when the loop ended.", digest_is_that_of_the_facts),
-    Rule(
-        ("segments", "tally", "records_per_user", "sampler.times_per_epoch", "sampler.batch_size"),
-        "The segments add up to what was counted when the loop ended.",
-        _tally,
-    ),
     Rule(
         ("sampler.source", "sampler.drawn"),
         "What nobody saw or declared is unknown.",
@@ -276,13 +247,13 @@ WATCH_RULES: tuple[Rule, ...] = (
         _gradients,
     ),
     Rule(("start", "earlier", "faults"), "Where the loop began is recorded or declared.", _start),
-    Rule(("randomness", "clipping.source", "optimiser"), "Who saw the optimizer saw its generator.", _private_noise),
+    Rule(("environment", "clipping.source"), "Who saw the optimizer saw its generator.", _private_noise),
     Rule(
         ("start", "earlier", "weights_sha256"),
         "Each loop of a chain begins at the weights at which the one before ended.",
         broken_links,
     ),
-    Rule(("faults",), "Of the faults that facts show, exactly those are there.", _faults),
+    Rule(("seen",), "What was seen follows from no other fact.", _seen),
     Rule(
         ("diagnostics", "sampler.sample_rate", "sampler.dataset_size"),
         "The batches can have been drawn as the ledger says.",

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from reticent.errors import ParameterError
 from reticent.io.commitments import commit, new_salt, opens
 from reticent.io.models import Sha256, Terse, Whole
-from reticent.records.watch_faults import Fault
-from reticent.records.watch_source import Source
+from reticent.records.parts import Source
+from reticent.records.publication import published
 
 if TYPE_CHECKING:
-    from reticent.records.watched_run import PublicWatchedRun, WatchedRun
+    from reticent.records.ledger import RunLedger
 
 _WHAT = "start-weights"
 MOST_EARLIER = 64
-
-Run = TypeVar("Run", bound="WatchedRun")
 
 
 class StartRecord(Terse):
@@ -57,19 +55,19 @@ def start_at(
     return StartRecord(weights=weights, source=source, commitment=digest, trainer_step=trainer_step), salt
 
 
-def follows(later: WatchedRun, first: WatchedRun) -> bool:
+def follows(later: RunLedger, first: RunLedger) -> bool:
     """Whether ``later`` began at the weights at which ``first`` ended."""
-    salt = later.diagnostics.start_salt
+    salt = None if later.diagnostics is None else later.diagnostics.start_salt
     return later.start is not None and later.start.opened_by(salt, first.weights_sha256)
 
 
-def continued(first: WatchedRun, later: Run) -> Run:
+def continued(first: RunLedger, later: RunLedger) -> RunLedger:
     """The ledger of both loops: that of the later one, with the earlier one in it.
 
     Raises:
         ParameterError: the later one began elsewhere, or the two are about different people.
     """
-    if later.start is None or not follows(later, first):
+    if later.start is None or later.diagnostics is None or not follows(later, first):
         raise ParameterError(
             "ledgers", "two that do not meet", "each to begin at the weights where the one before ends"
         )
@@ -81,16 +79,19 @@ def continued(first: WatchedRun, later: Run) -> Run:
         raise ParameterError("records_per_user", later.records_per_user, "the same in all ledgers of one model")
     if later.unit != first.unit:
         raise ParameterError("unit", later.unit, "the same in all ledgers of one model")
-    before = (*first.earlier, first.published(earlier=()))
+    before = (*first.earlier, alone(first))
     if len(before) > MOST_EARLIER:
         raise ParameterError("ledgers", len(before) + 1, f"at most {MOST_EARLIER + 1} loops in one chain")
-    known = {*later.faults, *first.faults}
     start = later.start.model_copy(update={"salt": later.diagnostics.start_salt})
-    whole = later.model_copy(update={"earlier": before, "start": start})
-    return whole.counted(tuple(fault for fault in Fault if fault in known))
+    return later.model_copy(update={"earlier": before, "start": start}).sealed()
 
 
-def chained(ledgers: Sequence[WatchedRun]) -> WatchedRun | None:
+def alone(run: RunLedger) -> RunLedger:
+    """One loop in public, without those that it continues."""
+    return published(run.model_copy(update={"earlier": ()}))
+
+
+def chained(ledgers: Sequence[RunLedger]) -> RunLedger | None:
     """One ledger of loops that ran one after the other on one model; None where they did not.
 
     Args:
@@ -105,12 +106,12 @@ def chained(ledgers: Sequence[WatchedRun]) -> WatchedRun | None:
     return whole
 
 
-def holds(later: PublicWatchedRun, first: PublicWatchedRun) -> bool:
+def holds(later: RunLedger, first: RunLedger) -> bool:
     """Whether a ledger holds another one among those that it continues."""
-    return first.published(earlier=()).digest in {run.digest for run in later.earlier}
+    return alone(first).digest in {run.digest for run in later.earlier}
 
 
-def broken_links(run: PublicWatchedRun) -> Iterator[tuple[str, str]]:
+def broken_links(run: RunLedger) -> Iterator[tuple[str, str]]:
     """Places at which a chain of ledgers does not hold, and what is wrong there."""
     links = [*run.earlier, run]
     for index, (first, later) in enumerate(pairwise(links)):
@@ -122,5 +123,5 @@ def broken_links(run: PublicWatchedRun) -> Iterator[tuple[str, str]]:
         for field, problem in first.contradictions():
             if index == 0 or not field.startswith("start."):  # a later link continues the one before it
                 yield f"{where}.{field}", problem
-        if not set(first.faults) <= set(run.faults):
-            yield "faults", f"lacks faults of {where}"
+        if first.config is not None or first.diagnostics is not None:
+            yield where, "is no watched loop in public"

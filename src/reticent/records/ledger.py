@@ -1,0 +1,333 @@
+"""The ledger: what really ran, as frozen data that needs no torch.
+
+``reticent train`` and ``reticent.watching`` write it from what was executed, never from what was asked for. It states
+each fact once: mechanism, faults, warnings and conditions are computed from the facts when they are read. Everything
+but ``diagnostics`` may be published with the model, as ``published`` makes it. What is unknown gets no amplification by
+sampling, and where no proof covers the run at all, the mechanism is one without noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from reticent.errors import ArtifactError, UnsupportedError
+from reticent.io import files, strict
+from reticent.io.models import Count, Positive, Sha256, Terse, validated
+from reticent.io.times import Date
+from reticent.mechanisms.base import Mechanism
+from reticent.mechanisms.dpsgd import DPSGD
+from reticent.mechanisms.gradients import GradientsRecord
+from reticent.mechanisms.units import Unit
+from reticent.pairs import Neighbouring
+from reticent.proofs import Status
+from reticent.records import release, vouched
+from reticent.records.chain import MOST_EARLIER, StartRecord
+from reticent.records.hidden_steps import contraction_of, unequal_settings, unequal_steps
+from reticent.records.own_rules import OWN_RULES, demanded_warnings
+from reticent.records.parts import (
+    ClippingRecord,
+    DataRecord,
+    Diagnostics,
+    Environment,
+    ParameterRecord,
+    PlannedSteps,
+    PublicData,
+    SamplerRecord,
+    Segment,
+    Utility,
+)
+from reticent.records.rules import Digest, Word, contradictions, digest_of
+from reticent.records.run_warnings import RunWarning
+from reticent.records.seen_rules import SEEN_RULES, demanded_faults
+from reticent.records.selected_run import SelectionRecord
+from reticent.records.watch_faults import Fault
+from reticent.text import Brief
+
+LEDGER_SCHEMA: Literal["reticent.ledger/2"] = "reticent.ledger/2"
+
+_BEFORE = ("reticent.ledger/1", "reticent.watch/1")
+_LARGEST = 64 << 20
+_MOST_SEGMENTS = 4096
+_READABLE_STEPS = 10_000
+Silent = Literal["start-weights", "planned-steps"]
+"""Conditions that are the program's to state: weights that these records left at the start, or a plan of more steps,
+would make the numbers larger, so to say nothing is never worth more."""
+
+
+class RunLedger(Brief, Terse):
+    """What one run of ``reticent train`` did, or one loop that was watched.
+
+    Attributes:
+        created: when it ended, in UTC.
+        config: what ``reticent train`` was asked for; None of a loop of somebody else.
+        data: which records ``reticent train`` used; None of a loop of somebody else.
+        sampler, clipping: how records were drawn and gradients clipped.
+        segments: equal steps, in order.
+        divisor: what the noisy sum was divided by, a constant; None where it was not seen or changed.
+        planned: how many steps there were to be at most; left out of the file where nothing is stated.
+        records_per_user: the most records of one person, as the program states it; left out where it states nothing.
+        unit: what is drawn, clipped and protected as one; left out of the file where it is a record.
+        num_parameters: trained coordinates.
+        parameters: tensors of the model, in the order of flat vectors; of ``reticent train``.
+        mixing_layers: layers that mix the records of a batch, by name.
+        gradients: what the form of the model says about gradients; left out of the file where nobody looked.
+        environment: where and with what it ran.
+        utility: quality on the test records; left out of the file where there are none, or nobody looked.
+        weights_sha256: of the bytes that ``safetensors`` writes for parameters and buffers by name; None if the loop
+            did not end, or nobody looked.
+        seen: faults that were seen and follow from no other fact; ``faults`` has all.
+        start: the weights at which the loop began; left out of the file where nobody looked.
+        earlier: loops that ran before on the same model, in order: each ended at the weights at which the next began.
+            Their releases count as well.
+        selection: of which runs this one is the best; left out of the file, where it is the only one.
+        diagnostics: of the training records; None in the public form.
+        digest: SHA-256 of all other facts when the run ended.
+    """
+
+    schema_: Literal["reticent.ledger/2"] = Field(default=LEDGER_SCHEMA, alias="schema")
+    created: Date
+    config: dict[str, Any] | None = None
+    data: DataRecord | PublicData | None = None
+    sampler: SamplerRecord
+    clipping: ClippingRecord
+    segments: Annotated[tuple[Segment, ...], Field(min_length=1, max_length=_MOST_SEGMENTS)]
+    divisor: Positive | None
+    planned: PlannedSteps | None = None
+    records_per_user: Count | None = None
+    unit: Unit = Unit.RECORD
+    num_parameters: Count | None
+    parameters: tuple[ParameterRecord, ...] = ()
+    mixing_layers: tuple[Word, ...] = ()
+    gradients: GradientsRecord | None = None
+    environment: Environment
+    utility: Utility = Utility(test_accuracy=None, test_loss=None)
+    weights_sha256: Sha256 | None = None
+    seen: tuple[Fault, ...] = ()
+    start: StartRecord | None = None
+    earlier: Annotated[tuple[RunLedger, ...], Field(max_length=MOST_EARLIER)] = ()
+    selection: SelectionRecord | None = None
+    diagnostics: Diagnostics | None = None
+    digest: Digest = ""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    left_out = (
+        *("config", "data", "planned", "records_per_user", "unit", "parameters", "mixing_layers", "gradients"),
+        *("utility", "seen", "start", "earlier", "selection", "diagnostics"),
+    )
+
+    @model_validator(mode="after")
+    def _of_one_program(self) -> Self:
+        """Our trainer has a configuration, records, tensors and seeds; of another loop nobody knows them."""
+        known = (self.data, self.environment.seeds, self.parameters or None)
+        if any((one is None) != (self.config is None) for one in known):
+            raise ValueError("config, data, parameters and seeds go together")
+        if self.diagnostics is not None and len(self.diagnostics.batch_sizes) != self.steps:
+            raise ValueError("diagnostics.batch_sizes must have one entry per step")
+        return self
+
+    @property
+    def steps(self) -> int:
+        """Noisy updates."""
+        return sum(segment.steps for segment in self.segments)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The configuration; nothing where there is none."""
+        return self.config or {}
+
+    @property
+    def own_data(self) -> DataRecord:
+        """Which records ``reticent train`` used.
+
+        Raises:
+            UnsupportedError: the ledger does not say.
+        """
+        if not isinstance(self.data, DataRecord):
+            raise UnsupportedError("the ledger does not say which records were used: it is no whole ledger of a run")
+        return self.data
+
+    @property
+    def planned_steps(self) -> int | None:
+        """How many there were to be at most; None where nothing is stated."""
+        return None if self.planned is None else self.planned.steps
+
+    @property
+    def every_segment(self) -> tuple[Segment, ...]:
+        """Equal steps in order, each with all that is known of it."""
+        return release.filled(self)
+
+    @property
+    def first(self) -> Segment:
+        """The first of them."""
+        return self.every_segment[0]
+
+    @property
+    def changes(self) -> bool:
+        """Whether noise, rate, clip norm or divisor changed along the run."""
+        return len(self.segments) > 1
+
+    @property
+    def dataset_size(self) -> int | None:
+        """Training records, if they are known."""
+        return self.sampler.dataset_size if self.data is None else self.data.dataset_size
+
+    @property
+    def loops(self) -> tuple[RunLedger, ...]:
+        """Those that ran before on the same model, and this one."""
+        return (*self.earlier, self)
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What a reader of a watched loop must know, and of those that it continues: seen, or shown by other facts."""
+        found = {fault for one in self.loops for fault in (*one.seen, *demanded_faults(one))}
+        return tuple(fault for fault in Fault if fault in found and self.config is None)
+
+    @property
+    def warnings(self) -> tuple[RunWarning | Fault, ...]:
+        """What no number of this run covers, in the order of their type."""
+        return self.faults if self.config is None else demanded_warnings(self)
+
+    def mechanism(self) -> Mechanism:
+        """The mechanism to account for: what was released, or the selection of which it is the best."""
+        return self.one_run() if self.selection is None else self.selection.release()
+
+    def one_run(self) -> Mechanism:
+        """This run alone, with those that it continues: at least as much risk as any run that fits the facts."""
+        return release.of(self)
+
+    def equal_steps(self) -> DPSGD:
+        """What ran, where all steps are equal: fewer than planned where the run stopped.
+
+        Raises:
+            UnsupportedError: noise, rate or clip norm changed along the run.
+        """
+        if self.changes:
+            raise UnsupportedError(
+                "noise, sample rate or clip norm changed along this run: only equal steps are answered"
+            )
+        return release.of_segment(self, self.first)
+
+    def vouches(self) -> dict[str, Status]:
+        """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
+        return vouched.by(self)
+
+    @property
+    def unstated(self) -> frozenset[Silent]:
+        """What the program did not state: assumed then is silence.
+
+        A run of ``reticent train`` always has a plan; where its model is a class of one's own, nobody stated its start.
+        """
+        return unstated(self.model_dump(mode="json", by_alias=True, exclude={"diagnostics"}))
+
+    @property
+    def contraction(self) -> float | None:
+        """By which factor the updates contract, where this ledger establishes it; see ``hidden_steps``.
+
+        No watch sees it: the person who certifies may declare one.
+        """
+        return contraction_of(self)
+
+    @property
+    def unequal_updates(self) -> str | None:
+        """What keeps the updates of this run from being equal; see ``hidden_steps``."""
+        return unequal_steps(self) if self.config is None else unequal_settings(self.config)
+
+    @property
+    def looks_to_stop(self) -> bool:
+        """Whether a budget of private gradients (``sensitive.budget``) could end the run before its plan."""
+        asked = self.asked.get("sensitive")
+        return isinstance(asked, dict) and asked.get("budget") is not None
+
+    def rearranges(self, neighbouring: Neighbouring) -> bool:
+        """Whether a record may have decided who else was in a batch (condition ``kept-places``)."""
+        return any(vouched.rearranges(one, neighbouring) for one in self.loops)
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Pairs of a fact and what is wrong there."""
+        return contradictions(SEEN_RULES if self.config is None else OWN_RULES, self)
+
+    def sealed(self) -> Self:
+        """The same ledger with the digest of its facts, without which nobody accepts it."""
+        return self.model_copy(update={"digest": digest_of(self)})
+
+    def to_json(self) -> str:
+        """Strict JSON text."""
+        return strict.dumps(self.model_dump(mode="json", by_alias=True), indent=self.steps <= _READABLE_STEPS)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, where: str = "ledger.json") -> RunLedger:
+        """Read a ledger back.
+
+        Raises:
+            ArtifactError: the text is not strict JSON or not a ledger of this version.
+        """
+        return ledger_of(strict.loads(text, where), where)
+
+    def save(self, path: Path | str) -> None:
+        """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
+
+        Raises:
+            ArtifactError: it cannot be written.
+        """
+        with files.writing(Path(path)):
+            files.write_atomic(Path(path), self.to_json().encode())
+
+    def _lines(self) -> list[str]:
+        drawn = self.sampler
+        if self.config is not None and self.data is not None:
+            first = self.first
+            head = f"run on {self.data.name or 'records that are not named'}: {self.steps} noisy steps, "
+            head += f"{drawn.name} batches, sample rate {first.sample_rate:.6g}, "
+            head += f"noise multiplier {first.noise_multiplier:.6g}, clip norm {first.max_grad_norm:.6g}"
+            changed = ["the first stage is shown; later ones differ"] if self.changes else []
+            return [head, *changed, *(f"warning: {warning.value}" for warning in self.warnings)]
+        head = f"watched loop: {self.steps} noisy steps, batches {drawn.drawn} ({drawn.source})"
+        if self.earlier:
+            head += f", after {sum(run.steps for run in self.earlier)} steps in {len(self.earlier)} earlier"
+        head += f", of at most {self.planned.steps} planned" if self.planned is not None else ""
+        return [head, *(f"{fault.explanation.severity}: {fault.value}" for fault in self.faults)]
+
+
+def read_ledger(path: Path) -> RunLedger:
+    """The ledger in a file.
+
+    Raises:
+        ArtifactError: the file is missing, too large, not strict JSON, or no ledger.
+    """
+    return ledger_of(strict.load(path, _LARGEST), str(path))
+
+
+def ledger_of(document: Any, where: str) -> RunLedger:
+    """The ledger that a JSON document is.
+
+    Raises:
+        ArtifactError: it is none.
+    """
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema in _BEFORE:
+        again = "run the training again with this version of reticent"
+        raise ArtifactError(f"{where}: a ledger of an earlier version ({schema}): {again}")
+    return validated(RunLedger, document, where)
+
+
+def unstated(ledger: Mapping[str, Any] | None) -> frozenset[Silent]:
+    """What the program that wrote a ledger, as its JSON document, did not state; see ``RunLedger.unstated``."""
+    if ledger is None:
+        return frozenset()
+    config = ledger.get("config")
+    if config is not None:
+        model = config.get("model") if isinstance(config, dict) else None
+        own = isinstance(model, dict) and model.get("kind") == "custom"
+        return frozenset(("start-weights",) if own else ())
+    unplanned = any(loop.get("planned") is None for loop in (*ledger.get("earlier", ()), ledger))
+    return frozenset(("start-weights", "planned-steps") if unplanned else ("start-weights",))
+
+
+def held(what: object) -> RunLedger | None:
+    """The ledger that ``what`` is, or holds as its ``ledger``; None where it is something else."""
+    return next((one for one in (what, getattr(what, "ledger", None)) if isinstance(one, RunLedger)), None)
