@@ -15,10 +15,10 @@ from reticent.certificates.ledger_rules import STATED_RULES
 from reticent.mechanisms import MECHANISMS
 from reticent.proofs import CONDITIONS
 from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
-from reticent.records.run_rules import RUN_RULES
+from reticent.records.own_rules import RUN_RULES
 from reticent.records.run_warnings import RunWarning
+from reticent.records.seen_rules import WATCH_RULES
 from reticent.records.watch_faults import Fault, Severity
-from reticent.records.watch_rules import WATCH_RULES
 from reticent.registry import parameters_of
 
 HERE = Path(__file__).parent

@@ -27,7 +27,7 @@ from reticent.mechanisms import (
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.pairs import Geometric
 from reticent.proofs import Claim, Status
-from reticent.records.watch_source import Source
+from reticent.records.parts import Source
 from reticent.risk import advantage, delta_at_epsilon
 from reticent.samplers import AllocatedOnce, FixedSize, Shuffled
 from tests.certificates.ledgers import poisson

@@ -7,14 +7,27 @@ import pytest
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.certificates.build import certify_run
 from reticent.certificates.schema import Certificate, Declaration
-from reticent.records.run_ledger import RunLedger
-from reticent.records.run_parts import DataRecord, Diagnostics, ParameterRecord, Seeds, Utility
-from reticent.records.run_warnings import Randomness, RunWarning
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import (
+    DataRecord,
+    Diagnostics,
+    Environment,
+    ParameterRecord,
+    PlannedSteps,
+    Randomness,
+    Seeds,
+    Segment,
+    Utility,
+)
+from reticent.records.plan import told
 from reticent.samplers import INDEPENDENT, Sampler
 from tests.conftest import as_users_get_it, derived_once
 
 
 def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = INDEPENDENT) -> RunLedger:
+    ran = Segment(
+        noise_multiplier=3.0, steps=steps, sample_rate=sample_rate, max_grad_norm=1.0, divisor=400 * sample_rate
+    )
     return RunLedger(
         created="2026-11-22T02:10:18+00:00",
         config={
@@ -41,26 +54,21 @@ def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = I
             classes=2,
             notes=("scaled",),
         ),
-        sampler=sampler,
-        noise_multiplier=3.0,
-        max_grad_norm=1.0,
-        sample_rate=sample_rate,
-        expected_batch_size=400 * sample_rate,
-        divisor=400 * sample_rate,
-        steps=steps,
-        planned_steps=steps,
+        **told([ran], sampler, "flat"),
+        planned=PlannedSteps(steps=steps),
         num_parameters=62,
         parameters=(ParameterRecord(name="weight", shape=(2, 30)), ParameterRecord(name="bias", shape=(2,))),
-        optimiser="sgd",
-        device="cpu",
-        randomness=Randomness.FRESH,
-        seeds=Seeds(initialisation=7, split=0, sampling=None, noise=None),
+        environment=Environment(
+            optimiser=("sgd",),
+            device="cpu",
+            randomness=Randomness.FRESH,
+            seeds=Seeds(initialisation=7, split=0, sampling=None, noise=None),
+            versions={"python": "3.11.7", "numpy": "2.4.6"},
+        ),
         utility=Utility(test_accuracy=0.9, test_loss=0.25),
         diagnostics=Diagnostics(
             batch_sizes=(round(400 * sample_rate),) * steps, clipped=(3,) * steps, train_accuracy=0.95, seconds=0.5
         ),
-        versions={"python": "3.11.7", "numpy": "2.4.6"},
-        warnings=(RunWarning.SIZE_TREATED_AS_PUBLIC,),
     ).sealed()
 
 

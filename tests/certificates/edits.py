@@ -12,10 +12,8 @@ from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.rounding import leaves
 from reticent.errors import ReticentError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
-from reticent.records.run_ledger import PublicLedger, RunLedger
-from reticent.records.watched_run import PublicWatchedRun, WatchedRun
+from reticent.records.ledger import RunLedger
 
-AnyLedger = PublicLedger | PublicWatchedRun
 Document = dict[str, Any]
 WORDS = ("", "poisson", "shuffled", "seen", "unknown", "flat", "fresh", "secure generator", "linear-head", "x")
 
@@ -77,12 +75,12 @@ def edited(document: Document, edits: list[Edit]) -> Document:
     return changed
 
 
-def read(document: Document, *, complete: bool, sealed: bool) -> AnyLedger | None:
+def read(document: Document, *, complete: bool, sealed: bool) -> RunLedger | None:
     """The ledger that whoever certifies it gets, or None where it is refused; ``sealed`` by the forger if asked."""
-    watched = document.get("schema") == "reticent.watch/1"
-    kinds = (WatchedRun, PublicWatchedRun) if watched else (RunLedger, PublicLedger)
     try:
-        ledger: AnyLedger = kinds[0 if complete else 1].model_validate(document)
+        ledger = RunLedger.model_validate(document)
+        if complete != (ledger.diagnostics is not None):
+            return None
         ledger = ledger.sealed() if sealed else ledger
         refuse_contradictions(ledger)
         ledger.mechanism()
@@ -106,7 +104,7 @@ def _of(part: Mechanism) -> float:
     return float((part.records_per_user or 1) * found.count * (rate / part.noise_multiplier) ** 2)
 
 
-def lower_in(honest: AnyLedger, forged: AnyLedger) -> bool:
+def lower_in(honest: RunLedger, forged: RunLedger) -> bool:
     """Whether some number of the certificate of ``forged`` can be below that of ``honest``."""
     before, after = honest.mechanism(), forged.mechanism()
     if before == after and honest.vouches() == forged.vouches():
@@ -116,7 +114,7 @@ def lower_in(honest: AnyLedger, forged: AnyLedger) -> bool:
     return risk(after) < risk(before) * (1.0 - 1e-9) or fewer or more_vouched(honest, forged)
 
 
-def more_vouched(honest: AnyLedger, forged: AnyLedger) -> bool:
+def more_vouched(honest: RunLedger, forged: RunLedger) -> bool:
     return bool(set(forged.vouches().items()) - set(honest.vouches().items()))
 
 

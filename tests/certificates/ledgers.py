@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from reticent.records.watched_run import WatchedRun
+from reticent.records.ledger import RunLedger
 
 PLAIN = {
-    "schema": "reticent.watch/1",
+    "schema": "reticent.ledger/2",
     "created": "2026-11-22T02:10:18+00:00",
     "num_parameters": 44,
-    "mixing_layers": [],
-    "device": "cpu",
     "weights_sha256": "cd" * 32,
-    "versions": {"python": "3.11.7", "torch": "2.13.0+cpu"},
 }
+WHERE = {"device": "cpu", "versions": {"python": "3.11.7", "torch": "2.13.0+cpu"}}
 
 
-def sealed(document: dict[str, Any]) -> WatchedRun:
-    """The ledger with its faults, its tally and its digest, as the watch writes them."""
+def sealed(document: dict[str, Any]) -> RunLedger:
+    """The ledger with its digest, as the watch writes it. ``environment`` may be stated in part."""
     steps = sum(segment["steps"] for segment in document["segments"])
     diagnostics = {"clipped": [0] * steps, "seconds": 0.5, "batch_sizes": [10] * steps}
-    draft = WatchedRun.model_validate({**PLAIN, "faults": (), "diagnostics": diagnostics, **document})
-    return draft.counted(draft.demanded())
+    whole = {**PLAIN, "diagnostics": diagnostics, **document, "environment": WHERE | document["environment"]}
+    return RunLedger.model_validate(whole).sealed()
 
 
-def poisson(**changes: Any) -> WatchedRun:
+def poisson(**changes: Any) -> RunLedger:
     """Twelve steps of Opacus on 60 records."""
     return sealed(
         {
@@ -39,14 +37,13 @@ def poisson(**changes: Any) -> WatchedRun:
             "clipping": {"kind": "flat", "source": "seen", "smallest": 1.0, "largest": 1.0},
             "segments": [{"noise_multiplier": 1.1, "steps": 12, "passes": 2}],
             "divisor": 10.0,
-            "optimiser": ["DPOptimizer", "SGD"],
-            "randomness": "torch, default generator",
+            "environment": {"optimiser": ["DPOptimizer", "SGD"], "randomness": "torch, default generator"},
             **changes,
         }
     )
 
 
-def shuffled(**changes: Any) -> WatchedRun:
+def shuffled(**changes: Any) -> RunLedger:
     """Three passes of six batches over 60 records, in a loop that declares its noise."""
     return sealed(
         {
@@ -63,8 +60,7 @@ def shuffled(**changes: Any) -> WatchedRun:
             "clipping": {"kind": "flat", "source": "declared", "smallest": 1.0, "largest": 1.0},
             "segments": [{"noise_multiplier": 1.1, "steps": 18, "passes": 3}],
             "divisor": None,
-            "optimiser": ["SGD"],
-            "randomness": "not seen",
+            "environment": {"optimiser": ["SGD"], "randomness": "not seen"},
             "records_per_user": 3,
             **changes,
         }

@@ -30,7 +30,7 @@ from reticent.certificates.schema import Certificate, Declaration, RequirementRe
 from reticent.certificates.signature import signed
 from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Gaussian
-from reticent.records.run_ledger import RunLedger
+from reticent.records.ledger import RunLedger
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger
 

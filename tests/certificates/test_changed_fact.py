@@ -12,7 +12,7 @@ from reticent.certificates.changed_fact import changed_fact
 from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import verify
 from reticent.cli import main
-from reticent.records.run_warnings import Randomness
+from reticent.records.parts import Randomness
 from tests.certificates.conftest import make_ledger
 
 

@@ -6,13 +6,12 @@ import json
 
 import pytest
 
+from reticent.records.ledger import RunLedger
 from reticent.records.publication import published
-from reticent.records.run_ledger import PublicLedger
 from reticent.records.run_warnings import RunWarning
-from reticent.records.watched_run import PublicWatchedRun
 from reticent.samplers import Shuffled
 from tests.certificates.conftest import make_ledger
-from tests.certificates.edits import AnyLedger, attacks, edited, lower_in, read
+from tests.certificates.edits import attacks, edited, lower_in, read
 from tests.certificates.ledgers import poisson, shuffled
 
 ATTACKED = {
@@ -45,9 +44,9 @@ AGREEING = (
 """Facts that are stated twice: who changes both alike describes another run, and only a signature tells."""
 
 
-def survivors(ledger: AnyLedger, count: int, seed: int, *, sealed: bool = True) -> list[set[str]]:
+def survivors(ledger: RunLedger, count: int, seed: int, *, sealed: bool = True) -> list[set[str]]:
     """The facts that were edited where a certificate would say less, and nobody refuses; ``sealed`` by the forger."""
-    complete = type(ledger) not in (PublicLedger, PublicWatchedRun)
+    complete = type(ledger) not in (RunLedger, RunLedger)
     document, found = json.loads(json.dumps(ledger.model_dump(mode="json", by_alias=True))), []
     for edits in attacks(document, count, seed):
         forged = read(edited(document, edits), complete=complete, sealed=sealed)
@@ -74,5 +73,5 @@ def test_ten_thousand_random_edits_lower_no_number(name: str) -> None:
 def test_the_attacks_would_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the rules, edits of the same kind get through: the attack is strong enough to find what they close."""
     ledger = make_ledger()
-    monkeypatch.setattr(PublicLedger, "rules", ())
+    monkeypatch.setattr(RunLedger, "rules", ())
     assert len(survivors(ledger, 400, seed=1)) > 5

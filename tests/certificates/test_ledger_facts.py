@@ -19,21 +19,21 @@ from reticent.certificates.targets import misses_its_target
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError
 from reticent.mechanisms import DPSGD, Ledger
+from reticent.records.ledger import RunLedger
+from reticent.records.own_rules import RUN_RULES
+from reticent.records.parts import StageRecord
 from reticent.records.publication import published
-from reticent.records.run_ledger import PublicLedger, RunLedger
-from reticent.records.run_parts import StageRecord
-from reticent.records.run_rules import RUN_RULES
-from reticent.records.watch_rules import WATCH_RULES
+from reticent.records.seen_rules import WATCH_RULES
 from reticent.samplers.base import not_by_coins
 from tests.certificates.conftest import make_ledger
-from tests.certificates.edits import AnyLedger, read
+from tests.certificates.edits import read
 from tests.certificates.forging import resealed, set_at
 from tests.certificates.ledgers import poisson, shuffled
 
 Change = Callable[[dict[str, Any]], object]
 
 
-def document_of(ledger: AnyLedger) -> dict[str, Any]:
+def document_of(ledger: RunLedger) -> dict[str, Any]:
     return json.loads(json.dumps(ledger.model_dump(mode="json", by_alias=True)))
 
 
@@ -446,5 +446,5 @@ def test_a_public_ledger_with_something_private_is_refused() -> None:
     ):
         document = document_of(ledger)
         set_at(path, value)(document)
-        forged = PublicLedger.model_validate(document).sealed()
+        forged = RunLedger.model_validate(document).sealed()
         assert list(contradictions(forged, said, Edition.PUBLIC)), path

@@ -21,9 +21,9 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError
 from reticent.io.commitments import commit, new_salt, opens
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import Diagnostics, Utility
 from reticent.records.publication import published
-from reticent.records.run_ledger import RunLedger
-from reticent.records.run_parts import Diagnostics, Utility
 from reticent.records.run_warnings import RunWarning
 from tests.certificates.conftest import make_ledger, make_sensitivity
 

@@ -39,7 +39,7 @@ from reticent.certificates.verify import verify
 from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.proofs import CONDITIONS
-from reticent.records.run_ledger import RunLedger
+from reticent.records.ledger import RunLedger
 from reticent.risk.report import Number
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger

@@ -17,8 +17,8 @@ from reticent.certificates.register import Opened, enter, open_register, read_re
 from reticent.certificates.schema import Declaration
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io import files
-from reticent.records.watch_source import Source
-from reticent.records.watch_start import start_at
+from reticent.records.chain import start_at
+from reticent.records.parts import Source
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import poisson
 

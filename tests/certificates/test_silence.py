@@ -19,9 +19,9 @@ from reticent.certificates.words import people
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Status
+from reticent.records.chain import start_at
+from reticent.records.parts import Source
 from reticent.records.watch_faults import Severity
-from reticent.records.watch_source import Source
-from reticent.records.watch_start import start_at
 from reticent.samplers import Poisson
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import poisson

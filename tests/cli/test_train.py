@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from reticent.records.run_ledger import RunLedger
+from reticent.records.ledger import RunLedger
 from reticent.training import load_run
 from tests.cli.calling import run
 

@@ -25,7 +25,7 @@ from reticent.dashboard.sheet import sheet
 from reticent.dashboard.state import State, mechanism_of
 from reticent.errors import ArtifactError, ReticentError
 from reticent.mechanisms import DPSGD, Gaussian
-from reticent.records.run_ledger import RunLedger
+from reticent.records.ledger import RunLedger
 
 STATE = State.of({"mechanism": "gaussian", "noise_multiplier": "2", "attackers": ""})
 LEDGER = {

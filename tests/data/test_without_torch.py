@@ -9,7 +9,7 @@ import sys
 def test_data_and_ledger_import_no_torch():
     code = (
         "import sys\n"
-        "import reticent.data, reticent.records.run_ledger\n"
+        "import reticent.data, reticent.records.ledger\n"
         "reticent.data.load('digits')\n"
         "sys.exit('torch' in sys.modules or 'opacus' in sys.modules)"
     )

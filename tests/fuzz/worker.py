@@ -93,7 +93,7 @@ def read_run(folder: str) -> None:
 
 def read_ledger(file: str) -> None:
     """A ledger, and what it says."""
-    from reticent.records.run_ledger import RunLedger
+    from reticent.records.ledger import RunLedger
 
     ledger = RunLedger.from_json(Path(file).read_bytes(), file)
     ledger.public()

@@ -9,7 +9,7 @@ import pytest
 
 import reticent as rt
 from reticent.mechanisms import DPSGD
-from reticent.records.merged import coarse
+from reticent.records.release import coarse
 from reticent.samplers import Shuffled
 from tests.watching.loops import network
 

@@ -13,11 +13,9 @@ from reticent.adversaries.from_ledger import assess_seen
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.proofs import CONDITIONS, Status
-from reticent.records.planned import charged
-from reticent.records.run_ledger import PublicLedger
-from reticent.records.run_warnings import Randomness
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import Randomness, charged
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import PublicWatchedRun
 from reticent.samplers import Shuffled
 
 HEAD = GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=5, features="same")
@@ -30,7 +28,7 @@ def data(**changes: object) -> dict[str, object]:
     return {**found, "feature_shape": [5], "classes": 3, **changes}
 
 
-def run(**changes: object) -> PublicLedger:
+def run(**changes: object) -> RunLedger:
     document = {
         "created": "2026-01-01T00:00:00+00:00",
         "config": {"model": {"kind": "logistic"}},
@@ -53,10 +51,10 @@ def run(**changes: object) -> PublicLedger:
         "versions": {},
         "warnings": [],
     }
-    return PublicLedger.model_validate({**document, **changes})
+    return RunLedger.model_validate({**document, **changes})
 
 
-def watched(**changes: object) -> PublicWatchedRun:
+def watched(**changes: object) -> RunLedger:
     document = {
         "created": "2026-01-01T00:00:00+00:00",
         "sampler": {"drawn": "poisson", "source": "seen", "name": "x", "sample_rate": 0.1},
@@ -72,7 +70,7 @@ def watched(**changes: object) -> PublicWatchedRun:
         "versions": {},
         "faults": [],
     }
-    return PublicWatchedRun.model_validate({**document, **changes})
+    return RunLedger.model_validate({**document, **changes})
 
 
 class TestFormOfTheModel:
@@ -143,7 +141,7 @@ class TestFormOfTheModel:
 
     def test_round_trip(self) -> None:
         ledger = run(gradients=HEAD)
-        assert PublicLedger.model_validate_json(ledger.model_dump_json(by_alias=True)) == ledger
+        assert RunLedger.model_validate_json(ledger.model_dump_json(by_alias=True)) == ledger
 
 
 class TestWhatRan:

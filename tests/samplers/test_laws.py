@@ -22,7 +22,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Part
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
 from reticent.proofs import CONDITIONS, Bearing, Kind, Status, condition, worst_first
-from reticent.records.watch_source import Drawn
+from reticent.records.parts import Drawn
 from reticent.registry import flat, gathered, parameters_of
 from reticent.risk import advantage
 from reticent.samplers import SAMPLERS, Poisson, RandomAllocation, Run, Sampler, TruncatedPoisson

@@ -24,7 +24,7 @@ from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.proofs import Claim, Status
 from reticent.records.hidden_steps import contraction
-from reticent.records.run_ledger import RunLedger
+from reticent.records.ledger import RunLedger
 from reticent.samplers import Cyclic, Poisson
 from reticent.training import train
 from reticent.training.features import length_note, normalised

@@ -15,7 +15,7 @@ import reticent
 from reticent.errors import ArtifactError, NumericalError, ParameterError
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
-from reticent.records.run_ledger import RunLedger
+from reticent.records.ledger import RunLedger
 from reticent.records.run_warnings import RunWarning
 from reticent.samplers import Poisson, RandomAllocation
 from reticent.training import StopTraining, load_config, load_run, train

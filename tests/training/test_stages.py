@@ -13,7 +13,7 @@ import reticent as rt
 from reticent.certificates.ledger_rules import contradictions
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger
-from reticent.records.run_ledger import RunLedger
+from reticent.records.ledger import RunLedger
 from reticent.training import Settings, fit, load_run, parse_config, train
 from reticent.training.randomness import SystemSource
 from reticent.training.setup import make_settings

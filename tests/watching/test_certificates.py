@@ -15,8 +15,8 @@ from reticent.certificates.schema import Certificate
 from reticent.cli import main
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD
+from reticent.records.ledger import RunLedger
 from reticent.records.watch_faults import Fault, Severity
-from reticent.records.watched_run import PublicWatchedRun, WatchedRun
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, plain_step, private, records, run
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
@@ -240,8 +240,8 @@ def test_files_that_say_nothing_end_in_one_line(document, error, tmp_path):
 
 
 def test_a_ledger_without_diagnostics_is_public_only(ledger):
-    shown = PublicWatchedRun.model_validate(ledger.ledger.public())
-    assert not isinstance(shown, WatchedRun)
+    shown = RunLedger.model_validate(ledger.ledger.public())
+    assert not isinstance(shown, RunLedger)
     assert shown.mechanism() == ledger.mechanism()
     with pytest.raises(ParameterError, match="diagnostics"):
         rt.certify(shown)
@@ -260,7 +260,7 @@ def test_what_a_notebook_shows_is_short_and_escaped(ledger, certified):
         "watched loop: 6 noisy steps, batches poisson (seen)\nwarning: size-treated-as-public\nnote: insecure-generator"
     )
     assert repr(ledger) == repr(ledger.ledger) == str(ledger.ledger) == told
-    assert WatchedRun.from_json(ledger.to_json()) == ledger.ledger
+    assert RunLedger.from_json(ledger.to_json()) == ledger.ledger
     document = certified.certificate
     declared = document.declared.model_copy(update={"subject": "<b>\x1b[2J"})
     forged = document.model_copy(update={"declared": declared})

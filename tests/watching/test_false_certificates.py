@@ -12,8 +12,8 @@ import reticent as rt
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
+from reticent.records.ledger import RunLedger
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import PublicWatchedRun, WatchedRun
 from reticent.watching.starts import fresh
 from tests.watching.loops import (
     BATCH,
@@ -75,11 +75,11 @@ class TestPhases:
         made = private()
         watched(*made)
         document = watched(*made).ledger.public()
-        whole = PublicWatchedRun.model_validate(document)
+        whole = RunLedger.model_validate(document)
         assert list(whole.contradictions()) == []
-        assert PublicWatchedRun.model_validate(whole.model_dump(mode="json", by_alias=True)) == whole
+        assert RunLedger.model_validate(whole.model_dump(mode="json", by_alias=True)) == whole
         document["earlier"][0]["weights_sha256"] = "0" * 64
-        forged = PublicWatchedRun.model_validate(document)
+        forged = RunLedger.model_validate(document)
         assert {"digest", "earlier.0", "earlier.0.digest"} <= {field for field, _ in forged.contradictions()}
 
     def test_faults_of_an_earlier_loop_stay(self):
@@ -184,7 +184,7 @@ class TestPhases:
     def test_a_ledger_of_before_loads(self):
         document = watched(*private()).ledger.model_dump(mode="json", by_alias=True)
         del document["start"], document["diagnostics"]["start_salt"]
-        old = WatchedRun.model_validate(document)
+        old = RunLedger.model_validate(document)
         assert old.start is None
         assert "start-weights" not in old.vouches()
 

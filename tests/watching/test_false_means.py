@@ -17,8 +17,8 @@ from torch.utils.data import (
 )
 
 import reticent as rt
+from reticent.records.ledger import Drawn
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import Drawn
 from reticent.watching.starts import fresh
 from tests.watching.loops import BATCH, RECORDS, faults, network, private, records, run, shuffled, trained, watched
 

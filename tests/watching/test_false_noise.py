@@ -13,8 +13,8 @@ import reticent as rt
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
+from reticent.records.parts import Randomness
 from reticent.records.watch_faults import Fault
-from reticent.records.watch_source import Randomness
 from reticent.watching.closer_looks import CloserLooks
 from tests.watching.loops import (
     BATCH,

@@ -10,8 +10,8 @@ from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.records.ledger import RunLedger
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import WatchedRun
 from reticent.watching import live, models, optimisers
 from reticent.watching.draws import Draws
 from reticent.watching.ghost import GhostClipping
@@ -60,12 +60,12 @@ LOOKS = [
     (Draws, "take"),
     (Draws, "fresh"),
     (models, "device_of"),
-    (WatchedRun, "counted"),
+    (RunLedger, "counted"),
     (GhostClipping, "clipped"),
 ]
 
 
-AT_THE_END = [(Weights, "written"), (models, "device_of"), (WatchedRun, "counted")]
+AT_THE_END = [(Weights, "written"), (models, "device_of"), (RunLedger, "counted")]
 """Without these no ledger can be written."""
 
 

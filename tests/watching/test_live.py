@@ -11,9 +11,9 @@ import torch
 import reticent as rt
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.proofs import Claim, Status
-from reticent.records.planned import charged
+from reticent.records.ledger import RunLedger, SamplerRecord, Segment
+from reticent.records.parts import charged
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import PublicWatchedRun, SamplerRecord, Segment, WatchedRun
 from reticent.samplers import FixedSize, RandomAllocation, Shuffled
 from reticent.watching import loggers
 from reticent.watching.live import LiveRisk, quick_advantage
@@ -133,7 +133,7 @@ def test_less_noise_on_the_way_moves_the_stop():
     assert found.vouches()["planned-steps"] is Status.DECLARED  # who chose the noise may have looked
 
 
-def stated(steps: int, planned: int | None, **more) -> WatchedRun:
+def stated(steps: int, planned: int | None, **more) -> RunLedger:
     with rt.watch(network(), sampler="poisson", planned_steps=planned, **more) as seen:
         for _ in range(steps):
             seen.step(noise_multiplier=1.5, sample_rate=0.1)
@@ -149,7 +149,7 @@ def test_a_stop_is_charged_at_the_planned_steps():
     certificate = rt.certify(early)
     assert certificate.certificate.mechanism["steps"] == 100
     assert certificate.verify().accepted
-    again = WatchedRun.from_json(early.to_json())
+    again = RunLedger.from_json(early.to_json())
     assert again == early
 
 
@@ -178,7 +178,7 @@ def test_a_forged_plan_is_refused():
 
     document = json.loads(stated(30, 100).to_json())
     document["planned"]["steps"] = 30
-    forged = WatchedRun.model_validate(document)
+    forged = RunLedger.model_validate(document)
     assert {where for where, _ in forged.contradictions()} == {"digest", "tally.planned_steps", "faults"}
     del document["planned"]
     document["faults"].remove("stopped-before-plan")
@@ -190,12 +190,12 @@ def test_a_forged_plan_is_refused():
     assert not rt.verify(draft.model_copy(update={"content_sha256": content_hash(draft)})).accepted
 
 
-def draft(segments, planned, **sampler) -> PublicWatchedRun:
+def draft(segments, planned, **sampler) -> RunLedger:
     bare = stated(1, None)
     record = SamplerRecord(**{"drawn": "poisson", "source": "seen", "name": "x", "sample_rate": 0.1, **sampler})
     fields = {"segments": tuple(Segment(**one) for one in segments), "sampler": record}
     fields["planned"] = {"steps": planned}
-    return PublicWatchedRun.model_validate({**bare.public(), **fields})
+    return RunLedger.model_validate({**bare.public(), **fields})
 
 
 def test_what_did_not_run_counts_as_the_worst_of_what_ran():

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.proofs import Status
-from reticent.records.watched_run import PublicWatchedRun, WatchedRun
+from reticent.records.ledger import RunLedger
 from reticent.watching.session import Watch
 from tests.watching.loops import BATCH, RECORDS
 
@@ -57,7 +57,7 @@ def frozen(*layers: nn.Module) -> list[nn.Module]:
 
 def watched(
     model: nn.Module, loss: Loss = plain, *, records: Any = None, mode: str = "hooks", clipping: str = "flat"
-) -> WatchedRun:
+) -> RunLedger:
     torch.seed()  # noise that has a known seed is none
     norm = 1.0 if clipping == "flat" else [1.0] * len([p for p in model.parameters() if p.requires_grad])
     with warnings.catch_warnings():
@@ -96,7 +96,7 @@ class TestRecognised:
         assert ledger.gradients == GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=4, features="same")
         assert ledger.vouches()["linear-head"] is Status.CHECKED
         assert ledger.vouches()["same-features"] is Status.DECLARED  # what was done to them before, nobody saw
-        assert PublicWatchedRun.model_validate(ledger.public()).gradients == ledger.gradients
+        assert RunLedger.model_validate(ledger.public()).gradients == ledger.gradients
 
     def test_a_head_on_frozen_features(self) -> None:
         backbone = frozen(nn.Linear(4, 6), nn.LayerNorm(6))

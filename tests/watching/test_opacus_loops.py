@@ -12,8 +12,8 @@ from torch.utils.data import BatchSampler, DataLoader, RandomSampler, Sequential
 import reticent as rt
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
+from reticent.records.ledger import Drawn, RunLedger, Source
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import Drawn, Source, WatchedRun
 from reticent.samplers import Shuffled
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records, run
 
@@ -388,7 +388,7 @@ def test_a_watch_that_is_entered_again_after_an_error_goes_on(when):
 def test_a_ledger_survives_its_file(tmp_path):
     ledger = watched(*private())
     ledger.save(tmp_path / "ledger.json")
-    again = WatchedRun.from_json((tmp_path / "ledger.json").read_bytes())
+    again = RunLedger.from_json((tmp_path / "ledger.json").read_bytes())
     assert again == ledger.ledger
     assert math.isclose(again.diagnostics.seconds, ledger.ledger.diagnostics.seconds)
     assert "diagnostics" not in again.public()

@@ -12,8 +12,8 @@ from opacus.optimizers.optimizer import _generate_noise, _mark_as_processed
 
 import reticent as rt
 from reticent.errors import UnsupportedError
+from reticent.records.parts import Randomness
 from reticent.records.watch_faults import Fault
-from reticent.records.watch_source import Randomness
 from tests.watching.loops import BATCH, NOISE, private, run, void, watched
 
 OWN = {name: vars(DPOptimizer)[name] for name in ("add_noise", "scale_grad", "pre_step", "step")}

@@ -14,8 +14,8 @@ import reticent as rt
 from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
 from reticent.certificates.words import people
+from reticent.records.ledger import Drawn, RunLedger, SamplerRecord, Segment, Source
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import Drawn, SamplerRecord, Segment, Source, WatchedRun
 from reticent.watching import weights
 from reticent.watching.repeats import copies
 from reticent.watching.seeds import Seeds, guessable
@@ -96,7 +96,7 @@ def test_a_stated_rate_counts_only_with_poisson():
         for _ in loader:
             shuffled.step(noise_multiplier=2.0, sample_rate=0.1)
     assert [s.sample_rate for s in shuffled.ledger.segments] == [None]
-    assert WatchedRun.from_json(shuffled.to_json()) == shuffled.ledger
+    assert RunLedger.from_json(shuffled.to_json()) == shuffled.ledger
 
 
 def test_rates_below_that_of_the_record_are_kept_for_each_segment():

@@ -13,8 +13,8 @@ from reticent import samplers
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
+from reticent.records.ledger import Drawn, Source
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import Drawn, Source
 from reticent.training.randomness import SeededSource, Stream
 from reticent.watching import allocation
 from reticent.watching.allocation import RandomAllocation

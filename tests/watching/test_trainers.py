@@ -10,8 +10,8 @@ from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent.errors import ParameterError
+from reticent.records.ledger import Drawn
 from reticent.records.watch_faults import Fault
-from reticent.records.watched_run import Drawn
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records
 
 TOKENS = 5

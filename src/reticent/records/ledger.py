@@ -40,6 +40,7 @@ from reticent.records.parts import (
     Segment,
     Utility,
 )
+from reticent.records.publication import published
 from reticent.records.rules import Digest, Word, contradictions, digest_of
 from reticent.records.run_warnings import RunWarning
 from reticent.records.seen_rules import SEEN_RULES, demanded_faults
@@ -254,6 +255,10 @@ class RunLedger(Brief, Terse):
     def sealed(self) -> Self:
         """The same ledger with the digest of its facts, without which nobody accepts it."""
         return self.model_copy(update={"digest": digest_of(self)})
+
+    def public(self) -> dict[str, Any]:
+        """The ledger as JSON data as anybody may see it; see ``publication.published``."""
+        return published(self).model_dump(mode="json", by_alias=True)
 
     def to_json(self) -> str:
         """Strict JSON text."""
