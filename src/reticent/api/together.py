@@ -11,10 +11,11 @@ from reticent.adversaries.witness import Witness
 from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.schema import CitedRelease
 from reticent.errors import ArtifactError, ParameterError
+from reticent.facts.steps import Randomness
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
 from reticent.records.chain import holds
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import PublicData, Randomness
+from reticent.records.parts import PublicData
 from reticent.records.publication import published
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.text import digits, printable
@@ -43,7 +44,7 @@ class OneRelease:
             return None
         shown = published(ledger)
         data = shown.data.commitment if isinstance(shown.data, PublicData) else None
-        warnings = tuple(warning.value for warning in ledger.warnings)
+        warnings = tuple(fact.key for fact in ledger.faults)
         silent = tuple(sorted(ledger.unstated - ledger.vouches().keys()))
         return CitedRelease(ledger=shown.digest, training_data=data, warnings=warnings, silent=silent)
 

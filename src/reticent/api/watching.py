@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reticent import facts
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError, needing
+from reticent.facts import Fact, Severity, all_facts
 from reticent.io import strict
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.units import Unit
 from reticent.proofs import CONDITIONS
 from reticent.records.ledger import RunLedger, held
-from reticent.records.run_warnings import RunWarning
-from reticent.records.watch_faults import Fault, Severity
 from reticent.text import printable, wrapped
 
 if TYPE_CHECKING:
@@ -128,11 +128,10 @@ class Linted(Table):
 
     def __init__(self, ledger: RunLedger | Mechanism) -> None:
         self._steps = ledger.steps
-        warned = _stated(ledger) if isinstance(ledger, Mechanism) else ledger.warnings
-        self.faults = tuple(one for one in warned if isinstance(one, Fault))
+        self.faults = _stated(ledger) if isinstance(ledger, Mechanism) else ledger.faults
         wrong = [*_wrong(ledger), *_about_whom(ledger)]
         order = [severity.value for severity in Severity]
-        self._rows = sorted([*wrong, *map(_told, warned)], key=lambda row: order.index(str(row[1])))
+        self._rows = sorted([*wrong, *map(_told, self.faults)], key=lambda row: order.index(str(row[1])))
 
     @property
     def worst(self) -> Severity | None:
@@ -173,22 +172,17 @@ def indent_of(line: str) -> int:
     return 5 if line.startswith("  ->") else 2
 
 
-def _stated(mechanism: Mechanism) -> tuple[Fault, ...]:
+def _stated(mechanism: Mechanism) -> tuple[Fact, ...]:
     """Of what nobody saw run: what its parameters say."""
-    warned = {part.sampler.warning for part in mechanism.parts if part.sample_rate < 1.0}
-    found = {Fault.DECLARED, *(fault for fault in Fault if fault in warned)}
-    found |= {Fault.NO_NOISE} if any(part.noise_multiplier == 0.0 for part in mechanism.parts) else set()
+    found = {facts.DECLARED.key, *(part.sampler.warning for part in mechanism.parts if part.sample_rate < 1.0)}
+    found |= {facts.NO_NOISE.key} if any(part.noise_multiplier == 0.0 for part in mechanism.parts) else set()
     drawn = {(part.noise_multiplier, part.sample_rate) for part in mechanism.parts}
-    found |= {Fault.CHANGED_NOISE} if len(drawn) > 1 else set()
-    return tuple(fault for fault in Fault if fault in found)
+    found |= {facts.CHANGED_NOISE.key} if len(drawn) > 1 else set()
+    return tuple(fact for fact in all_facts().values() if fact.key in found)
 
 
-def _told(warning: Fault | RunWarning) -> tuple[Cell, ...]:
-    if isinstance(warning, Fault):
-        said = warning.explanation
-        return warning.value, said.severity.value, said.reason, said.remedy
-    known = {fault.value: fault.explanation.severity for fault in Fault}
-    return warning.value, known.get(warning.value, Severity.WARNING).value, warning.text, warning.remedy
+def _told(fact: Fact) -> tuple[Cell, ...]:
+    return fact.key, fact.severity.value, fact.reason, fact.remedy
 
 
 def _about_whom(ledger: RunLedger | Mechanism) -> list[tuple[Cell, ...]]:

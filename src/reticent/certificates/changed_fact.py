@@ -7,8 +7,7 @@ from enum import Enum
 from typing import Any
 
 from reticent.certificates.rounding import Path
-from reticent.records.ledger import RunLedger
-from reticent.records.rules import digest_of
+from reticent.records.ledger import RunLedger, digest_of
 
 _MOST = 200
 """Values that are tried."""

@@ -102,7 +102,7 @@ def derive(
 def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certificate:
     """The sealed document around finished assessments."""
     worst = [record for record in records if record.adversary == WorstCase.name]
-    warned = () if inputs.ledger is None else inputs.ledger.warnings
+    warned = () if inputs.ledger is None else inputs.ledger.faults
     fields: dict[str, Any] = {
         "edition": inputs.edition,
         "declared": inputs.declared,
@@ -112,7 +112,7 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
         "questions": QuestionRecord(**asdict(inputs.questions)),
         "assessments": list(records),
         "skipped": _left_out(inputs, records),
-        "warnings": [WarningRecord(name=w.value, text=w.text) for w in warned],
+        "warnings": [WarningRecord(name=w.key, text=w.text) for w in warned],
         "theorems": _theorems(records),
         "conditions": condition_texts(records),
         "ledger": None if inputs.ledger is None else portable(inputs.ledger.model_dump(mode="json", by_alias=True)),

@@ -49,7 +49,7 @@ def _ledger(certificate: Certificate) -> RunLedger | None:
         ledger = ledger_of(certificate.ledger, "ledger")
         if certificate.edition is Edition.COMPLETE and ledger.diagnostics is None:
             raise ArtifactError("ledger.diagnostics is missing")
-        steps = max(ledger.steps, ledger.planned_steps or 0)
+        steps = max(ledger.steps, ledger.counted)
         mechanism_of({"kind": "dpsgd", "noise_multiplier": 1.0, "sample_rate": 1.0, "steps": steps})
         ledger.mechanism()
     except ArtifactError:

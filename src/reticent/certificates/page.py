@@ -25,8 +25,8 @@ from reticent.certificates.sentences import STOP, about, even_guess, known, limi
 from reticent.certificates.sentences import answers as answered
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError
+from reticent.facts import SIZE_PUBLIC
 from reticent.io.strict import loads
-from reticent.records.run_warnings import RunWarning
 from reticent.text import owners, printable
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"
@@ -94,7 +94,7 @@ def _content(certificate: Certificate) -> dict[str, Any]:
         "first_limited": limited(worst[:1]),
         "table": answers,
         "verdicts": verdicts,
-        "size_is_public": words.of_clients(certificate, RunWarning.SIZE_TREATED_AS_PUBLIC.text),
+        "size_is_public": words.of_clients(certificate, SIZE_PUBLIC.reason),
         "replaced": next((percent(even_guess(one), up=True) for one in worst if one.neighbouring == "replace"), None),
         "words": words,
         "persons": records,

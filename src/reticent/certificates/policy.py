@@ -12,12 +12,11 @@ from pydantic import AfterValidator, Field, model_validator
 from reticent.adversaries import ADVERSARIES
 from reticent.curves import from_advantage
 from reticent.errors import ArtifactError
+from reticent.facts import all_facts
 from reticent.io import yaml
 from reticent.io.models import Sha256, validated
 from reticent.mechanisms import Neighbouring
 from reticent.proofs import CONDITIONS, Claim
-from reticent.records.run_warnings import RunWarning
-from reticent.records.watch_faults import Fault
 from reticent.registry import Parameter, parameters_of
 from reticent.risk.report import MEASURES, Questions, Record
 from reticent.text import did_you_mean, one_of
@@ -57,7 +56,7 @@ def _attacker(name: str) -> str:
     return name
 
 
-Warned = Annotated[str, _among(sorted({*(w.value for w in RunWarning), *(f.value for f in Fault)}))]
+Warned = Annotated[str, _among(sorted(fact.key for fact in all_facts().values() if fact.said))]
 Accepted = Annotated[str, _among(CONDITIONS)]
 
 

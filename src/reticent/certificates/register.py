@@ -29,13 +29,13 @@ from reticent.certificates.inputs import inputs_of
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import STOP, persons
 from reticent.errors import ArtifactError, ParameterError
+from reticent.facts.base import Silent
 from reticent.io import strict
 from reticent.io.files import held, read_bytes, write_atomic, writing
 from reticent.io.models import Closed, Sha256, validated
 from reticent.io.times import Date
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of
-from reticent.records.ledger import Silent
 from reticent.records.publication import published
 from reticent.signing import envelope
 from reticent.signing.keys import key_text

@@ -17,13 +17,13 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from reticent.certificates.declared_text import LONGEST, declarable
 from reticent.certificates.policy import Policy
 from reticent.errors import ArtifactError
+from reticent.facts.base import Silent, Word
 from reticent.io.models import Sha256, Terse, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load
 from reticent.io.times import Date, moment
 from reticent.proofs import Status
-from reticent.records.ledger import Silent, unstated
+from reticent.records.ledger import unstated
 from reticent.records.publication import CONSENTS
-from reticent.records.rules import Word
 from reticent.risk.report import AssessmentRecord, ConditionText, Record
 from reticent.text import Brief
 

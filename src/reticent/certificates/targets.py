@@ -5,19 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from reticent.adversaries import WorstCase
-from reticent.calibration.spelling import target_of
-from reticent.errors import ParameterError, ReticentError
+from reticent.errors import ReticentError
+from reticent.facts.base import Found
+from reticent.facts.plan import planned_segments
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.records.ledger import RunLedger
-from reticent.records.plan import planned_segments
-from reticent.records.rules import Found
-from reticent.records.watch_faults import Fault
 
 _ROUNDED = 1e-8
 """Relative difference of one search for the same noise on two kinds of processor: a hundred times what was seen."""
-_SPELLED = 1e-5
-"""Relative difference of a risk and its six digits, with which a ledger spells it."""
 
 
 def misses_its_target(ledger: RunLedger) -> Found:
@@ -40,29 +35,7 @@ def misses_its_target(ledger: RunLedger) -> Found:
 def _planned(ledger: RunLedger) -> Mechanism:
     """The run as it was planned, with noise 1 in its first step."""
     segments = planned_segments(ledger.asked, ledger.dataset_size, 1.0)
-    return ledger.model_copy(update={"segments": segments, "planned": None}).one_run()
-
-
-def exceeds_its_stop(run: RunLedger) -> Found:
-    """Where the watch itself is to have stopped a loop at a risk: whether the steps until there keep to it.
-
-    Faults that were seen after the plan was made change what is accounted for, so their numbers are not looked at.
-    """
-    plan = run.planned
-    if plan is None or plan.stop_at is None:
-        return
-    try:
-        target = target_of(plan.stop_at)
-    except ParameterError:
-        yield "planned.stop_at", "is no risk at which a loop can stop"
-        return
-    seen = (Fault.OTHER_BATCHES, Fault.PUBLIC_DRAWS)
-    if len(run.segments) > 1 or any(fault.voids or fault in seen for fault in run.faults):
-        return
-    alone = run.model_copy(update={"earlier": ()})
-    risk = target.of(WorstCase().assess(alone.mechanism())).value
-    if not target.met_by(risk * (1.0 - _SPELLED if target.grows_with_risk else 1.0 + _SPELLED)):
-        yield "planned.stop_at", f"is {plan.stop_at}, and {plan.steps} steps do not keep to it"
+    return ledger.model_copy(update={"segments": segments}).one_run()
 
 
 def least_noise(target: dict[str, Any], run: Mechanism, contraction: float | None) -> float:

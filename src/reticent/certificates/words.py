@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from reticent import facts
 from reticent.adversaries import ADVERSARIES, WorstCase
 from reticent.certificates.derive import PRIVATE, question
 from reticent.certificates.schema import Certificate
@@ -13,7 +14,6 @@ from reticent.certificates.sentences import Protected, about, even_guess, parts_
 from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring, Selection
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, Condition, Status, condition, worst_first
-from reticent.records.run_warnings import RunWarning
 from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord
 from reticent.samplers import SAMPLERS
 from reticent.text import owners
@@ -319,7 +319,7 @@ def denied(certificate: Certificate) -> str | None:
     """The condition that a warning of the document says does not hold; None where there is no such warning."""
     cited = [name for one in certificate.declared.releases if one is not None for name in one.warnings]
     listed = [*cited, *(one.name for one in certificate.warnings)]
-    return _NOT_HERE if RunWarning.SCHEMA_FROM_RECORDS in listed else None
+    return _NOT_HERE if facts.SCHEMA_FROM_RECORDS.key in listed else None
 
 
 def _by_status(

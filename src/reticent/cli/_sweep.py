@@ -109,8 +109,8 @@ def _notes(found: Sweep) -> list[str]:
         )
     if any(o.run is None for o in found.outcomes):
         notes.append("A run that diverged left no model; that it did is seen, so its planned steps are counted.")
-    warnings = {w: None for o in found.outcomes if o.run is not None for w in o.run.ledger.warnings}
-    return notes + [f"! {warning.value}: {warning.text}" for warning in warnings]
+    warned = {w.key: w.text for o in found.outcomes if o.run is not None for w in o.run.ledger.faults}
+    return notes + [f"! {key}: {text}" for key, text in warned.items()]
 
 
 def _document(found: Sweep) -> dict[str, Any]:

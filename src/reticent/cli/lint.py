@@ -11,8 +11,8 @@ from reticent.api.watching import lint as faults_of
 from reticent.cli._app import JSON, argument, command
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._tables import say
+from reticent.facts import Severity
 from reticent.io.files import strays
-from reticent.records.watch_faults import Severity
 from reticent.text import printable
 
 

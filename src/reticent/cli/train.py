@@ -264,7 +264,7 @@ def _summary(ledger: RunLedger, path: Path) -> list[str]:
         f"noise multiplier {digits(first.noise_multiplier, 6, up=False)}, clip norm {first.max_grad_norm:.6g}",
         *(["noise, sample rate or clip norm change along the run: the first are shown"] if ledger.changes else []),
         str(ledger.utility),
-        *(f"! {warning.value}: {warning.text}" for warning in ledger.warnings),
+        *(f"! {fact.key}: {fact.text}" for fact in ledger.faults),
     ]
 
 

@@ -161,14 +161,14 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
     changes = "; changes along the run" if ledger.changes else ""
     wrong = [f"{inert(where)} {inert(problem)}" for where, problem in contradictions(ledger)]
     found, first = answer((WorstCase(),), release, None), ledger.first
-    planned = "" if ledger.planned is None else f" of {ledger.planned.steps:,} planned"
+    counted = f" of {ledger.counted:,} that count" if ledger.counted > ledger.steps else ""
     facts = [
         ("data", "not named" if ledger.data is None else inert(str(ledger.data.name))),
         ("records", "unknown" if ledger.dataset_size is None else f"{ledger.dataset_size:,}"),
         ("sampler", inert(ledger.sampler.name)),
         ("noise multiplier", f"{first.noise_multiplier:g}{changes}"),
         ("sample rate", "unknown" if first.sample_rate is None else f"{first.sample_rate:.4g}{changes}"),
-        ("steps", f"{ledger.steps:,}{planned}"),
+        ("steps", f"{ledger.steps:,}{counted}"),
         ("trained parameters", "unknown" if ledger.num_parameters is None else f"{ledger.num_parameters:,}"),
         ("random numbers", ledger.environment.randomness.value),
     ]
@@ -179,7 +179,7 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
     page = [
         html.H2(title),
         *_faults(wrong, "This ledger contradicts itself", "The facts of this ledger agree with each other."),
-        *[html.P(w.text, className="warning") for w in ledger.warnings],
+        *[html.P(fact.text, className="warning") for fact in ledger.faults],
         html.P(told(found.assessments[0], protected(release))),
         *asked,
         words.pairs(facts),

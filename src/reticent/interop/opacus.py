@@ -18,10 +18,10 @@ from reticent.accountants import compose
 from reticent.curves import TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ArtifactError, ParameterError, ReticentError, needing
+from reticent.facts import Fact, all_facts
+from reticent.facts.steps import SamplerRecord
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.mechanisms.ledger import together
-from reticent.records.parts import SamplerRecord
-from reticent.records.watch_faults import Fault
 from reticent.risk import epsilon_at_delta
 from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
 from reticent.samplers.base import seen_as
@@ -55,7 +55,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         self.sampler: Sampler | None = None
         self.max_grad_norm: float | None = None
         self.repeats = self.copies = 1
-        self.faults: set[Fault] = set()
+        self.faults: set[Fact] = set()
         self.unseen_layouts = False
         self._model_seen = False
         self._batches_per_epoch: int | None = None
@@ -84,7 +84,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         self._batches_per_epoch = seen.batches_per_epoch if self.sampler and self.sampler.in_passes else None
         return seen
 
-    def add_fault(self, fault: Fault) -> None:
+    def add_fault(self, fault: Fact) -> None:
         """Keep what is wrong with the run; ``get_epsilon`` warns about it."""
         self.faults.add(fault)
 
@@ -192,7 +192,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         if self.unseen_layouts:
             warnings.warn(_UNSEEN_LAYOUTS, stacklevel=2)
         for fault in sorted(self.faults):
-            warnings.warn(f"{fault.value}: {fault.text}", stacklevel=2)
+            warnings.warn(f"{fault.key}: {fault.text}", stacklevel=2)
         return epsilon_at_delta(self.bracket(neighbouring).pessimistic, delta) if self.history else 0.0
 
     @classmethod
@@ -205,7 +205,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         state = super().state_dict(destination)
         state["sampler"] = None if self.sampler is None else {"name": self.sampler.name, **stated(self.sampler)}
         state["repeats"], state["copies"], state["max_grad_norm"] = self.repeats, self.copies, self.max_grad_norm
-        state["faults"], state["unseen_layouts"] = sorted(fault.value for fault in self.faults), self.unseen_layouts
+        state["faults"], state["unseen_layouts"] = sorted(fault.key for fault in self.faults), self.unseen_layouts
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -223,7 +223,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             repeats = _check.count(repeats=state_dict.get("repeats", 1))
             listed = _check.count(copies=state_dict.get("copies", 1))
             norm = None if norm is None else _check.positive(max_grad_norm=norm)
-            faults = {Fault(name) for name in state_dict.get("faults", ())}
+            faults = {all_facts()[name] for name in state_dict.get("faults", ())}
         except (KeyError, TypeError, ValueError, ReticentError) as error:
             raise ArtifactError(f"accountant state is damaged: {error}") from None
         self.history, self.sampler, self.max_grad_norm = history, sampler, norm

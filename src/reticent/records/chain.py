@@ -4,55 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from reticent.errors import ParameterError
-from reticent.io.commitments import commit, new_salt, opens
-from reticent.io.models import Sha256, Terse, Whole
-from reticent.records.parts import Source
 from reticent.records.publication import published
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger
 
-_WHAT = "start-weights"
 MOST_EARLIER = 64
-
-
-class StartRecord(Terse):
-    """The weights at which a watched loop began.
-
-    Attributes:
-        weights: ``random`` where ``reticent.watching.starts.fresh`` drew them, ``loaded`` where a trainer took up a
-            checkpoint or a name of a pretrained model is known; else ``unknown``.
-        source: who says that they do not depend on the training records: seen for random ones, declared, or unknown.
-        commitment: HMAC-SHA256 of their SHA-256 under a salt, so that nobody can guess them from a public page.
-        salt: the salt, where the weights are public anyway: they are those at which an earlier ledger ended.
-        trainer_step: steps that the trainer says it took before.
-    """
-
-    weights: Literal["random", "loaded", "unknown"]
-    source: Source
-    commitment: Sha256
-    salt: Sha256 | None = None
-    trainer_step: Whole = 0
-
-    left_out = ("salt",)
-
-    def opened_by(self, salt: str | None, weights_sha256: str | None) -> bool:
-        """Whether these are the weights with this SHA-256."""
-        if salt is None or weights_sha256 is None:
-            return False
-        return opens(self.commitment, salt, _WHAT, bytes.fromhex(weights_sha256))
-
-
-def start_at(
-    weights_sha256: str, weights: Literal["random", "loaded", "unknown"], source: Source, trainer_step: int = 0
-) -> tuple[StartRecord, str]:
-    """A record of weights with this SHA-256, and the salt of its commitment."""
-    salt = new_salt()
-    digest = commit(salt, _WHAT, bytes.fromhex(weights_sha256))
-    return StartRecord(weights=weights, source=source, commitment=digest, trainer_step=trainer_step), salt
 
 
 def follows(later: RunLedger, first: RunLedger) -> bool:

@@ -8,15 +8,24 @@ sampling, and where no proof covers the run at all, the mechanism is one without
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from reticent.errors import ArtifactError, UnsupportedError
+from reticent.facts import Fact, all_facts, known
+from reticent.facts.base import Word
+from reticent.facts.draws import rearranges
+from reticent.facts.hidden_steps import contraction_of, unequal_settings, unequal_steps
+from reticent.facts.selected_run import SelectionRecord
+from reticent.facts.start_weights import StartRecord
+from reticent.facts.steps import ClippingRecord, SamplerRecord, Segment
 from reticent.io import files, strict
 from reticent.io.models import Count, Positive, Sha256, Terse, validated
+from reticent.io.strict import canonical, portable
 from reticent.io.times import Date
 from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
@@ -24,39 +33,22 @@ from reticent.mechanisms.gradients import GradientsRecord
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Neighbouring
 from reticent.proofs import Status
-from reticent.records import release, vouched
-from reticent.records.chain import MOST_EARLIER, StartRecord
-from reticent.records.hidden_steps import contraction_of, unequal_settings, unequal_steps
-from reticent.records.own_rules import OWN_RULES, demanded_warnings
-from reticent.records.parts import (
-    ClippingRecord,
-    DataRecord,
-    Diagnostics,
-    Environment,
-    ParameterRecord,
-    PlannedSteps,
-    PublicData,
-    SamplerRecord,
-    Segment,
-    Utility,
-)
+from reticent.records import release
+from reticent.records.chain import MOST_EARLIER, broken_links
+from reticent.records.parts import DataRecord, Diagnostics, Environment, ParameterRecord, PublicData, Utility
 from reticent.records.publication import published
-from reticent.records.rules import Digest, Word, contradictions, digest_of
-from reticent.records.run_warnings import RunWarning
-from reticent.records.seen_rules import SEEN_RULES, demanded_faults
-from reticent.records.selected_run import SelectionRecord
-from reticent.records.watch_faults import Fault
-from reticent.text import Brief
+from reticent.text import Brief, printable
 
 LEDGER_SCHEMA: Literal["reticent.ledger/2"] = "reticent.ledger/2"
 
 _BEFORE = ("reticent.ledger/1", "reticent.watch/1")
 _LARGEST = 64 << 20
 _MOST_SEGMENTS = 4096
+_MOST_FACTS = 200
 _READABLE_STEPS = 10_000
-Silent = Literal["start-weights", "planned-steps"]
-"""Conditions that are the program's to state: weights that these records left at the start, or a plan of more steps,
-would make the numbers larger, so to say nothing is never worth more."""
+_ORDER = (Status.ASSUMED, Status.DECLARED, Status.CHECKED)
+Digest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
+"""SHA-256 of all other facts, or nothing before the ledger is sealed."""
 
 
 class RunLedger(Brief, Terse):
@@ -69,18 +61,16 @@ class RunLedger(Brief, Terse):
         sampler, clipping: how records were drawn and gradients clipped.
         segments: equal steps, in order.
         divisor: what the noisy sum was divided by, a constant; None where it was not seen or changed.
-        planned: how many steps there were to be at most; left out of the file where nothing is stated.
         records_per_user: the most records of one person, as the program states it; left out where it states nothing.
         unit: what is drawn, clipped and protected as one; left out of the file where it is a record.
         num_parameters: trained coordinates.
         parameters: tensors of the model, in the order of flat vectors; of ``reticent train``.
-        mixing_layers: layers that mix the records of a batch, by name.
         gradients: what the form of the model says about gradients; left out of the file where nobody looked.
         environment: where and with what it ran.
         utility: quality on the test records; left out of the file where there are none, or nobody looked.
         weights_sha256: of the bytes that ``safetensors`` writes for parameters and buffers by name; None if the loop
             did not end, or nobody looked.
-        seen: faults that were seen and follow from no other fact; ``faults`` has all.
+        facts: by key, what was found and follows from nothing else here; ``faults`` has all.
         start: the weights at which the loop began; left out of the file where nobody looked.
         earlier: loops that ran before on the same model, in order: each ended at the weights at which the next began.
             Their releases count as well.
@@ -97,17 +87,15 @@ class RunLedger(Brief, Terse):
     clipping: ClippingRecord
     segments: Annotated[tuple[Segment, ...], Field(min_length=1, max_length=_MOST_SEGMENTS)]
     divisor: Positive | None
-    planned: PlannedSteps | None = None
     records_per_user: Count | None = None
     unit: Unit = Unit.RECORD
     num_parameters: Count | None
     parameters: tuple[ParameterRecord, ...] = ()
-    mixing_layers: tuple[Word, ...] = ()
     gradients: GradientsRecord | None = None
     environment: Environment
     utility: Utility = Utility(test_accuracy=None, test_loss=None)
     weights_sha256: Sha256 | None = None
-    seen: tuple[Fault, ...] = ()
+    facts: Annotated[dict[Word, Any], Field(default_factory=dict, max_length=_MOST_FACTS)]
     start: StartRecord | None = None
     earlier: Annotated[tuple[RunLedger, ...], Field(max_length=MOST_EARLIER)] = ()
     selection: SelectionRecord | None = None
@@ -117,9 +105,14 @@ class RunLedger(Brief, Terse):
     model_config = ConfigDict(populate_by_name=True)
 
     left_out = (
-        *("config", "data", "planned", "records_per_user", "unit", "parameters", "mixing_layers", "gradients"),
-        *("utility", "seen", "start", "earlier", "selection", "diagnostics"),
+        *("config", "data", "records_per_user", "unit", "parameters", "gradients"),
+        *("utility", "facts", "start", "earlier", "selection", "diagnostics"),
     )
+
+    @field_validator("facts")
+    @classmethod
+    def _values(cls, stated: dict[str, Any]) -> dict[str, Any]:
+        return {key: all_facts()[key].value(value) if key in all_facts() else value for key, value in stated.items()}
 
     @model_validator(mode="after")
     def _of_one_program(self) -> Self:
@@ -153,9 +146,9 @@ class RunLedger(Brief, Terse):
         return self.data
 
     @property
-    def planned_steps(self) -> int | None:
-        """How many there were to be at most; None where nothing is stated."""
-        return None if self.planned is None else self.planned.steps
+    def counted(self) -> int:
+        """Noisy updates that count: those that ran, and those that were planned beyond them."""
+        return sum(part.steps for part in release.read(self).segments)
 
     @property
     def every_segment(self) -> tuple[Segment, ...]:
@@ -182,16 +175,21 @@ class RunLedger(Brief, Terse):
         """Those that ran before on the same model, and this one."""
         return (*self.earlier, self)
 
-    @property
-    def faults(self) -> tuple[Fault, ...]:
-        """What a reader of a watched loop must know, and of those that it continues: seen, or shown by other facts."""
-        found = {fault for one in self.loops for fault in (*one.seen, *demanded_faults(one))}
-        return tuple(fault for fault in Fault if fault in found and self.config is None)
+    def found(self) -> Iterator[Fact]:
+        """Every fact of this loop alone: what was found, and what other facts show. Unknown ones come first."""
+        yield from (known(key) for key in self.facts if key not in all_facts())
+        for fact in all_facts().values():
+            if fact.key in self.facts or (fact.shown is not None and fact.shown(self)):
+                yield fact
 
     @property
-    def warnings(self) -> tuple[RunWarning | Fault, ...]:
-        """What no number of this run covers, in the order of their type."""
-        return self.faults if self.config is None else demanded_warnings(self)
+    def faults(self) -> tuple[Fact, ...]:
+        """What a reader must know, of this loop and of those that it continues."""
+        found = dict.fromkeys(fact for one in self.loops for fact in one.found())
+        order = [*(fact for fact in found if fact.key not in all_facts()), *all_facts().values()]
+        if self.config is not None:
+            return tuple(fact.of_ours() for fact in order if fact in found and fact.ours)
+        return tuple(fact for fact in order if fact in found and fact.said)
 
     def mechanism(self) -> Mechanism:
         """The mechanism to account for: what was released, or the selection of which it is the best."""
@@ -211,18 +209,23 @@ class RunLedger(Brief, Terse):
             raise UnsupportedError(
                 "noise, sample rate or clip norm changed along this run: only equal steps are answered"
             )
-        return release.of_segment(self, self.first)
+        return release.equal_steps(self)
 
     def vouches(self) -> dict[str, Status]:
-        """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
-        return vouched.by(self)
+        """The conditions, by key, that this ledger establishes, and those it continues: what all do, the weakest.
+
+        ``checked`` is what was seen, ``declared`` what somebody says; what is left out is assumed. Where a fact voids
+        the run, nothing is established.
+        """
+        if any(fact.voids for fact in self.faults):
+            return {}
+        each = [_vouched(one) for one in self.loops]
+        everywhere = set.intersection(*(set(found) for found in each))
+        return {key: min((one[key] for one in each), key=_ORDER.index) for key in each[-1] if key in everywhere}
 
     @property
-    def unstated(self) -> frozenset[Silent]:
-        """What the program did not state: assumed then is silence.
-
-        A run of ``reticent train`` always has a plan; where its model is a class of one's own, nobody stated its start.
-        """
+    def unstated(self) -> frozenset[str]:
+        """Conditions that the program did not state, where it could have: assumed then is silence."""
         return unstated(self.model_dump(mode="json", by_alias=True, exclude={"diagnostics"}))
 
     @property
@@ -246,11 +249,22 @@ class RunLedger(Brief, Terse):
 
     def rearranges(self, neighbouring: Neighbouring) -> bool:
         """Whether a record may have decided who else was in a batch (condition ``kept-places``)."""
-        return any(vouched.rearranges(one, neighbouring) for one in self.loops)
+        return any(rearranges(one, neighbouring) for one in self.loops)
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Pairs of a fact and what is wrong there."""
-        return contradictions(SEEN_RULES if self.config is None else OWN_RULES, self)
+        """Pairs of a fact and what is wrong there. What breaks off a check, which somebody forged, is wrong."""
+        if not self.digest:
+            yield "digest", "is missing: the ledger is not as it was written"
+        elif self.digest != digest_of(self):
+            yield "digest", "is not that of the other facts: they were changed after the run"
+        for fact in all_facts().values():
+            if fact.shown is not None and fact.key in self.facts:
+                yield "facts", f"have {fact.key}, which follows from others or does not hold"
+            try:
+                yield from fact.problems(self)
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                yield fact.key, f"cannot be read: {printable(error)}"
+        yield from broken_links(self)
 
     def sealed(self) -> Self:
         """The same ledger with the digest of its facts, without which nobody accepts it."""
@@ -290,12 +304,22 @@ class RunLedger(Brief, Terse):
             head += f"{drawn.name} batches, sample rate {first.sample_rate:.6g}, "
             head += f"noise multiplier {first.noise_multiplier:.6g}, clip norm {first.max_grad_norm:.6g}"
             changed = ["the first stage is shown; later ones differ"] if self.changes else []
-            return [head, *changed, *(f"warning: {warning.value}" for warning in self.warnings)]
+            return [head, *changed, *(f"warning: {fault.key}" for fault in self.faults)]
         head = f"watched loop: {self.steps} noisy steps, batches {drawn.drawn} ({drawn.source})"
         if self.earlier:
             head += f", after {sum(run.steps for run in self.earlier)} steps in {len(self.earlier)} earlier"
-        head += f", of at most {self.planned.steps} planned" if self.planned is not None else ""
-        return [head, *(f"{fault.explanation.severity}: {fault.value}" for fault in self.faults)]
+        head += "".join(f", {value}" for value in self.facts.values() if isinstance(value, BaseModel))
+        return [head, *(f"{fault.severity}: {fault.key}" for fault in self.faults)]
+
+
+def _vouched(run: RunLedger) -> dict[str, Status]:
+    return {key: status for fact in all_facts().values() for key, status in fact.vouches(run).items()}
+
+
+def digest_of(ledger: RunLedger) -> str:
+    """SHA-256 over all facts of a ledger but the digest itself; 1 and 1.0 are one number."""
+    document = ledger.model_dump(mode="json", by_alias=True, exclude={"digest"})
+    return hashlib.sha256(canonical(portable(document))).hexdigest()
 
 
 def read_ledger(path: Path) -> RunLedger:
@@ -320,17 +344,11 @@ def ledger_of(document: Any, where: str) -> RunLedger:
     return validated(RunLedger, document, where)
 
 
-def unstated(ledger: Mapping[str, Any] | None) -> frozenset[Silent]:
+def unstated(ledger: Mapping[str, Any] | None) -> frozenset[str]:
     """What the program that wrote a ledger, as its JSON document, did not state; see ``RunLedger.unstated``."""
     if ledger is None:
         return frozenset()
-    config = ledger.get("config")
-    if config is not None:
-        model = config.get("model") if isinstance(config, dict) else None
-        own = isinstance(model, dict) and model.get("kind") == "custom"
-        return frozenset(("start-weights",) if own else ())
-    unplanned = any(loop.get("planned") is None for loop in (*ledger.get("earlier", ()), ledger))
-    return frozenset(("start-weights", "planned-steps") if unplanned else ("start-weights",))
+    return frozenset(key for fact in all_facts().values() for key in fact.silent(ledger))
 
 
 def held(what: object) -> RunLedger | None:

@@ -14,11 +14,14 @@ The public form of a public ledger is itself, so ``verify`` finds whatever has n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from reticent.records.parts import DataRecord, PublicData, Randomness, Utility
-from reticent.records.rules import section
+from reticent.facts.base import section
+from reticent.facts.configuration import OWN, SETTINGS
+from reticent.facts.draws import size_is_secret
+from reticent.facts.steps import Randomness
+from reticent.records.parts import DataRecord, PublicData, Utility
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger
@@ -27,20 +30,6 @@ NAMES, ACCURACY = "names", "accuracy"
 CONSENTS = (NAMES, ACCURACY)
 """What an issuer can consent to publish of records that are not public."""
 
-OWN = "own"
-"""The name of a data set that the user brings, in a configuration."""
-
-SETTINGS = frozenset(
-    (
-        *("model", "final_model", "average_last", "augmentation", "device", "randomness", "trace"),
-        *("noise_multiplier", "target", "max_grad_norm", "clipping", "divisor", "records_per_user", "schedule"),
-        *("sampler", "sample_rate", "batch_size", "physical_batch_size", "epochs", "steps"),
-        *("optimiser", "learning_rate", "learning_rate_schedule", "momentum", "weight_decay"),
-    )
-)
-"""Settings that do not depend on the records: they are published as they are."""
-HANDLED = frozenset({"data", "seed", "sensitive"})
-"""Settings that are published in part."""
 _OF_DATA = ("name", "train_fraction", "split_seed", "features", "normalise_features")
 
 
@@ -66,11 +55,6 @@ def published(ledger: RunLedger, consents: Collection[str] = ()) -> RunLedger:
             "utility": _utility(ledger.utility, shown=ACCURACY in consents or whole),
         }
     return ledger.model_copy(update=shown).sealed()
-
-
-def size_is_secret(config: Mapping[str, Any]) -> bool:
-    """Whether the training never used the number of records: rate and divisor are constants of the configuration."""
-    return config.get("divisor") is not None and config.get("sample_rate") is not None
 
 
 def _is_public(ledger: RunLedger) -> bool:

@@ -5,10 +5,6 @@ amplification by sampling is claimed: a record counts as often as it can have be
 person as often as one that is alone. Where draws are not of each record by itself, this rests on no record deciding who
 else is in a batch (``RunLedger.rearranges``). A fault that voids the guarantee leaves no noise. Earlier loops on the
 same model are composed with it.
-
-A run that is stopped after a look at what it released may reveal something by the moment. The first steps of a run of
-fixed length reveal no more than the whole run. So a run of at most N steps counts as N steps. Whoever looks at the
-records themselves, or at their loss, releases one thing more, which no plan covers: the condition ``planned-steps``.
 """
 
 from __future__ import annotations
@@ -19,13 +15,11 @@ from dataclasses import fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from reticent.errors import ReticentError
+from reticent.facts.base import Reading
+from reticent.facts.steps import Drawn, Segment
 from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.ledger import together
-from reticent.records.parts import Drawn, Segment
-from reticent.records.plan import planned_segments
-from reticent.records.watch_faults import Fault
 from reticent.samplers import INDEPENDENT, Sampler
 from reticent.samplers.base import seen_as
 
@@ -43,10 +37,25 @@ Releases = list[tuple[DPSGD, float]]
 
 def of(run: RunLedger) -> Mechanism:
     """The mechanism of a run and of those that it continues."""
-    if any(fault.voids for fault in run.faults):
+    readings = [(one, read(one)) for one in run.loops]
+    if not all(reading.noisy for _, reading in readings):
         return _part(run, Segment(noise_multiplier=0.0, steps=sum(one.steps for one in run.loops)), 1.0)
-    found = [of_segment(one, part) for one in run.loops for part in charged(one)]
+    found = [of_segment(one, part, reading) for one, reading in readings for part in reading.segments]
     return together(coarse(found, _MOST_PARTS if run.config is None else len(found)))
+
+
+def read(run: RunLedger) -> Reading:
+    """What counts of one loop: its steps, and what each fact makes of them."""
+    reading = Reading(_joined(run))
+    for fact in run.found():
+        reading = fact.on(run, reading)
+    return reading
+
+
+def equal_steps(run: RunLedger) -> DPSGD:
+    """What ran of a run whose steps are equal."""
+    (only,) = _joined(run)
+    return of_segment(run, only, Reading((only,)))
 
 
 def filled(run: RunLedger) -> tuple[Segment, ...]:
@@ -66,48 +75,18 @@ def filled(run: RunLedger) -> tuple[Segment, ...]:
     )
 
 
-def charged(run: RunLedger) -> tuple[Segment, ...]:
-    """The steps that count: those that ran, and those that were planned beyond them as the worst of both."""
-    ran = _joined(run)
-    rest = 0 if run.planned is None else run.planned.steps - run.steps
-    if rest <= 0:
-        return ran
-    batches = run.sampler.batches_per_epoch
-    many = max(part.batches for part in ran)
-    begun = None if batches is None else -(-rest * many // batches)  # further passes that are started
-    changes = bool(run.asked.get("schedule")) and batches is None
-    if len(ran) == 1 and not changes:
-        (only,) = ran
-        whole = None if batches is None else -(-run.steps // batches)
-        unbroken = only.batches == 1 and whole is not None and only.passes == whole
-        passes = -(-(run.steps + rest) // (batches or 1)) if unbroken else _more(only.passes, begun)
-        return (only.model_copy(update={"steps": only.steps + rest, "passes": passes}),)
-    worst = {
-        "noise_multiplier": min(part.noise_multiplier for part in ran),
-        "sample_rate": max((part.sample_rate for part in ran if part.sample_rate is not None), default=None),
-        "max_grad_norm": min((part.max_grad_norm for part in ran if part.max_grad_norm is not None), default=None),
-        "steps": rest,
-        "batches": many,
-        "passes": _more(1, begun),  # it may begin within a pass
-        "mixed_passes": max(part.mixed_passes for part in ran),
-    }
-    if changes:
-        worst |= _most_revealing(run, ran)
-    return (*ran, ran[0].model_copy(update=worst))
-
-
-def of_segment(run: RunLedger, part: Segment) -> DPSGD:
+def of_segment(run: RunLedger, part: Segment, reading: Reading) -> DPSGD:
     """The release that equal steps amount to.
 
     Args:
         part: with all that is known of it.
+        reading: of the loop.
     """
     noise, steps, sampler = part.noise_multiplier, part.steps, run.sampler
-    seen = {fault for one in run.loops for fault in one.seen}
-    kind = seen_as(sampler.drawn) if Fault.OTHER_BATCHES not in seen else None
+    kind = seen_as(sampler.drawn) if reading.one_by_one else None
     if kind is not None and kind.in_passes and sampler.times_per_epoch is not None:
         return _in_passes(run, part, sampler.times_per_epoch, kind())
-    public = kind is not None and kind.independent and Fault.PUBLIC_DRAWS in seen
+    public = kind is not None and kind.independent and not reading.secret
     if kind is not None and not kind.in_passes and not public and part.sample_rate is not None and part.batches == 1:
         return _part(run, part, part.sample_rate, kind())
     often = sampler.times_per_epoch or 1
@@ -162,27 +141,6 @@ def _joined(run: RunLedger) -> tuple[Segment, ...]:
     norms = [part.max_grad_norm for part in parts if part.max_grad_norm is not None]
     whole = {"steps": run.steps, "max_grad_norm": min(norms), "passes": -(-run.steps // length)}
     return (parts[0].model_copy(update=whole),)
-
-
-def _more(passes: int | None, begun: int | None) -> int | None:
-    return None if passes is None or begun is None else passes + begun
-
-
-def _most_revealing(run: RunLedger, ran: tuple[Segment, ...]) -> dict[str, float]:
-    """Least noise, largest rate and smallest clip norm of what ran and of what was planned.
-
-    A plan that nobody can read hides nothing.
-    """
-    try:
-        planned = planned_segments(run.asked, run.dataset_size, run.first.noise_multiplier)
-    except (ValueError, ReticentError):
-        return {"noise_multiplier": 0.0, "sample_rate": 1.0}
-    both = (*ran, *planned)
-    return {
-        "noise_multiplier": min(part.noise_multiplier for part in both),
-        "sample_rate": max(part.sample_rate or 1.0 for part in both),
-        "max_grad_norm": min(part.max_grad_norm or math.inf for part in both),
-    }
 
 
 def coarse(parts: list[DPSGD], most: int = _MOST_PARTS) -> list[DPSGD]:

@@ -13,12 +13,12 @@ from reticent.adversaries.attribute.record import Scope
 from reticent.adversaries.base import ADVERSARIES, standard_adversaries
 from reticent.calibration.targets import STATED
 from reticent.errors import ArtifactError
+from reticent.facts.hidden_steps import why_not
+from reticent.facts.plan import MOST_STAGES, StageConfig
+from reticent.facts.steps import MOST_STEPS, Randomness
 from reticent.io import yaml
 from reticent.io.models import Closed, Positive, validated
 from reticent.mechanisms import Neighbouring
-from reticent.records.hidden_steps import why_not
-from reticent.records.parts import MOST_STEPS, Randomness
-from reticent.records.plan import MOST_STAGES, StageConfig
 from reticent.samplers import INDEPENDENT
 from reticent.samplers.base import runnable
 from reticent.samplers.named import Named

@@ -20,8 +20,8 @@ from torch.utils.hooks import RemovableHandle
 from reticent import _check
 from reticent.data import Dataset
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.facts.steps import Segment
 from reticent.mechanisms.gradients import Obstacle
-from reticent.records.parts import Segment
 from reticent.samplers import INDEPENDENT, Sampler
 from reticent.training.augmentation import Augmentation
 from reticent.training.checkpoint import Checkpoint, Moving

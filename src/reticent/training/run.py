@@ -21,23 +21,16 @@ import reticent
 from reticent import _check
 from reticent.data import Dataset
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
+from reticent.facts.base import word
+from reticent.facts.plan import told
+from reticent.facts.planned_steps import PLANNED_STEPS, PlannedSteps
+from reticent.facts.steps import Randomness
 from reticent.io.commitments import new_salt
 from reticent.io.outputs import refuse_overwriting
 from reticent.lazy import installed
 from reticent.mechanisms.gradients import GradientsRecord
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import (
-    DataRecord,
-    Diagnostics,
-    Environment,
-    ParameterRecord,
-    PlannedSteps,
-    Randomness,
-    Seeds,
-    Utility,
-)
-from reticent.records.plan import told
-from reticent.records.rules import word
+from reticent.records.parts import DataRecord, Diagnostics, Environment, ParameterRecord, Seeds, Utility
 from reticent.sensitivity import SensitiveAttribute
 from reticent.training import rundir
 from reticent.training.checkpoint import Checkpoint
@@ -310,7 +303,7 @@ def _ledger(
         config=config.model_dump(mode="json"),
         data=_data_record(dataset, settings),
         **told(record.segments, settings.sampler, config.clipping.value),
-        planned=PlannedSteps(steps=settings.steps),
+        facts={PLANNED_STEPS.key: PlannedSteps(steps=settings.steps)},
         records_per_user=config.records_per_user,
         num_parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
         parameters=tuple(ParameterRecord(name=n, shape=tuple(p.shape)) for n, p in model.named_parameters()),

@@ -17,6 +17,8 @@ from pydantic import Field, model_validator
 
 from reticent.data import Dataset
 from reticent.errors import ArtifactError, NumericalError, ParameterError
+from reticent.facts.selected_run import SelectionRecord, with_score
+from reticent.facts.steps import Randomness
 from reticent.io.models import Closed, Positive, validated
 from reticent.io.outputs import refuse_overwriting
 from reticent.io.strict import portable
@@ -25,8 +27,6 @@ from reticent.mechanisms.codec import mechanism_record
 from reticent.mechanisms.one_of import drawn_from
 from reticent.mechanisms.selection import runs_called
 from reticent.pairs import Runs
-from reticent.records.parts import Randomness
-from reticent.records.selected_run import SelectionRecord, with_score
 from reticent.registry import parameters_of
 from reticent.training import rundir
 from reticent.training.randomness import SystemSource

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reticent.facts.plan import OF_A_STAGE
+from reticent.facts.steps import Segment
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.ledger import together
-from reticent.records.parts import Segment
-from reticent.records.plan import OF_A_STAGE
 from reticent.training.randomness import Source
 
 if TYPE_CHECKING:

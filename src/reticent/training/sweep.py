@@ -20,11 +20,11 @@ import numpy as np
 
 from reticent.adversaries import Interval, WorstCase
 from reticent.errors import ArtifactError, NumericalError, ParameterError, ReticentError
+from reticent.facts.steps import Randomness
 from reticent.io import yaml
 from reticent.io.files import remove_strays
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.ledger import together as as_one
-from reticent.records.parts import Randomness
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import Engine, Progress, Store, Task, execute
 from reticent.training.config import TrainConfig, parse_config

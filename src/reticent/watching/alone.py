@@ -23,8 +23,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from reticent import facts
 from reticent.errors import UnsupportedError
-from reticent.records.watch_faults import Fault
+from reticent.facts import Fact
 from reticent.watching.call_counters import changed_buffers
 from reticent.watching.closer_looks import some_of
 from reticent.watching.divisors import counts_of, divided_by, divides_by_counts, divides_by_others, nodes, of_another
@@ -53,7 +54,7 @@ class AloneInFirstStep:
         self,
         model: Any,
         loader: Any,
-        found: Callable[[Fault], None],
+        found: Callable[[Fact], None],
         buffers: Callable[[nn.Module, dict[str, bool]], None],
         padded: torch.Tensor,
     ) -> None:
@@ -117,10 +118,10 @@ class AloneInFirstStep:
             self._handles.pop().remove()
         self._yielded.close()
         if self._target is not None and self._paddings.unseen:
-            self._found(Fault.NOT_LOOKED_AT)
+            self._found(facts.NOT_LOOKED_AT)
         if self._squares or (self._count and not self._chance):  # no other batch came
             self._squares, self._count = [], None
-            self._found(Fault.MIXES_RECORDS)
+            self._found(facts.MIXES_RECORDS)
         _BACKWARD.leave(self)
         self._outputs, self._losses = [], []
 
@@ -153,10 +154,10 @@ class AloneInFirstStep:
             return
         first, waited, before = self._target is None, self._paddings.waits, self._size
         if first and not self._before and any(t.requires_grad and t.grad_fn is not None for t in tensors):
-            self._found(Fault.TRAINED_OUTSIDE)
+            self._found(facts.TRAINED_OUTSIDE)
         self._before = True
         if first and not tensors:
-            self._found(Fault.NOT_LOOKED_AT)
+            self._found(facts.NOT_LOOKED_AT)
         size = self._records_of(tensors)
         self._look_at_groups(tensors, size)
         if size > 1 or not first:
@@ -168,7 +169,7 @@ class AloneInFirstStep:
 
     def _look_at_forward_pass(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> None:
         if self._try(lambda: self._mixes_in_forward(module, args, kwargs, size)) is None:
-            self._found(Fault.NOT_LOOKED_AT)
+            self._found(facts.NOT_LOOKED_AT)
         if has_hooks(module):
             self._try(lambda: self._without_hooks(module, args, kwargs, size))
         self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
@@ -216,7 +217,7 @@ class AloneInFirstStep:
         except Exception:  # unknown layers may raise anything; the loop must go on
             return False
         if mixed:
-            self._found(Fault.MIXES_RECORDS)
+            self._found(facts.MIXES_RECORDS)
         return mixed
 
     def _mixes_in_forward(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool | None:

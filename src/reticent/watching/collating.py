@@ -18,7 +18,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, default_collate
 
-from reticent.records.watch_faults import Fault
+from reticent import facts
+from reticent.facts import Fact
 from reticent.watching.generators import read_state
 from reticent.watching.mixed_outputs import tensors_in
 from reticent.watching.paddings import BOTH, END, START, begin, narrowed
@@ -36,7 +37,7 @@ _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
 
 
 def look_at_collating(
-    loader: Any, found: Callable[[Fault], None], padded: torch.Tensor, steps: Callable[[], int]
+    loader: Any, found: Callable[[Fact], None], padded: torch.Tensor, steps: Callable[[], int]
 ) -> Callable[[], None]:
     """Look at the collate function of a loader from now on; what is returned ends it, and says what was seen.
 
@@ -63,9 +64,9 @@ def look_at_collating(
         if loader.collate_fn is look:
             loader.collate_fn = own
         if seen[_MIXED]:
-            found(Fault.MIXES_RECORDS)
+            found(facts.MIXES_RECORDS)
         if seen[_FAILED] or (not seen[_CALLED] and steps() > before):
-            found(Fault.NOT_LOOKED_AT)
+            found(facts.NOT_LOOKED_AT)
 
     return undo
 

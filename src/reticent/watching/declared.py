@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from reticent.errors import ParameterError
-from reticent.records.parts import Drawn, SamplerRecord, Source
+from reticent.facts.steps import Drawn, SamplerRecord, Source
 from reticent.text import one_of
 from reticent.watching import models, optimisers
 

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from operator import attrgetter, is_
 from typing import Any
 
-from reticent.records.watch_faults import Fault
+from reticent import facts
+from reticent.facts import Fact
 from reticent.watching.ghost_lengths import Lengths
 from reticent.watching.hooks import Exchanged, looks
 
@@ -38,7 +39,7 @@ _WRITERS = "_post_accumulate_grad_hooks"
 class GhostClipping:
     """Follows the clipping for one optimizer."""
 
-    def __init__(self, optimizer: Any, found: Callable[[Fault], None]) -> None:
+    def __init__(self, optimizer: Any, found: Callable[[Fact], None]) -> None:
         self._optimizer, self._found = optimizer, found
         self._hooks: Any = None
         self._measured: list[Any] = []
@@ -83,25 +84,25 @@ class GhostClipping:
         if old == len(lengths):
             return
         if old:
-            self._found(Fault.MIXES_RECORDS)
+            self._found(facts.MIXES_RECORDS)
         norm, self._lengths = float(hooks.max_grad_norm), lengths
         if norm > self._norm:
             self._norm = norm
         self._sums = sums = list(map(_GRAD, self._measured))
         self._versions = [g._version for g in sums if g is not None]
         if self._one.looked and self._one.longer_than(lengths, norm):
-            self._found(Fault.UNCLIPPED)
+            self._found(facts.UNCLIPPED)
         if new:
             self._look_at_rest()
             if any(getattr(layer, _BY_FREQUENCY, False) for layer in hooks._module.modules()):
-                self._found(Fault.MIXES_RECORDS)
+                self._found(facts.MIXES_RECORDS)
 
     def _look_at_rest(self) -> None:
         """Of no parameter a part of what was found may wait, beside what was measured; no hook may write to its sum."""
         if any(hasattr(p, _REST) for p in self._measured):
-            self._found(Fault.UNCLIPPED)
+            self._found(facts.UNCLIPPED)
         if any(getattr(p, _WRITERS, None) for p in self._measured) and not hasattr(self._optimizer, "world_size"):
-            self._found(Fault.CHANGED_GRADIENTS)
+            self._found(facts.CHANGED_GRADIENTS)
 
     def clipped(self) -> float:
         """The sum is about to be released: it must be what the two backward passes left, and nothing without them.
@@ -113,12 +114,12 @@ class GhostClipping:
         norm, self._norm = self._norm, 0.0
         if sums is None:  # of an empty batch nothing need be
             if any(p.grad is not None and bool(p.grad.any()) for p in self._optimizer.params):
-                self._found(Fault.UNCLIPPED)
+                self._found(facts.UNCLIPPED)
         elif not (
             all(map(is_, map(_GRAD, self._measured), sums))
             and [g._version for g in sums if g is not None] == self._versions
         ):
-            self._found(Fault.CHANGED_GRADIENTS)
+            self._found(facts.CHANGED_GRADIENTS)
         return norm
 
     def released(self, trained: list[Any]) -> None:
@@ -126,7 +127,7 @@ class GhostClipping:
         if len(trained) != len(self._trained) or not all(map(is_, trained, self._trained)):
             self._trained, known = trained, {id(p) for p in self._measured}
             if self._measured and not all(id(p) in known for p in trained):
-                self._found(Fault.UNCLIPPED)
+                self._found(facts.UNCLIPPED)
 
 
 def _places() -> list[Any]:

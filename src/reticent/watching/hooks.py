@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, ClassVar, TypeVar
 
-from reticent.records.watch_faults import Fault
+from reticent import facts
+from reticent.facts import Fact
 from reticent.watching.live import BudgetSpent
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -36,10 +37,10 @@ def looks(method: Method) -> Method:
     return look  # type: ignore[return-value]
 
 
-def lost(found: Callable[[Fault], None]) -> None:
+def lost(found: Callable[[Fact], None]) -> None:
     """A look failed: say so on the error output, and in the ledger."""
     traceback.print_exc()
-    found(Fault.NOT_FOLLOWED)
+    found(facts.NOT_FOLLOWED)
 
 
 class Hook:

@@ -24,12 +24,13 @@ from torch import nn
 from torch.nn.functional import pad
 from torch.utils.hooks import RemovableHandle
 
-from reticent.records.watch_faults import Fault
+from reticent import facts
+from reticent.facts import Fact
 from reticent.watching.hooks import Hook, looks
 from reticent.watching.models import bare
 
 
-def look_at_layouts(model: Any, *, ghost: bool, found: Callable[[Fault], None]) -> list[RemovableHandle]:
+def look_at_layouts(model: Any, *, ghost: bool, found: Callable[[Fact], None]) -> list[RemovableHandle]:
     """Look at the input of each convolution of a model that Opacus wrapped, from now on.
 
     Args:
@@ -51,7 +52,7 @@ def _unfolded(layer: nn.Module) -> bool:
 @dataclass(frozen=True, eq=False)
 class _Look(Hook):
     ghost: bool
-    _found: Callable[[Fault], None]
+    _found: Callable[[Fact], None]
 
     @looks
     def __call__(self, layer: Any, given: tuple[Any, ...]) -> None:
@@ -63,12 +64,12 @@ class _Look(Hook):
                 self._found(fault)
 
 
-def _fault(layer: Any, images: torch.Tensor, ghost: bool) -> Fault | None:
+def _fault(layer: Any, images: torch.Tensor, ghost: bool) -> Fact | None:
     padded = pad(images, layer._reversed_padding_repeated_twice)
     if padded.is_contiguous():
         return None
     apart = padded.stride(0) >= padded[0].numel()
-    return Fault.PERMUTED_GRADIENTS if apart and not ghost else Fault.PERMUTED_INPUT
+    return facts.PERMUTED_GRADIENTS if apart and not ghost else facts.PERMUTED_INPUT
 
 
 @cache

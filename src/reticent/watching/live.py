@@ -24,10 +24,11 @@ from reticent.adversaries import WorstCase
 from reticent.calibration.spelling import target_of
 from reticent.calibration.targets import Target
 from reticent.errors import ParameterError, ReticentError
+from reticent.facts.planned_steps import PLANNED_STEPS, PlannedSteps, planned, unplanned
+from reticent.facts.steps import MOST_STEPS
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.mechanisms.ledger import together
 from reticent.proofs import Claim
-from reticent.records.parts import MOST_STEPS, PlannedSteps
 from reticent.risk import advantage
 from reticent.samplers import INDEPENDENT
 from reticent.text import digits
@@ -155,6 +156,11 @@ class Live:
         return PlannedSteps(steps=min(steps), stop_at=str(self._target) if stops else None)
 
     @property
+    def stated(self) -> dict[str, PlannedSteps]:
+        """The plan as a fact of a ledger."""
+        return {} if self.planned is None else {PLANNED_STEPS.key: self.planned}
+
+    @property
     def should_stop(self) -> bool:
         """Whether a further step would exceed the target; False without one."""
         return self._stop is not None and self._steps >= self._stop
@@ -210,8 +216,9 @@ class Live:
         value, claim, after = 1.0, Claim.BOUND, None
         try:
             run = self._seen()
-            value, claim = (0.0, Claim.BOUND) if run is None else self._read(run.model_copy(update={"planned": None}))
-            if run is not None and run.planned is not None and self._steps <= run.planned.steps:
+            value, claim = (0.0, Claim.BOUND) if run is None else self._read(unplanned(run))
+            plan = None if run is None else planned(run)
+            if run is not None and plan is not None and self._steps <= plan.steps:
                 after = self._read(run)[0]
         except ReticentError:
             pass
@@ -294,7 +301,7 @@ def steps_within(target: Target, run: RunLedger) -> int:
         target: of the risk.
         run: what ran so far, at least one step.
     """
-    bare = run.model_copy(update={"planned": None})
+    bare = unplanned(run)
     *before, last = bare.segments
 
     def keeps(steps: int) -> bool:

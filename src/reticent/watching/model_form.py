@@ -15,8 +15,8 @@ import torch
 from torch import nn
 from torch.utils.data import TensorDataset
 
+from reticent.facts import Fact
 from reticent.mechanisms.gradients import GradientsRecord, Obstacle
-from reticent.records.watch_faults import Fault
 from reticent.training.model_form import Head, gradients_record, head_of
 from reticent.watching.hooks import Hook, looks
 from reticent.watching.models import bare
@@ -27,7 +27,7 @@ _AT_ONCE = 1 << 22
 class FormWatch:
     """Follows one loop; the first thing that does not fit decides."""
 
-    def __init__(self, model: Any, optimizer: Any, loader: Any, found: Callable[[Fault], None]) -> None:
+    def __init__(self, model: Any, optimizer: Any, loader: Any, found: Callable[[Fact], None]) -> None:
         """Prepare; nothing is observed before ``attach``.
 
         Args:

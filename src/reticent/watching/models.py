@@ -11,8 +11,8 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 import reticent
+from reticent.facts.base import word
 from reticent.lazy import installed
-from reticent.records.rules import word
 
 _PACKAGES = ("torch", "opacus", "transformers", "peft", "lightning", "accelerate")
 

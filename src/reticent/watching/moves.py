@@ -10,7 +10,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from reticent.records.watch_faults import Fault
+from reticent import facts
+from reticent.facts import Fact
 from reticent.watching import optimisers
 from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.hooks import Hook, looks
@@ -44,7 +45,7 @@ class Moves:
         armed: whether noise was added for the step that comes.
     """
 
-    def __init__(self, optimizer: Any, found: Callable[[Fault], None]) -> None:
+    def __init__(self, optimizer: Any, found: Callable[[Fact], None]) -> None:
         self._optimizer, self._found = optimizer, found
         self._inner = _inside(optimizer)
         self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
@@ -71,9 +72,9 @@ class Moves:
         if self._optimizer is not None:
             self._hold()
             if self._memory.written(self._inner):
-                self._found(Fault.WEIGHTS_CHANGED)
+                self._found(facts.WEIGHTS_CHANGED)
             self._memory.keep(self._inner)
-            undo += [self._let_go, watch_schedules(self._steered, lambda: self._found(Fault.METRIC_SCHEDULE))]
+            undo += [self._let_go, watch_schedules(self._steered, lambda: self._found(facts.METRIC_SCHEDULE))]
         return undo + [handle.remove for handle in handles]
 
     def _hold(self) -> None:
@@ -89,7 +90,7 @@ class Moves:
         """What an optimizer that is put inside remembers must come from steps that were watched."""
         known = _LEFT.get(self._inner)
         if known.written(self._inner) if known is not None else has_stepped(self._inner):
-            self._found(Fault.WEIGHTS_CHANGED)
+            self._found(facts.WEIGHTS_CHANGED)
         self._memory = known if known is not None else Memory()
         self._memory.keep(self._inner)
 
@@ -110,16 +111,16 @@ class Moves:
     def measure_noise(self) -> None:
         """The private optimizer added its noise: look whether it is as much as is stated."""
         if self.noisy is not None and not self.noisy.enough(self.deviation):
-            self._found(Fault.TOO_LITTLE_NOISE)
+            self._found(facts.TOO_LITTLE_NOISE)
 
     def before_others_add(self) -> None:
         """The noisy gradients are about to be used, by the optimizer or by other processes that add theirs."""
         if self.noisy is not None and self.noisy.changed():
-            self._found(Fault.CHANGED_GRADIENTS)
+            self._found(facts.CHANGED_GRADIENTS)
 
     def borrowed(self, look: Callable[[], None]) -> None:
         """Weights that ``look`` borrows for a moment are not weights that somebody wrote."""
-        self._compare(Fault.WEIGHTS_CHANGED)
+        self._compare(facts.WEIGHTS_CHANGED)
         look()
         self._weights.keep()
 
@@ -133,7 +134,7 @@ class Moves:
         most = max((count for count, _ in writes), default=0)
         self._usual = self._usual or writes
         if most > _MOST_WRITES or writes != self._usual or (skipped and most != 1):
-            self._found(Fault.UNRECORDED_STEPS)
+            self._found(facts.UNRECORDED_STEPS)
         self._weights.keep()
 
     def end(self, steps: int, complete: bool) -> None:
@@ -147,13 +148,13 @@ class Moves:
         if self._inner is not None:
             _LEFT[self._inner] = self._memory
         if not by_hand and self.noisy is None and self.taken > steps:
-            self._found(Fault.UNRECORDED_STEPS)
+            self._found(facts.UNRECORDED_STEPS)
         if complete:
-            self._compare(Fault.UNRECORDED_STEPS if by_hand else Fault.WEIGHTS_CHANGED)
+            self._compare(facts.UNRECORDED_STEPS if by_hand else facts.WEIGHTS_CHANGED)
         if self._weights.exchanged():
-            self._found(Fault.WEIGHTS_CHANGED)
+            self._found(facts.WEIGHTS_CHANGED)
         if not self._weights.finite():
-            self._found(Fault.NOT_FINITE)
+            self._found(facts.NOT_FINITE)
 
     def settled(self) -> bool:
         """Whether the weights are those that the last step left, also where an error ended the loop after it."""
@@ -162,13 +163,13 @@ class Moves:
     @contextmanager
     def lent(self) -> Iterator[None]:
         """Weights may be exchanged inside, and must come back as they were, bit for bit."""
-        self._compare(Fault.WEIGHTS_CHANGED)
+        self._compare(facts.WEIGHTS_CHANGED)
         before = fingerprint(self._weights.model)
         try:
             yield
         finally:
             if fingerprint(self._weights.model) != before:
-                self._found(Fault.WEIGHTS_CHANGED)
+                self._found(facts.WEIGHTS_CHANGED)
             self._weights.keep()
 
     @looks
@@ -180,19 +181,19 @@ class Moves:
         """
         for p in self._ends:
             if getattr(p, "_forward_counter", 0) and self._inner is not None and self._trains():
-                self._found(Fault.MIXES_RECORDS)
+                self._found(facts.MIXES_RECORDS)
 
     @looks
     def gave(self, model: Any, inputs: Any, output: Any) -> None:
         """Gradients are taken at weights that must be those of the last step."""
         if self._forward.due() and self._inner is not None and self._trains() and self._weights.others():
-            self._found(Fault.WEIGHTS_CHANGED)
+            self._found(facts.WEIGHTS_CHANGED)
 
     def _trains(self) -> bool:
         """Whether gradients are taken for training; a model in evaluation mode may have a head that trains."""
         return torch.is_grad_enabled() and any(module.training for module in self._modes)
 
-    def _compare(self, fault: Fault) -> None:
+    def _compare(self, fault: Fact) -> None:
         if self._weights.written():
             self._found(fault)
 
@@ -217,7 +218,7 @@ class Moves:
             self._go_on_within(again=True)
             return
         if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
-            self._found(Fault.WEIGHTS_CHANGED)
+            self._found(facts.WEIGHTS_CHANGED)
         self.before_others_add()
         self._stepping = len(args) < 2 and not kwargs  # a closure may do anything
         if self._nests:
@@ -242,7 +243,7 @@ class Moves:
         if optimizer.state or self._memory.full:
             self._memory.keep(optimizer)
         if self.noisy is not None and not self.armed:
-            self._found(Fault.UNRECORDED_STEPS)
+            self._found(facts.UNRECORDED_STEPS)
         self.armed = False
 
     @looks
@@ -250,7 +251,7 @@ class Moves:
         if optimizer is self._inner or hasattr(optimizer, "original_optimizer") or self._stepping:
             return  # one that steps within a step of ours is a part of it
         moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        self._found(Fault.OTHER_OPTIMISER if moved & self._own else Fault.OTHER_MODEL)
+        self._found(facts.OTHER_OPTIMISER if moved & self._own else facts.OTHER_MODEL)
         if moved & self._own:
             self._weights.keep()
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import torch
 
-from reticent.records.parts import Generator
+from reticent.facts.steps import Generator
 
 Kind = Literal["flat", "per-layer", "adaptive", "automatic", "unknown"]
 

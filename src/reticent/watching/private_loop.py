@@ -9,7 +9,8 @@ from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from reticent.records.watch_faults import Fault
+from reticent import facts
+from reticent.facts import Fact
 from reticent.watching import optimisers, seeds
 from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.draws import Fresh, Used
@@ -46,7 +47,7 @@ _Piece = tuple[int | None, int, int | None, float, int]
 """What was clipped at once: records, batches, how many were clipped if that was counted, the clip norm, and how many of
 the batches were empty."""
 
-_WAITING: WeakKeyDictionary[Any, tuple[list[_Piece], set[Fault]]] = WeakKeyDictionary()
+_WAITING: WeakKeyDictionary[Any, tuple[list[_Piece], set[Fact]]] = WeakKeyDictionary()
 """Of each optimizer the batches that were clipped in a watch and released in none, with what that watch found."""
 
 
@@ -93,7 +94,7 @@ class PrivateLoop:
         self._draws, self._coins = self._recorder.draws, self._recorder.coins
         self._told_before = len(self._optimizer._step_skip_queue)
         waits = optimisers.is_pending(self._optimizer)
-        self._pieces, faults = _WAITING.pop(self._optimizer, ([], {Fault.STEPS_BEFORE})) if waits else ([], set())
+        self._pieces, faults = _WAITING.pop(self._optimizer, ([], {facts.STEPS_BEFORE})) if waits else ([], set())
         self._recorder.faults |= faults
         self._parts = sum(piece[0] or 0 for piece in self._pieces)
         self._summed, self._takers = False, [] if self._ghost else takers_of(self._model)
@@ -131,7 +132,7 @@ class PrivateLoop:
         """Opacus was told of each part of a batch whether it is the last, and forgets it with the step of the part."""
         self._told = len(self._optimizer._step_skip_queue)
         if not self._draws.ahead and self._told > self._told_before + self._draws.unfinished:
-            self._found(Fault.LEFT_OUT)
+            self._found(facts.LEFT_OUT)
         self._begun = True
 
     def _begin_pass(self, told: int) -> None:
@@ -154,7 +155,7 @@ class PrivateLoop:
         if self._begun:
             self._begin_pass(told)
         elif told > self._most_told:  # it grows where a part has no step, and a later one has
-            self._found(Fault.LEFT_OUT)
+            self._found(facts.LEFT_OUT)
         if self._sums:
             self._look_at_sums()
         self._summed = self._records.looks
@@ -174,7 +175,7 @@ class PrivateLoop:
 
     def _look_at_sums(self) -> None:
         if any(p.summed_grad is not found or found._version != version for p, found, version in self._sums):
-            self._found(Fault.CHANGED_GRADIENTS)
+            self._found(facts.CHANGED_GRADIENTS)
         self._sums = []
 
     def after_clip(self) -> None:
@@ -240,7 +241,7 @@ class PrivateLoop:
         """Noise was added."""
         self._moves.armed = True
         if self._drawn is not None and not self._drawn.added(self._moves.deviation):
-            self._found(Fault.UNKNOWN_NOISE)
+            self._found(facts.UNKNOWN_NOISE)
         if self._looks:
             self.noise_seeds.arrive()
         if self._looks or self._measures:
@@ -252,7 +253,7 @@ class PrivateLoop:
         """The noisy gradients are about to be divided: nobody wrote to them since their noise."""
         noisy, self._undivided = self._undivided, []
         if any(p.grad is not found or found._version != version for p, found, version in noisy):
-            self._found(Fault.CHANGED_GRADIENTS)
+            self._found(facts.CHANGED_GRADIENTS)
 
     def after_scale(self) -> None:
         """The noisy gradients were divided, or what code of the program does instead."""
@@ -260,7 +261,7 @@ class PrivateLoop:
         if drawn is not None:
             divisor = drawn.divisor()
             if divisor is None:
-                self._found(Fault.UNKNOWN_NOISE)
+                self._found(facts.UNKNOWN_NOISE)
             elif not math.isclose(divisor, self._release.divisor, rel_tol=1e-4):
                 self.catch_up()
                 self._recorder.steps.divided(divisor)
@@ -275,7 +276,7 @@ class PrivateLoop:
             used = None if self._astray else recorder.used(size, fresh, parts, empty, self._batches)
             rate = self._facts[-1]
             if used is None and self._records_second and size is not None:
-                recorder.found(Fault.MIXES_RECORDS)
+                recorder.found(facts.MIXES_RECORDS)
             if rate is not None and recorder.drawn_at > rate:  # lowered since the batch was drawn
                 rate = recorder.drawn_at
             if used == self._used and rate == self._rate:
@@ -287,7 +288,7 @@ class PrivateLoop:
         """A step that is not like the last one."""
         release, norm, batches = self._release, self._norm, self._batches
         if release.differ:
-            self._found(Fault.CLIP_AND_NOISE_DIFFER)
+            self._found(facts.CLIP_AND_NOISE_DIFFER)
         noise, self._used, self._rate = release.noise_multiplier, used, rate
         self._recorder.add(SeenStep(noise, norm, release.divisor, rate, size, clipped, batches, used))
         drawn = batches if used is None else used.batches
@@ -297,7 +298,7 @@ class PrivateLoop:
         if self._release.noise_multiplier > 0.0:
             self.noise_seeds.drawn(self._found, look=self._looks)
         elif self.noise_seeds.public():
-            self._found(Fault.PUBLIC_SEED)
+            self._found(facts.PUBLIC_SEED)
 
     def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:
         sensitive = self.sensitive

@@ -10,22 +10,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from reticent import facts
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.facts import Fact
+from reticent.facts.base import Seen, word
+from reticent.facts.steps import ClippingRecord, Drawn, Generator, SamplerRecord, Source
 from reticent.mechanisms.units import Unit
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import (
-    ClippingRecord,
-    Diagnostics,
-    Drawn,
-    Environment,
-    Generator,
-    MeasuredChange,
-    SamplerRecord,
-    Source,
-)
-from reticent.records.rules import word
-from reticent.records.seen_rules import FOLLOWING
-from reticent.records.watch_faults import Fault
+from reticent.records.parts import Diagnostics, Environment, MeasuredChange
 from reticent.watching import declared, models, optimisers, seeds
 from reticent.watching.draws import Draws, Fresh, Used
 from reticent.watching.live import Live
@@ -85,7 +77,7 @@ class Recorder:
         self._said_clipping = clipping
         self.sampler, self._batches = look_at(loader), logical_batches(loader)
         self._said = declared.sampler(sampler, self.sampler)
-        self.faults = set[Fault]()
+        self.faults = set[Fact]()
         self.found = self.faults.add
         self.steps, self.seconds = Steps(), 0.0
         self.catch_up: Callable[[], None] = lambda: None
@@ -102,7 +94,7 @@ class Recorder:
         self.draw_seeds = seeds.Seeds(seeds.of_draws(self._batches), use="draws")
         self._drawn_from = getattr(self._batches, "generator", None)
         if getattr(getattr(self._loader, "collate_fn", None), "rand_on_empty", False):  # whoever joins replaces it
-            self.found(Fault.LARGER_BATCH)
+            self.found(facts.LARGER_BATCH)
 
     def follow(self, ahead: bool) -> Draws:
         """Watch the sampler from now on.
@@ -114,7 +106,7 @@ class Recorder:
         self.count_trained()
         before = 0 if self._draws is None else self._draws.passes
         if self._draws is not None and self._draws.left_out:
-            self.found(Fault.LEFT_OUT)
+            self.found(facts.LEFT_OUT)
         self._repeats = self._repeated
         drawn = self._coins if self.sampler.drawn is Drawn.POISSON else None
         sampler = observed_sampler(self._loader)
@@ -195,15 +187,15 @@ class Recorder:
         for coins in draws.coins:
             self.drawn_at = max(self.drawn_at, coins.rate)
             if self.draw_seeds.shown(coins):
-                self.found(Fault.PUBLIC_DRAWS)
+                self.found(facts.PUBLIC_DRAWS)
         if used is None and size is not None and draws.fewer_than(size - parts, batches):
-            self.found(Fault.LARGER_BATCH)
+            self.found(facts.LARGER_BATCH)
         return None if parts else used
 
     def add(self, step: SeenStep) -> None:
         """A step was taken."""
         if step.used is None and self.draws.seen:
-            self.faults.add(Fault.OTHER_BATCHES)
+            self.faults.add(facts.OTHER_BATCHES)
         self.steps.add(step)
         self._kind = self._counted_as() if self.live.listens else ((), 0)
         self.live.after_step(*self._kind)
@@ -226,7 +218,7 @@ class Recorder:
     def _counted_as(self) -> tuple[Hashable, int]:
         """What the risk of further steps follows from, if they go on like the last; and batches that no step used."""
         same, unused = self.steps.last(self.sampler.batches_per_epoch)
-        hidden = Fault.PUBLIC_DRAWS in self.faults, Fault.OTHER_BATCHES in self.faults
+        hidden = facts.PUBLIC_DRAWS in self.faults, facts.OTHER_BATCHES in self.faults
         return (same, self.sampler.drawn, hidden), unused
 
     def _look_at_clipping(self) -> None:
@@ -240,7 +232,7 @@ class Recorder:
         self._sources.add(optimisers.randomness_of(self._optimizer))
 
     def _weakest(self) -> Generator:
-        if not self._private or Fault.UNKNOWN_NOISE in self.faults:
+        if not self._private or facts.UNKNOWN_NOISE in self.faults:
             return Generator.NOT_SEEN
         return max(self._sources | {optimisers.randomness_of(self._optimizer)}, key=_WEAKER.index)
 
@@ -271,9 +263,9 @@ class Recorder:
         self.count_trained()
         self._look_at_divisor()
         if self.draws.left_out:
-            self.found(Fault.LEFT_OUT)
+            self.found(facts.LEFT_OUT)
         if self.buffers.learnt():
-            self.faults.add(Fault.BUFFERS_LEARNT)
+            self.faults.add(facts.BUFFERS_LEARNT)
         listed = copies(getattr(self._loader, "dataset", None))  # a Subset may have been changed on the way
         if listed > (self.sampler.copies or 1):
             self.sampler = self.sampler.model_copy(update={"copies": listed})
@@ -307,7 +299,7 @@ class Recorder:
         """Where each record joins a batch by chance, nobody may learn how many did."""
         hidden = (Drawn.POISSON, Drawn.RANDOM_ALLOCATION)
         if (self.sampler.drawn in hidden or self._said is Drawn.POISSON) and self.steps.divided_by_size:
-            self.found(Fault.PRIVATE_DIVISOR)
+            self.found(facts.PRIVATE_DIVISOR)
 
     def _of_both(self, mixing: Iterable[str]) -> dict[str, Any]:
         """What a ledger says from which its mechanism follows.
@@ -317,17 +309,16 @@ class Recorder:
         """
         (kind, source), (low, high) = self._clipping, self.steps.clip_norms or (None, None)
         sampler = self._sampler_record()
-        mixed = tuple(mixing) or (("by hand, or in clipping",) if Fault.MIXES_RECORDS in self.faults else ())
+        seen: dict[str, Any] = {fault.key: Seen.FOUND for fault in self.faults if fault.shown is None}
+        mixed = tuple(mixing) or (("by hand, or in clipping",) if facts.MIXES_RECORDS in self.faults else ())
         return {
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "sampler": sampler,
             "clipping": ClippingRecord(kind=kind, source=source, smallest=low, largest=high),
             "segments": self.steps.segments(sampler.sample_rate),
             "records_per_user": self._records,
-            "planned": self.live.planned,
             "unit": self._unit,
-            "mixing_layers": mixed,
-            "seen": tuple(fault for fault in Fault if fault in self.faults and fault not in FOLLOWING),
+            "facts": seen | self.live.stated | ({facts.MIXES_RECORDS.key: mixed} if mixed else {}),
         }
 
     def so_far(self) -> RunLedger | None:

@@ -15,8 +15,8 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from reticent.records.parts import Drawn, SamplerRecord, Source
-from reticent.records.rules import word
+from reticent.facts.base import word
+from reticent.facts.steps import Drawn, SamplerRecord, Source
 from reticent.watching.allocation import RandomAllocation
 from reticent.watching.repeats import copies
 

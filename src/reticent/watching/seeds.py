@@ -16,7 +16,8 @@ from typing import Any
 
 import torch
 
-from reticent.records.watch_faults import Fault
+from reticent import facts
+from reticent.facts import Fact
 from reticent.watching import generators
 from reticent.watching.generators import Draw
 from reticent.watching.optimisers import is_secured
@@ -150,7 +151,7 @@ class Seeds:
         for look in self._looks:
             look.arrive()
 
-    def drawn(self, found: Callable[[Fault], None], look: bool = True) -> None:
+    def drawn(self, found: Callable[[Fact], None], look: bool = True) -> None:
         """Noise is about to be drawn: call ``found`` where a seed is public, or numbers come that came before.
 
         Args:
@@ -162,10 +163,10 @@ class Seeds:
                 continue
             draw, known = one.drawn()
             if known:
-                found(Fault.PUBLIC_SEED)
+                found(facts.PUBLIC_SEED)
             back = one.went_back(draw)
             if (look and one.passed()) or back:
-                found(Fault.REPEATED_NOISE)
+                found(facts.REPEATED_NOISE)
 
     def coins(self) -> Coins:
         """A batch was drawn just now."""

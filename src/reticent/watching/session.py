@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from reticent import _check
+from reticent import _check, facts
 from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io.files import refuse_no_folder
@@ -20,7 +20,6 @@ from reticent.io.outputs import write_together
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.units import Unit
 from reticent.records.ledger import RunLedger
-from reticent.records.watch_faults import Fault
 from reticent.signing.envelope import LEDGER
 from reticent.signing.keys import private_key
 from reticent.signing.provenance import sealed, signature_of
@@ -188,7 +187,7 @@ class Watch(Brief):
     def _begin_first(self) -> None:
         start = self._recorder.start = Start(self._model, self._optimizer, *self._begin)
         if start.unseen:
-            self._recorder.found(Fault.STEPS_BEFORE)
+            self._recorder.found(facts.STEPS_BEFORE)
         if start.before is not None:
             self._moves.go_on()
         self._recorder.begin()
@@ -201,7 +200,7 @@ class Watch(Brief):
     def _begin_again(self) -> None:
         """Once more, as for the next pass over the data: numbers go on where they were."""
         if self._left != models.fingerprint(self._model):
-            self._recorder.found(Fault.WEIGHTS_CHANGED)
+            self._recorder.found(facts.WEIGHTS_CHANGED)
         self._noise_seeds.go_on()
         self._recorder.draw_seeds.go_on()
 

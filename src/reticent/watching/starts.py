@@ -15,9 +15,10 @@ import torch
 from torch import nn
 
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.records.chain import MOST_EARLIER, alone, continued, follows, start_at
+from reticent.facts.start_weights import start_at
+from reticent.facts.steps import Source
+from reticent.records.chain import MOST_EARLIER, alone, continued, follows
 from reticent.records.ledger import RunLedger, held, read_ledger
-from reticent.records.parts import Source
 from reticent.watching.models import bare, fingerprint
 
 _LAST: WeakKeyDictionary[nn.Module, RunLedger] = WeakKeyDictionary()

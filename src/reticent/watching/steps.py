@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from reticent.records.parts import Segment
+from reticent.facts.steps import Segment
 from reticent.watching.draws import Used
 
 _SIZE = itemgetter(1)

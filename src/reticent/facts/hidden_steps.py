@@ -11,8 +11,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from reticent.records.parts import Drawn
-from reticent.records.rules import Found
+from reticent.facts.base import Fact, Found, Severity
+from reticent.facts.steps import Drawn
 from reticent.samplers import SAMPLERS
 from reticent.text import listed
 
@@ -108,7 +108,7 @@ def contraction(config: Mapping[str, Any], step_size: float, decay: float, batch
     return max(factor, math.ulp(0.0)) if factor <= 1.0 else None
 
 
-def hidden_as_asked(ledger: RunLedger) -> Found:
+def _problems(ledger: RunLedger) -> Found:
     """What keeps the steps of a run from being hidden whose configuration asks for it."""
     if not ledger.asked.get("final_model"):
         return
@@ -122,3 +122,6 @@ def hidden_as_asked(ledger: RunLedger) -> Found:
         )
     if ledger.diagnostics is not None and ledger.diagnostics.clipped:
         yield "diagnostics.clipped", "was kept for each step, and final_model keeps nothing of the steps"
+
+
+FINAL_MODEL = Fact("final-model", Severity.NOTE, problems=_problems)

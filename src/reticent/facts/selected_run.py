@@ -6,18 +6,19 @@ How many runs there were is in no ledger: the theorem needs that nobody learns i
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from reticent.errors import ReticentError
+from reticent.facts.base import Fact, Found, Severity
+from reticent.facts.steps import Randomness
 from reticent.io.models import Closed, Positive
 from reticent.mechanisms.codec import mechanism_of
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.ledger import Ledger
 from reticent.proofs import Status
-from reticent.records.parts import Randomness
-from reticent.records.rules import Found
 
 if TYPE_CHECKING:
     from reticent.mechanisms.base import Mechanism
@@ -65,14 +66,14 @@ class SelectionRecord(Closed):
         return self.release().base.settings
 
 
-def selected_as_drawn(ledger: RunLedger) -> Found:
+def _problems(ledger: RunLedger) -> Found:
     """What keeps the run of a ledger from being the best of the selection that it states."""
     stated = ledger.selection
     if stated is None:
         return
     if ledger.environment.randomness is not Randomness.FRESH:
         yield "selection", "needs fresh randomness: runs with one seed are not independent"
-    if ledger.steps != ledger.planned_steps or ledger.asked.get("final_model"):
+    if ledger.steps != ledger.counted or ledger.asked.get("final_model"):
         yield "selection", "is of runs that take all their steps, and whose steps may be seen"
     if any(ledger.asked.get(name) is not None for name in ("trace", "sensitive")):
         yield "selection", "goes with no trace and no measurement of an attribute"
@@ -84,14 +85,16 @@ def selected_as_drawn(ledger: RunLedger) -> Found:
         yield "selection.mechanism", "has no setting that is that of this run"
 
 
-def vouched_by_selection(record: SelectionRecord) -> dict[str, Status]:
-    """What the loop of ``reticent train`` establishes of a selection: whether anybody looked on, no ledger can see."""
+def _vouches(run: RunLedger) -> Mapping[str, Status]:
+    """What the loop of ``reticent train`` establishes: whether anybody looked on, no ledger can see."""
+    if run.selection is None:
+        return {}
     return {
         "hidden-runs": Status.ASSUMED,
         "drawn-setting": Status.CHECKED,
         "independent-runs": Status.CHECKED,
         "best-only": Status.CHECKED,
-        "counted-scores": Status.CHECKED if record.score == "train" else Status.DECLARED,
+        "counted-scores": Status.CHECKED if run.selection.score == "train" else Status.DECLARED,
     }
 
 
@@ -116,3 +119,6 @@ def _steps(run: Mechanism) -> Steps:
     for part in (part for part in run.parts if part.training is not None):
         found[part.noise_multiplier, part.sample_rate, part.sampler, part.records_per_user] += part.steps
     return found
+
+
+SELECTION = Fact("selection", Severity.NOTE, vouches=_vouches, problems=_problems)

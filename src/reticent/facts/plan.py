@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from reticent.errors import ParameterError
+from reticent.facts.steps import MOST_STEPS, ClippingRecord, Drawn, SamplerRecord, Segment, Source
 from reticent.io.models import Closed, Count, NonNegative, Positive, Rate, first_problem
-from reticent.records.parts import MOST_STEPS, ClippingRecord, Drawn, SamplerRecord, Segment, Source
 from reticent.samplers import Sampler
 from reticent.samplers.epochs import batches_of_a_pass
 from reticent.samplers.named import called

@@ -1,0 +1,213 @@
+"""What a fact of a run is: what is found, what it does to the release, and which conditions it vouches for.
+
+A fact is one object in this folder, with a line in ``__init__.pyi`` and its words in ``texts.json``. Everything else is
+made from these: warnings of certificates, rows of lint, names for policies, pages. A ledger has a value for each fact
+that was found: ``found``, ``could not look``, or what the fact states. Of what is not there nothing was found. A key
+that this version does not know voids the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from reticent.lazy import kinds
+from reticent.proofs import CONDITIONS, Status
+
+if TYPE_CHECKING:
+    from reticent.facts.steps import Segment
+    from reticent.records.ledger import RunLedger
+
+Word = Annotated[str, Field(max_length=300, pattern=r"^[\x20-\x7e]*$")]
+"""The name of something in a program, in one line of ASCII."""
+Found = Iterable[tuple[str, str]]
+"""Pairs of a fact, by its path, and what is wrong there."""
+
+
+def _condition(key: str) -> str:
+    if key not in CONDITIONS:
+        raise ValueError("must be a condition")
+    return key
+
+
+Silent = Annotated[str, AfterValidator(_condition)]
+"""Key of a condition of which a program said nothing, though it could have."""
+
+
+def word(text: str) -> str:
+    """A name of a program as a ``Word``: any other character becomes a question mark."""
+    return "".join(c if " " <= c <= "~" else "?" for c in text[:300])
+
+
+def section(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A section of a configuration; nothing where it is no section."""
+    found = config.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+class Severity(StrEnum):
+    """How bad a fact is."""
+
+    ERROR = "error"
+    """No proof covers the run: no number promises anything."""
+    WARNING = "warning"
+    """The numbers hold, but they are larger than they need be, or leave something out that the text names."""
+    NOTE = "note"
+    """Good to know."""
+
+
+class Seen(StrEnum):
+    """What a detector says of a fact that states nothing more. Where it could not look, the worst is taken."""
+
+    FOUND = "found"
+    BLIND = "could not look"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What of a run counts. Every effect of a fact moves it towards more risk, so their order does not matter.
+
+    Attributes:
+        segments: equal steps, with all that is known of them.
+        noisy: whether any noise counts.
+        one_by_one: each step used one batch that the sampler drew.
+        secret: nobody knows who was in which batch.
+    """
+
+    segments: tuple[Segment, ...]
+    noisy: bool = True
+    one_by_one: bool = True
+    secret: bool = True
+
+
+Effect = Callable[["RunLedger", Reading], Reading]
+Shown = Callable[["RunLedger"], bool]
+
+
+def _nothing(_run: RunLedger, reading: Reading) -> Reading:
+    return reading
+
+
+def _for_nobody(_run: RunLedger) -> Mapping[str, Status]:
+    return {}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fact:
+    """One thing that a reader of a run must know.
+
+    Attributes:
+        key: its name.
+        severity: how bad it is. An error voids the run.
+        shown: whether the other facts of a ledger show it; None where somebody has to see it.
+        ours: whether it is said of runs of ``reticent train``, too.
+        stated: type of its value in a ledger; by default ``Seen``.
+        effect: on what counts, where it was found.
+        vouches: which conditions a ledger establishes by it, whether it was found or not.
+        problems: what a ledger says of it that cannot be true.
+        silent: conditions that are the program's to state, where a ledger, as JSON data, says nothing of them. What
+            they deny would make the numbers larger, so to say nothing is never worth more.
+    """
+
+    key: str
+    severity: Severity = Severity.ERROR
+    shown: Shown | None = None
+    ours: bool = False
+    stated: Any = Seen
+    effect: Effect = _nothing
+    vouches: Callable[[RunLedger], Mapping[str, Status]] = _for_nobody
+    problems: Callable[[RunLedger], Found] = field(default=lambda run: ())
+    silent: Callable[[Mapping[str, Any]], Iterable[str]] = field(default=lambda document: ())
+
+    def __repr__(self) -> str:
+        return self.key
+
+    def __lt__(self, other: Fact) -> bool:
+        return self.key < other.key
+
+    @property
+    def voids(self) -> bool:
+        """Whether no proof covers the run."""
+        return self.severity is Severity.ERROR
+
+    @property
+    def said(self) -> bool:
+        """Whether there are words for people; else it is there for what it does to the release."""
+        return self.key in _texts() or self.key not in all_facts()
+
+    @property
+    def reason(self) -> str:
+        """What was seen and what the numbers make of it."""
+        return _texts().get(self.key, _UNKNOWN)["reason"]
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return _texts().get(self.key, _UNKNOWN)["remedy"]
+
+    @property
+    def text(self) -> str:
+        """Reason and remedy as sentences for people."""
+        return f"{self.reason} {self.remedy}"
+
+    def of_ours(self) -> Fact:
+        """The same as it is said of a run of ``reticent train``."""
+        return _Ours(**{name: getattr(self, name) for name in Fact.__dataclass_fields__})
+
+    def value(self, given: Any) -> Any:
+        """What a ledger states, as a value.
+
+        Raises:
+            ValueError: it is none.
+        """
+        return TypeAdapter(self.stated).validate_python(given)
+
+    def on(self, run: RunLedger, reading: Reading) -> Reading:
+        """What counts of a run of which this is found."""
+        return replace(reading, noisy=False) if self.voids else self.effect(run, reading)
+
+
+class _Ours(Fact):
+    """In the words for our trainer, where there are some; its remedies are settings, and stand apart."""
+
+    @property
+    def reason(self) -> str:
+        return _texts()[self.key].get("reason.ours", super().reason)
+
+    @property
+    def remedy(self) -> str:
+        return _texts()[self.key].get("remedy.ours", super().remedy)
+
+    @property
+    def text(self) -> str:
+        return self.reason
+
+
+_UNKNOWN = {
+    "reason": "This version does not know what this is, so no noise counts.",
+    "remedy": "Read the ledger with the version of reticent that wrote it.",
+}
+
+
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads((resources.files(__package__) / "texts.json").read_text("utf-8"))
+    return found
+
+
+@cache
+def all_facts() -> dict[str, Fact]:
+    """Every fact by key, in the order in which people see them."""
+    return {fact.key: fact for fact in kinds("reticent.facts")}
+
+
+def known(key: str) -> Fact:
+    """The fact with this key. One that this version does not know voids the run."""
+    return all_facts().get(key) or Fact(key)

@@ -1,0 +1,55 @@
+"""How gradients of records are clipped, and what keeps clipping from bounding what one record moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from reticent.facts.base import Fact, Found, Severity, Word
+from reticent.facts.draws import VOUCHED
+from reticent.facts.steps import Source
+from reticent.proofs import Status
+
+if TYPE_CHECKING:
+    from reticent.records.ledger import RunLedger
+
+
+def _vouches(run: RunLedger) -> Mapping[str, Status]:
+    """Our loop clips by itself. A layer or a loss that mixes records later than in the first step, nobody sees."""
+    if run.clipping.source not in VOUCHED or NOT_LOOKED_AT.key in run.facts:
+        return {}
+    return {"clipped": Status.DECLARED if run.config is None else Status.CHECKED}
+
+
+def _problems(run: RunLedger) -> Found:
+    """Clipping is unknown to both or to neither, and its norms are in order."""
+    clipping = run.clipping
+    if (clipping.kind == "unknown") != (clipping.source is Source.UNKNOWN):
+        yield "clipping.source", f"is {clipping.source.value}, and the kind is {clipping.kind}"
+    ends = clipping.smallest, clipping.largest
+    if (None in ends) != (ends == (None, None)):
+        yield "clipping.smallest", "and largest are known together or not at all"
+    if clipping.smallest is not None and clipping.largest is not None and clipping.smallest > clipping.largest:
+        yield "clipping.smallest", "is above the largest"
+
+
+def _changed(run: RunLedger) -> bool:
+    return run.clipping.smallest != run.clipping.largest
+
+
+Layers = Annotated[tuple[Word, ...], Field(min_length=1)]
+"""Names of the layers that mix records."""
+
+MIXES_RECORDS = Fact("mixes-records", stated=Layers)
+PERMUTED_INPUT = Fact("permuted-convolution")
+UNKNOWN_CLIPPING = Fact(
+    "unknown-clipping", shown=lambda run: run.clipping.kind == "unknown", vouches=_vouches, problems=_problems
+)
+UNCLIPPED = Fact("trained-without-clipping")
+NOT_LOOKED_AT = Fact("mixing-not-looked-at", Severity.WARNING)
+PERMUTED_GRADIENTS = Fact("wrong-gradients", Severity.WARNING)
+CLIP_AND_NOISE_DIFFER = Fact("clip-and-noise-differ", Severity.WARNING)
+ADAPTIVE_COUNT = Fact("adaptive-clipping-counts-records", Severity.WARNING, lambda run: run.clipping.kind == "adaptive")
+CHANGED_CLIP_NORM = Fact("changed-clip-norm", Severity.NOTE, _changed)

@@ -1,0 +1,89 @@
+"""The weights at which a loop begins, and who says that they do not depend on the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from reticent.facts.base import Fact, Found, section
+from reticent.facts.draws import VOUCHED
+from reticent.facts.steps import Source
+from reticent.io.commitments import commit, new_salt, opens
+from reticent.io.models import Sha256, Terse, Whole
+from reticent.proofs import Status
+
+if TYPE_CHECKING:
+    from reticent.records.ledger import RunLedger
+
+_WHAT = "start-weights"
+
+
+class StartRecord(Terse):
+    """The weights at which a watched loop began.
+
+    Attributes:
+        weights: ``random`` where ``reticent.watching.starts.fresh`` drew them, ``loaded`` where a trainer took up a
+            checkpoint or a name of a pretrained model is known; else ``unknown``.
+        source: who says that they do not depend on the training records: seen for random ones, declared, or unknown.
+        commitment: HMAC-SHA256 of their SHA-256 under a salt, so that nobody can guess them from a public page.
+        salt: the salt, where the weights are public anyway: they are those at which an earlier ledger ended.
+        trainer_step: steps that the trainer says it took before.
+    """
+
+    weights: Literal["random", "loaded", "unknown"]
+    source: Source
+    commitment: Sha256
+    salt: Sha256 | None = None
+    trainer_step: Whole = 0
+
+    left_out = ("salt",)
+
+    def opened_by(self, salt: str | None, weights_sha256: str | None) -> bool:
+        """Whether these are the weights with this SHA-256."""
+        if salt is None or weights_sha256 is None:
+            return False
+        return opens(self.commitment, salt, _WHAT, bytes.fromhex(weights_sha256))
+
+
+def start_at(
+    weights_sha256: str, weights: Literal["random", "loaded", "unknown"], source: Source, trainer_step: int = 0
+) -> tuple[StartRecord, str]:
+    """A record of weights with this SHA-256, and the salt of its commitment."""
+    salt = new_salt()
+    digest = commit(salt, _WHAT, bytes.fromhex(weights_sha256))
+    return StartRecord(weights=weights, source=source, commitment=digest, trainer_step=trainer_step), salt
+
+
+def _vouches(run: RunLedger) -> Mapping[str, Status]:
+    """Our trainer draws them from a seed itself. A loop that continues another begins where that one ended."""
+    if run.config is not None:
+        kind = section(run.config, "model").get("kind", "custom")
+        return {} if kind == "custom" else {_WHAT: Status.CHECKED}
+    if run.start is None:
+        return {}
+    found = Status.CHECKED if run.start.salt is not None else VOUCHED.get(run.start.source)
+    return {} if found is None else {_WHAT: found}
+
+
+def _problems(run: RunLedger) -> Found:
+    """Only random weights are seen to be so, and steps that were taken before are known to somebody."""
+    start = run.start
+    if start is None:
+        return
+    if start.source is not Source.DECLARED and (start.source is Source.SEEN) != (start.weights == "random"):
+        yield "start.source", f"is {start.source.value}, and the weights are {start.weights}"
+    unknown = start.source is not Source.DECLARED and not run.earlier
+    if start.trainer_step and unknown and STEPS_BEFORE.key not in run.facts:
+        yield "start.trainer_step", f"is {start.trainer_step}, and no ledger of those steps is there"
+    if start.salt is not None and not run.earlier:
+        yield "start.salt", "is there, and the ledger that it continues is not"
+
+
+def _silent(document: Mapping[str, Any]) -> Iterable[str]:
+    """Where the model of our trainer is a class of one's own, nobody stated its start."""
+    config = document.get("config")
+    known = isinstance(config, dict) and section(config, "model").get("kind", "") != "custom"
+    return [] if known else [_WHAT]
+
+
+STEPS_BEFORE = Fact("steps-before-the-watch", vouches=_vouches, problems=_problems, silent=_silent)
