@@ -11,8 +11,9 @@ import torch
 import reticent as rt
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.proofs import Claim, Status
-from reticent.records.ledger import RunLedger, SamplerRecord, Segment
-from reticent.records.parts import charged
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import SamplerRecord, Segment
+from reticent.records.release import charged
 from reticent.records.watch_faults import Fault
 from reticent.samplers import FixedSize, RandomAllocation, Shuffled
 from reticent.watching import loggers

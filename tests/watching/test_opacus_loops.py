@@ -12,7 +12,8 @@ from torch.utils.data import BatchSampler, DataLoader, RandomSampler, Sequential
 import reticent as rt
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
-from reticent.records.ledger import Drawn, RunLedger, Source
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import Drawn, Source
 from reticent.records.watch_faults import Fault
 from reticent.samplers import Shuffled
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records, run

@@ -14,7 +14,8 @@ import reticent as rt
 from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
 from reticent.certificates.words import people
-from reticent.records.ledger import Drawn, RunLedger, SamplerRecord, Segment, Source
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import Drawn, SamplerRecord, Segment, Source
 from reticent.records.watch_faults import Fault
 from reticent.watching import weights
 from reticent.watching.repeats import copies
