@@ -16,7 +16,7 @@ from torch import nn
 
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.records.chain import MOST_EARLIER, alone, continued, follows, start_at
-from reticent.records.ledger import RunLedger, held, read_ledger
+from reticent.records.ledger import RunLedger, read_ledger, watched
 from reticent.records.parts import Source
 from reticent.watching.models import bare, fingerprint
 
@@ -131,7 +131,7 @@ def _moved(state: dict[str, Any]) -> bool:
 def _ledger_of(continues: Any) -> RunLedger:
     if isinstance(continues, (str, Path)):
         continues = read_ledger(Path(continues))
-    found = held(continues)
-    if found is None or found.diagnostics is None or found.config is not None:
+    found = watched(continues)
+    if found is None:
         raise ParameterError("continues", type(continues).__name__, "a watch that has ended, its ledger, or its file")
     return found
