@@ -85,7 +85,9 @@ def test_one_run_is_not_two_releases(runs, tmp_path) -> None:
 
 
 def test_a_ledger_that_contradicts_itself_is_no_release(runs) -> None:
-    changed = runs[0].ledger.model_copy(update={"noise_multiplier": 40.0})
+    (steps,) = runs[0].ledger.segments
+    noisier = steps.model_copy(update={"noise_multiplier": 40.0})
+    changed = runs[0].ledger.model_copy(update={"segments": (noisier,)}).sealed()
     with pytest.raises(ArtifactError, match="contradicts itself"):
         rt.certify([changed, runs[1]])
 

@@ -46,7 +46,7 @@ def test_a_configuration_becomes_a_run_and_a_certificate(certified: Path, capsys
     }
     document = json.loads((out / "certificate.json").read_text())
     assert document["schema"] == "reticent.certificate/3"
-    assert document["ledger"]["steps"] == document["mechanism"]["steps"] == 6
+    assert document["ledger"]["segments"][0]["steps"] == document["mechanism"]["steps"] == 6
     assert len(document["ledger"]["diagnostics"]["batch_sizes"]) == 6
     assert "ledger.diagnostics" in document["do_not_publish"]
     assert {"worst-case", "relaxed", "membership", "mixed", "membership-game"} <= {

@@ -39,7 +39,7 @@ def test_writes_a_run_and_says_what_it_did(config, tmp_path, capsys):
 def test_json_is_the_ledger_and_nothing_else(config, tmp_path, capsys):
     code, out, _ = run(capsys, "train", config, "--out", tmp_path / "run", "--json")
     assert code == 0
-    assert json.loads(out)["schema"] == "reticent.ledger/1"
+    assert json.loads(out)["schema"] == "reticent.ledger/2"
     assert RunLedger.from_json(out) == load_run(tmp_path / "run").ledger
 
 

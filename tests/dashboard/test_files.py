@@ -73,7 +73,7 @@ def test_every_file_that_says_what_was_released_can_be_explored(callbacks: Callb
 
 
 def test_a_ledger_that_contradicts_itself_is_refused(callbacks: Callbacks) -> None:
-    changed = make_ledger().model_copy(update={"noise_multiplier": 40.0})
+    changed = make_ledger().model_copy(update={"divisor": 40.0})
     address, complaint = callbacks.ledger(sent(changed.to_json().encode()), "x.json")
     assert not isinstance(address, str)
     assert "contradicts itself" in complaint

@@ -26,10 +26,11 @@ from reticent.dashboard.state import State, mechanism_of
 from reticent.errors import ArtifactError, ReticentError
 from reticent.mechanisms import DPSGD, Gaussian
 from reticent.records.ledger import RunLedger
+from tests.certificates.ledgers import shuffled
 
 STATE = State.of({"mechanism": "gaussian", "noise_multiplier": "2", "attackers": ""})
 LEDGER = {
-    "schema": "reticent.ledger/1",
+    "schema": "reticent.ledger/2",
     "created": "2026-11-22T00:00:00+00:00",
     "config": {
         "divisor": 10.0,
@@ -51,23 +52,20 @@ LEDGER = {
         "feature_shape": [3],
         "classes": 2,
     },
-    "sampler": "poisson",
-    "noise_multiplier": 3.0,
-    "max_grad_norm": 1.0,
-    "sample_rate": 0.1,
-    "expected_batch_size": 10.0,
+    "sampler": {"drawn": "poisson", "source": "seen", "name": "poisson", "sample_rate": 0.1},
+    "clipping": {"kind": "flat", "source": "seen", "smallest": 1.0, "largest": 1.0},
+    "segments": [{"noise_multiplier": 3.0, "steps": 2}],
     "divisor": 10.0,
-    "steps": 2,
-    "planned_steps": 2,
+    "planned": {"steps": 2, "stop_at": None},
     "num_parameters": 4,
     "parameters": [{"name": "w", "shape": [4]}],
-    "optimiser": "sgd",
-    "device": "cpu",
-    "randomness": "fresh",
-    "seeds": {"initialisation": 1, "split": 1, "sampling": None, "noise": None},
-    "utility": {"test_accuracy": None, "test_loss": None},
-    "versions": {},
-    "warnings": [],
+    "environment": {
+        "optimiser": ["sgd"],
+        "device": "cpu",
+        "randomness": "fresh",
+        "seeds": {"initialisation": 1, "split": 1, "sampling": None, "noise": None},
+        "versions": {},
+    },
     "diagnostics": {"batch_sizes": [9, 11], "clipped": [1, 2], "train_accuracy": 0.5, "seconds": 1.0},
 }
 
@@ -108,10 +106,18 @@ def test_a_ledger_of_persons_speaks_of_them_and_is_explored_as_such() -> None:
     assert "whether a given person's records were used" in unescape(sheet(state, answer_to(state)))
 
 
+def test_a_watched_loop_shows_its_faults_and_what_nobody_saw() -> None:
+    watched = text_of(shown("ledger.json", shuffled().to_json()).page)
+    assert "agree with each other" in watched
+    assert all(fault.text in watched for fault in shuffled().faults)
+    facts = ("data not named", "records 60", "sample rate unknown", "steps 18 ", "trained parameters 44")
+    assert all(fact in watched for fact in facts)
+
+
 def test_a_ledger_that_contradicts_itself_is_named() -> None:
-    found = shown("ledger.json", json.dumps({**LEDGER, "expected_batch_size": 50.0}))
+    found = shown("ledger.json", json.dumps({**LEDGER, "divisor": 50.0}))
     assert "contradicts itself" in text_of(found.page)
-    assert "expected_batch_size is not sample_rate times dataset_size" in text_of(found.page)
+    assert "divisor is not what the configuration makes" in text_of(found.page)
 
 
 def test_a_certificate_is_derived_again() -> None:

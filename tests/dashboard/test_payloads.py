@@ -162,7 +162,7 @@ def test_the_page_says_what_is_wrong_in_one_line(
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{}", b"\x93NUMPY", b"<html>", b'{"schema": "reticent.ledger/1"}', b"[" * 5000, b"\xff", b'{"schema": []}'],
+    [b"", b"{}", b"\x93NUMPY", b"<html>", b'{"schema": "reticent.ledger/2"}', b"[" * 5000, b"\xff", b'{"schema": []}'],
 )
 @pytest.mark.parametrize("name", ["ledger.json", "x.npz", "x.csv", "page.html", "\u202egnp.json"])
 def test_damaged_files_end_in_sentences(client: Any, known: list[dict[str, Any]], content: bytes, name: str) -> None:

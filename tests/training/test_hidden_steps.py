@@ -155,7 +155,7 @@ def test_a_run_that_hides_its_steps_is_certified_so(hidden, unit, tmp_path, how)
         assert last.epsilon_at_delta["1e-05"].value < 0.9 * worst.epsilon_at_delta["1e-05"].value
     mechanism = run.ledger.mechanism()
     assert type(mechanism.sampler) is (Cyclic if how is CYCLIC else Poisson)
-    assert run.ledger.expected_batch_size == batch
+    assert run.ledger.divisor == batch
 
 
 @pytest.mark.parametrize("how", [WHOLE, CYCLIC], ids=["whole", "cyclic"])
@@ -165,7 +165,7 @@ def test_a_target_for_who_sees_the_final_model_takes_less_noise(hidden, unit, tm
         target = {"epsilon": 2.0, "delta": 1e-5, "adversary": who}
         config = hidden(**{**dict.fromkeys(WHOLE), **how, "noise_multiplier": None, "target": target})
         run = train(config, tmp_path / who, dataset=unit)
-        noise[who] = run.ledger.noise_multiplier
+        noise[who] = run.ledger.first.noise_multiplier
         certificate = certify_run(run.ledger)
         assert verify(public(certificate)).accepted
         found = {one.adversary: one.epsilon_at_delta["1e-05"].value for one in reversed(certificate.assessments)}
@@ -173,7 +173,9 @@ def test_a_target_for_who_sees_the_final_model_takes_less_noise(hidden, unit, tm
         assert found["final-model"] <= 2.001
     assert noise["final-model"] < 0.8 * noise["worst-case"]
     for factor in (1.1, 1.00001, 0.9999):
-        forged = run.ledger.model_copy(update={"noise_multiplier": factor * noise["final-model"]}).sealed()
+        (steps,) = run.ledger.segments
+        other = steps.model_copy(update={"noise_multiplier": factor * noise["final-model"]})
+        forged = run.ledger.model_copy(update={"segments": (other,)}).sealed()
         assert "least that meets the target" in " ".join(problem for _, problem in misses_its_target(forged))
 
 

@@ -317,7 +317,7 @@ def test_a_target_may_name_the_attacker(folder):
         (folder / "small.yaml").write_text(text)
         words = ("train", "small.yaml", "--data", "people.csv", "--label", "income", "--out", who)
         assert command(*words) == 0
-        noises[who] = load_run(folder / who).ledger.noise_multiplier
+        noises[who] = load_run(folder / who).ledger.first.noise_multiplier
     assert noises["relaxed"] < noises["worst-case"]
 
 

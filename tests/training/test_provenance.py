@@ -63,7 +63,7 @@ def reseal(run: Path) -> None:
 
 def more_noise(run: Path) -> None:
     document = json.loads((run / "ledger.json").read_text())
-    document["noise_multiplier"] = document["config"]["noise_multiplier"] = 20.0
+    document["segments"][0]["noise_multiplier"] = document["config"]["noise_multiplier"] = 20.0
     (run / "ledger.json").write_text(RunLedger.model_validate(document).sealed().to_json())
 
 
@@ -159,7 +159,8 @@ def test_a_watched_ledger_is_signed_when_its_loop_ends(tmp_path: Path, capsys, g
     assert command(capsys, *asked, tmp_path / "c")[0] == 0
     shown = Certificate.load(tmp_path / "c" / "certificate.public.json")
     assert shown.declared.run_signed_by == key_id(load_public_key(tmp_path / "key.pub"))
-    forged = seen.ledger.model_copy(update={"device": "cuda"}).sealed()
+    elsewhere = seen.ledger.environment.model_copy(update={"device": "cuda"})
+    forged = seen.ledger.model_copy(update={"environment": elsewhere}).sealed()
     (tmp_path / "ledger.json").write_text(forged.to_json())
     code, said = command(capsys, *asked, tmp_path / "d")
     assert code == 2

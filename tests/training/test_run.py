@@ -34,15 +34,15 @@ def test_ledger_tells_what_happened(make_config, dataset, recorder, tmp_path):
     assert len(set(ledger.diagnostics.batch_sizes)) > 3
     assert ledger.diagnostics.clipped == tuple(int((u.norms > 1.0).sum()) for u in recorder.updates)
     assert ledger.divisor == pytest.approx(12.0, rel=1e-12, abs=0)
-    assert ledger.sample_rate == pytest.approx(0.2, rel=1e-12, abs=0)
+    assert ledger.first.sample_rate == pytest.approx(0.2, rel=1e-12, abs=0)
     assert ledger.num_parameters == 5 * 4 + 4 + 4 * 2 + 2
     assert ledger.data.dataset_size == 60
     assert ledger.data.content_hash == dataset.content_hash
     assert (
-        ledger.versions["torch"].partition("+")[0] == torch.__version__.partition("+")[0]
+        ledger.environment.versions["torch"].partition("+")[0] == torch.__version__.partition("+")[0]
     )  # metadata may not name the build
-    assert ledger.versions["reticent"] == reticent.__version__
-    assert ledger.seeds.noise == ledger.seeds.sampling == 3
+    assert ledger.environment.versions["reticent"] == reticent.__version__
+    assert ledger.environment.seeds.noise == ledger.environment.seeds.sampling == 3
     assert ledger.mechanism() == DPSGD(
         noise_multiplier=1.0,
         sample_rate=12 / 60,
@@ -89,8 +89,8 @@ def test_fresh_randomness_is_never_the_same_and_leaves_no_seed(make_config, data
     runs = [train(make_config(randomness="fresh"), tmp_path / f"run{i}", dataset=dataset) for i in range(2)]
     assert not np.array_equal(final(runs[0]), final(runs[1]))
     assert runs[0].ledger.diagnostics.batch_sizes != runs[1].ledger.diagnostics.batch_sizes
-    assert runs[0].ledger.seeds.noise is None
-    assert runs[0].ledger.seeds.sampling is None
+    assert runs[0].ledger.environment.seeds.noise is None
+    assert runs[0].ledger.environment.seeds.sampling is None
     assert RunWarning.REPRODUCIBLE_NOISE not in runs[0].ledger.warnings
 
 
@@ -222,11 +222,12 @@ def test_ledger_round_trip_and_strictness(make_config, dataset, tmp_path):
     assert RunLedger.from_json(ledger.to_json()) == ledger
     document = json.loads(ledger.to_json())
     for change, complaint in (
-        ({"steps": 14}, "one entry per step"),
-        ({"noise_multiplier": -1.0}, "noise_multiplier"),
+        ({"segments": [document["segments"][0] | {"steps": 14}]}, "one entry per step"),
+        ({"segments": [document["segments"][0] | {"noise_multiplier": -1.0}]}, "noise_multiplier"),
         ({"surprise": 1}, "unknown key 'surprise'"),
-        ({"schema": "reticent.ledger/2"}, "schema"),
-        ({"noise_multiplier": "1.0x"}, "noise_multiplier"),
+        ({"schema": "reticent.ledger/1"}, "earlier version"),
+        ({"schema": "reticent.ledger/3"}, "schema"),
+        ({"segments": [document["segments"][0] | {"noise_multiplier": "1.0x"}]}, "noise_multiplier"),
     ):
         with pytest.raises(ArtifactError, match=complaint):
             RunLedger.from_json(json.dumps(document | change))

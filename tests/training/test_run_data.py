@@ -108,4 +108,5 @@ def test_a_long_ledger_takes_linear_time_and_a_longer_one_is_refused(folder, tmp
 def replace_diagnostics(ledger: RunLedger, steps: int) -> RunLedger:
     """The same ledger after ``steps`` steps."""
     diagnostics = ledger.diagnostics.model_copy(update={"batch_sizes": (5,) * steps, "clipped": (1,) * steps})
-    return ledger.model_copy(update={"diagnostics": diagnostics, "steps": steps, "planned_steps": steps})
+    segments = (ledger.segments[0].model_copy(update={"steps": steps}),)
+    return ledger.model_copy(update={"diagnostics": diagnostics, "segments": segments})

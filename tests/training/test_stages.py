@@ -14,6 +14,7 @@ from reticent.certificates.ledger_rules import contradictions
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.records.ledger import RunLedger
+from reticent.records.run_warnings import RunWarning
 from reticent.training import Settings, fit, load_run, parse_config, train
 from reticent.training.randomness import SystemSource
 from reticent.training.setup import make_settings
@@ -46,9 +47,9 @@ def staged(tmp_path_factory):
 
 def test_every_stage_is_recorded_as_it_ran(staged) -> None:
     size = staged.ledger.data.dataset_size
-    found = [(s.steps, s.noise_multiplier, s.max_grad_norm, s.sample_rate) for s in staged.ledger.stages]
+    found = [(s.steps, s.noise_multiplier, s.max_grad_norm, s.sample_rate) for s in staged.ledger.every_segment]
     assert found == [(4, 2.0, 1.0, 0.05), (4, 1.5, 0.5, 0.05), (4, 1.0, 0.5, 0.1)]
-    assert [s.divisor for s in staged.ledger.stages] == pytest.approx([0.05 * size, 0.05 * size, 0.1 * size])
+    assert [s.divisor for s in staged.ledger.every_segment] == pytest.approx([0.05 * size, 0.05 * size, 0.1 * size])
     mechanism = staged.ledger.mechanism()
     assert isinstance(mechanism, Ledger)
     assert [(p.noise_multiplier, p.sample_rate, p.steps) for p in mechanism.parts] == [
@@ -107,11 +108,11 @@ def test_the_loop_really_changes_rate_noise_norm_and_divisor() -> None:
     assert 5e2 < np.mean([np.linalg.norm(g) for g in noisy[3:]]) < 2e5
 
 
-def test_the_file_reads_back_and_runs_of_equal_steps_look_as_before(staged, tmp_path) -> None:
+def test_the_file_reads_back_and_a_run_of_equal_steps_has_one_segment(staged, tmp_path) -> None:
     again = RunLedger.from_json(staged.ledger.to_json())
     assert again == staged.ledger
     plain = train(config(), tmp_path / "plain")
-    assert "stages" not in json.loads(plain.ledger.to_json())
+    assert json.loads(plain.ledger.to_json())["segments"] == [{"noise_multiplier": 2.0, "steps": 12}]
     assert plain.ledger.mechanism() == plain.ledger.equal_steps()
 
 
@@ -142,14 +143,13 @@ def test_command_line_reads_certificate_and_verify_agree(staged, tmp_path, capsy
 def test_forged_stages_are_refused(staged) -> None:
     document = json.loads(staged.ledger.to_json())
     for change in (
-        lambda stages: stages[1].update(steps=5),
-        lambda stages: stages[0].update(noise_multiplier=9.0),
-        lambda stages: stages[2].update(sample_rate=0.0),
-        lambda stages: stages.pop(),
+        lambda segments: segments[1].update(steps=5),
+        lambda segments: segments[2].update(sample_rate=0.0),
+        lambda segments: segments.pop(),
     ):
         forged = json.loads(json.dumps(document))
-        change(forged["stages"])
-        with pytest.raises(ArtifactError, match=r"stages|sample_rate"):
+        change(forged["segments"])
+        with pytest.raises(ArtifactError, match=r"one entry per step|sample_rate"):
             RunLedger.from_json(json.dumps(forged))
 
 
@@ -207,7 +207,7 @@ def test_a_run_that_stops_early_has_the_stages_that_ran(tmp_path) -> None:
         def finish(self) -> None: ...
 
     run = train(config(schedule=STAGES), tmp_path / "run", hooks=[Stop()])
-    assert [(s.steps, s.noise_multiplier) for s in run.ledger.stages] == [(4, 2.0), (2, 1.5)]
+    assert [(s.steps, s.noise_multiplier) for s in run.ledger.segments] == [(4, 2.0), (2, 1.5)]
     assert load_run(run.path).ledger.steps == 6
 
 
@@ -239,67 +239,72 @@ def test_lint_reads_the_ledger_of_a_run_and_names_what_the_certificate_names(sta
     found = rt.lint(staged)
     assert [row[0] for row in found.rows()] == [w.name for w in rt.certify(staged).certificate.warnings]
     document = json.loads(staged.ledger.to_json())
-    document["expected_batch_size"] = 99.0
-    document["noise_multiplier"] = document["stages"][0]["noise_multiplier"] = 0.0
+    document["segments"][0].update(noise_multiplier=0.0, divisor=99.0)
     forged = tmp_path / "ledger.json"
     forged.write_text(json.dumps(document))
     code, out, _ = run(capsys, "lint", forged)
     assert code == 1
-    assert "expected_batch_size is not sample_rate times dataset_size" in out
+    assert "segments is not what the configuration makes" in out
     assert "no-noise" in out
     code, _, err = run(capsys, "calibrate", "ledger", forged, "--target", "advantage=0.1")
     assert code == 2
     assert err.count("\n") == 1
 
 
+_OTHER = "is not what the configuration makes"
+
+
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("change", "where", "reason"),
     [
-        (lambda d: d["stages"][1].update(noise_multiplier=3.0), "noise_multiplier of part 2 is 3, it asks for 1.5"),
-        (lambda d: d["stages"][2].update(sample_rate=0.01), "sample_rate of part 3 is 0.01, it asks for 0.1"),
-        (lambda d: d["stages"][2].update(max_grad_norm=2.0), "max_grad_norm of part 3 is 2, it asks for 0.5"),
-        (lambda d: d["stages"][1].update(divisor=99.0), "divisor of part 2 is 99"),
-        (lambda d: (d["stages"][1].update(steps=5), d["stages"][2].update(steps=3)), "steps of part 2 is 5"),
-        (lambda d: d.update(stages=[]), "3 asked for, 1 ran"),
-        (lambda d: d["config"].update(schedule=[]), "1 asked for, 3 ran"),
-        (lambda d: d["config"].pop("schedule"), "1 asked for, 3 ran"),
-        (lambda d: d["config"]["schedule"].reverse(), "at must grow"),
-        (lambda d: d["config"].update(schedule=[{"at": 10**400}]), "about 400 digits"),
-        (lambda d: d["config"].update(schedule={"at": 1}), "is no schedule"),
+        (lambda d: d["segments"][0].update(noise_multiplier=9.0), "segments", _OTHER),
+        (lambda d: d["segments"][1].update(noise_multiplier=3.0), "segments", _OTHER),
+        (lambda d: d["segments"][2].update(sample_rate=0.01), "segments", _OTHER),
+        (lambda d: d["segments"][2].update(max_grad_norm=2.0), "segments", _OTHER),
+        (lambda d: d["segments"][1].update(divisor=99.0), "segments", _OTHER),
+        (lambda d: (d["segments"][1].update(steps=5), d["segments"][2].update(steps=3)), "segments", _OTHER),
+        (lambda d: d.update(segments=[{"noise_multiplier": 2.0, "steps": 12}]), "segments", _OTHER),
+        (lambda d: d["config"].update(schedule=[]), "segments", _OTHER),
+        (lambda d: d["config"].pop("schedule"), "segments", _OTHER),
+        (lambda d: d["config"]["schedule"].reverse(), "config.schedule.at", "must be growing from stage to stage"),
+        (lambda d: d["config"].update(schedule=[{"at": 10**400}]), "config.schedule", "must be a list of stages"),
+        (lambda d: d["config"].update(schedule={"at": 1}), "config.schedule", "must be a list of stages"),
     ],
 )
-def test_stages_that_contradict_the_schedule_are_named(staged, change, reason) -> None:
+def test_segments_that_contradict_the_schedule_are_named(staged, change, where, reason) -> None:
     document = json.loads(staged.ledger.to_json())
     assert not list(contradictions(RunLedger.model_validate(document)))
     change(document)
     assert "digest" in dict(contradictions(RunLedger.model_validate(document)))
-    found = dict(contradictions(RunLedger.model_validate(document).sealed()))
-    assert reason in found["config.schedule"]
+    assert dict(contradictions(RunLedger.model_validate(document).sealed()))[where] == reason
 
 
 def test_a_run_that_stopped_early_or_has_equal_stages_is_as_its_schedule_says(staged, tmp_path) -> None:
     document = json.loads(staged.ledger.to_json())
-    del document["stages"][2], document["diagnostics"]["batch_sizes"][8:], document["diagnostics"]["clipped"][8:]
-    document.update(steps=8, warnings=[*document["warnings"], "stopped-early"])
-    assert not list(contradictions(RunLedger.model_validate(document).sealed()))
+    del document["diagnostics"]["batch_sizes"][8:], document["diagnostics"]["clipped"][8:]
+    rates = {"sampler": {**document["sampler"], "sample_rate": 0.05}, "divisor": document["segments"][0]["divisor"]}
+    fewer = [{k: v for k, v in part.items() if k not in ("sample_rate", "divisor")} for part in document["segments"]]
+    stopped = RunLedger.model_validate({**document, **rates, "segments": fewer[:2]}).sealed()
+    assert not list(contradictions(stopped))
+    assert RunWarning.STOPPED_EARLY in stopped.warnings
     same = train(config(schedule=[{"at": 4, "noise_factor": 1.0}, {"at": 8, "sample_rate": 0.1}]), tmp_path / "run")
-    assert len(same.ledger.stages) == 2
+    assert len(same.ledger.segments) == 2
     assert not list(contradictions(same.ledger))
 
 
-def test_verify_and_lint_refuse_stages_that_contradict_the_schedule(staged, tmp_path, capsys) -> None:
-    """The numbers would follow from the forged stages; only the schedule gives them away."""
+def test_verify_and_lint_refuse_segments_that_contradict_the_schedule(staged, tmp_path, capsys) -> None:
+    """The numbers would follow from the forged segments; only the configuration gives them away."""
     document = json.loads(staged.ledger.to_json())
-    document["stages"][1]["noise_multiplier"] = 3.0
+    document["segments"][1]["noise_multiplier"] = 3.0
     forged = RunLedger.model_validate(document).sealed()
-    with pytest.raises(ArtifactError, match=r"config\.schedule"):
+    with pytest.raises(ArtifactError, match="segments is not what the configuration makes"):
         rt.certify(forged)
     (tmp_path / "ledger.json").write_text(forged.to_json())
     named = json.loads(rt.lint(tmp_path / "ledger.json").to_json())
-    assert (named["schema"], named["faults"][0]["fault"]) == ("reticent.lint/1", "ledger.config.schedule")
+    assert (named["schema"], named["faults"][0]["fault"]) == ("reticent.lint/1", "ledger.segments")
     code, out, _ = run(capsys, "lint", tmp_path / "ledger.json")
     assert code == 1
-    assert "config.schedule is not what ran: noise_multiplier of part 2 is 3" in out
+    assert "segments is not what the configuration makes" in out
 
 
 def test_a_run_and_an_assessment_are_shown_in_a_few_lines(staged) -> None:

@@ -51,7 +51,8 @@ def test_the_run_keeps_to_its_target_and_wastes_little(make_config, dataset, tmp
 def test_epsilon_target_by_another_accountant(make_config, dataset, tmp_path):
     config = make_config(noise_multiplier=None, target={"epsilon": 2.0, "delta": 1e-5})
     ledger = train(config, tmp_path / "run", dataset=dataset).ledger
-    step = dp_event.PoissonSampledDpEvent(ledger.sample_rate, dp_event.GaussianDpEvent(ledger.noise_multiplier))
+    ran = ledger.first
+    step = dp_event.PoissonSampledDpEvent(ran.sample_rate, dp_event.GaussianDpEvent(ran.noise_multiplier))
     accountant = PLDAccountant().compose(dp_event.SelfComposedDpEvent(step, ledger.steps))
     assert accountant.get_epsilon(1e-5) == pytest.approx(2.0, rel=2e-3, abs=0)
 
@@ -64,7 +65,7 @@ def test_sampler_and_relation_count(make_config, dataset, tmp_path):
         "replace": {"target": {"advantage": 0.15, "neighbouring": "replace"}},
     }.items():
         config = make_config(**({"noise_multiplier": None, "target": {"advantage": 0.15}} | changes))
-        noise[name] = train(config, tmp_path / name, dataset=dataset).ledger.noise_multiplier
+        noise[name] = train(config, tmp_path / name, dataset=dataset).ledger.first.noise_multiplier
     assert noise["shuffled"] > noise["poisson"]
     assert noise["replace"] > 1.5 * noise["poisson"]
 

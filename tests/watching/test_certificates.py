@@ -61,6 +61,7 @@ def resealed(document: Certificate, change) -> Certificate:
 
     plain = json.loads(document.to_json())
     change(plain["ledger"])
+    plain["ledger"] = RunLedger.model_validate(plain["ledger"]).sealed().model_dump(mode="json", by_alias=True)
     draft = Certificate.parse({**plain, "content_sha256": ""})
     return draft.model_copy(update={"content_sha256": content_hash(draft)})
 
@@ -69,14 +70,20 @@ def resealed(document: Certificate, change) -> Certificate:
     "change",
     [
         lambda ledger: ledger["segments"][0].update(noise_multiplier=2 * NOISE),
-        lambda ledger: ledger.update(faults=["insecure-generator"]),
+        lambda ledger: ledger["environment"].update(randomness="secure generator"),
         lambda ledger: ledger["sampler"].update(drawn="shuffled", sample_rate=None),
-        lambda ledger: ledger.update(mixing_layers=["1 (BatchNorm1d)"]),
     ],
 )
 def test_a_ledger_that_was_touched_is_refused(certified, change):
+    """Sealed again, it is the ledger of another loop: the certificate does not follow from it."""
     document = certified.certificate
     assert not rt.verify(resealed(document, change)).accepted
+
+
+def test_a_ledger_of_which_nothing_is_proven_makes_no_certificate(certified):
+    mixed = resealed(certified.certificate, lambda ledger: ledger.update(mixing_layers=["1 (BatchNorm1d)"]))
+    with pytest.raises(ArtifactError, match="cannot be derived"):
+        rt.verify(mixed)
 
 
 def test_a_plain_loop_in_three_lines():
@@ -228,7 +235,9 @@ def test_certify_a_ledger_or_an_event_from_a_file(ledger, tmp_path, capsys, name
         ({"class_name": "GaussianDpEvent", "noise_multiplier": -1.0}, ArtifactError),
         ({"class_name": "ZCDpEvent", "rho": 1.0}, UnsupportedError),
         ({"class_name": "ComposedDpEvent", "events": [3]}, UnsupportedError),
-        ({"schema": "reticent.watch/2"}, ArtifactError),
+        ({"schema": "reticent.watch/1"}, ArtifactError),
+        ({"schema": "reticent.ledger/1"}, ArtifactError),
+        ({"schema": "reticent.ledger/3"}, ArtifactError),
         ({}, ArtifactError),
         ([], ArtifactError),
     ],
@@ -241,7 +250,7 @@ def test_files_that_say_nothing_end_in_one_line(document, error, tmp_path):
 
 def test_a_ledger_without_diagnostics_is_public_only(ledger):
     shown = RunLedger.model_validate(ledger.ledger.public())
-    assert not isinstance(shown, RunLedger)
+    assert shown.diagnostics is None
     assert shown.mechanism() == ledger.mechanism()
     with pytest.raises(ParameterError, match="diagnostics"):
         rt.certify(shown)

@@ -12,7 +12,8 @@ from opacus.distributed import DifferentiallyPrivateDistributedDataParallel
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 from torch.utils.data.distributed import DistributedSampler
 
-from reticent.records.ledger import Drawn, Source, read_ledger
+from reticent.records.ledger import read_ledger
+from reticent.records.parts import Drawn, Source
 from reticent.records.watch_faults import Fault
 from reticent.watching.samplers import look_at
 from tests.watching.loops import BATCH, NOISE, RECORDS, network, private, records, watched

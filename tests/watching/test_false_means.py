@@ -17,7 +17,7 @@ from torch.utils.data import (
 )
 
 import reticent as rt
-from reticent.records.ledger import Drawn
+from reticent.records.parts import Drawn
 from reticent.records.watch_faults import Fault
 from reticent.watching.starts import fresh
 from tests.watching.loops import BATCH, RECORDS, faults, network, private, records, run, shuffled, trained, watched

@@ -13,7 +13,7 @@ import reticent as rt
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
-from reticent.records.parts import Randomness
+from reticent.records.parts import Generator
 from reticent.records.watch_faults import Fault
 from reticent.watching.closer_looks import CloserLooks
 from tests.watching.loops import (
@@ -249,7 +249,7 @@ class TestSeeds:
         """Found by somebody who read the page: the source was asked when the loop had ended."""
         made = private()
         seen = watched(*made, how={"after": lambda step: rt.secure_noise(made[1]) if step == 5 else None})
-        assert seen.ledger.randomness is Randomness.DEFAULT
+        assert seen.ledger.environment.randomness is Generator.DEFAULT
         assert Fault.INSECURE_GENERATOR in seen.ledger.faults
 
     def test_a_source_that_is_less_secure_for_some_steps_counts(self):
@@ -262,7 +262,7 @@ class TestSeeds:
             made[1].__class__ = own if step in (4, 5) else secure
 
         seen = watched(*made, how={"after": after, "epochs": 2})
-        assert seen.ledger.randomness is Randomness.DEFAULT
+        assert seen.ledger.environment.randomness is Generator.DEFAULT
 
     @pytest.mark.parametrize("kind", [{}, {"mode": "ghost"}, {"clipping": "per_layer"}])
     def test_secure_noise_needs_no_seed(self, kind):
@@ -271,7 +271,7 @@ class TestSeeds:
         rt.secure_noise(made[1])
         torch.manual_seed(0)
         seen = watched(*made)
-        assert seen.ledger.randomness.startswith("secure")
+        assert seen.ledger.environment.randomness.startswith("secure")
         assert not {Fault.PUBLIC_SEED, Fault.INSECURE_GENERATOR, Fault.UNKNOWN_CLIPPING} & set(seen.ledger.faults)
         assert seen.mechanism().noise_multiplier == NOISE
         assert seen.ledger.vouches()["unpredictable-noise"] is Status.CHECKED
@@ -300,4 +300,4 @@ class TestSeeds:
         torch.manual_seed(0)
         seen = watched(*made).ledger
         assert Fault.PUBLIC_SEED in seen.faults
-        assert not seen.randomness.startswith("secure")
+        assert not seen.environment.randomness.startswith("secure")

@@ -60,12 +60,12 @@ LOOKS = [
     (Draws, "take"),
     (Draws, "fresh"),
     (models, "device_of"),
-    (RunLedger, "counted"),
+    (RunLedger, "sealed"),
     (GhostClipping, "clipped"),
 ]
 
 
-AT_THE_END = [(Weights, "written"), (models, "device_of"), (RunLedger, "counted")]
+AT_THE_END = [(Weights, "written"), (models, "device_of"), (RunLedger, "sealed")]
 """Without these no ledger can be written."""
 
 

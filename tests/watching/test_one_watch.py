@@ -131,7 +131,7 @@ class TestExchanged:
             run(*made, after=exchange if when == "in it" else None)
         assert not voiding(seen)
         assert seen.mechanism().steps == 12
-        assert seen.ledger.optimiser == ("DPOptimizer", "Adam")
+        assert seen.ledger.environment.optimiser == ("DPOptimizer", "Adam")
         inner = made[1].original_optimizer
         assert not inner._optimizer_step_pre_hooks
         assert not inner._optimizer_step_post_hooks

@@ -12,7 +12,8 @@ from torch.utils.data import BatchSampler, DataLoader, RandomSampler, Sequential
 import reticent as rt
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
-from reticent.records.ledger import Drawn, RunLedger, Source
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import Drawn, Source
 from reticent.records.watch_faults import Fault
 from reticent.samplers import Shuffled
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records, run
@@ -60,7 +61,7 @@ def test_poisson_batches_are_recognised_and_amplify(kind):
     assert ledger.mechanism() == POISSON
     found = ledger.ledger
     assert found.sampler.source is found.clipping.source is Source.SEEN
-    assert (found.clipping.kind, found.divisor, found.device) == ("flat", BATCH, "cpu")
+    assert (found.clipping.kind, found.divisor, found.environment.device) == ("flat", BATCH, "cpu")
     assert len(set(found.diagnostics.batch_sizes)) > 1
     assert Fault.SIZE_PUBLIC in found.faults
     assert not any(fault.voids for fault in found.faults)

@@ -12,7 +12,7 @@ from opacus.optimizers.optimizer import _generate_noise, _mark_as_processed
 
 import reticent as rt
 from reticent.errors import UnsupportedError
-from reticent.records.parts import Randomness
+from reticent.records.parts import Generator
 from reticent.records.watch_faults import Fault
 from tests.watching.loops import BATCH, NOISE, private, run, void, watched
 
@@ -97,7 +97,7 @@ def test_noise_that_nobody_saw_drawn(place, name, method, monkeypatch):
     assert Fault.UNKNOWN_CLIPPING not in seen.ledger.faults
     if name in ("add_noise", "scale_grad") and place != "in the block":
         assert Fault.UNKNOWN_NOISE in seen.ledger.faults
-        assert seen.ledger.randomness is Randomness.NOT_SEEN
+        assert seen.ledger.environment.randomness is Generator.NOT_SEEN
     assert not list(seen.ledger.contradictions())
 
 
@@ -217,7 +217,7 @@ def test_noise_of_opacus_stays_what_it_is(kind, secure):
     seen = watched(*made)
     assert not [fault for fault in seen.ledger.faults if fault.voids]
     assert seen.mechanism().noise_multiplier == NOISE
-    assert (seen.ledger.randomness is Randomness.SECURE) == secure
+    assert (seen.ledger.environment.randomness is Generator.SECURE) == secure
     assert seen.ledger.divisor == (None if kind is Tenfold else BATCH)
 
 
@@ -267,7 +267,7 @@ def test_noise_put_over_the_secure_one_is_not_vouched_for():
     as_class(made[1], add_noise=coins)
     seen = watched(*made)
     assert void(seen)
-    assert seen.ledger.randomness is Randomness.NOT_SEEN
+    assert seen.ledger.environment.randomness is Generator.NOT_SEEN
     assert "unpredictable-noise" not in seen.ledger.vouches()
 
 
@@ -277,7 +277,7 @@ def test_a_generator_of_opacus_behind_the_secure_one_is_not_the_secure_one():
     as_class(made[1], add_noise=Copied.add_noise)
     seen = watched(*made)
     assert not void(seen)
-    assert seen.ledger.randomness is Randomness.DEFAULT
+    assert seen.ledger.environment.randomness is Generator.DEFAULT
 
 
 def test_secure_noise_that_is_put_on_inside_the_block_is_what_is_used():
@@ -289,7 +289,7 @@ def test_secure_noise_that_is_put_on_inside_the_block_is_what_is_used():
             rt.secure_noise(made[1])
             torch.manual_seed(2**60 + 2**28 + 41)
             run(*made, epochs=1)
-        assert seen.ledger.randomness is Randomness.SECURE
+        assert seen.ledger.environment.randomness is Generator.SECURE
         steps.append(torch.cat([p.detach().flatten() for p in made[0].parameters()]))
     assert not torch.equal(*steps)
 

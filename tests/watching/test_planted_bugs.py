@@ -14,7 +14,8 @@ import reticent as rt
 from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
 from reticent.certificates.words import people
-from reticent.records.ledger import Drawn, RunLedger, SamplerRecord, Segment, Source
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import Drawn, SamplerRecord, Segment, Source
 from reticent.records.watch_faults import Fault
 from reticent.watching import weights
 from reticent.watching.repeats import copies
@@ -277,8 +278,7 @@ def ledger(segment, **sampler):
     with rt.watch(*made[:3]) as seen:
         run(*made, epochs=1)
     record = SamplerRecord(source=Source.SEEN, name="x", **sampler)
-    draft = seen.ledger.model_copy(update={"segments": (segment,), "sampler": record, "faults": ()})
-    return draft.model_copy(update={"faults": tuple(dict.fromkeys(draft.demanded()))})
+    return seen.ledger.model_copy(update={"segments": (segment,), "sampler": record})
 
 
 def test_copies_multiply_what_is_protected_together_and_state_nothing_of_persons():
@@ -307,7 +307,7 @@ def test_a_page_about_copies_does_not_say_that_somebody_declared_them(quick_docu
 def test_draws_that_are_public_amplify_nothing():
     segment = Segment(noise_multiplier=2.0, steps=5)
     run_ = ledger(segment, drawn="poisson", sample_rate=0.1)
-    public = run_.model_copy(update={"faults": (*run_.faults, Fault.PUBLIC_DRAWS)})
+    public = run_.model_copy(update={"seen": (Fault.PUBLIC_DRAWS,)})
     assert (run_.mechanism().sample_rate, public.mechanism().sample_rate) == (0.1, 1.0)
 
 

@@ -13,7 +13,7 @@ from reticent import samplers
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
-from reticent.records.ledger import Drawn, Source
+from reticent.records.parts import Drawn, Source
 from reticent.records.watch_faults import Fault
 from reticent.training.randomness import SeededSource, Stream
 from reticent.watching import allocation

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent.errors import ParameterError
-from reticent.records.ledger import Drawn
+from reticent.records.parts import Drawn
 from reticent.records.watch_faults import Fault
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records
 

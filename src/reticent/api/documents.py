@@ -29,7 +29,7 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.pairs.neighbouring import relation_of
 from reticent.records.chain import chained
-from reticent.records.ledger import held
+from reticent.records.ledger import held, watched
 from reticent.risk.report import MEASURES
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def certify(
     alone: list[str] = []
     cited: tuple[CitedRelease | None, ...] = ()
     if isinstance(what, (list, tuple)):
-        loops = [loop for one in what if (loop := held(one)) is not None]
+        loops = [loop for one in what if (loop := watched(one)) is not None]
         source: Any = chained(loops) if loops and len(loops) == len(what) else None
         if source is None:
             together = [_named(one, place) for place, one in enumerate(what, 1)]
@@ -386,7 +386,7 @@ def _of_run(
     ledger = held(source)
     if ledger is None or ledger.diagnostics is None:
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
-    of_run = callable(getattr(source, "sensitivity", None))
+    of_run = source is not ledger and ledger.config is not None
     more: dict[str, str | None] = {"weights_sha256": _weights_of(source)} if of_run else {}
     with _declaring():
         declared = run_declaration(ledger, publish, **more, **said)

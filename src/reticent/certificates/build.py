@@ -137,7 +137,7 @@ def run_declaration(ledger: RunLedger, publishes: Sequence[str] = (), **more: st
         "weights_sha256": ledger.weights_sha256,
     }
     given = {name: value for name, value in more.items() if value is not None}
-    return Declaration(**{**known, **given}, publishes=tuple(publishes))
+    return Declaration(**{**known, **given}, publishes=() if data is None else tuple(publishes))
 
 
 def public(certificate: Certificate) -> Certificate:

@@ -163,7 +163,7 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
     found, first = answer((WorstCase(),), release, None), ledger.first
     counted = f" of {ledger.counted:,} that count" if ledger.counted > ledger.steps else ""
     facts = [
-        ("data", "not named" if ledger.data is None else inert(str(ledger.data.name))),
+        ("data", inert((ledger.data and ledger.data.name) or "not named")),
         ("records", "unknown" if ledger.dataset_size is None else f"{ledger.dataset_size:,}"),
         ("sampler", inert(ledger.sampler.name)),
         ("noise multiplier", f"{first.noise_multiplier:g}{changes}"),

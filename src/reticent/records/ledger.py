@@ -354,3 +354,9 @@ def unstated(ledger: Mapping[str, Any] | None) -> frozenset[str]:
 def held(what: object) -> RunLedger | None:
     """The ledger that ``what`` is, or holds as its ``ledger``; None where it is something else."""
     return next((one for one in (what, getattr(what, "ledger", None)) if isinstance(one, RunLedger)), None)
+
+
+def watched(what: object) -> RunLedger | None:
+    """The whole ledger of a watched loop that ``what`` is or holds; None where it is something else."""
+    found = held(what)
+    return None if found is None or found.config is not None or found.diagnostics is None else found

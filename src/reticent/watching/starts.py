@@ -18,7 +18,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Source
 from reticent.records.chain import MOST_EARLIER, alone, continued, follows
-from reticent.records.ledger import RunLedger, held, read_ledger
+from reticent.records.ledger import RunLedger, read_ledger, watched
 from reticent.watching.models import bare, fingerprint
 
 _LAST: WeakKeyDictionary[nn.Module, RunLedger] = WeakKeyDictionary()
@@ -132,7 +132,7 @@ def _moved(state: dict[str, Any]) -> bool:
 def _ledger_of(continues: Any) -> RunLedger:
     if isinstance(continues, (str, Path)):
         continues = read_ledger(Path(continues))
-    found = held(continues)
-    if found is None or found.diagnostics is None or found.config is not None:
+    found = watched(continues)
+    if found is None:
         raise ParameterError("continues", type(continues).__name__, "a watch that has ended, its ledger, or its file")
     return found
