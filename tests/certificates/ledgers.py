@@ -65,3 +65,8 @@ def shuffled(**changes: Any) -> RunLedger:
             **changes,
         }
     )
+
+
+def elsewhere(ledger: RunLedger, **facts: Any) -> RunLedger:
+    """With other facts of its environment, and the digest that it had."""
+    return ledger.model_copy(update={"environment": ledger.environment.model_copy(update=facts)})

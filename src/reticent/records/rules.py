@@ -1,7 +1,7 @@
 """Constraints between the facts of a ledger, as data: which facts, what must hold among them, and what it means.
 
-``run_rules`` and ``watch_rules`` hold the tables of the two ledgers. To write, read, certify or verify a
-ledger is to ask for its ``contradictions``.
+``own_rules`` holds the table of ledgers with a configuration, ``seen_rules`` that of the others. To write, read,
+certify or verify a ledger is to ask for its ``contradictions``.
 """
 
 from __future__ import annotations
