@@ -47,14 +47,14 @@ def run(
     randomness: str = "fresh",
     planned_steps: int = 4,
     config: dict[str, object] | None = None,
-    segments: Sequence[Segment] = (EQUAL,),
+    stages: Sequence[dict[str, object]] = ({},),
     **changes: object,
 ) -> RunLedger:
     document = {
         "created": "2026-01-01T00:00:00+00:00",
         "config": {**ASKED, **(config or {})},
         "data": data(),
-        **told(segments, sampler, "flat"),
+        **told([EQUAL.model_copy(update=stage) for stage in stages], sampler, "flat"),
         "planned": {"steps": planned_steps},
         "num_parameters": 15,
         "parameters": [{"name": "1.weight", "shape": [3, 5]}],
@@ -211,8 +211,8 @@ class TestWhatRan:
 
     def test_stages_that_come_back_are_counted_together(self) -> None:
         """Of three stages the first and the last are alike; what was planned beyond them has the least clip norm."""
-        changes = ({"steps": 3}, {"steps": 4, "max_grad_norm": 0.5}, {"steps": 2})
-        stopped = run(planned_steps=12, segments=[EQUAL.model_copy(update=change) for change in changes])
+        stages = ({"steps": 3}, {"steps": 4, "max_grad_norm": 0.5}, {"steps": 2})
+        stopped = run(planned_steps=12, stages=stages)
         counted = {part.max_grad_norm: part.steps for part in stopped.mechanism().parts}
         assert counted == {1.0: 3 + 2, 0.5: 4 + 3}
 
