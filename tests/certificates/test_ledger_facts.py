@@ -12,7 +12,7 @@ import pytest
 import reticent as rt
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, NoiseScale
 from reticent.calibration.solve import calibrate
-from reticent.certificates.build import certify_run, certify_watched, run_declaration
+from reticent.certificates.build import certify_run, run_declaration
 from reticent.certificates.ledger_rules import STATED_RULES, contradictions
 from reticent.certificates.schema import Declaration, Edition
 from reticent.certificates.targets import misses_its_target
