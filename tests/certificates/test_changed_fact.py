@@ -38,12 +38,19 @@ def edited(certificate: Certificate, **facts: Any) -> Certificate:
 )
 def test_a_changed_fact_is_named_with_what_it_was(certificate: Certificate, fact: str, now: Any, before: str) -> None:
     found = {one.leaf: one.found for one in verify(edited(certificate, **{fact: now})).differences if one.rule}
-    assert found[f"ledger.{fact.replace('__', '.')}"] == f"was {before} when the ledger was sealed: its digest agrees with that"
+    assert (
+        found[f"ledger.{fact.replace('__', '.')}"]
+        == f"was {before} when the ledger was sealed: its digest agrees with that"
+    )
 
 
 def test_a_word_of_a_short_list_is_found_by_trying() -> None:
     ledger = make_ledger()
-    assert changed_fact(elsewhere(ledger, randomness=Randomness.REPRODUCIBLE), {}) == ("environment.randomness", "fresh")
+    changed = elsewhere(ledger, randomness=Randomness.REPRODUCIBLE)
+    assert changed_fact(changed, {}) == (
+        "environment.randomness",
+        "fresh",
+    )
     assert changed_fact(elsewhere(ledger, device="cuda"), {}) is None
 
 

@@ -36,6 +36,7 @@ from reticent.records.parts import (
     ParameterRecord,
     PlannedSteps,
     PublicData,
+    Randomness,
     SamplerRecord,
     Segment,
     Utility,
@@ -125,8 +126,11 @@ class RunLedger(Brief, Terse):
     def _of_one_program(self) -> Self:
         """Our trainer has a configuration, records, tensors and seeds; of another loop nobody knows them."""
         known = (self.data, self.environment.seeds, self.parameters or None)
-        if any((one is None) != (self.config is None) for one in known):
-            raise ValueError("config, data, parameters and seeds go together")
+        ours = self.config is not None
+        if isinstance(self.environment.randomness, Randomness) != ours or any(
+            (one is not None) != ours for one in known
+        ):
+            raise ValueError("config, data, parameters, seeds and the randomness of our trainer go together")
         if self.diagnostics is not None and len(self.diagnostics.batch_sizes) != self.steps:
             raise ValueError("diagnostics.batch_sizes must have one entry per step")
         return self

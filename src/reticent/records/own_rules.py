@@ -142,11 +142,6 @@ def _alike(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _size_is_there(ledger: RunLedger) -> Found:
-    if not size_is_secret(ledger.asked) and ledger.dataset_size is None:
-        yield "data.dataset_size", "is missing: the training used the number of records"
-
-
 def _train_size(ledger: RunLedger) -> Found:
     kept, records = section(ledger.asked, "data").get("train_size"), ledger.dataset_size
     if kept is not None and records is not None and kept != records:
@@ -253,11 +248,10 @@ OWN_RULES: tuple[Rule, ...] = (
     Rule(("config",), "Every setting is one that a configuration has.", _settings_are_known),
     Rule(("config",), "It is stated: noise or target, rate or batch, steps or epochs.", _settings_are_stated),
     Rule(
-        ("config", "segments", "sampler", "clipping", "divisor", "planned", "environment", "records_per_user"),
+        ("config", "segments", "sampler", "clipping", "divisor", "planned", "environment", "records_per_user", "data"),
         "The settings that the configuration makes are those that ran.",
         _asked_is_done,
     ),
-    Rule(("data.dataset_size", "config"), "The number of records is there where the training used it.", _size_is_there),
     Rule(("data.dataset_size", "config.data.train_size"), "As many records were kept as asked.", _train_size),
     Rule(("num_parameters", "parameters"), "No more coordinates were trained than there are.", _parameters),
     Rule(

@@ -86,6 +86,8 @@ def planned_segments(config: Mapping[str, Any], records: int | None, noise: floa
         ParameterError: a batch is larger than the data, a stage begins after the last step, or something is no setting.
     """
     asked = _read(config)
+    if records is None and None in (asked.sample_rate, asked.divisor):
+        raise ParameterError("divisor", None, "given, and sample_rate, where the number of records is not", shown=False)
     rate = _rate(asked, records)
     steps = asked.steps or sampler_of(config, rate).steps_in(_given("epochs", asked.epochs), rate, MOST_STEPS)
     now = Segment(
