@@ -256,7 +256,8 @@ def test_noise_that_was_checked_says_what_the_program_looked_at() -> None:
 def test_what_a_warning_denies_is_not_said_to_be_taken_on_trust() -> None:
     made = Declaration(subject="s", created="2026-11-22")
     kept = make_ledger()
-    read = kept.model_copy(update={"warnings": (*kept.warnings, RunWarning.SCHEMA_FROM_RECORDS)}).sealed()
+    data = {"name": "own", "split_seed": 0, "table": {"derived": ["age"]}}
+    read = kept.model_copy(update={"config": {**kept.config, "data": data}}).sealed()
     trusted = "scaled does not depend on these records."
     denied = f"{trusted} It does here: bounds or categories of some columns were read off them."
     for ledger, known in ((kept, False), (read, True)):
