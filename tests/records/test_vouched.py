@@ -18,6 +18,7 @@ from reticent.records.ledger import RunLedger
 from reticent.records.parts import Randomness, Segment
 from reticent.records.plan import told
 from reticent.records.release import charged
+from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_faults import Fault
 from reticent.samplers import INDEPENDENT, Sampler, Shuffled
 
@@ -188,13 +189,18 @@ class TestWhatRan:
         assert stopped.mechanism().steps == 9
         assert stopped.equal_steps().steps == stopped.steps == 4
         assert "planned-steps" not in stopped.vouches()  # why it stopped, nobody saw
+        assert [RunWarning.STOPPED_EARLY in one.warnings for one in (run(), stopped)] == [False, True]
 
     def test_steps_that_did_not_run_count_at_the_least_noise_and_the_largest_rate_of_the_plan(self) -> None:
-        schedule = [{"at": 6, "noise_factor": 0.5}, {"at": 8, "batch_size": 30, "noise_multiplier": None}]
+        schedule = [
+            {"at": 6, "noise_factor": 0.5},
+            {"at": 8, "batch_size": 30, "max_grad_norm": 0.2, "noise_multiplier": None},
+        ]
         stopped = run(planned_steps=9, config={"steps": 9, "schedule": schedule})
         done, left = stopped.mechanism().parts
         assert (done.steps, done.noise_multiplier, done.sample_rate) == (4, stopped.first.noise_multiplier, 0.1)
         assert (left.steps, left.noise_multiplier) == (5, 0.5 * stopped.first.noise_multiplier)
+        assert left.max_grad_norm == 0.2
         assert left.sample_rate == pytest.approx(30 / stopped.dataset_size, rel=1e-12, abs=0)
 
     @pytest.mark.parametrize("schedule", ["soon", [{"at": 6, "noise_multiplier": "0.01"}], [{"at": 6, "noise": 0.01}]])
