@@ -132,7 +132,9 @@ RUNS: dict[str, Change] = {
     "batches of another rate": set_at("diagnostics.batch_sizes", [20] * 12),
     "a batch of more than all": set_at("diagnostics.batch_sizes", [401] + [100] * 11),
     "no number of records": set_at("data", {**NO_SIZE, "commitment": "ab" * 32}),
-    "a fault of a loop of somebody else": set_at("seen", ["sampler-unknown"]),
+    "a fault of a loop of somebody else": set_at("seen", ["unknown-sampler"]),
+    "clients, where records were drawn": set_at("unit", "client"),
+    "layers that mix records": set_at("mixing_layers", ["1"]),
     "steps that are hidden by a model that cannot": set_at("config.final_model", True),
     "the best of runs with other noise": set_at("selection", {**SELECTION, "mechanism": best_of(30.0)}),
     "the best of runs with one seed": both(
@@ -204,6 +206,9 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
         ),
     ),
     "a segment with a rate and no coins": (shuffled, set_at("segments.0.sample_rate", 0.01)),
+    "passes with a rate of coins": (shuffled, set_at("sampler.sample_rate", 0.01)),
+    "the best of several loops": (shuffled, set_at("selection", SELECTION)),
+    "a quality that no watch measures": (poisson, set_at("utility", {"test_accuracy": 0.9, "test_loss": 0.1})),
     "poisson that nobody saw": (poisson, set_at("sampler.source", "unknown")),
     "unknown that somebody saw": (
         poisson,
@@ -263,7 +268,7 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
         set_at("start", {"weights": "unknown", "source": "unknown", "commitment": "ab" * 32, "salt": "ab" * 32}),
     ),
     "a chain that does not meet": (chain, set_at("earlier.0.weights_sha256", "12" * 32)),
-    "an earlier loop with more noise, not sealed": (chain, set_at("earlier.0.segments.0.noise_multiplier", 9.0)),
+    "an earlier loop whose clipping nobody looked at": (chain, set_at("earlier.0.clipping.source", "unknown")),
     "an earlier loop with its diagnostics": (chain, lambda d: d["earlier"][0].update(diagnostics=d["diagnostics"])),
     "names of many scripts": (poisson, set_at("environment.optimiser.0", "DРOptimizer")),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 from reticent.records.chain import continued, start_at
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import Source
+from reticent.records.parts import Generator, Source
 
 PLAIN = {
     "schema": "reticent.ledger/2",
@@ -67,6 +67,11 @@ def shuffled(**changes: Any) -> RunLedger:
             **changes,
         }
     )
+
+
+def secure_loop() -> RunLedger:
+    """The loop of ``poisson`` with noise that nobody can predict."""
+    return elsewhere(poisson(), randomness=Generator.SECURE).sealed()
 
 
 def chain() -> RunLedger:

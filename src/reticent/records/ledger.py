@@ -55,6 +55,8 @@ _BEFORE = ("reticent.ledger/1", "reticent.watch/1")
 _LARGEST = 64 << 20
 _MOST_SEGMENTS = 4096
 _READABLE_STEPS = 10_000
+_OF_A_WATCH = ("unit", "mixing_layers", "seen", "start", "earlier")
+_OF_OUR_TRAINER = ("utility", "selection")
 Silent = Literal["start-weights", "planned-steps"]
 """Conditions that are the program's to state: weights that these records left at the start, or a plan of more steps,
 would make the numbers larger, so to say nothing is never worth more."""
@@ -125,12 +127,13 @@ class RunLedger(Brief, Terse):
     @model_validator(mode="after")
     def _of_one_program(self) -> Self:
         """Our trainer has a configuration, records, tensors and seeds; of another loop nobody knows them."""
-        known = (self.data, self.environment.seeds, self.parameters or None)
-        ours = self.config is not None
-        if isinstance(self.environment.randomness, Randomness) != ours or any(
-            (one is not None) != ours for one in known
-        ):
+        ours, where = self.config is not None, self.environment
+        known = [one is not None for one in (self.data, where.seeds, self.parameters or None)]
+        if {*known, isinstance(where.randomness, Randomness)} != {ours}:
             raise ValueError("config, data, parameters, seeds and the randomness of our trainer go together")
+        for name in _OF_A_WATCH if ours else _OF_OUR_TRAINER:
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name} has no place in a ledger {'with' if ours else 'without'} config")
         if self.diagnostics is not None and len(self.diagnostics.batch_sizes) != self.steps:
             raise ValueError("diagnostics.batch_sizes must have one entry per step")
         return self

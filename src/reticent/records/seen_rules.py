@@ -103,6 +103,8 @@ def _sampler_source(run: RunLedger) -> Found:
 
 def _rates(run: RunLedger) -> Found:
     usual = run.sampler.sample_rate
+    if usual is not None and run.sampler.drawn not in (Drawn.POISSON, Drawn.FIXED_SIZE):
+        yield "sampler.sample_rate", "has no place here: nothing is drawn by coins"
     for index, segment in enumerate(run.segments):
         if segment.sample_rate is not None and (usual is None or segment.sample_rate >= usual):
             where = f"segments.{index}.sample_rate"
@@ -223,7 +225,7 @@ SEEN_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("segments.sample_rate", "sampler.sample_rate"),
-        "No segment has a higher rate than the sampler.",
+        "Where records are drawn by coins there is a rate, and no segment has a higher one.",
         _rates,
     ),
     Rule(
