@@ -72,6 +72,18 @@ def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = I
     ).sealed()
 
 
+def in_stages() -> RunLedger:
+    """Four steps, four with twice the noise, and four with half the batches."""
+    ledger = make_ledger()
+    ran = [ledger.first.model_copy(update={"steps": 4})]
+    ran.append(ran[0].model_copy(update={"noise_multiplier": 6.0}))
+    ran.append(ran[1].model_copy(update={"sample_rate": 0.125, "divisor": 50.0}))
+    schedule = [{"at": 4, "noise_factor": 2.0}, {"at": 8, "batch_size": 50}]
+    facts = {"config": {**ledger.config, "schedule": schedule}, **told(ran, INDEPENDENT, "flat")}
+    sizes = ledger.diagnostics.model_copy(update={"batch_sizes": (100,) * 8 + (50,) * 4})
+    return ledger.model_copy(update={**facts, "diagnostics": sizes}).sealed()
+
+
 def make_sensitivity(steps: int = 12) -> SensitivityRecord:
     return SensitivityRecord(
         steps=steps,

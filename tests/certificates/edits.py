@@ -1,17 +1,15 @@
-"""What a forger does to a ledger: random edits of one or two facts, and what becomes of the numbers."""
+"""What a forger does to a ledger: random edits of one or two facts, sealed again."""
 
 from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.rounding import leaves
 from reticent.errors import ReticentError
-from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
 from reticent.records.ledger import RunLedger
 
 Document = dict[str, Any]
@@ -38,9 +36,9 @@ class Edit:
 
 
 def random_edit(document: Document, choice: random.Random) -> Edit:
-    """One fact with another value of its kind, or none, or gone."""
-    facts = [path for path in leaves(document) if path[0] != "digest"]
-    long = [path for path in facts if path[0] == "diagnostics"]
+    """One fact with another value of its kind, or none, or gone. Of what is long, only a little."""
+    facts = [path for path in leaves(document) if path[-1] != "digest"]
+    long = [path for path in facts if path[0] in ("diagnostics", "curve")]
     path = choice.choice([path for path in facts if path not in long] + long[:3])
     value: Any = document
     for part in path:
@@ -81,7 +79,7 @@ def read(document: Document, *, complete: bool, sealed: bool) -> RunLedger | Non
         ledger = RunLedger.model_validate(document)
         if complete != (ledger.diagnostics is not None):
             return None
-        ledger = ledger.sealed() if sealed else ledger
+        ledger = sealed_again(ledger) if sealed else ledger
         refuse_contradictions(ledger)
         ledger.mechanism()
     except (ReticentError, ValueError, OverflowError):
@@ -89,40 +87,22 @@ def read(document: Document, *, complete: bool, sealed: bool) -> RunLedger | Non
     return ledger
 
 
-def risk(mechanism: Mechanism) -> float:
-    """A number that grows with what is released: the sum over steps of (sample rate / noise)^2."""
-    parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
-    return sum(_of(part) for part in parts)
+def some_edits(document: Document, choice: random.Random) -> list[Edit]:
+    """One, or two after each other."""
+    edits = [random_edit(document, choice)]
+    if choice.random() < 0.5:
+        edits.append(random_edit(edited(document, edits), choice))
+    return edits
 
 
-def _of(part: Mechanism) -> float:
-    assert isinstance(part, DPSGD)
-    if part.noise_multiplier == 0.0:
-        return float("inf")
-    (found, *_) = part.parts_under(Neighbouring.ADD_REMOVE)
-    rate = getattr(found.pair, "sample_rate", 1.0)
-    return float((part.records_per_user or 1) * found.count * (rate / part.noise_multiplier) ** 2)
+def sealed_again(ledger: RunLedger) -> RunLedger:
+    """With the digests that a forger makes anew, its own and those of the loops that it continues."""
+    return ledger.model_copy(update={"earlier": tuple(one.sealed() for one in ledger.earlier)}).sealed()
 
 
-def lower_in(honest: RunLedger, forged: RunLedger) -> bool:
-    """Whether some number of the certificate of ``forged`` can be below that of ``honest``."""
-    before, after = honest.mechanism(), forged.mechanism()
-    if before == after and honest.vouches() == forged.vouches():
-        return False
-    gone = getattr(before, "records_per_user", None), getattr(after, "records_per_user", None)
-    fewer = (gone[1] or 1) < (gone[0] or 1)
-    return risk(after) < risk(before) * (1.0 - 1e-9) or fewer or more_vouched(honest, forged)
-
-
-def more_vouched(honest: RunLedger, forged: RunLedger) -> bool:
-    return bool(set(forged.vouches().items()) - set(honest.vouches().items()))
-
-
-def attacks(document: Document, count: int, seed: int) -> Iterator[list[Edit]]:
-    """Single and double edits, drawn anew each time."""
-    choice = random.Random(seed)  # noqa: S311
-    for _ in range(count):
-        edits = [random_edit(document, choice)]
-        if choice.random() < 0.5:
-            edits.append(random_edit(edited(document, edits), choice))
-        yield edits
+def parsed(ledger: Document) -> RunLedger | None:
+    """The ledger that a document is, whatever its facts say of each other."""
+    try:
+        return RunLedger.model_validate(ledger)
+    except ValueError:
+        return None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from reticent.records.chain import continued, start_at
 from reticent.records.ledger import RunLedger
+from reticent.records.parts import Generator, Source
 
 PLAIN = {
     "schema": "reticent.ledger/2",
@@ -65,3 +67,22 @@ def shuffled(**changes: Any) -> RunLedger:
             **changes,
         }
     )
+
+
+def secure_loop() -> RunLedger:
+    """The loop of ``poisson`` with noise that nobody can predict."""
+    return elsewhere(poisson(), randomness=Generator.SECURE).sealed()
+
+
+def chain() -> RunLedger:
+    """The loop of ``poisson`` twice, the second time from the weights at which the first ended."""
+    first = poisson()
+    start, salt = start_at("cd" * 32, "unknown", Source.UNKNOWN)
+    later = poisson(start=start, weights_sha256="ef" * 32)
+    kept = later.diagnostics.model_copy(update={"start_salt": salt})
+    return continued(first, later.model_copy(update={"diagnostics": kept}).sealed())
+
+
+def elsewhere(ledger: RunLedger, **facts: Any) -> RunLedger:
+    """With other facts of its environment, and the digest that it had."""
+    return ledger.model_copy(update={"environment": ledger.environment.model_copy(update=facts)})

@@ -37,7 +37,7 @@ from reticent.mechanisms.units import Unit
 from reticent.pairs import Geometric
 from reticent.risk.report import Questions
 from reticent.samplers import Shuffled
-from tests.certificates.ledgers import poisson, shuffled
+from tests.certificates.ledgers import poisson, secure_loop, shuffled
 from tests.certificates.listed_messages import listed
 from tests.certificates.test_page_answers import POLICY
 
@@ -67,7 +67,7 @@ def kinds() -> dict[str, Certificate]:
         "low enough, not checked": certify(person, DECLARED, adversaries=who[:1], policy=NOTHING_ACCEPTED),
         "nothing hidden": certify(Gaussian(0.01), DECLARED, adversaries=who[:1]),
         "watched": reticent.certify(poisson(), subject="s").certificate,
-        "watched, secure": reticent.certify(poisson(randomness="secure generator"), subject="s").certificate,
+        "watched, secure": reticent.certify(secure_loop(), subject="s").certificate,
         "watched, shuffled": reticent.certify(shuffled(), subject="s").certificate,
     }
 

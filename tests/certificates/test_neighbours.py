@@ -24,7 +24,6 @@ from reticent.io.commitments import commit, new_salt, opens
 from reticent.records.ledger import RunLedger
 from reticent.records.parts import Diagnostics, Utility
 from reticent.records.publication import published
-from reticent.records.run_warnings import RunWarning
 from tests.certificates.conftest import make_ledger, make_sensitivity
 
 PEOPLE = b"age,visits\n" + b"".join(b"%d,%d\n" % (20 + i % 60, i % 7) for i in range(400))
@@ -72,9 +71,7 @@ def run_on(table: bytes, salt: str, *, records: int = 400, secret: bool = False,
         "config": config,
         "utility": Utility(test_accuracy=0.5 + mark / 2**17, test_loss=mark / 2**16),
         "diagnostics": Diagnostics(batch_sizes=sizes, clipped=(mark % 50,) * 12, train_accuracy=0.9, seconds=1.0),
-        "expected_batch_size": 0.25 * records,
         "divisor": 100.0 if secret else 0.25 * records,
-        "warnings": () if secret else (RunWarning.SIZE_TREATED_AS_PUBLIC,),
     }
     return ledger.model_copy(update=fields | changes).sealed()
 

@@ -23,7 +23,7 @@ from reticent.auditing.scores import Design
 from reticent.auditing.verdict import Finding
 from reticent.certificates import audit_page, words
 from reticent.certificates.audit_power import POWER, detectable
-from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify, certify_run, certify_watched, public
+from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify, certify_run, public
 from reticent.certificates.check import check
 from reticent.certificates.derive import derive
 from reticent.certificates.facts import facts, unsupported
@@ -74,7 +74,7 @@ def test_a_public_document_that_is_made_public_again_is_not_signed(certificate: 
 
 
 def test_yes_and_one_are_two_values() -> None:
-    document = document_of(certify_watched(shuffled(records_per_user=None)))
+    document = document_of(certify_run(shuffled(records_per_user=None)))
     assert not refused(document)
     assert document["ledger"]["sampler"]["drop_last"] is False
     set_at("ledger.sampler.drop_last", 0)(document)

@@ -39,7 +39,7 @@ from reticent.pairs import Geometric
 from reticent.records.run_warnings import RunWarning
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger
-from tests.certificates.ledgers import poisson
+from tests.certificates.ledgers import poisson, secure_loop
 
 DECLARED = Declaration(subject="s", created="2026-01-01")
 ACCEPTED = ["public-divisor", "poisson-draws", "clipped", "planned-steps", "start-weights"]
@@ -243,7 +243,7 @@ def test_noise_that_was_checked_says_what_the_program_looked_at() -> None:
     made = Declaration(subject="s", created="2026-11-22")
     run = render_html(public(certify_run(make_ledger(), None, made)))
     assert "The noise came from the secure generator of the operating system, and no seed of it was kept." in run
-    secure = render_html(reticent.certify(poisson(randomness="secure generator"), subject="s").certificate)
+    secure = render_html(reticent.certify(secure_loop(), subject="s").certificate)
     assert "When the loop ended, its optimizer took noise from a secure generator." in secure
     for page in (run, secure):
         line = page.partition("Nobody can predict or repeat the noise")[2]
@@ -256,7 +256,8 @@ def test_noise_that_was_checked_says_what_the_program_looked_at() -> None:
 def test_what_a_warning_denies_is_not_said_to_be_taken_on_trust() -> None:
     made = Declaration(subject="s", created="2026-11-22")
     kept = make_ledger()
-    read = kept.model_copy(update={"warnings": (*kept.warnings, RunWarning.SCHEMA_FROM_RECORDS)}).sealed()
+    data = {"name": "own", "split_seed": 0, "table": {"derived": ["age"]}}
+    read = kept.model_copy(update={"config": {**kept.config, "data": data}}).sealed()
     trusted = "scaled does not depend on these records."
     denied = f"{trusted} It does here: bounds or categories of some columns were read off them."
     for ledger, known in ((kept, False), (read, True)):

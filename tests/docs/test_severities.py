@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from reticent.api.watching import Linted
-from reticent.certificates.derive import expected_warnings
 from reticent.mechanisms import Ledger
 from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_faults import Fault, Severity
@@ -28,13 +27,13 @@ def on_the_page(code: str) -> str:
 
 @pytest.mark.parametrize("fault", Fault, ids=str)
 def test_page_lint_numbers_and_certificate_agree(fault: Fault) -> None:
-    ledger = watched(faults=[fault])
+    ledger = watched(seen=[fault])
     said = {row[0]: row for row in Linted(ledger).rows()}[fault.value]
     assert said[1] == on_the_page(fault.value) == fault.explanation.severity.value
     released = ledger.mechanism()
     parts = released.parts if isinstance(released, Ledger) else (released,)
     assert all(part.noise_multiplier == 0.0 for part in parts) == (said[1] == Severity.ERROR.value)
-    shown = {warning.value: warning.text for warning in expected_warnings(ledger)}
+    shown = {warning.value: warning.text for warning in ledger.warnings}
     assert shown[fault.value] == f"{said[2]} {said[3]}"
 
 

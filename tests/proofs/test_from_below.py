@@ -103,7 +103,7 @@ class TestALoaderThatNobodyKnows:
     )
     def test_who_may_be_moved(self, name: str, faults: list[str], by_size: bool, always: bool) -> None:
         for relation, needed in ((ADD, by_size), (Neighbouring.REPLACE, always), (Neighbouring.ZERO_OUT, always)):
-            found = self.found(relation, sampler=DRAWN[name], faults=faults)
+            found = self.found(relation, sampler=DRAWN[name], seen=faults)
             assert ("kept-places" in open_keys(found)) is needed
 
 
@@ -150,9 +150,9 @@ class TestAStopThatLooksAtTheRecords:
 
     @pytest.mark.parametrize("who", [WorstCase(), Membership(), Relaxed()])
     def test_nobody_vouches_for_a_run_that_stopped(self, who) -> None:
-        facts = {"noise_multiplier": 10.0, "sample_rate": 1.0, "planned_steps": 100}
         for steps in (1, 100):
-            seen = ledger(**facts, steps=steps)
+            ran = {"noise_multiplier": 10.0, "sample_rate": 1.0, "steps": steps}
+            seen = ledger(planned_steps=100, stages=[ran])
             found = assess_seen(who, seen.mechanism(), ADD, Method.EXACT, seen)
             assert found.measure(advantage).upper < 0.39
             assert ("planned-steps" in open_keys(found)) is (steps < 100)
@@ -166,7 +166,7 @@ class TestAStopThatLooksAtTheRecords:
     def test_a_budget_of_private_gradients_bounds_the_field_and_nobody_else(self, steps: int) -> None:
         seen = ledger(
             config={"model": {"kind": "logistic"}, "sensitive": {"group": "age", "scope": "whole-data", "budget": 0.1}},
-            steps=steps,
+            stages=[{"steps": steps}],
             planned_steps=100,
         )
         for who in (WorstCase(), Membership(), Attribute(2.0)):

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
 
+from pydantic import BaseModel
+
 from reticent.certificates.rounding import Path
 from reticent.records.ledger import RunLedger, digest_of
 
@@ -24,22 +26,34 @@ def changed_fact(ledger: RunLedger, stated: Mapping[Path, Any]) -> tuple[str, An
     """
     if len(stated) > _LARGEST:
         return None
-    for tried, (name, value) in enumerate(_candidates(ledger, stated)):
+    for tried, (where, value, other) in enumerate(_variants(ledger, stated)):
         if tried == _MOST:
             break
-        if digest_of(ledger.model_copy(update={name: value})) == ledger.digest:
-            return name, value.value if isinstance(value, Enum) else value
+        if digest_of(other) == ledger.digest:
+            return ".".join(where), value.value if isinstance(value, Enum) else value
     return None
 
 
-def _candidates(ledger: RunLedger, stated: Mapping[Path, Any]) -> Iterator[tuple[str, Any]]:
-    for name in type(ledger).model_fields:
-        now = getattr(ledger, name)
-        if isinstance(now, Enum):
-            yield from ((name, other) for other in type(now) if other is not now)
-        elif isinstance(now, bool):
-            yield name, not now
-        elif name != "digest" and isinstance(now, (str, int, float)):
-            kinds = (float, int) if isinstance(now, float) else (type(now),)
-            alike = (x for path, x in stated.items() if path[-1] == name and type(x) in kinds)
-            yield from ((name, value) for value in dict.fromkeys(alike) if value != now)
+def _variants(part: BaseModel, stated: Mapping[Path, Any]) -> Iterator[tuple[Path, Any, BaseModel]]:
+    """With one fact as it can have been: its path, its value then, and the whole with it."""
+    for name in type(part).model_fields:
+        if name != "digest":
+            for where, value, new in _others(name, getattr(part, name), stated):
+                yield (name, *where), value, part.model_copy(update={name: new})
+
+
+def _others(name: str, now: Any, stated: Mapping[Path, Any]) -> Iterator[tuple[Path, Any, Any]]:
+    if isinstance(now, BaseModel):
+        yield from _variants(now, stated)
+    elif isinstance(now, tuple):
+        for at, one in enumerate(now):
+            for where, value, new in _others(name, one, stated):
+                yield (str(at), *where), value, (*now[:at], new, *now[at + 1 :])
+    elif isinstance(now, Enum):
+        yield from (((), other, other) for other in type(now) if other is not now)
+    elif isinstance(now, bool):
+        yield (), not now, not now
+    elif isinstance(now, (str, int, float)):
+        kinds = (float, int) if isinstance(now, float) else (type(now),)
+        alike = (x for path, x in stated.items() if path[-1] == name and type(x) in kinds)
+        yield from (((), value, value) for value in dict.fromkeys(alike) if value != now)

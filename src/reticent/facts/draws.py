@@ -92,8 +92,10 @@ def _one_source(run: RunLedger) -> Found:
 
 
 def _rates(run: RunLedger) -> Found:
-    """No segment has a higher rate than the sampler."""
+    """Where records are drawn by coins there is a rate, and no segment has a higher one."""
     usual = run.sampler.sample_rate
+    if usual is not None and run.sampler.drawn not in (Drawn.POISSON, Drawn.FIXED_SIZE):
+        yield "sampler.sample_rate", "has no place here: nothing is drawn by coins"
     for index, segment in enumerate(run.segments):
         if segment.sample_rate is not None and (usual is None or segment.sample_rate >= usual):
             where = f"segments.{index}.sample_rate"
@@ -148,8 +150,6 @@ def _own_sizes(run: RunLedger) -> Found:
     kept, records, kind = section(run.asked, "data").get("train_size"), run.dataset_size, seen_as(run.sampler.drawn)
     if kept is not None and records is not None and kept != records:
         yield "data.dataset_size", f"is not the {kept} records that were kept"
-    if records is None and not size_is_secret(run.asked):
-        yield "data.dataset_size", "is missing: the training used the number of records"
     if run.diagnostics is None or kind is None:
         return
     sizes, records = [size or 0 for size in run.diagnostics.batch_sizes], records or 0

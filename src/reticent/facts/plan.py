@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reticent.errors import ParameterError
 from reticent.facts.steps import MOST_STEPS, ClippingRecord, Drawn, SamplerRecord, Segment, Source
-from reticent.io.models import Closed, Count, NonNegative, Positive, Rate, first_problem
+from reticent.io.models import Closed, Count, NonNegative, Positive, Rate
 from reticent.samplers import Sampler
 from reticent.samplers.epochs import batches_of_a_pass
 from reticent.samplers.named import called
@@ -59,7 +59,19 @@ class StageConfig(Closed):
         return self.noise_multiplier is not None or self.noise_factor is not None
 
 
-_SCHEDULE = TypeAdapter(Annotated[tuple[StageConfig, ...], Field(max_length=MOST_STAGES)])
+class _Asked(BaseModel):
+    """The settings that steps follow from. A text in them is not a number, as it is none to the mechanism."""
+
+    model_config = ConfigDict(frozen=True)
+
+    noise_multiplier: NonNegative | None = None
+    max_grad_norm: Positive
+    sample_rate: Rate | None = None
+    batch_size: Count | None = None
+    steps: Count | None = None
+    epochs: Positive | None = None
+    divisor: Positive | None = None
+    schedule: Annotated[tuple[StageConfig, ...], Field(max_length=MOST_STAGES)] | None = None
 
 
 def planned_segments(config: Mapping[str, Any], records: int | None, noise: float = 1.0) -> tuple[Segment, ...]:
@@ -73,22 +85,22 @@ def planned_segments(config: Mapping[str, Any], records: int | None, noise: floa
     Raises:
         ParameterError: a batch is larger than the data, a stage begins after the last step, or something is no setting.
     """
-    rate = _rate(config, records)
-    sampler = sampler_of(config, rate)
-    steps = config.get("steps") or sampler.steps_in(_given(config, "epochs"), rate, MOST_STEPS)
-    stated, fixed = config.get("noise_multiplier"), config.get("divisor")
-    begun = {
-        "noise_multiplier": noise if stated is None else stated,
-        "steps": steps,
-        "sample_rate": rate,
-        "max_grad_norm": _given(config, "max_grad_norm"),
-        "divisor": rate * (records or 0) if fixed is None else fixed,
-    }
-    now = Segment.model_validate(begun, strict=True)
+    asked = _read(config)
+    if records is None and None in (asked.sample_rate, asked.divisor):
+        raise ParameterError("divisor", None, "given, and sample_rate, where the number of records is not", shown=False)
+    rate = _rate(asked, records)
+    steps = asked.steps or sampler_of(config, rate).steps_in(_given("epochs", asked.epochs), rate, MOST_STEPS)
+    now = Segment(
+        noise_multiplier=noise if asked.noise_multiplier is None else asked.noise_multiplier,
+        steps=steps,
+        sample_rate=rate,
+        max_grad_norm=asked.max_grad_norm,
+        divisor=rate * (records or 0) if asked.divisor is None else asked.divisor,
+    )
     first, start, found = now, 0, list[Segment]()
-    for stage in _schedule(config, steps):
+    for stage in _schedule(asked, steps):
         found.append(now.model_copy(update={"steps": stage.at - start}))
-        now, start = _changed(now, stage, first, records, fixed), stage.at
+        now, start = _changed(now, stage, first, records, asked.divisor), stage.at
     return (*found, now.model_copy(update={"steps": steps - start}))
 
 
@@ -131,33 +143,37 @@ def sampler_of(config: Mapping[str, Any], rate: float) -> Sampler:
     return called(config.get("sampler")).in_batches(batches_of_a_pass(rate))
 
 
-def _given(config: Mapping[str, Any], name: str) -> Any:
-    if config.get(name) is None:
-        raise ParameterError(name, None, "given", shown=False)
-    return config[name]
-
-
-def _rate(config: Mapping[str, Any], records: int | None) -> float:
-    if config.get("sample_rate") is not None:
-        return float(config["sample_rate"])
-    batch = config.get("batch_size")
-    if batch is None or records is None or batch > records:
-        raise ParameterError("batch_size", batch, f"at most the {records} training records")
-    return float(batch / records)
-
-
-def _schedule(config: Mapping[str, Any], steps: int) -> tuple[StageConfig, ...]:
-    """The stages of a configuration; a text in it is not a number, as it is none to the mechanism."""
+def _read(config: Mapping[str, Any]) -> _Asked:
+    known = {name: config[name] for name in _Asked.model_fields if name in config}
     try:
-        asked = _SCHEDULE.validate_json(json.dumps(config.get("schedule") or ()), strict=True)
+        return _Asked.model_validate_json(json.dumps(known), strict=True)
     except ValidationError as error:
-        raise ParameterError("schedule", first_problem(error), "a list of stages", shown=False) from None
-    if any(later.at <= first.at for first, later in pairwise(asked)):
-        raise ParameterError("schedule.at", [stage.at for stage in asked], "growing from stage to stage")
-    for stage in asked:
+        name = str(error.errors()[0]["loc"][0])
+        raise ParameterError(name, known.get(name), "a setting that a configuration can have", shown=False) from None
+
+
+def _given(name: str, value: Any) -> Any:
+    if value is None:
+        raise ParameterError(name, None, "given", shown=False)
+    return value
+
+
+def _rate(asked: _Asked, records: int | None) -> float:
+    if asked.sample_rate is not None:
+        return asked.sample_rate
+    if asked.batch_size is None or records is None or asked.batch_size > records:
+        raise ParameterError("batch_size", asked.batch_size, f"at most the {records} training records")
+    return asked.batch_size / records
+
+
+def _schedule(asked: _Asked, steps: int) -> tuple[StageConfig, ...]:
+    stages = asked.schedule or ()
+    if any(later.at <= first.at for first, later in pairwise(stages)):
+        raise ParameterError("schedule.at", [stage.at for stage in stages], "growing from stage to stage")
+    for stage in stages:
         if stage.at >= steps:
             raise ParameterError("schedule.at", stage.at, f"below {steps}, the number of steps")
-    return asked
+    return stages
 
 
 def _changed(now: Segment, stage: StageConfig, first: Segment, records: int | None, divisor: float | None) -> Segment:

@@ -22,7 +22,7 @@ from reticent.facts.draws import rearranges
 from reticent.facts.hidden_steps import contraction_of, unequal_settings, unequal_steps
 from reticent.facts.selected_run import SelectionRecord
 from reticent.facts.start_weights import StartRecord
-from reticent.facts.steps import ClippingRecord, SamplerRecord, Segment
+from reticent.facts.steps import ClippingRecord, Randomness, SamplerRecord, Segment
 from reticent.io import files, strict
 from reticent.io.models import Count, Positive, Sha256, Terse, validated
 from reticent.io.strict import canonical, portable
@@ -47,6 +47,8 @@ _MOST_SEGMENTS = 4096
 _MOST_FACTS = 200
 _READABLE_STEPS = 10_000
 _ORDER = (Status.ASSUMED, Status.DECLARED, Status.CHECKED)
+_OF_A_WATCH = ("unit", "start", "earlier")
+_OF_OUR_TRAINER = ("utility", "selection")
 Digest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
 """SHA-256 of all other facts, or nothing before the ledger is sealed."""
 
@@ -117,9 +119,13 @@ class RunLedger(Brief, Terse):
     @model_validator(mode="after")
     def _of_one_program(self) -> Self:
         """Our trainer has a configuration, records, tensors and seeds; of another loop nobody knows them."""
-        known = (self.data, self.environment.seeds, self.parameters or None)
-        if any((one is None) != (self.config is None) for one in known):
-            raise ValueError("config, data, parameters and seeds go together")
+        ours, where = self.config is not None, self.environment
+        known = [one is not None for one in (self.data, where.seeds, self.parameters or None)]
+        if {*known, isinstance(where.randomness, Randomness)} != {ours}:
+            raise ValueError("config, data, parameters, seeds and the randomness of our trainer go together")
+        for name in _OF_A_WATCH if ours else _OF_OUR_TRAINER:
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name} has no place in a ledger {'with' if ours else 'without'} config")
         if self.diagnostics is not None and len(self.diagnostics.batch_sizes) != self.steps:
             raise ValueError("diagnostics.batch_sizes must have one entry per step")
         return self
