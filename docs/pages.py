@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from reticent.adversaries import ADVERSARIES
-from reticent.certificates.ledger_rules import STATED_RULES
+from reticent.certificates.ledger_rules import _in_time, _nothing_private, _same_weights
+from reticent.certificates.targets import misses_its_target
+from reticent.facts import Fact, Severity, all_facts
 from reticent.mechanisms import MECHANISMS
 from reticent.proofs import CONDITIONS
 from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
-from reticent.records.own_rules import RUN_RULES
-from reticent.records.run_warnings import RunWarning
-from reticent.records.seen_rules import WATCH_RULES
-from reticent.records.watch_faults import Fault, Severity
 from reticent.registry import parameters_of
 
 HERE = Path(__file__).parent
@@ -194,22 +192,20 @@ def constraints() -> str:
 def _constraints() -> Iterator[str]:
     yield (
         "\nA ledger that breaks one of these contradicts itself. `reticent lint` names what is broken; `certify` and "
-        "`verify`, and so `gate`, refuse it. The rules are data: `records/run_rules.py`, `records/watch_rules.py`, "
-        "`certificates/ledger_rules.py`."
+        "`verify`, and so `gate`, refuse it. Each stands with the fact that it is about, in `reticent/facts/`; those of "
+        "a certificate are in `certificates/ledger_rules.py`. The digest of a ledger is that of all its facts, and each "
+        "loop of a chain begins at the weights at which the one before ended."
     )
-    tables = (
-        ("A run of `reticent train`", RUN_RULES),
-        ("A loop that `rt.watch` saw", WATCH_RULES),
-        ("A ledger and the certificate around it", STATED_RULES),
-    )
-    for title, rules in tables:
-        yield f"\n## {title}\n\n| what must hold | facts |\n|---|---|"
-        for rule in rules:
-            yield f"| {_cell(rule.means)} | {', '.join(f'`{fact}`' for fact in dict.fromkeys(rule.facts))} |"
+    for title, kind in (("A run of `reticent train`", "trained"), ("A loop that `rt.watch` saw", "watched")):
+        yield f"\n## {title}\n\n| what must hold | fact |\n|---|---|"
+        for fact in all_facts().values():
+            yield from (f"| {_cell(_doc(rule))} | `{fact.key}` |" for rule in getattr(fact, kind))
+    yield "\n## A ledger and the certificate around it\n\n| what must hold |\n|---|"
+    yield from (f"| {_cell(_doc(rule))} |" for rule in (_same_weights, _in_time, _nothing_private, misses_its_target))
     yield (
-        "\nRules find edits that do not agree with each other. Two edits that agree, such as another noise multiplier "
-        "in the configuration and in what ran, state another run that could have happened: only the signature that was "
-        "made when the run ended tells ([certificates](certificates.md#runs-that-are-signed-when-they-end))."
+        "\nRules find edits that do not agree with each other. An edit of one fact states another run that could have "
+        "happened: only the signature that was made when the run ended tells "
+        "([certificates](certificates.md#runs-that-are-signed-when-they-end))."
     )
 
 
@@ -224,13 +220,11 @@ def _warnings() -> Iterator[str]:
         "[Pitfalls](../concepts/pitfalls.md) says what each severity means."
     )
     yield "\n## Warnings of a watched loop"
-    for severity in Severity:
-        yield f"\n### {_SEVERITIES[severity]} (`{severity}`)\n\n| code | means | remedy |\n|---|---|---|"
-        for fault in Fault:
-            if fault.explanation.severity is severity:
-                yield f"| `{fault}` | {_cell(fault.explanation.reason)} | {_cell(fault.explanation.remedy)} |"
-    yield "\n## Warnings of a run of `reticent train`\n\n| code | means | remedy |\n|---|---|---|"
-    yield from (f"| `{one}` | {_cell(one.text)} | {_cell(one.remedy)} |" for one in RunWarning)
+    for severity, heading in _SEVERITIES.items():
+        yield f"\n### {heading} (`{severity}`)\n\n{_HEAD}"
+        yield from _facts(severity)
+    yield f"\n## Warnings of a run of `reticent train`\n\n{_HEAD}"
+    yield from (_row(fact.of_ours()) for fact in all_facts().values() if fact.ours)
     yield (
         "\n## Conditions\n\nEvery number rests on some of these. What becomes of a claim depends on what a condition "
         "is about ([claims](../concepts/claims.md)).\n\n| code | says | about | if nobody vouches for it |"
@@ -238,6 +232,37 @@ def _warnings() -> Iterator[str]:
     )
     for key, kind in CONDITIONS.items():
         yield f"| `{key}` | {_cell(kind.says)} | {kind.bearing} | {_cell(kind.remedy)} |"
+
+
+_HEAD = "| code | means | remedy |\n|---|---|---|"
+
+
+def _facts(severity: Severity) -> Iterator[str]:
+    """A row for each fact of watched loops with this severity."""
+    return (_row(fact) for fact in all_facts().values() if fact.said and fact.severity is severity)
+
+
+def _row(fact: Fact) -> str:
+    return f"| `{fact}` | {_cell(fact.reason)} | {_cell(fact.remedy)} |"
+
+
+def pitfalls() -> str:
+    """What a program sees, in short; above it what none sees, by hand."""
+    head, _, _ = (HERE / "concepts/pitfalls.md").read_text().partition(_MADE)
+    return head + "\n".join([_MADE, *_pitfalls()]) + "\n"
+
+
+def _pitfalls() -> Iterator[str]:
+    for severity, heading in _SEVERITIES.items():
+        yield f"\n## {heading}\n\n| pitfall | code | what to do |\n|---|---|---|"
+        for fact in all_facts().values():
+            if fact.said and fact.severity is severity:
+                yield f"| {_cell(_first(fact.reason))} | `{fact}` | {_cell(_first(fact.remedy))} |"
+
+
+def _first(text: str) -> str:
+    """The first sentence."""
+    return text.partition(". ")[0].rstrip(".") + "."
 
 
 _SEVERITIES = {Severity.ERROR: "Critical", Severity.WARNING: "Theoretical", Severity.NOTE: "Negligible"}
@@ -285,6 +310,7 @@ PAGES = {
     "development/mutants.md": mutants,
     "reference/constraints.md": constraints,
     "reference/warnings.md": warnings,
+    "concepts/pitfalls.md": pitfalls,
     "theory/bibliography.md": bibliography,
     "../src/reticent/certificates/templates/verify.html": checker,
     "README.md": readme,  # after the pages whose titles it reads

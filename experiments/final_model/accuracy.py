@@ -18,7 +18,7 @@ import numpy as np
 
 from reticent.adversaries import FinalModel, WorstCase
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, calibrate
-from reticent.records.hidden_steps import contraction
+from reticent.facts.hidden_steps import contraction
 from reticent.training import parse_config, train
 from reticent.training.setup import load_dataset, planned_release
 

@@ -13,6 +13,7 @@ from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.base import Method
 from reticent.adversaries.from_ledger import assess_seen
 from reticent.errors import ParameterError
+from reticent.facts.steps import Source
 from reticent.mechanisms import (
     DPSGD,
     Gaussian,
@@ -27,7 +28,6 @@ from reticent.mechanisms import (
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.pairs import Geometric
 from reticent.proofs import Claim, Status
-from reticent.records.parts import Source
 from reticent.risk import advantage, delta_at_epsilon
 from reticent.samplers import AllocatedOnce, FixedSize, Shuffled
 from tests.certificates.ledgers import poisson

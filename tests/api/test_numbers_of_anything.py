@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent import risk
+from reticent import facts, risk
 from reticent.calibration.targets import TARGETS
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.records.watch_faults import Fault
 from reticent.samplers import FixedSize, Shuffled
 from tests.cli.calling import run
 
@@ -148,15 +147,15 @@ def test_lint_reads_events_and_mechanisms(tmp_path, capsys):
     path = tmp_path / "event.json"
     path.write_text(json.dumps(event_to_json(dp_event.SelfComposedDpEvent(step, 100))))
     found = rt.lint(path)
-    assert found.faults == (Fault.DECLARED,)
+    assert found.faults == (facts.DECLARED,)
     assert found.title() == "100 noisy steps, 2 warnings"
     code, out, _ = run(capsys, "lint", path)
     assert code == 0
     assert "nobody saw" in out
     shuffled = rt.DPSGD(0.0, 0.1, 5, sampler=Shuffled())
-    assert rt.lint(shuffled).faults == (Fault.NO_NOISE, Fault.SHUFFLED, Fault.DECLARED)
-    assert rt.lint(rt.DPSGD(1.0, 0.1, 5, sampler=FixedSize())).faults == (Fault.FIXED_SIZE, Fault.DECLARED)
-    assert Fault.CHANGED_NOISE in rt.lint(rt.Ledger((rt.Gaussian(1.0), rt.Gaussian(2.0)))).faults
+    assert rt.lint(shuffled).faults == (facts.NO_NOISE, facts.SHUFFLED, facts.DECLARED)
+    assert rt.lint(rt.DPSGD(1.0, 0.1, 5, sampler=FixedSize())).faults == (facts.FIXED_SIZE, facts.DECLARED)
+    assert facts.CHANGED_NOISE in rt.lint(rt.Ledger((rt.Gaussian(1.0), rt.Gaussian(2.0)))).faults
     (tmp_path / "odd.json").write_text('{"class_name": "SomethingElse"}')
     with pytest.raises((ArtifactError, UnsupportedError)):
         rt.lint(tmp_path / "odd.json")

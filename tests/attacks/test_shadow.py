@@ -20,7 +20,7 @@ from reticent.attacks.shadow_training import BLOCK, members_of, model_seed, trai
 from reticent.attacks.signals import scaled_confidence
 from reticent.attacks.stacked import StackedMLP, is_mlp
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.records.parts import Randomness
+from reticent.facts.steps import Randomness
 from reticent.tasks import Store, Task
 from reticent.training import fit, parse_config
 from reticent.training.models import build_model

@@ -7,19 +7,11 @@ import pytest
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.certificates.build import certify_run
 from reticent.certificates.schema import Certificate, Declaration
+from reticent.facts.plan import told
+from reticent.facts.planned_steps import PlannedSteps
+from reticent.facts.steps import Randomness, Segment
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import (
-    DataRecord,
-    Diagnostics,
-    Environment,
-    ParameterRecord,
-    PlannedSteps,
-    Randomness,
-    Seeds,
-    Segment,
-    Utility,
-)
-from reticent.records.plan import told
+from reticent.records.parts import DataRecord, Diagnostics, Environment, ParameterRecord, Seeds, Utility
 from reticent.samplers import INDEPENDENT, Sampler
 from tests.conftest import as_users_get_it, derived_once
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from reticent.facts.steps import Generator, Source
 from reticent.records.chain import continued, start_at
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import Generator, Source
 
 PLAIN = {
     "schema": "reticent.ledger/2",

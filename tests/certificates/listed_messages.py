@@ -17,12 +17,11 @@ from reticent.certificates import answers, facts, numbers, verdicts, words
 from reticent.certificates.derive import NOT_ASKED, PRIVATE
 from reticent.certificates.language import DAY
 from reticent.certificates.sentences import RESTING, STOP, Protected, about, asked_about, known, wanted
+from reticent.facts import all_facts
 from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.mechanisms.gradients import Obstacle
 from reticent.mechanisms.units import CLIENT_NOTE
 from reticent.proofs import CONDITIONS
-from reticent.records.run_warnings import RunWarning
-from reticent.records.watch_faults import Fault
 from reticent.registry import parameters_of
 from reticent.samplers import SAMPLERS
 from reticent.samplers.base import MU_NOTE
@@ -95,7 +94,8 @@ def _of_registries() -> Iterator[str]:
         yield from (p.help.rstrip(".") for p in parameters_of(mechanism) if p.name not in facts.LABELS)
     yield from (kind.says for kind in CONDITIONS.values())
     yield from (obstacle.text for obstacle in Obstacle)
-    yield from (warning.text for warning in (*RunWarning, *Fault))
+    for fact in all_facts().values():
+        yield from (fact.text, fact.of_ours().text) if fact.said else ()
 
 
 def _asked_of(kind: Any, people: Protected) -> Iterator[str]:

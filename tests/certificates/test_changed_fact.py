@@ -13,7 +13,7 @@ from reticent.certificates.changed_fact import changed_fact
 from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import verify
 from reticent.cli import main
-from reticent.records.parts import Randomness
+from reticent.facts.steps import Randomness
 from tests.certificates.conftest import make_ledger
 from tests.certificates.forging import set_at
 from tests.certificates.ledgers import elsewhere

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from reticent.records.rules import digest_is_that_of_the_facts
 
 from reticent.adversaries import WorstCase
 from reticent.certificates import verify as comparing
@@ -24,7 +25,6 @@ from reticent.proofs import CONDITIONS
 from reticent.records import ledger as of_ledgers
 from reticent.records.ledger import RunLedger, ledger_of
 from reticent.records.publication import published
-from reticent.records.rules import digest_is_that_of_the_facts
 from reticent.risk.report import Questions
 from reticent.samplers import Shuffled
 from tests.certificates.conftest import in_stages, make_ledger

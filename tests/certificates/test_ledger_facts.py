@@ -7,6 +7,9 @@ import math
 from collections.abc import Callable
 
 import pytest
+from reticent.records.own_rules import OWN_RULES
+from reticent.records.rules import Rule
+from reticent.records.seen_rules import SEEN_RULES
 
 import reticent as rt
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, NoiseScale
@@ -17,14 +20,11 @@ from reticent.certificates.schema import Declaration, Edition
 from reticent.certificates.targets import misses_its_target
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError
+from reticent.facts.plan import told
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.records import ledger as ledgers_of_reticent
 from reticent.records.ledger import RunLedger
-from reticent.records.own_rules import OWN_RULES
-from reticent.records.plan import told
 from reticent.records.publication import published
-from reticent.records.rules import Rule
-from reticent.records.seen_rules import SEEN_RULES
 from reticent.samplers import INDEPENDENT
 from reticent.samplers.base import not_by_coins
 from tests.certificates.conftest import make_ledger

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import reticent
+from reticent import facts
 from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed, WorstCase
 from reticent.certificates import words
 from reticent.certificates.build import certify, certify_run, public
@@ -36,7 +37,6 @@ from reticent.mechanisms import (
 )
 from reticent.mechanisms.units import Unit
 from reticent.pairs import Geometric
-from reticent.records.run_warnings import RunWarning
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import poisson, secure_loop
@@ -267,8 +267,8 @@ def test_what_a_warning_denies_is_not_said_to_be_taken_on_trust() -> None:
         assert trusted in page
         assert (denied in page) is known
         quoted = page.partition("Sentences for an impact assessment")[2].partition("</p>")[0]
-        assert (RunWarning.SCHEMA_FROM_RECORDS.text in quoted) is known
-        assert RunWarning.SIZE_TREATED_AS_PUBLIC.text not in quoted
+        assert (facts.SCHEMA_FROM_RECORDS.text in quoted) is known
+        assert facts.SIZE_PUBLIC.text not in quoted
 
 
 def test_sentences_for_an_assessment_are_there_only_where_something_is_proven() -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from reticent.records.rules import Rule, contradictions
 
 from reticent.certificates.build import certify_run, public
 from reticent.certificates.check import Checked
@@ -20,7 +21,6 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError, ReticentError
 from reticent.proofs import CONDITIONS
-from reticent.records.rules import Rule, contradictions
 from tests.certificates.forging import Document, document_of, resealed, set_at, small_certificate
 from tests.certificates.ledgers import poisson
 

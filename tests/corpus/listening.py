@@ -35,7 +35,7 @@ def _said(watch: Any) -> Any:
     """Faults, what ran and statuses of a watch that has ended; a word where it ended in an error."""
     run = watch.ledger
     vouched = {key: status.value for key, status in sorted(run.vouches().items())}
-    return {"faults": sorted(fault.value for fault in run.faults), "ran": _ran(run), "vouches": vouched}
+    return {"faults": sorted(fault.key for fault in run.faults), "ran": _ran(run), "vouches": vouched}
 
 
 def _ran(run: Any) -> Any:

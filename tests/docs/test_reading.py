@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from reticent.facts import Severity, all_facts
 from reticent.proofs import CONDITIONS
-from reticent.records.run_warnings import RunWarning
-from reticent.records.watch_faults import Fault, Severity
 from tests.docs.follow import BLOCK, PAGES, ROOT
 
 DOCS = ROOT / "docs"
@@ -92,8 +91,7 @@ def test_no_tic(page: Path) -> None:
 def test_severities_of_pitfalls_are_those_of_lint() -> None:
     text = (DOCS / "concepts/pitfalls.md").read_text(encoding="utf-8")
     headings = {Severity.ERROR: "Critical", Severity.WARNING: "Theoretical", Severity.NOTE: "Negligible"}
-    runs = {warning.value: Severity.WARNING for warning in RunWarning}
-    known = runs | {fault.value: fault.explanation.severity for fault in Fault}
+    known = {fact.key: fact.severity for fact in all_facts().values()}
     for severity, heading in headings.items():
         section = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
         codes = re.findall(r"^\|[^|]+\| `([a-z-]+)` \|", section, re.MULTILINE)
@@ -103,7 +101,7 @@ def test_severities_of_pitfalls_are_those_of_lint() -> None:
 
 def test_every_condition_and_warning_has_a_remedy() -> None:
     assert all(each.remedy.endswith((".", ")")) for each in CONDITIONS.values())
-    assert all(warning.remedy for warning in RunWarning)
+    assert all(fact.remedy and fact.of_ours().remedy for fact in all_facts().values() if fact.said)
 
 
 def test_what_is_found_is_seen(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from reticent import facts
 from reticent.errors import ArtifactError
 from reticent.interop.opacus import PrivacyEngine, ReticentAccountant
-from reticent.records.watch_faults import Fault
 
 pytestmark = pytest.mark.filterwarnings("ignore:Secure RNG turned off", "ignore:Full backward hook")
 RECORDS = 12
@@ -83,7 +83,7 @@ def test_ghost_clipping_of_channels_last_leaves_no_guarantee():
 
 def test_wrong_gradients_that_are_clipped_are_named_and_the_noise_counts():
     accountant = trained(PrivacyEngine(), CHANNELS_LAST)
-    assert accountant.faults == {Fault.PERMUTED_GRADIENTS}
+    assert accountant.faults == {facts.PERMUTED_GRADIENTS}
     with pytest.warns(UserWarning, match="wrong-gradients"):
         assert 0.0 < accountant.get_epsilon(1e-5) < math.inf
 
@@ -128,4 +128,4 @@ def test_models_can_be_copied_and_pickled_and_a_copy_reports_to_the_same_account
     look(copied.eval(), (images,))  # Opacus computes no gradients here, so it misreads nothing
     assert engine.accountant.faults == set()
     look(copied.train(), (images,))
-    assert engine.accountant.faults == {Fault.PERMUTED_GRADIENTS}
+    assert engine.accountant.faults == {facts.PERMUTED_GRADIENTS}

@@ -106,7 +106,7 @@ def test_a_server_loop_is_certified_for_clients():
     assert "hether a given client was used" in certificate.certificate.headline
     assert certificate.verify().accepted
     assert found.vouches()["fixed-size-draws"] == "declared"
-    assert {fault.value for fault in found.faults} >= {"declared-not-seen", "fixed-size-not-poisson"}
+    assert {fault.key for fault in found.faults} >= {"declared-not-seen", "fixed-size-not-poisson"}
 
 
 def test_a_record_is_left_out_of_the_file():

@@ -9,17 +9,16 @@ from itertools import product
 import pytest
 from pydantic import ValidationError
 
+from reticent import facts
 from reticent.adversaries import Method, WorstCase
 from reticent.adversaries.from_ledger import assess_seen
+from reticent.facts.plan import told
+from reticent.facts.steps import Randomness, Segment
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.proofs import CONDITIONS, Status
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import Randomness, Segment
-from reticent.records.plan import told
 from reticent.records.release import charged
-from reticent.records.run_warnings import RunWarning
-from reticent.records.watch_faults import Fault
 from reticent.samplers import INDEPENDENT, Sampler, Shuffled
 
 HEAD = GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=5, features="same")
@@ -189,7 +188,7 @@ class TestWhatRan:
         assert stopped.mechanism().steps == 9
         assert stopped.equal_steps().steps == stopped.steps == 4
         assert "planned-steps" not in stopped.vouches()  # why it stopped, nobody saw
-        assert [RunWarning.STOPPED_EARLY in one.warnings for one in (run(), stopped)] == [False, True]
+        assert [facts.STOPPED_EARLY in one.warnings for one in (run(), stopped)] == [False, True]
 
     def test_steps_that_did_not_run_count_at_the_least_noise_and_the_largest_rate_of_the_plan(self) -> None:
         schedule = [
@@ -256,7 +255,7 @@ class TestWhatRan:
         assert "unpredictable-noise" not in found
 
     def test_other_batches_and_repeats_vouch_for_no_draws(self) -> None:
-        assert "poisson-draws" not in watched(seen=[Fault.OTHER_BATCHES]).vouches()
+        assert "poisson-draws" not in watched(seen=[facts.OTHER_BATCHES]).vouches()
         sampler = {"drawn": "shuffled", "source": "seen", "name": "x", "batch_size": 10, "times_per_epoch": 2}
         assert "shuffled-draws" not in watched(sampler=sampler).vouches()
         assert "shuffled-draws" in watched(sampler={**sampler, "times_per_epoch": 1}).vouches()

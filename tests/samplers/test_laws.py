@@ -19,10 +19,10 @@ from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Declaration
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.facts.steps import Drawn
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Part
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
 from reticent.proofs import CONDITIONS, Bearing, Kind, Status, condition, worst_first
-from reticent.records.parts import Drawn
 from reticent.registry import flat, gathered, parameters_of
 from reticent.risk import advantage
 from reticent.samplers import SAMPLERS, Poisson, RandomAllocation, Run, Sampler, TruncatedPoisson

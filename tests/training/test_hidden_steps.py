@@ -22,8 +22,8 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.targets import misses_its_target
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.facts.hidden_steps import contraction
 from reticent.proofs import Claim, Status
-from reticent.records.hidden_steps import contraction
 from reticent.records.ledger import RunLedger
 from reticent.samplers import Cyclic, Poisson
 from reticent.training import train

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 import reticent as rt
+from reticent import facts
 from reticent.cli import main
 from reticent.data.own import Schema, load_table
 from reticent.errors import ArtifactError, DataError, ParameterError
-from reticent.records.run_warnings import RunWarning
 from reticent.training import load_run, parse_config, train
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
@@ -60,7 +60,7 @@ def test_a_csv_goes_to_a_certificate_with_two_commands(folder, capsys):
     run = load_run(folder / "run")
     assert run.ledger.data.name == "people"
     assert run.ledger.data.dataset_size == 49
-    assert RunWarning.SCHEMA_FROM_RECORDS in run.ledger.warnings
+    assert facts.SCHEMA_FROM_RECORDS in run.ledger.warnings
     assert rt.epsilon_at_delta(rt.assess(run.ledger)[0].curve, 1e-5) <= 3.0
     assert run.sensitivity() is not None
     assert run.dataset().content_hash == run.ledger.data.content_hash
@@ -75,7 +75,7 @@ def trained(folder: Path, *more: str) -> Path:
 
 def test_a_declared_schema_needs_no_warning_and_sets_the_columns(folder):
     run = load_run(trained(folder, "--schema", "schema.yaml"))
-    assert RunWarning.SCHEMA_FROM_RECORDS not in run.ledger.warnings
+    assert facts.SCHEMA_FROM_RECORDS not in run.ledger.warnings
     assert run.ledger.data.feature_shape == (4,)  # age and three jobs, of which the records show two
     assert run.config.data.table.derived == ()
     records = run.dataset()

@@ -12,11 +12,11 @@ import pytest
 import torch
 
 import reticent
+from reticent import facts
 from reticent.errors import ArtifactError, NumericalError, ParameterError
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
 from reticent.records.ledger import RunLedger
-from reticent.records.run_warnings import RunWarning
 from reticent.samplers import Poisson, RandomAllocation
 from reticent.training import StopTraining, load_config, load_run, train
 
@@ -75,14 +75,14 @@ def test_learns_without_noise(make_config, dataset, tmp_path):
     config = make_config(noise_multiplier=0.0, steps=300, learning_rate=1.0)
     run = train(config, tmp_path / "run", dataset=dataset)
     assert run.ledger.diagnostics.train_accuracy > 0.95
-    assert RunWarning.NO_NOISE in run.ledger.warnings
+    assert facts.NO_NOISE in run.ledger.warnings
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_does_not(make_config, dataset, tmp_path):
     runs = [train(make_config(seed=seed), tmp_path / f"run{i}", dataset=dataset) for i, seed in enumerate((3, 3, 4))]
     assert np.array_equal(final(runs[0]), final(runs[1]))
     assert not np.array_equal(final(runs[0]), final(runs[2]))
-    assert RunWarning.REPRODUCIBLE_NOISE in runs[0].ledger.warnings
+    assert facts.REPRODUCIBLE_NOISE in runs[0].ledger.warnings
 
 
 def test_fresh_randomness_is_never_the_same_and_leaves_no_seed(make_config, dataset, tmp_path):
@@ -91,7 +91,7 @@ def test_fresh_randomness_is_never_the_same_and_leaves_no_seed(make_config, data
     assert runs[0].ledger.diagnostics.batch_sizes != runs[1].ledger.diagnostics.batch_sizes
     assert runs[0].ledger.environment.seeds.noise is None
     assert runs[0].ledger.environment.seeds.sampling is None
-    assert RunWarning.REPRODUCIBLE_NOISE not in runs[0].ledger.warnings
+    assert facts.REPRODUCIBLE_NOISE not in runs[0].ledger.warnings
 
 
 class Meddler:
@@ -153,7 +153,7 @@ def test_a_hook_can_stop_a_run_and_the_plan_is_accounted(make_config, dataset, t
     assert run.ledger.planned_steps == 15
     assert run.ledger.equal_steps().steps == 4
     assert run.ledger.mechanism().steps == 15
-    assert RunWarning.STOPPED_EARLY in run.ledger.warnings
+    assert facts.STOPPED_EARLY in run.ledger.warnings
     assert "planned-steps" not in run.ledger.vouches()  # the hook may have looked at the records
     with pytest.raises(ParameterError, match="at least one step"):
         train(make_config(), tmp_path / "none", hooks=[StopAt(0)], dataset=dataset)
@@ -163,8 +163,8 @@ def test_a_hook_can_stop_a_run_and_the_plan_is_accounted(make_config, dataset, t
 @pytest.mark.parametrize(
     ("sampler", "sizes", "warning"),
     [
-        ("fixed-size", {12}, RunWarning.FIXED_SIZE_NOT_POISSON),
-        ("shuffled", {12}, RunWarning.SHUFFLED_NOT_POISSON),
+        ("fixed-size", {12}, facts.FIXED_SIZE),
+        ("shuffled", {12}, facts.SHUFFLED),
     ],
 )
 def test_other_samplers_are_recorded_and_warned_of(make_config, dataset, tmp_path, sampler, sizes, warning):
@@ -203,9 +203,9 @@ def test_random_allocation_is_recorded_checked_and_accounted(make_config, datase
 def test_the_size_is_public_only_where_it_was_used(make_config, dataset, tmp_path):
     fixed = make_config(sample_rate=0.2, batch_size=None, divisor=10.0)
     run = train(fixed, tmp_path / "run", dataset=dataset)
-    assert RunWarning.SIZE_TREATED_AS_PUBLIC not in run.ledger.warnings
+    assert facts.SIZE_PUBLIC not in run.ledger.warnings
     assert run.ledger.divisor == 10.0
-    assert RunWarning.SIZE_TREATED_AS_PUBLIC in train(make_config(), tmp_path / "b", dataset=dataset).ledger.warnings
+    assert facts.SIZE_PUBLIC in train(make_config(), tmp_path / "b", dataset=dataset).ledger.warnings
 
 
 def test_public_part_holds_no_diagnostics_and_no_secret_seed(make_config, dataset, tmp_path):

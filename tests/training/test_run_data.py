@@ -12,8 +12,8 @@ import pytest
 
 from reticent.data.purchase import generate_baskets, load_purchase100
 from reticent.errors import ArtifactError, DataError, ParameterError, ReticentError
+from reticent.facts.steps import MOST_STEPS
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import MOST_STEPS
 from reticent.training import load_run, parse_config, train
 from reticent.training.setup import make_settings
 from tests.data.purchase_file import write_table

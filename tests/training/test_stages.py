@@ -10,11 +10,11 @@ import torch
 from torch import nn
 
 import reticent as rt
+from reticent import facts
 from reticent.certificates.ledger_rules import contradictions
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.records.ledger import RunLedger
-from reticent.records.run_warnings import RunWarning
 from reticent.training import Settings, fit, load_run, parse_config, train
 from reticent.training.randomness import SystemSource
 from reticent.training.setup import make_settings
@@ -286,7 +286,7 @@ def test_a_run_that_stopped_early_or_has_equal_stages_is_as_its_schedule_says(st
     fewer = [{k: v for k, v in part.items() if k not in ("sample_rate", "divisor")} for part in document["segments"]]
     stopped = RunLedger.model_validate({**document, **rates, "segments": fewer[:2]}).sealed()
     assert not list(contradictions(stopped))
-    assert RunWarning.STOPPED_EARLY in stopped.warnings
+    assert facts.STOPPED_EARLY in stopped.warnings
     same = train(config(schedule=[{"at": 4, "noise_factor": 1.0}, {"at": 8, "sample_rate": 0.1}]), tmp_path / "run")
     assert len(same.ledger.segments) == 2
     assert not list(contradictions(same.ledger))

@@ -11,12 +11,13 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 import reticent as rt
+from reticent import facts
 from reticent.certificates.schema import Certificate
 from reticent.cli import main
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.facts import Severity, all_facts
 from reticent.mechanisms import DPSGD
 from reticent.records.ledger import RunLedger
-from reticent.records.watch_faults import Fault, Severity
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, plain_step, private, records, run
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
@@ -99,7 +100,7 @@ def test_a_plain_loop_in_three_lines():
                 seen.step(noise_multiplier=NOISE, max_grad_norm=0.5)
     release = seen.mechanism()
     assert (release.steps, release.sampler.batches_per_epoch, release.max_grad_norm) == (18, 6, 0.5)
-    assert {Fault.SHUFFLED, Fault.DECLARED} <= set(seen.ledger.faults)
+    assert {facts.SHUFFLED, facts.DECLARED} <= set(seen.ledger.faults)
     assert rt.certify(seen).verify().accepted
 
 
@@ -116,9 +117,9 @@ def loop(steps_per_record=1, **options):
 
 
 def test_steps_that_nobody_recorded_void_the_guarantee():
-    assert Fault.UNRECORDED_STEPS not in loop().ledger.faults
+    assert facts.UNRECORDED_STEPS not in loop().ledger.faults
     missed = loop(steps_per_record=2)
-    assert Fault.UNRECORDED_STEPS in missed.ledger.faults
+    assert facts.UNRECORDED_STEPS in missed.ledger.faults
     assert missed.mechanism().noise_multiplier == 0.0
 
 
@@ -136,7 +137,7 @@ def test_without_a_loader_nothing_is_taken_off_unless_poisson_is_declared():
         for _ in range(4):
             seen.step(noise_multiplier=2.0, sample_rate=0.1)
     assert seen.mechanism() == DPSGD(2.0, 1.0, 4, num_parameters=44)
-    assert Fault.UNKNOWN_SAMPLER in seen.ledger.faults
+    assert facts.UNKNOWN_SAMPLER in seen.ledger.faults
     with rt.watch(model, sampler="poisson", start="declared") as told:
         for noise in (2.0, 2.0, 3.0):
             told.step(noise_multiplier=noise, sample_rate=0.1)
@@ -144,7 +145,7 @@ def test_without_a_loader_nothing_is_taken_off_unless_poisson_is_declared():
         (2.0, 0.1, 2),
         (3.0, 0.1, 1),
     ]
-    assert Fault.DECLARED in told.ledger.faults
+    assert facts.DECLARED in told.ledger.faults
 
 
 def test_layers_that_mix_records_void_the_guarantee():
@@ -173,10 +174,10 @@ def test_many_levels_of_noise_are_rounded_towards_more_risk():
 def test_lint_names_each_fault_with_reason_and_mend(tmp_path, capsys):
     seen = loop(steps_per_record=2)
     found = rt.lint(seen)
-    assert found.faults[0] is Fault.UNRECORDED_STEPS
+    assert found.faults[0] is facts.UNRECORDED_STEPS
     for fault in found.faults:
-        told = fault.explanation
-        assert f"{told.severity}: {fault.value}" in repr(found)
+        told = fault
+        assert f"{told.severity}: {fault.key}" in repr(found)
         assert told.reason in " ".join(repr(found).split())
         assert told.remedy in " ".join(repr(found).split())
     seen.save(tmp_path / "ledger.json")
@@ -191,8 +192,8 @@ def test_lint_names_each_fault_with_reason_and_mend(tmp_path, capsys):
 
 
 def test_every_fault_is_explained():
-    for fault in Fault:
-        told = fault.explanation
+    for fault in all_facts().values():
+        told = fault
         assert told.reason.endswith(".")
         assert told.remedy.endswith(".")
         assert fault.voids == (told.severity is Severity.ERROR)

@@ -12,9 +12,9 @@ from opacus.distributed import DifferentiallyPrivateDistributedDataParallel
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 from torch.utils.data.distributed import DistributedSampler
 
+from reticent import facts
+from reticent.facts.steps import Drawn, Source
 from reticent.records.ledger import read_ledger
-from reticent.records.parts import Drawn, Source
-from reticent.records.watch_faults import Fault
 from reticent.watching.samplers import look_at
 from tests.watching.loops import BATCH, NOISE, RECORDS, network, private, records, watched
 
@@ -51,7 +51,7 @@ def test_two_real_processes_over_gloo(tmp_path, kind, name, noise, steps) -> Non
         assert (ledger.sampler.drawn, ledger.sampler.source) == (Drawn.DISTRIBUTED, Source.SEEN)
         assert ledger.sampler.name == name
         assert ledger.clipping.kind == "flat"
-        assert Fault.DISTRIBUTED in ledger.faults
+        assert facts.DISTRIBUTED in ledger.faults
         release = ledger.mechanism()
         assert (release.sample_rate, release.steps) == (1.0, steps)
         assert release.noise_multiplier == pytest.approx(noise, rel=1e-12, abs=0)
@@ -87,8 +87,8 @@ def test_what_is_written_in_the_first_process_is_seen(one_process, mode, clippin
     elif when == "noise replaced":
         optimizer.add_noise = quiet
     seen = watched(*made)
-    wanted = {"never": set(), "noise replaced": {Fault.UNKNOWN_NOISE, Fault.TOO_LITTLE_NOISE}}
-    assert {f for f in seen.ledger.faults if f.voids} == wanted.get(when, {Fault.CHANGED_GRADIENTS})
+    wanted = {"never": set(), "noise replaced": {facts.UNKNOWN_NOISE, facts.TOO_LITTLE_NOISE}}
+    assert {f for f in seen.ledger.faults if f.voids} == wanted.get(when, {facts.CHANGED_GRADIENTS})
 
 
 @pytest.fixture

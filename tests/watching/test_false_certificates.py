@@ -9,11 +9,11 @@ from torch.nn.utils import parameters_to_vector
 from torch.utils.data import DataLoader
 
 import reticent as rt
+from reticent import facts
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
 from reticent.records.ledger import RunLedger
-from reticent.records.watch_faults import Fault
 from reticent.watching.starts import fresh
 from tests.watching.loops import (
     BATCH,
@@ -63,7 +63,7 @@ class TestPhases:
         first = watched(*made)
         other[0].load_state_dict(made[0].state_dict())
         second = watched(*other)
-        assert Fault.STEPS_BEFORE not in second.ledger.faults
+        assert facts.STEPS_BEFORE not in second.ledger.faults
         assert "start-weights" not in second.ledger.vouches()
         whole = rt.certify([first, second])
         assert whole.verify().accepted
@@ -88,7 +88,7 @@ class TestPhases:
         assert void(watched(*made))
         torch.seed()
         second = watched(*made)
-        assert Fault.PUBLIC_SEED in second.ledger.faults
+        assert facts.PUBLIC_SEED in second.ledger.faults
         assert void(second)
 
     def test_a_fault_of_an_earlier_loop_that_voids_nothing_contradicts_nothing(self):
@@ -98,7 +98,7 @@ class TestPhases:
             run(*made, epochs=1)
             torch.optim.lr_scheduler.ReduceLROnPlateau(made[1].original_optimizer).step(1.0)
         second = watched(*made)
-        assert Fault.METRIC_SCHEDULE in set(first.ledger.faults) & set(second.ledger.faults)
+        assert facts.METRIC_SCHEDULE in set(first.ledger.faults) & set(second.ledger.faults)
         assert not list(second.ledger.contradictions())
 
     def test_steps_of_the_optimizer_before_the_watch_are_seen_in_its_state(self):
@@ -111,7 +111,7 @@ class TestPhases:
         optimizer.zero_grad()
         with rt.watch(model, optimizer) as seen:
             seen.step(noise_multiplier=3.0)
-        assert Fault.STEPS_BEFORE in seen.ledger.faults
+        assert facts.STEPS_BEFORE in seen.ledger.faults
         assert void(seen)
         with rt.watch(model, optimizer, start="declared") as told:
             told.step(noise_multiplier=3.0)
@@ -122,13 +122,13 @@ class TestPhases:
         made = private()
         made[1].original_optimizer.param_groups[0]["momentum"] = 0.9
         run(*made, epochs=1)
-        assert Fault.STEPS_BEFORE in watched(*made).ledger.faults
+        assert facts.STEPS_BEFORE in watched(*made).ledger.faults
 
     def test_steps_between_two_watches_are_seen(self):
         made = private()
         watched(*made)
         run(*made, epochs=1)
-        assert Fault.STEPS_BEFORE in watched(*made).ledger.faults
+        assert facts.STEPS_BEFORE in watched(*made).ledger.faults
 
     @pytest.mark.filterwarnings("ignore:Full backward hook")
     def test_gradients_that_wait_since_before_are_seen(self):
@@ -139,10 +139,10 @@ class TestPhases:
         criterion(model(features), labels).backward()
         optimizer.step()
         seen = watched(model, optimizer, loader, criterion)
-        assert Fault.STEPS_BEFORE in seen.ledger.faults
+        assert facts.STEPS_BEFORE in seen.ledger.faults
         made = shuffled()
         run(*made, epochs=1)  # released, though not cleared: nothing waits
-        assert Fault.STEPS_BEFORE not in watched(*made).ledger.faults
+        assert facts.STEPS_BEFORE not in watched(*made).ledger.faults
 
     def test_steps_that_a_trainer_says_it_took_are_seen(self):
         from reticent.watching.session import Watch
@@ -150,7 +150,7 @@ class TestPhases:
         made = private()
         with Watch(*made[:3], trainer_step=12) as seen:
             run(*made)
-        assert Fault.STEPS_BEFORE in seen.ledger.faults
+        assert facts.STEPS_BEFORE in seen.ledger.faults
         assert (seen.ledger.start.weights, seen.ledger.start.trainer_step) == ("loaded", 12)
 
     def test_random_weights_are_checked_where_they_were_drawn_in_sight(self):
@@ -221,7 +221,7 @@ class TestEnteredAgain:
         next(made[0].parameters()).data.sub_(1.0)
         with watch:
             run(*made, epochs=1)
-        assert Fault.WEIGHTS_CHANGED in watch.ledger.faults
+        assert facts.WEIGHTS_CHANGED in watch.ledger.faults
 
     def test_entering_twice_at_once_is_refused(self):
         made = private()
@@ -273,7 +273,7 @@ class TestWithoutOptimizer:
             seen.step(noise_multiplier=1.0)
             for p in model.parameters():
                 p.data.sub_(0.1)
-        assert Fault.UNRECORDED_STEPS in seen.ledger.faults
+        assert facts.UNRECORDED_STEPS in seen.ledger.faults
 
     def test_one_update_for_each_step_is_right(self):
         model = network()
@@ -283,7 +283,7 @@ class TestWithoutOptimizer:
                     with torch.no_grad():
                         p.mul_(0.99).sub_(0.1)
                 seen.step(noise_multiplier=1.0)
-        assert Fault.UNRECORDED_STEPS not in seen.ledger.faults
+        assert facts.UNRECORDED_STEPS not in seen.ledger.faults
 
 
 class TestLookingHarmsNothing:
@@ -357,8 +357,8 @@ class TestFalseAlarms:
         )
         criterion.criterion.reduction = "none"  # forgotten by Opacus 1.6.0
         seen = watched(model, optimizer, loader, criterion, how={"epochs": 6})
-        assert Fault.UNCLIPPED not in seen.ledger.faults
-        assert Fault.CHANGED_NOISE not in seen.ledger.faults
+        assert facts.UNCLIPPED not in seen.ledger.faults
+        assert facts.CHANGED_NOISE not in seen.ledger.faults
         assert [s.noise_multiplier for s in seen.ledger.segments] == [pytest.approx(NOISE, rel=1e-12, abs=0)]
 
     def test_rounding_of_a_computer_is_no_other_noise(self):
@@ -372,11 +372,11 @@ class TestFalseAlarms:
         first = seen.segments[0]
         near = first.model_copy(update={"noise_multiplier": NOISE * (1 + 2e-16)})
         both = seen.model_copy(update={"segments": (first, near)})
-        assert Fault.CHANGED_NOISE not in both.faults
+        assert facts.CHANGED_NOISE not in both.faults
         other = seen.model_copy(
             update={"segments": (first, first.model_copy(update={"noise_multiplier": NOISE + 1e-6}))}
         )
-        assert Fault.CHANGED_NOISE in other.faults
+        assert facts.CHANGED_NOISE in other.faults
 
     def test_a_wrong_optimizer_is_refused_at_the_door(self):
         made = private()
@@ -418,7 +418,7 @@ class TestFederatedRounds:
     def test_messages_name_what_works(self):
         first, second, _ = self.rounds(None)
         assert void(second)
-        assert "rt.certify([first, second])" in Fault.STEPS_BEFORE.remedy
+        assert "rt.certify([first, second])" in facts.STEPS_BEFORE.remedy
         with pytest.raises(ParameterError, match=r"start='declared' and certify all ledgers together"):
             watched(*private(), continues=first)
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
-from reticent.records.watch_faults import Fault
+from reticent import facts
 from tests.watching.loops import (
     BATCH,
     NOISE,
@@ -61,7 +61,7 @@ class TestFrozen:
         made = model, *_ = private(mode=mode)
         layer = model._module[0]
         seen = trained(made, before=lambda _: layer.requires_grad_(True), between=lambda _: layer.requires_grad_(False))
-        assert faults(seen) == {Fault.CHANGED_GRADIENTS}
+        assert faults(seen) == {facts.CHANGED_GRADIENTS}
 
     @pytest.mark.parametrize("mode", ["hooks", "functorch"])
     def test_a_layer_that_is_frozen_between_two_steps_is_nobodys_business(self, mode):
@@ -95,7 +95,7 @@ class TestMemory:
                 for state in optimizer.state.values():
                     state["momentum_buffer"].add_(1.0)
 
-        assert faults(trained(made, after=write)) == {Fault.WEIGHTS_CHANGED}
+        assert faults(trained(made, after=write)) == {facts.WEIGHTS_CHANGED}
         assert not void(trained(self.made(torch.optim.SGD, momentum=0.9)))
 
     def test_a_state_of_another_training_that_is_loaded(self):
@@ -105,7 +105,7 @@ class TestMemory:
             if step == 2:
                 optimizer.load_state_dict(self.elsewhere())
 
-        assert faults(trained(made, after=load)) == {Fault.WEIGHTS_CHANGED}
+        assert faults(trained(made, after=load)) == {facts.WEIGHTS_CHANGED}
 
     def test_its_own_state_that_is_saved_and_loaded_is_the_same(self, tmp_path):
         made = _, optimizer, *_ = self.made()
@@ -133,7 +133,7 @@ class TestMemory:
                     optimizer.step()
         else:
             seen = trained(made)
-        assert faults(seen) == {Fault.WEIGHTS_CHANGED}
+        assert faults(seen) == {facts.WEIGHTS_CHANGED}
 
     def test_an_optimizer_with_a_past_that_is_put_inside(self):
         made = model, optimizer, *_ = private()
@@ -144,7 +144,7 @@ class TestMemory:
                 other.load_state_dict(self.elsewhere())
                 optimizer.original_optimizer = other
 
-        assert Fault.WEIGHTS_CHANGED in faults(trained(made, after=exchange))
+        assert facts.WEIGHTS_CHANGED in faults(trained(made, after=exchange))
 
     def test_an_optimizer_that_comes_back(self):
         made = model, optimizer, *_ = self.made()
@@ -187,8 +187,8 @@ class TestDraws:
                     optimizer.zero_grad()
                     criterion(model(features), labels).backward()
                     optimizer.step()
-        assert faults(seen) == {Fault.LEFT_OUT}
-        assert Fault.LEFT_OUT not in trained(private()).ledger.faults
+        assert faults(seen) == {facts.LEFT_OUT}
+        assert facts.LEFT_OUT not in trained(private()).ledger.faults
 
     def test_empty_batches_that_are_left_out(self):
         """Rate 1/48, noise 1: the advantage is .0985; all 48 draws count .0715, the steps that were taken .052."""
@@ -199,7 +199,7 @@ class TestDraws:
                     optimizer.zero_grad()
                     criterion(model(features), labels).backward()
                     optimizer.step()
-        assert faults(seen) == {Fault.LEFT_OUT}
+        assert faults(seen) == {facts.LEFT_OUT}
 
     @pytest.mark.parametrize("workers", [0, 1])
     def test_an_empty_batch_among_those_that_a_step_adds_up(self, workers):
@@ -214,13 +214,13 @@ class TestDraws:
                     optimizer.step()
                     optimizer.zero_grad()
         assert {segment.batches for segment in seen.ledger.segments} == {2}
-        assert Fault.LEFT_OUT not in seen.ledger.faults
+        assert facts.LEFT_OUT not in seen.ledger.faults
 
     @pytest.mark.parametrize("made_up", [True, False])
     def test_a_made_up_record_for_an_empty_batch(self, made_up):
         """Who would be alone in the batch takes the place of the made-up one: up to twice the norm."""
         made = private(DataLoader(records(), batch_size=1, shuffle=True), rand_on_empty=made_up)
-        assert faults(trained(made)) == ({Fault.LARGER_BATCH} if made_up else set())
+        assert faults(trained(made)) == ({facts.LARGER_BATCH} if made_up else set())
 
     @pytest.mark.parametrize("workers", [0, 1])
     def test_an_empty_batch_that_is_a_step_of_its_own(self, workers):
@@ -245,7 +245,7 @@ class TestDraws:
                     optimizer.zero_grad()
                     criterion(model(features), labels).backward()
                     optimizer.step()
-        assert not {Fault.LEFT_OUT, Fault.OTHER_BATCHES, Fault.PUBLIC_DRAWS} & set(seen.ledger.faults)
+        assert not {facts.LEFT_OUT, facts.OTHER_BATCHES, facts.PUBLIC_DRAWS} & set(seen.ledger.faults)
         assert {segment.batches for segment in seen.ledger.segments} == {1}
 
     @pytest.mark.parametrize("left_out", [1, 3])
@@ -259,7 +259,7 @@ class TestDraws:
                     optimizer.zero_grad()
                     criterion(model(features), labels).backward()
                     optimizer.step()
-        assert faults(seen) == {Fault.LEFT_OUT}
+        assert faults(seen) == {facts.LEFT_OUT}
 
     def test_a_step_that_a_scaler_skips_leaves_a_batch_out(self):
         model, optimizer, loader, criterion = private()
@@ -270,7 +270,7 @@ class TestDraws:
                 scaler.scale(criterion(model(features), labels) * (torch.inf if step == 2 else 1.0)).backward()
                 scaler.step(optimizer)
                 scaler.update()
-        assert faults(seen) == {Fault.LEFT_OUT}
+        assert faults(seen) == {facts.LEFT_OUT}
 
     @pytest.mark.parametrize(
         ("sizes", "broken_off"),
@@ -291,7 +291,7 @@ class TestDraws:
                 optimizer.zero_grad()
                 criterion(model(features), labels).backward()
                 optimizer.step()
-        assert {Fault.LEFT_OUT, Fault.OTHER_BATCHES} & set(seen.ledger.faults) == {Fault.OTHER_BATCHES}
+        assert {facts.LEFT_OUT, facts.OTHER_BATCHES} & set(seen.ledger.faults) == {facts.OTHER_BATCHES}
 
     @pytest.mark.parametrize(
         ("stop", "left_out"), [(None, None), (5, None), (None, 0), (None, 1), (None, 4), (None, 17), (5, 1)]
@@ -310,7 +310,7 @@ class TestDraws:
                     optimizer.zero_grad()
                     criterion(model(features), labels).backward()
                     optimizer.step()
-        assert faults(seen) == (set() if left_out is None else {Fault.LEFT_OUT})
+        assert faults(seen) == (set() if left_out is None else {facts.LEFT_OUT})
 
     @pytest.mark.parametrize("left_out", [None, "a part", "a batch"])
     def test_parts_that_wait_for_the_next_watch(self, left_out):
@@ -332,7 +332,7 @@ class TestDraws:
         optimizer._step_skip_queue.clear()
         with rt.watch(*made[:3]) as seen:
             over(islice(loader, left_out == "a batch", None))
-        assert faults(seen) == (set() if left_out is None else {Fault.LEFT_OUT})
+        assert faults(seen) == (set() if left_out is None else {facts.LEFT_OUT})
 
     @pytest.mark.parametrize("stop", [1, None])
     def test_a_step_of_two_passes(self, stop):
@@ -345,7 +345,7 @@ class TestDraws:
                 optimizer.signal_skip_step(do_skip=index % 2 == 0)
                 optimizer.step()
         assert [(s.batches, s.steps) for s in seen.ledger.segments if s.mixed_passes == 2] == [(2, 1)]
-        assert not {Fault.LEFT_OUT, Fault.OTHER_BATCHES} & set(seen.ledger.faults)
+        assert not {facts.LEFT_OUT, facts.OTHER_BATCHES} & set(seen.ledger.faults)
 
     def test_a_pass_for_evaluation_leaves_nothing_out(self):
         made = model, _, loader, _ = private()
@@ -355,14 +355,14 @@ class TestDraws:
                 for features, _ in loader:
                     model._module(features)
 
-        assert Fault.LEFT_OUT not in trained(made, after=look).ledger.faults
+        assert facts.LEFT_OUT not in trained(made, after=look).ledger.faults
 
 
 def test_a_gradient_that_is_no_number_gets_past_clipping():
     data = records()
     data.tensors[0][7] = torch.nan
     model, optimizer, loader, criterion = private(DataLoader(data, batch_size=BATCH), poisson_sampling=False)
-    assert Fault.NOT_FINITE in faults(trained((model, optimizer, loader, criterion)))
+    assert facts.NOT_FINITE in faults(trained((model, optimizer, loader, criterion)))
 
 
 def test_records_that_are_taken_for_steps_of_a_sequence():
@@ -378,7 +378,7 @@ def test_records_that_are_taken_for_steps_of_a_sequence():
 
     data = TensorDataset(torch.randn(60, 3, 4), torch.randint(0, 4, (60,)))
     made = private(DataLoader(data, batch_size=BATCH), model=Pointwise(), batch_first=False, poisson_sampling=False)
-    assert Fault.MIXES_RECORDS in faults(trained(made))
+    assert facts.MIXES_RECORDS in faults(trained(made))
     made = private(DataLoader(data, batch_size=BATCH), model=Pointwise(), poisson_sampling=False)
     assert not void(trained(made))
 
@@ -398,4 +398,4 @@ def test_a_sum_that_waits_for_other_parts_of_its_batch(mode, factor):
             optimizer.step()
             for p in optimizer.params if factor and optimizer._is_last_step_skipped else ():
                 p.summed_grad.mul_(factor)
-    assert faults(seen) == ({Fault.CHANGED_GRADIENTS} if factor else set())
+    assert faults(seen) == ({facts.CHANGED_GRADIENTS} if factor else set())

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
-from reticent.records.watch_faults import Fault
+from reticent import facts
 from tests.watching.loops import BATCH, NOISE, RECORDS, faults, network, noises, private, records, trained, void
 
 LENGTHS = 5
@@ -57,7 +57,7 @@ class TestGhost:
         def skip(step):
             model.skips = step % 2 == 1
 
-        assert faults(trained(made, before=skip)) == {Fault.MIXES_RECORDS}
+        assert faults(trained(made, before=skip)) == {facts.MIXES_RECORDS}
         made = private(mode="ghost", model=Skipping(), poisson_sampling=False)
         assert not void(trained(made))
 
@@ -66,7 +66,7 @@ class TestGhost:
         model[0].requires_grad_(False)
         made = private(mode="ghost", model=model)
         seen = trained(made, before=lambda step: model[0].requires_grad_(step > LENGTHS), passes=2)
-        assert faults(seen) == {Fault.UNCLIPPED}
+        assert faults(seen) == {facts.UNCLIPPED}
 
     @pytest.mark.parametrize("when", [0, LENGTHS + 1])
     def test_a_parameter_outside_the_model_is_not_measured(self, when):
@@ -77,7 +77,7 @@ class TestGhost:
             if step == when:
                 optimizer.original_optimizer.add_param_group({"params": [scale]})
 
-        assert faults(trained(made, before=add, forward=lambda x: model(x) * scale, passes=2)) == {Fault.UNCLIPPED}
+        assert faults(trained(made, before=add, forward=lambda x: model(x) * scale, passes=2)) == {facts.UNCLIPPED}
 
     def test_a_norm_that_is_lowered_after_the_backward_pass(self):
         made = model, optimizer, _, _ = private(mode="ghost")
@@ -87,7 +87,7 @@ class TestGhost:
 
         seen = trained(made, before=lambda _: norm(10.0), between=lambda _: norm(1.0))
         assert noises(seen) == [pytest.approx(NOISE / 10.0, rel=1e-9, abs=0)]
-        assert Fault.CLIP_AND_NOISE_DIFFER in seen.ledger.faults
+        assert facts.CLIP_AND_NOISE_DIFFER in seen.ledger.faults
 
     def test_a_norm_of_hooks_around_a_bare_model(self):
         model = network()
@@ -102,7 +102,7 @@ class TestGhost:
             for p in model.parameters():
                 p.grad.mul_(10.0)
 
-        assert faults(trained(made, between=enlarge)) == {Fault.CHANGED_GRADIENTS}
+        assert faults(trained(made, between=enlarge)) == {facts.CHANGED_GRADIENTS}
 
     def test_another_loss_beside_the_clipped_one(self):
         features, labels = records().tensors
@@ -114,12 +114,12 @@ class TestGhost:
             nn.functional.cross_entropy(bare(features), labels).backward()
             model.enable_hooks()
 
-        assert Fault.CHANGED_GRADIENTS in faults(trained(made, between=add))
+        assert facts.CHANGED_GRADIENTS in faults(trained(made, between=add))
 
     def test_a_loss_that_is_not_the_one_of_make_private(self):
         """Opacus then clips nothing, and says nothing."""
         model, optimizer, loader, _ = private(mode="ghost")
-        assert faults(trained((model, optimizer, loader, nn.CrossEntropyLoss()))) == {Fault.UNCLIPPED}
+        assert faults(trained((model, optimizer, loader, nn.CrossEntropyLoss()))) == {facts.UNCLIPPED}
 
     def test_an_empty_batch_without_a_backward_pass(self):
         model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=1, shuffle=True), mode="ghost")
@@ -144,7 +144,7 @@ class TestGhost:
         def criterion(logits, labels):
             return own(logits, labels) + (weight.square().sum() if past == "penalty" else 0.0)
 
-        wanted = Fault.CHANGED_GRADIENTS if past == "writing hook" else Fault.UNCLIPPED
+        wanted = facts.CHANGED_GRADIENTS if past == "writing hook" else facts.UNCLIPPED
         assert faults(trained((wrapped, optimizer, loader, criterion))) == {wanted}
 
     @pytest.mark.parametrize("column", [True, False])
@@ -164,7 +164,7 @@ class TestGhost:
         assert (float(next(model.parameters()).summed_grad.norm()) > 5.0) == column
         optimizer.zero_grad()
         found = faults(trained((model, optimizer, loader, criterion)))
-        assert found - {Fault.MIXES_RECORDS} == {Fault.UNCLIPPED} if column else not found
+        assert found - {facts.MIXES_RECORDS} == {facts.UNCLIPPED} if column else not found
 
     def test_the_mean_of_all_losses(self):
         """Adaptive ghost clipping of Opacus 1.6.0 takes it for the losses of records."""
@@ -178,7 +178,7 @@ class TestGhost:
             grad_sample_mode="ghost",
             criterion=nn.CrossEntropyLoss(),
         )
-        assert faults(trained((model, optimizer, loader, criterion))) == {Fault.UNCLIPPED}
+        assert faults(trained((model, optimizer, loader, criterion))) == {facts.UNCLIPPED}
 
     def test_a_hook_that_only_looks(self):
         made = model, *_ = private(mode="ghost")
@@ -193,7 +193,7 @@ class TestGhost:
             steps.append(len(labels))
             return own(logits, labels) + (weight.square().sum() if len(steps) > 3 else 0.0)
 
-        assert faults(trained((model, optimizer, loader, criterion))) == {Fault.UNCLIPPED}
+        assert faults(trained((model, optimizer, loader, criterion))) == {facts.UNCLIPPED}
 
     def test_hooks_that_the_program_turns_off_for_a_while(self):
         made = model, *_ = private(mode="ghost")
@@ -246,7 +246,7 @@ def test_batches_that_a_step_adds_up(signals):
         pairs = list(sums(2))
     kept = [first * signals + second for first, second in zip(alone[::2], alone[1::2], strict=True)]
     assert torch.allclose(torch.stack(pairs), torch.stack(kept), rtol=1e-4, atol=1e-6)
-    assert faults(seen) == (set() if signals else {Fault.LEFT_OUT})
+    assert faults(seen) == (set() if signals else {facts.LEFT_OUT})
 
 
 class Table(nn.Module):
@@ -282,4 +282,4 @@ class TestFrequencies:
     def test_it_is_seen(self, by_frequency):
         data = TensorDataset(WORDS.repeat(RECORDS // len(WORDS), 1), torch.arange(RECORDS) % 2)
         made = private(DataLoader(data, batch_size=BATCH), mode="ghost", model=Table(by_frequency))
-        assert faults(trained(made)) == ({Fault.MIXES_RECORDS} if by_frequency else set())
+        assert faults(trained(made)) == ({facts.MIXES_RECORDS} if by_frequency else set())

@@ -17,8 +17,8 @@ from torch.utils.data import (
 )
 
 import reticent as rt
-from reticent.records.parts import Drawn
-from reticent.records.watch_faults import Fault
+from reticent import facts
+from reticent.facts.steps import Drawn
 from reticent.watching.starts import fresh
 from tests.watching.loops import BATCH, RECORDS, faults, network, private, records, run, shuffled, trained, watched
 
@@ -69,7 +69,7 @@ class Bags(nn.Module):
 
 
 def mixed(model, loss, **options):
-    return Fault.MIXES_RECORDS in one_step(model, loss, **options)
+    return facts.MIXES_RECORDS in one_step(model, loss, **options)
 
 
 class TestWhereNobodyLooked:
@@ -91,8 +91,8 @@ class TestWhereNobodyLooked:
             return cross_entropy(out["logits"], labels) + share * contrast(out["hidden"]).mean()
 
         fine = watched(*made, lambda out, labels: loss(out, labels, 0.0)).ledger.faults
-        assert Fault.MIXES_RECORDS not in fine
-        assert Fault.MIXES_RECORDS in watched(*made, lambda out, labels: loss(out, labels, 1.0)).ledger.faults
+        assert facts.MIXES_RECORDS not in fine
+        assert facts.MIXES_RECORDS in watched(*made, lambda out, labels: loss(out, labels, 1.0)).ledger.faults
 
     def test_two_outputs_of_which_each_is_straight_in_the_other(self):
         assert mixed(TwoOutputs(lambda h: h[:, :2]), lambda out, _: (out["logits"][0] * out["hidden"][1]).sum())
@@ -111,7 +111,7 @@ class TestWhereNobodyLooked:
 
     def test_batch_statistics_in_evaluation_mode(self):
         layer = nn.BatchNorm1d(4, affine=False, track_running_stats=False)
-        assert Fault.MIXES_RECORDS in one_step(nn.Sequential(layer, network()).eval(), cross_entropy)
+        assert facts.MIXES_RECORDS in one_step(nn.Sequential(layer, network()).eval(), cross_entropy)
 
     @pytest.mark.parametrize("far", [True, False])
     def test_other_ways_to_go_backward(self, far):
@@ -155,7 +155,7 @@ class TestWhereNobodyLooked:
 
     def test_records_that_become_one(self):
         faults = one_step(Bags(), lambda out, labels: cross_entropy(out, labels[::5]))
-        assert Fault.MIXES_RECORDS in faults
+        assert facts.MIXES_RECORDS in faults
 
 
 def ignored(labels, every):
@@ -248,12 +248,12 @@ def test_a_weight_that_two_layers_share_in_ghost_mode():
     made = private(
         loader, mode="ghost", model=nn.Sequential(first, nn.Tanh(), Head(first.weight)), poisson_sampling=False
     )
-    assert Fault.UNCLIPPED in watched(*made).ledger.faults
+    assert facts.UNCLIPPED in watched(*made).ledger.faults
     model = Late()
     made = private(loader, mode="ghost", model=model, poisson_sampling=False)
-    assert faults(trained(made, before=lambda step: setattr(model, "uses", step > 5), passes=2)) == {Fault.UNCLIPPED}
+    assert faults(trained(made, before=lambda step: setattr(model, "uses", step > 5), passes=2)) == {facts.UNCLIPPED}
     alone = private(mode="ghost", model=nn.Sequential(nn.Linear(4, 4), nn.Tanh(), Head(nn.Parameter(torch.ones(2, 4)))))
-    assert Fault.UNCLIPPED not in watched(*alone).ledger.faults
+    assert facts.UNCLIPPED not in watched(*alone).ledger.faults
 
 
 class Mean(nn.Module):
@@ -276,7 +276,7 @@ class Mean(nn.Module):
 
 @pytest.mark.parametrize("learns", [True, False])
 def test_a_state_that_is_no_buffer(learns):
-    assert (Fault.BUFFERS_LEARNT in one_step(nn.Sequential(Mean(learns), network()), cross_entropy)) == learns
+    assert (facts.BUFFERS_LEARNT in one_step(nn.Sequential(Mean(learns), network()), cross_entropy)) == learns
 
 
 class TestDrawnOtherwise:
@@ -359,7 +359,7 @@ class TestDrawnOtherwise:
             made[2].batch_sampler.generator = torch.Generator().manual_seed(step)
 
         seen = watched(*made, how={"after": lambda step: exchange(step) if step == 6 else None})
-        assert Fault.PUBLIC_DRAWS in seen.ledger.faults
+        assert facts.PUBLIC_DRAWS in seen.ledger.faults
 
     def test_a_generator_from_the_operating_system_that_is_exchanged(self):
         made = private()
@@ -368,7 +368,7 @@ class TestDrawnOtherwise:
                 made[2].batch_sampler.generator = torch.Generator()
                 made[2].batch_sampler.generator.seed()
                 run(*made, epochs=1)
-        assert Fault.PUBLIC_DRAWS not in seen.ledger.faults
+        assert facts.PUBLIC_DRAWS not in seen.ledger.faults
 
 
 @pytest.mark.parametrize(
@@ -397,4 +397,4 @@ def test_weights_drawn_anew_under_an_old_momentum():
     with rt.watch(model, optimizer, DATA) as seen:
         optimizer.step()
         seen.step(noise_multiplier=1.0)
-    assert Fault.STEPS_BEFORE in seen.ledger.faults
+    assert facts.STEPS_BEFORE in seen.ledger.faults

@@ -10,11 +10,11 @@ import torch
 from torch.utils.data import DataLoader
 
 import reticent as rt
+from reticent import facts
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.facts.steps import Generator
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
-from reticent.records.parts import Generator
-from reticent.records.watch_faults import Fault
 from reticent.watching.closer_looks import CloserLooks
 from tests.watching.loops import (
     BATCH,
@@ -39,14 +39,14 @@ class TestSeeds:
         made = private()
         torch.manual_seed(seed)
         seen = watched(*made)
-        assert {Fault.PUBLIC_SEED, Fault.PUBLIC_DRAWS} <= set(seen.ledger.faults)
+        assert {facts.PUBLIC_SEED, facts.PUBLIC_DRAWS} <= set(seen.ledger.faults)
         assert rt.assess(seen)[0].measure(rt.advantage).value == 1.0
 
     @pytest.mark.parametrize("seed", [0, 2**60 + 7])
     def test_a_seed_set_before_each_step(self, seed):
         made = private()
         seen = watched(*made, how={"after": lambda _: torch.manual_seed(seed)})
-        assert Fault.PUBLIC_SEED in seen.ledger.faults
+        assert facts.PUBLIC_SEED in seen.ledger.faults
 
     def test_a_seed_from_the_operating_system_is_none_of_these(self):
         made = private()
@@ -59,7 +59,7 @@ class TestSeeds:
         made = private()
         state = torch.get_rng_state()
         seen = watched(*made, how={"after": lambda _: torch.set_rng_state(state)})
-        assert Fault.REPEATED_NOISE in seen.ledger.faults
+        assert facts.REPEATED_NOISE in seen.ledger.faults
         assert void(seen)
 
     @pytest.mark.parametrize("read", [1, 9])
@@ -77,7 +77,7 @@ class TestSeeds:
                 torch.set_rng_state(states[0])
 
         seen = watched(*made, how={"after": after})
-        assert Fault.REPEATED_NOISE in seen.ledger.faults
+        assert facts.REPEATED_NOISE in seen.ledger.faults
         assert void(seen)
 
     @pytest.mark.parametrize("noise_again", [True, False])
@@ -99,7 +99,7 @@ class TestSeeds:
                 seen.step(noise_multiplier=NOISE, max_grad_norm=1.0, batch_size=len(labels))
                 steps += 1
         assert void(seen) == noise_again
-        assert (Fault.REPEATED_NOISE in seen.ledger.faults) == noise_again
+        assert (facts.REPEATED_NOISE in seen.ledger.faults) == noise_again
 
     def test_a_state_of_the_generator_itself_right_after_noise(self):
         """Put back by a method that the program took before the watch: a look is taken there."""
@@ -115,7 +115,7 @@ class TestSeeds:
                 put(states[0])
 
         seen = watched(*made, how={"after": after})
-        assert Fault.REPEATED_NOISE in seen.ledger.faults
+        assert facts.REPEATED_NOISE in seen.ledger.faults
 
     @pytest.mark.parametrize("when", ["before the watch", "in it"])
     def test_a_state_that_the_generator_itself_gave_between_two_looks(self, when):
@@ -134,7 +134,7 @@ class TestSeeds:
                 torch.default_generator.set_state(states[0])
 
         seen = watched(*made, how={"after": after})
-        assert Fault.REPEATED_NOISE in seen.ledger.faults
+        assert facts.REPEATED_NOISE in seen.ledger.faults
         assert void(seen)
         assert type(vars(torch.Generator)["set_state"]).__name__ == "method_descriptor"
 
@@ -151,7 +151,7 @@ class TestSeeds:
                 made[1].generator.manual_seed(2**60 + 2**31 + 29) if how == "same seed" else None
 
         seen = watched(*made, how={"after": after})
-        assert {Fault.PUBLIC_SEED, Fault.REPEATED_NOISE} <= set(seen.ledger.faults)
+        assert {facts.PUBLIC_SEED, facts.REPEATED_NOISE} <= set(seen.ledger.faults)
 
     def test_a_generator_that_is_seeded_as_it_was(self):
         made = wide()
@@ -163,7 +163,7 @@ class TestSeeds:
                 torch.rand(1000)  # into the noise of the first step, where no look fell
 
         seen = watched(*made, how={"after": after})
-        assert Fault.REPEATED_NOISE in seen.ledger.faults
+        assert facts.REPEATED_NOISE in seen.ledger.faults
 
     def test_batches_from_a_state_that_was_put_back_between_two_watches(self):
         """Found by the fuzzer: noise is secure, and nobody saw the generator being set."""
@@ -173,7 +173,7 @@ class TestSeeds:
             rt.secure_noise(made[1])
             torch.manual_seed(2**60 + 2**29 + 37)
             torch.rand(drawn)
-            found.append(Fault.PUBLIC_DRAWS in watched(*made).ledger.faults)
+            found.append(facts.PUBLIC_DRAWS in watched(*made).ledger.faults)
         assert found == [False, True]
 
     def test_evaluation_on_the_private_loader_inside_fork_rng(self):
@@ -186,7 +186,7 @@ class TestSeeds:
                     made[0](features)
 
         seen = watched(*made, how={"after": look, "epochs": 1})
-        assert not {Fault.REPEATED_NOISE, Fault.PUBLIC_DRAWS} & set(seen.ledger.faults)
+        assert not {facts.REPEATED_NOISE, facts.PUBLIC_DRAWS} & set(seen.ledger.faults)
         assert seen.mechanism() == DPSGD(NOISE, RATE, 6, num_parameters=44, dataset_size=RECORDS)
 
     def test_states_that_are_put_back_before_any_noise_repeat_nothing(self):
@@ -204,14 +204,14 @@ class TestSeeds:
             torch.set_rng_state(second)
 
         seen = watched(*made, how={"after": after})
-        assert not {Fault.REPEATED_NOISE, Fault.PUBLIC_DRAWS, Fault.PUBLIC_SEED} & set(seen.ledger.faults)
+        assert not {facts.REPEATED_NOISE, facts.PUBLIC_DRAWS, facts.PUBLIC_SEED} & set(seen.ledger.faults)
         assert torch.get_rng_state.__module__ == torch.set_rng_state.__module__ == "torch.random"
         kept = torch.get_rng_state()
         with torch.random.fork_rng():
             torch.seed()
             watched(*private())
         torch.set_rng_state(kept)
-        assert Fault.REPEATED_NOISE not in watched(*private()).ledger.faults
+        assert facts.REPEATED_NOISE not in watched(*private()).ledger.faults
 
     def test_a_state_that_is_put_back_draws_the_same_batches(self):
         """Found by the fuzzer: with secure noise, the coins of the sampler alone came again."""
@@ -219,23 +219,23 @@ class TestSeeds:
         rt.secure_noise(made[1])
         state = torch.get_rng_state()
         seen = watched(*made, how={"after": lambda _: torch.set_rng_state(state)})
-        assert Fault.PUBLIC_DRAWS in seen.ledger.faults
+        assert facts.PUBLIC_DRAWS in seen.ledger.faults
         assert seen.mechanism() == DPSGD(NOISE, 1.0, 12, num_parameters=44, dataset_size=RECORDS)
 
     def test_a_generator_of_the_program(self):
         public = watched(*private(noise_generator=torch.Generator()))
-        assert Fault.PUBLIC_SEED in public.ledger.faults
+        assert facts.PUBLIC_SEED in public.ledger.faults
         secret = torch.Generator()
         secret.manual_seed(int.from_bytes(os.urandom(7), "big") + 2**56)
         kept = watched(*private(noise_generator=secret))
-        assert Fault.PUBLIC_SEED not in kept.ledger.faults
-        assert Fault.SEEDED_NOISE in kept.ledger.faults
+        assert facts.PUBLIC_SEED not in kept.ledger.faults
+        assert facts.SEEDED_NOISE in kept.ledger.faults
 
     def test_a_seeded_sampler_alone_costs_the_amplification(self):
         made = private()
         made[2].batch_sampler.generator = torch.Generator().manual_seed(3)
         seen = watched(*made)
-        assert Fault.PUBLIC_SEED not in seen.ledger.faults
+        assert facts.PUBLIC_SEED not in seen.ledger.faults
         assert seen.mechanism() == DPSGD(NOISE, 1.0, 12, num_parameters=44, dataset_size=RECORDS)
 
     def test_a_loop_of_ones_own_is_looked_at_too(self):
@@ -243,14 +243,14 @@ class TestSeeds:
         torch.manual_seed(1)
         with rt.watch(model) as seen:
             seen.step(noise_multiplier=2.0)
-        assert Fault.PUBLIC_SEED in seen.ledger.faults
+        assert facts.PUBLIC_SEED in seen.ledger.faults
 
     def test_a_secure_source_for_the_last_step_alone_is_none_of_the_run(self):
         """Found by somebody who read the page: the source was asked when the loop had ended."""
         made = private()
         seen = watched(*made, how={"after": lambda step: rt.secure_noise(made[1]) if step == 5 else None})
         assert seen.ledger.environment.randomness is Generator.DEFAULT
-        assert Fault.INSECURE_GENERATOR in seen.ledger.faults
+        assert facts.INSECURE_GENERATOR in seen.ledger.faults
 
     def test_a_source_that_is_less_secure_for_some_steps_counts(self):
         """Secure at the start and at the end, and not in between."""
@@ -272,7 +272,7 @@ class TestSeeds:
         torch.manual_seed(0)
         seen = watched(*made)
         assert seen.ledger.environment.randomness.startswith("secure")
-        assert not {Fault.PUBLIC_SEED, Fault.INSECURE_GENERATOR, Fault.UNKNOWN_CLIPPING} & set(seen.ledger.faults)
+        assert not {facts.PUBLIC_SEED, facts.INSECURE_GENERATOR, facts.UNKNOWN_CLIPPING} & set(seen.ledger.faults)
         assert seen.mechanism().noise_multiplier == NOISE
         assert seen.ledger.vouches()["unpredictable-noise"] is Status.CHECKED
 
@@ -299,5 +299,5 @@ class TestSeeds:
         made[1].secure_mode = True
         torch.manual_seed(0)
         seen = watched(*made).ledger
-        assert Fault.PUBLIC_SEED in seen.faults
+        assert facts.PUBLIC_SEED in seen.faults
         assert not seen.environment.randomness.startswith("secure")

@@ -14,7 +14,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 import reticent as rt
-from reticent.records.watch_faults import Fault
+from reticent import facts
 from reticent.watching import closer_looks
 from tests.conftest import some
 from tests.watching.loops import (
@@ -68,7 +68,7 @@ class TestHiddenWrites:
     def test_a_write_between_two_steps(self, write):
         made = private()
         seen = watched(*made, how={"after": lambda step: write(made[0]) if step == 3 else None})
-        assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
+        assert facts.WEIGHTS_CHANGED in seen.ledger.faults
         assert void(seen)
 
     @pytest.mark.parametrize("write", WRITES)
@@ -77,7 +77,7 @@ class TestHiddenWrites:
         with rt.watch(*made[:3]) as seen:
             run(*made)
             write(made[0])
-        assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
+        assert facts.WEIGHTS_CHANGED in seen.ledger.faults
         assert void(seen)
 
     def test_a_pass_at_other_weights_after_the_watch_was_entered_again(self, monkeypatch):
@@ -94,7 +94,7 @@ class TestHiddenWrites:
             own.data = kept + 0.5
             model(records().tensors[0])
             own.data = kept
-        assert Fault.WEIGHTS_CHANGED in watch.ledger.faults
+        assert facts.WEIGHTS_CHANGED in watch.ledger.faults
 
     def test_a_head_from_least_squares(self):
         """The last layer overwritten by the best fit to raw records."""
@@ -117,7 +117,7 @@ class TestHiddenWrites:
             register = inner.register_step_pre_hook if when == "pre" else inner.register_step_post_hook
             register(lambda *_: by_data(made[0]))
             run(*made)
-        assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
+        assert facts.WEIGHTS_CHANGED in seen.ledger.faults
 
     def test_a_row_of_a_large_layer(self):
         model = nn.Linear(300, 400)
@@ -128,7 +128,7 @@ class TestHiddenWrites:
                 optimizer.step()
                 seen.step(noise_multiplier=1.0)
             model.weight.data[77] += 1.0
-        assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
+        assert facts.WEIGHTS_CHANGED in seen.ledger.faults
 
     @pytest.mark.parametrize("large", [False, True])
     @pytest.mark.parametrize("back", [True, False])
@@ -154,7 +154,7 @@ class TestHiddenWrites:
 
         with seen:
             run(*made, after=look)
-        assert (Fault.WEIGHTS_CHANGED in seen.ledger.faults) != back
+        assert (facts.WEIGHTS_CHANGED in seen.ledger.faults) != back
 
     @pytest.mark.filterwarnings("ignore:Full backward hook")
     def test_gradients_at_other_weights_that_came_back_in_time(self):
@@ -173,7 +173,7 @@ class TestHiddenWrites:
                     for p, value in zip(model.parameters(), kept, strict=True):
                         p.copy_(value)
                 optimizer.step()
-        assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
+        assert facts.WEIGHTS_CHANGED in seen.ledger.faults
 
     @pytest.mark.filterwarnings("ignore:Full backward hook")
     @pytest.mark.parametrize("swap", [True, False])
@@ -197,7 +197,7 @@ class TestHiddenWrites:
                         p.data.copy_(value)
                 optimizer.step()
         assert void(seen)
-        assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
+        assert facts.WEIGHTS_CHANGED in seen.ledger.faults
 
     def test_a_functional_call_of_the_program_is_no_write(self):
         model, loader = network(), DataLoader(records(), batch_size=BATCH)
@@ -256,20 +256,20 @@ class TestBuffersAndMixing:
         return set(seen.ledger.faults)
 
     def test_buffers_that_learn(self):
-        assert Fault.BUFFERS_LEARNT in self.loop(RunningMean())
-        assert Fault.BUFFERS_LEARNT not in self.loop(RunningMean(learns=False))
+        assert facts.BUFFERS_LEARNT in self.loop(RunningMean())
+        assert facts.BUFFERS_LEARNT not in self.loop(RunningMean(learns=False))
 
     def test_records_mixed_in_the_forward_pass(self):
-        assert Fault.MIXES_RECORDS in self.loop(Centred())
-        assert Fault.MIXES_RECORDS not in self.loop(nn.Identity(), dropout=0.5)
+        assert facts.MIXES_RECORDS in self.loop(Centred())
+        assert facts.MIXES_RECORDS not in self.loop(nn.Identity(), dropout=0.5)
 
     def test_records_mixed_in_the_loss(self):
         def spread(logits, labels):
             return nn.functional.cross_entropy(logits, labels) + logits.mean(0).square().sum()
 
-        assert Fault.MIXES_RECORDS in self.loop(nn.Identity(), spread)
+        assert facts.MIXES_RECORDS in self.loop(nn.Identity(), spread)
         for fine in (nn.CrossEntropyLoss(reduction="sum"), lambda a, b: (a[:, 0] - b).square().mean()):
-            assert Fault.MIXES_RECORDS not in self.loop(nn.Identity(), fine)
+            assert facts.MIXES_RECORDS not in self.loop(nn.Identity(), fine)
 
     @pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost"])
     def test_records_mixed_in_a_loop_of_opacus(self, mode):
@@ -282,7 +282,7 @@ class TestBuffersAndMixing:
             criterion.criterion = Mixing(reduction="none")
         else:
             criterion = Mixing()
-        assert Fault.MIXES_RECORDS in watched(model, optimizer, loader, criterion).ledger.faults
+        assert facts.MIXES_RECORDS in watched(model, optimizer, loader, criterion).ledger.faults
 
     @pytest.mark.filterwarnings("ignore:Full backward hook")
     @pytest.mark.parametrize("mode", ["hooks", "functorch"])
@@ -302,7 +302,7 @@ class TestBuffersAndMixing:
                 else:
                     criterion(model(features), labels).backward()
                 optimizer.step()
-        assert (Fault.MIXES_RECORDS in seen.ledger.faults) == together
+        assert (facts.MIXES_RECORDS in seen.ledger.faults) == together
 
 
 class TestReplaced:
@@ -317,7 +317,7 @@ class TestReplaced:
 
         made[1].add_noise = quiet
         seen = watched(*made)
-        assert {Fault.UNKNOWN_NOISE, Fault.TOO_LITTLE_NOISE} <= set(seen.ledger.faults)
+        assert {facts.UNKNOWN_NOISE, facts.TOO_LITTLE_NOISE} <= set(seen.ledger.faults)
         assert void(seen)
 
     def test_noise_replaced_on_the_object_between_two_entries(self):
@@ -334,7 +334,7 @@ class TestReplaced:
         made[1].add_noise = quiet
         with watch:
             run(*made, epochs=1)
-        assert {Fault.UNKNOWN_NOISE, Fault.TOO_LITTLE_NOISE} <= set(watch.ledger.faults)
+        assert {facts.UNKNOWN_NOISE, facts.TOO_LITTLE_NOISE} <= set(watch.ledger.faults)
 
     @pytest.mark.parametrize("share", [0.0, 0.5])
     def test_noise_replaced_in_opacus(self, share, monkeypatch):
@@ -343,7 +343,7 @@ class TestReplaced:
         made, own = private(), inside._generate_noise
         monkeypatch.setattr(inside, "_generate_noise", lambda std, *a, **k: own(max(share * std, 1e-9), *a, **k))
         seen = watched(*made)
-        assert Fault.TOO_LITTLE_NOISE in seen.ledger.faults
+        assert facts.TOO_LITTLE_NOISE in seen.ledger.faults
         assert void(seen)
 
     @pytest.mark.parametrize("how", ["step_hook", "early", "late", "data"])
@@ -365,7 +365,7 @@ class TestReplaced:
             if how == "late":
                 made[1].original_optimizer.register_step_pre_hook(add)
             run(*made)
-        assert Fault.CHANGED_GRADIENTS in seen.ledger.faults
+        assert facts.CHANGED_GRADIENTS in seen.ledger.faults
         assert void(seen)
 
     @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ class TestReplaced:
         most = {"subset": 7, "concat": 6, "both": 2}[make]
         seen = watched(*private(DataLoader(listed, batch_size=BATCH, shuffle=True), poisson_sampling=poisson))
         assert seen.ledger.sampler.copies == most
-        assert Fault.REPEATED_RECORDS in seen.ledger.faults
+        assert facts.REPEATED_RECORDS in seen.ledger.faults
         assert (seen.mechanism().copies, seen.mechanism().records_per_user) == (most, None)
         assert epsilon(seen) > epsilon(watched(*(private() if poisson else shuffled())))
 
@@ -399,7 +399,7 @@ class TestReplaced:
                 optimizer.step()
                 seen.step(noise_multiplier=NOISE, **({} if said == "shuffled" else {"sample_rate": RATE}))
         assert seen.ledger.sampler.copies == 2
-        assert Fault.REPEATED_RECORDS in seen.ledger.faults
+        assert facts.REPEATED_RECORDS in seen.ledger.faults
         assert seen.mechanism().copies == 2
 
     def test_one_record_many_times_from_the_second_pass_on(self):
@@ -413,7 +413,7 @@ class TestReplaced:
 
         seen = watched(*made, how={"after": narrow})
         assert seen.ledger.sampler.copies == 20
-        assert Fault.REPEATED_RECORDS in seen.ledger.faults
+        assert facts.REPEATED_RECORDS in seen.ledger.faults
 
     def test_records_listed_once_are_not_repeated(self):
         data = records()
@@ -428,10 +428,10 @@ class TestReplaced:
         made = private()
         schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(made[1])
         seen = watched(*made, how={"after": lambda _: schedule.step(1.0)})
-        assert Fault.METRIC_SCHEDULE in seen.ledger.faults
+        assert facts.METRIC_SCHEDULE in seen.ledger.faults
         other = private()
         fixed = torch.optim.lr_scheduler.StepLR(other[1], 2)
-        assert Fault.METRIC_SCHEDULE not in watched(*other, how={"after": lambda _: fixed.step()}).ledger.faults
+        assert facts.METRIC_SCHEDULE not in watched(*other, how={"after": lambda _: fixed.step()}).ledger.faults
 
     def test_features_that_are_trained_outside_of_the_model(self):
         model, optimizer, loader, criterion = private()
@@ -443,5 +443,5 @@ class TestReplaced:
                 criterion(model(encoder(features)), labels).backward()
                 optimizer.step()
                 beside.step()
-        assert {Fault.TRAINED_OUTSIDE, Fault.OTHER_MODEL} <= set(seen.ledger.faults)
+        assert {facts.TRAINED_OUTSIDE, facts.OTHER_MODEL} <= set(seen.ledger.faults)
         assert void(seen)

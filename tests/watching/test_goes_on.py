@@ -9,9 +9,9 @@ import torch
 from torch.utils.data import DataLoader
 
 import reticent as rt
+from reticent import facts
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.records.ledger import RunLedger
-from reticent.records.watch_faults import Fault
 from reticent.watching import live, models, optimisers
 from reticent.watching.draws import Draws
 from reticent.watching.ghost import GhostClipping
@@ -84,7 +84,7 @@ def test_a_look_that_fails(where, name, monkeypatch, capsys):
         with pytest.raises(UnsupportedError, match="nothing is proven of this loop"):
             rt.certify(seen)
     else:
-        assert Fault.NOT_FOLLOWED in seen.ledger.faults
+        assert facts.NOT_FOLLOWED in seen.ledger.faults
         assert void(seen)
         assert not list(seen.ledger.contradictions())
     with rt.watch(*made[:3]) as second:
@@ -157,7 +157,7 @@ def test_steps_of_which_no_noise_was_seen_are_in_the_ledger(wrapped):
             getattr(optimizer, "original_optimizer", optimizer).step()
     assert void(seen)
     assert seen.ledger.steps == 6
-    assert Fault.UNRECORDED_STEPS in seen.ledger.faults
+    assert facts.UNRECORDED_STEPS in seen.ledger.faults
     assert not list(seen.ledger.contradictions())
 
 

@@ -10,7 +10,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
-from reticent.records.watch_faults import Fault
+from reticent import facts
+from reticent.facts import Fact
 from reticent.watching.layouts import look_at_layouts
 
 RECORDS = 12
@@ -102,24 +103,24 @@ def watched(model, mode):
     ("order", "mode", "padding", "fault"),
     [
         (plain, "hooks", 0, None),
-        (channels_last, "hooks", 0, Fault.PERMUTED_GRADIENTS),
-        (channels_last, "hooks", 1, Fault.PERMUTED_GRADIENTS),
-        (channels_last, "ghost", 1, Fault.PERMUTED_INPUT),
-        (records_last, "hooks", 0, Fault.PERMUTED_INPUT),
+        (channels_last, "hooks", 0, facts.PERMUTED_GRADIENTS),
+        (channels_last, "hooks", 1, facts.PERMUTED_GRADIENTS),
+        (channels_last, "ghost", 1, facts.PERMUTED_INPUT),
+        (records_last, "hooks", 0, facts.PERMUTED_INPUT),
         (records_last, "hooks", 1, None),  # padding copies into plain order
         (channels_last, "functorch", 0, None),
     ],
 )
 def test_the_order_is_seen_and_what_is_unsafe_leaves_no_noise(order, mode, padding, fault):
     ledger = watched(Convolution(order, padding), mode)
-    assert {Fault.PERMUTED_INPUT, Fault.PERMUTED_GRADIENTS} & set(ledger.faults) == ({fault} if fault else set())
-    assert (ledger.mechanism().noise_multiplier == 0.0) == (fault is Fault.PERMUTED_INPUT)
+    assert {facts.PERMUTED_INPUT, facts.PERMUTED_GRADIENTS} & set(ledger.faults) == ({fault} if fault else set())
+    assert (ledger.mechanism().noise_multiplier == 0.0) == (fault is facts.PERMUTED_INPUT)
 
 
 def test_a_frozen_convolution_does_no_harm():
     model = Convolution(channels_last)
     model.convolution.requires_grad_(requires_grad=False)
-    assert not {Fault.PERMUTED_INPUT, Fault.PERMUTED_GRADIENTS} & set(watched(model, "hooks").faults)
+    assert not {facts.PERMUTED_INPUT, facts.PERMUTED_GRADIENTS} & set(watched(model, "hooks").faults)
 
 
 def test_what_fsdp_makes_of_a_convolution_is_looked_at():
@@ -129,12 +130,12 @@ def test_what_fsdp_makes_of_a_convolution_is_looked_at():
     class Other(nn.Conv2d):
         """Opacus does not take it apart."""
 
-    seen: list[Fault] = []
+    seen: list[Fact] = []
     for kind in (FSDPConv2d, Other):
         model = nn.Sequential(kind(3, 4, 3))
         look_at_layouts(model, ghost=True, found=seen.append)
         model(torch.randn(2, 3, 5, 5).to(memory_format=torch.channels_last))
-    assert seen == [Fault.PERMUTED_INPUT]
+    assert seen == [facts.PERMUTED_INPUT]
 
 
 @pytest.mark.filterwarnings("ignore:Secure RNG turned off")

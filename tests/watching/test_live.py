@@ -9,12 +9,12 @@ import pytest
 import torch
 
 import reticent as rt
+from reticent import facts
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.facts.steps import SamplerRecord, Segment
 from reticent.proofs import Claim, Status
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import SamplerRecord, Segment
 from reticent.records.release import charged
-from reticent.records.watch_faults import Fault
 from reticent.samplers import FixedSize, RandomAllocation, Shuffled
 from reticent.watching import loggers
 from reticent.watching.live import LiveRisk, quick_advantage
@@ -49,8 +49,8 @@ def test_a_loop_stops_before_the_step_that_would_exceed(stopped):
     assert risk_of(found) <= TARGET
     assert risk_of(rt.DPSGD(NOISE, RATE, found.steps + 1)) > TARGET
     assert found.weights_sha256 is not None
-    assert Fault.ENDED_EARLY not in found.faults
-    assert Fault.STOPPED_BEFORE_PLAN not in found.faults
+    assert facts.ENDED_EARLY not in found.faults
+    assert facts.STOPPED_BEFORE_PLAN not in found.faults
     assert seen.should_stop
     assert found.vouches()["planned-steps"] is Status.CHECKED
 
@@ -111,7 +111,7 @@ def test_a_loop_of_ones_own_stops_too(with_optimizer):
     longer = rt.assess(rt.DPSGD(2.0, 0.1, seen.ledger.steps + 1))[0].measure(rt.epsilon_at_delta, 1e-5)
     assert longer.value > 1.0
     assert seen.ledger.steps == taken + (not with_optimizer)  # without an optimizer the last call itself ends it
-    assert Fault.UNRECORDED_STEPS not in seen.ledger.faults
+    assert facts.UNRECORDED_STEPS not in seen.ledger.faults
 
 
 def test_a_target_that_one_step_exceeds_is_refused():
@@ -144,7 +144,7 @@ def stated(steps: int, planned: int | None, **more) -> RunLedger:
 def test_a_stop_is_charged_at_the_planned_steps():
     early = stated(30, 100)
     assert (early.steps, early.mechanism().steps) == (30, 100)
-    assert Fault.STOPPED_BEFORE_PLAN in early.faults
+    assert facts.STOPPED_BEFORE_PLAN in early.faults
     assert risk_of(early) == pytest.approx(risk_of(stated(100, None)), rel=1e-12, abs=0)
     assert early.vouches()["planned-steps"] is Status.DECLARED
     certificate = rt.certify(early)
@@ -157,14 +157,14 @@ def test_a_stop_is_charged_at_the_planned_steps():
 def test_as_many_as_planned_cost_what_they_cost():
     whole = stated(30, 30)
     assert whole.mechanism().steps == 30
-    assert Fault.STOPPED_BEFORE_PLAN not in whole.faults
+    assert facts.STOPPED_BEFORE_PLAN not in whole.faults
     assert whole.vouches()["planned-steps"] is Status.DECLARED
 
 
 def test_more_than_planned_all_count_and_nobody_vouches():
     more = stated(30, 20)
     assert more.mechanism().steps == 30
-    assert Fault.MORE_THAN_PLANNED in more.faults
+    assert facts.MORE_THAN_PLANNED in more.faults
     assert "planned-steps" not in more.vouches()
 
 

@@ -15,9 +15,9 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 import reticent as rt
+from reticent import facts
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
-from reticent.records.watch_faults import Fault
 from reticent.risk import advantage
 from tests.conftest import some
 from tests.watching.loops import (
@@ -76,7 +76,7 @@ class TestClippingByHand:
                 optimizer.scale_grad()
                 optimizer.original_optimizer.step()
         assert void(seen) == (said is None)
-        assert (Fault.UNKNOWN_CLIPPING if said is None else Fault.DECLARED) in seen.ledger.faults
+        assert (facts.UNKNOWN_CLIPPING if said is None else facts.DECLARED) in seen.ledger.faults
 
     def test_the_parts_of_a_step_one_by_one_are_the_same_step(self):
         model, optimizer, loader, criterion = private()
@@ -148,7 +148,7 @@ class TestBatchesBehindWorkers:
             for _ in range(2):
                 stepped(seen, *made, every=3)
         assert all(segment.batches >= 3 for segment in seen.ledger.segments)
-        assert Fault.ACCUMULATION in seen.ledger.faults
+        assert facts.ACCUMULATION in seen.ledger.faults
 
     def test_one_batch_for_each_step(self):
         made = by_hand(workers=1)
@@ -236,7 +236,7 @@ class TestOptimizersOfOptimizers:
                 plain_step(model, features, labels, NOISE, 1.0)
                 optimizer.step(other.step)
                 seen.step(noise_multiplier=NOISE, max_grad_norm=1.0)
-        assert Fault.OTHER_OPTIMISER in seen.ledger.faults
+        assert facts.OTHER_OPTIMISER in seen.ledger.faults
 
 
 class TestTheSameModelAgain:
@@ -267,7 +267,7 @@ class TestTheSameModelAgain:
             optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         with rt.watch(model, optimizer, loader) as seen:
             stepped(seen, model, optimizer, loader)
-        assert Fault.STEPS_BEFORE in seen.ledger.faults
+        assert facts.STEPS_BEFORE in seen.ledger.faults
 
     def test_a_new_watch_for_each_of_very_many_passes_is_refused_before_it_trains(self, monkeypatch):
         monkeypatch.setattr("reticent.watching.starts.MOST_EARLIER", 2)
@@ -307,7 +307,7 @@ class TestFilesOfTheModel:
         with rt.watch(*made[:3]) as seen:
             run(*made, epochs=1)
             made[0]._module[0].scale = 2.0
-        assert Fault.BUFFERS_LEARNT in seen.ledger.faults
+        assert facts.BUFFERS_LEARNT in seen.ledger.faults
 
 
 COMPILED = "inside", "outside", "in place", "one graph"
@@ -346,7 +346,7 @@ class TestWhereNobodyLooked:
             if how == "in place":
                 model.compile(backend="eager")
             seen = watched(model, optimizer, loader, criterion, how={"epochs": 1})
-        assert (Fault.MIXES_RECORDS in seen.ledger.faults) == mixes
+        assert (facts.MIXES_RECORDS in seen.ledger.faults) == mixes
 
     @pytest.mark.parametrize("wrapper", [True, False])
     def test_one_graph_in_place_is_refused_before_it_breaks(self, wrapper):
@@ -358,7 +358,7 @@ class TestWhereNobodyLooked:
     @pytest.mark.parametrize("mixes", [True, False])
     def test_expanded_weights(self, mixes):
         made = private(model=nn.Sequential(Centred() if mixes else nn.Identity(), nn.Linear(4, 2)), mode="ew")
-        assert (Fault.MIXES_RECORDS in watched(*made).ledger.faults) == mixes
+        assert (facts.MIXES_RECORDS in watched(*made).ledger.faults) == mixes
 
     def test_hooks_of_the_model_itself_stay(self):
         class Looking(nn.Sequential):
@@ -387,7 +387,7 @@ def test_rows_of_a_table_that_are_taken_for_records(mode):
     """One record moves the gradients of all rows, and each is clipped with another record's."""
     loader = DataLoader(records(), batch_size=BATCH, shuffle=True)
     made = private(loader, model=Prototypes(BATCH), mode=mode, poisson_sampling=False)
-    assert Fault.MIXES_RECORDS in watched(*made).ledger.faults
+    assert facts.MIXES_RECORDS in watched(*made).ledger.faults
 
 
 def test_a_model_that_is_compiled():
@@ -424,7 +424,7 @@ def test_a_loop_that_mixes_records_by_hand_ends_in_a_certificate():
             optimizer.zero_grad()
             (model(features) - model(features + 0.1)).square().mean(1).mean().backward()
             optimizer.step()
-    assert Fault.MIXES_RECORDS in seen.ledger.faults
+    assert facts.MIXES_RECORDS in seen.ledger.faults
     assert not list(seen.ledger.contradictions())
     assert void(seen)
 
@@ -438,4 +438,4 @@ def test_a_learning_rate_that_follows_a_metric_through_the_wrapper_of_a_trainer(
     with rt.watch(*made[:3]) as seen:
         run(*made, epochs=1)
         torch.optim.lr_scheduler.ReduceLROnPlateau(Wrapped(made[1])).step(1.0)
-    assert Fault.METRIC_SCHEDULE in seen.ledger.faults
+    assert facts.METRIC_SCHEDULE in seen.ledger.faults

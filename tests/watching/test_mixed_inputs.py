@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset, default_collate
 
 import reticent as rt
-from reticent.records.watch_faults import Fault
+from reticent import facts
 from reticent.watching.collating import look_at_collating
 from reticent.watching.mixed_inputs import Yielded
 from reticent.watching.paddings import places
@@ -53,11 +53,11 @@ def loader(change, workers=0):
 class TestCollating:
     @pytest.mark.parametrize("change", [mixup, of_batch])
     def test_one_that_mixes(self, change):
-        assert faults(trained(private(loader(change)))) == {Fault.MIXES_RECORDS}
+        assert faults(trained(private(loader(change)))) == {facts.MIXES_RECORDS}
 
     def test_one_that_mixes_in_workers(self):
         made = private(loader(mixup, workers=1), poisson_sampling=False)
-        assert faults(trained(made)) == {Fault.MIXES_RECORDS}
+        assert faults(trained(made)) == {facts.MIXES_RECORDS}
 
     @pytest.mark.parametrize("change", [noisy, torch.tanh])
     def test_one_that_changes_each_record_by_itself(self, change):
@@ -155,7 +155,7 @@ def test_images_of_which_the_first_were_left_as_they_are():
 def test_in_the_loop(name):
     change, wanted = IMAGES[name]
     made = private()
-    assert faults(trained(made, forward=lambda x: made[0](change(x)))) == ({Fault.MIXES_RECORDS} if wanted else set())
+    assert faults(trained(made, forward=lambda x: made[0](change(x)))) == ({facts.MIXES_RECORDS} if wanted else set())
 
 
 @pytest.mark.parametrize("sizes", [(2, 10), (2, 2)])
@@ -164,14 +164,14 @@ def test_mixup_that_leaves_the_first_two_as_they_are(sizes):
     loader = DataLoader(records(), batch_sampler=[[*range(size)] for size in sizes])
     made, calls = private(loader, poisson_sampling=False), iter((0, 1))
     assert faults(trained(made, forward=lambda x: made[0](0.6 * x + 0.4 * x.roll(next(calls), 0)))) == {
-        Fault.MIXES_RECORDS
+        facts.MIXES_RECORDS
     }
 
 
 def test_a_hook_around_the_private_model():
     made = private()
     made[0].register_forward_pre_hook(lambda model, given: (mixup(given[0]),))
-    assert faults(trained(made)) == {Fault.MIXES_RECORDS}
+    assert faults(trained(made)) == {facts.MIXES_RECORDS}
 
 
 def layered(hook):
@@ -183,7 +183,7 @@ def layered(hook):
 @pytest.mark.parametrize("mixes", [True, False])
 def test_a_hook_of_a_layer(mixes):
     made = layered(lambda layer, got, gave: gave - gave.mean(0, keepdim=True) if mixes else 2.0 * gave)
-    assert faults(trained(made)) == ({Fault.MIXES_RECORDS} if mixes else set())
+    assert faults(trained(made)) == ({facts.MIXES_RECORDS} if mixes else set())
 
 
 def test_a_hook_that_writes_down_what_it_sees_is_not_called_for_a_look():
@@ -231,7 +231,7 @@ def test_a_model_that_counts_its_calls(kind):
 def test_a_model_that_counts_what_it_reads(kind):
     loader = DataLoader(records(), batch_size=BATCH, shuffle=True)
     made = private(loader, model=Counting(kind), poisson_sampling=False)
-    assert faults(trained(made)) == {Fault.BUFFERS_LEARNT}
+    assert faults(trained(made)) == {facts.BUFFERS_LEARNT}
 
 
 def test_a_table_of_features_is_compared_with_what_was_loaded():
@@ -286,7 +286,7 @@ class TestSeveralRecordsForOneGradient:
     @pytest.mark.parametrize("options", [{"poisson_sampling": False}, {}])
     @pytest.mark.parametrize("name", GROUPED)
     def test_fewer_gradients_than_records(self, name, options):
-        assert loop(GROUPED[name], **options) == {Fault.MIXES_RECORDS}
+        assert loop(GROUPED[name], **options) == {facts.MIXES_RECORDS}
 
     def test_after_a_batch_with_fewer_records_than_rows(self):
         """Seven records of seven persons explain no eight rows: those are of the ten records that came after."""
@@ -330,14 +330,14 @@ class TestSeveralRecordsForOneGradient:
                 read, wanted = averaged(x, y)
                 nn.functional.mse_loss(model(read)[:, 0], wanted.float()).backward()
                 optimizer.step()
-        assert faults(seen) == {Fault.MIXES_RECORDS}
+        assert faults(seen) == {facts.MIXES_RECORDS}
 
     def test_by_what_makes_the_batches(self):
         def collate(batch):
             return averaged(*default_collate(batch))
 
         made = private(DataLoader(records(), batch_size=BATCH, collate_fn=collate), poisson_sampling=False)
-        assert faults(trained(made)) == {Fault.MIXES_RECORDS}
+        assert faults(trained(made)) == {facts.MIXES_RECORDS}
 
     def test_pairs_of_records(self):
         class Pair(nn.Module):
@@ -354,7 +354,7 @@ class TestSeveralRecordsForOneGradient:
                 optimizer.zero_grad()
                 nn.functional.mse_loss(model(x[::2], x[1::2])[:, 0], y[::2].float()).backward()
                 optimizer.step()
-        assert faults(seen) == {Fault.MIXES_RECORDS}
+        assert faults(seen) == {facts.MIXES_RECORDS}
 
     @pytest.mark.parametrize("name", KEPT)
     def test_some_records_alone(self, name):
@@ -385,7 +385,7 @@ class TestSeveralRecordsForOneGradient:
                 optimizer.zero_grad()
                 nn.functional.mse_loss(model(x.view(-1, 2, BATCH).mean(1))[:, 0], y[::2].float()).backward()
                 optimizer.step()
-        assert faults(seen) == {Fault.MIXES_RECORDS}
+        assert faults(seen) == {facts.MIXES_RECORDS}
 
     def test_a_first_batch_that_is_too_small_to_be_grouped(self):
         small = DataLoader(records(), batch_size=4, shuffle=True)
@@ -396,7 +396,7 @@ class TestSeveralRecordsForOneGradient:
                 read, wanted = (x.view(-1, 2, 4).mean(1), y[::2]) if step else (x, y)
                 nn.functional.mse_loss(model(read)[:, 0], wanted.float()).backward()
                 optimizer.step()
-        assert faults(seen) == {Fault.MIXES_RECORDS}
+        assert faults(seen) == {facts.MIXES_RECORDS}
 
 
 REDUCED = {
@@ -422,7 +422,7 @@ class TestReductions:
 
     @pytest.mark.parametrize("name", REDUCED)
     def test_a_loss_that_is_no_such_mean(self, name):
-        assert self.one(*REDUCED[name]) == {Fault.MIXES_RECORDS}
+        assert self.one(*REDUCED[name]) == {facts.MIXES_RECORDS}
 
     @pytest.mark.parametrize("by", [len, lambda y: 4 * len(y), lambda y: len(y) / 2**16])
     def test_means(self, by):

@@ -15,7 +15,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader
 
 import reticent as rt
-from reticent.records.watch_faults import Fault
+from reticent import facts
 from tests.watching.loops import faults, private, records
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -197,7 +197,7 @@ def test_an_object_that_nobody_can_take_apart():
         features, labels = next(iter(loader))
         of(Opaque)(model, features, labels).backward()
         optimizer.step()
-    assert Fault.NOT_LOOKED_AT in seen.ledger.faults
+    assert facts.NOT_LOOKED_AT in seen.ledger.faults
     assert not faults(seen)
     assert "clipped" not in seen.ledger.vouches()
 
@@ -216,7 +216,7 @@ def found(forward, loss, mode, batches=None):
 @pytest.mark.parametrize("mode", ["hooks", "functorch"])
 @pytest.mark.parametrize("name", MIXING)
 def test_records_that_are_mixed(name, mode):
-    assert found(*MIXING[name], mode) == {Fault.MIXES_RECORDS}
+    assert found(*MIXING[name], mode) == {facts.MIXES_RECORDS}
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -246,7 +246,7 @@ def test_a_loss_that_pairs_some_records_alone():
         out = model(features)
         return out.square().mean() + (out[1:2] * out[2:]).sum(1).mean()
 
-    assert found(lambda a, b, x: b(torch.tanh(a(x))), loss, "hooks") == {Fault.MIXES_RECORDS}
+    assert found(lambda a, b, x: b(torch.tanh(a(x))), loss, "hooks") == {facts.MIXES_RECORDS}
 
 
 FEW = [[0, 1], [*range(2, 12)]]
@@ -256,7 +256,7 @@ FEW = [[0, 1], [*range(2, 12)]]
 def test_the_first_batch_has_too_few_records_to_tell(few):
     """It was the only one that a copy of the model read."""
     made = (lambda a, b, x: b(torch.tanh(a(x) + a(x)[few:].sum(0))), classes)
-    assert found(*made, "hooks", [[*range(few)], *FEW[1:]]) == {Fault.MIXES_RECORDS}
+    assert found(*made, "hooks", [[*range(few)], *FEW[1:]]) == {facts.MIXES_RECORDS}
 
 
 @pytest.mark.parametrize("mode", ["hooks", "functorch"])
@@ -268,4 +268,4 @@ def test_two_records_first(name, mode):
 
 @pytest.mark.parametrize("name", [name for name in MIXING if name != "later records"])
 def test_two_records_that_are_mixed_first(name):
-    assert found(*MIXING[name], "hooks", FEW) == {Fault.MIXES_RECORDS}
+    assert found(*MIXING[name], "hooks", FEW) == {facts.MIXES_RECORDS}

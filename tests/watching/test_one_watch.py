@@ -13,8 +13,8 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 import reticent as rt
+from reticent import facts
 from reticent.errors import ParameterError
-from reticent.records.watch_faults import Fault
 from reticent.watching.session import Watch
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, plain_step, private, records, run
 
@@ -90,7 +90,7 @@ class TestOneAtATime:
             run(*made)
             run(*other)
         for seen in (one, two):
-            assert Fault.OTHER_MODEL in seen.ledger.faults
+            assert facts.OTHER_MODEL in seen.ledger.faults
             assert not voiding(seen)
             assert seen.mechanism().steps == 12
 
@@ -110,7 +110,7 @@ class TestOneAtATime:
                 criterion(model(features), labels).backward()
                 first.step()
                 second.step()
-        assert Fault.OTHER_OPTIMISER in voiding(seen)
+        assert facts.OTHER_OPTIMISER in voiding(seen)
 
 
 class TestExchanged:
@@ -146,7 +146,7 @@ class TestExchanged:
 
             inner.register_step_pre_hook(write)
             run(*made)
-        assert Fault.WEIGHTS_CHANGED in voiding(seen)
+        assert facts.WEIGHTS_CHANGED in voiding(seen)
 
     def test_the_old_one_is_another_optimizer_from_then_on(self):
         made = private()
@@ -154,7 +154,7 @@ class TestExchanged:
         with rt.watch(*made[:3]) as seen:
             made[1].original_optimizer = torch.optim.SGD(made[0].parameters(), lr=0.1)
             run(*made, after=lambda step: old.step() if step == 3 else None)
-        assert Fault.OTHER_OPTIMISER in voiding(seen)
+        assert facts.OTHER_OPTIMISER in voiding(seen)
 
     def test_a_copy_of_an_optimizer_or_a_model_is_another_one(self):
         model = network()
@@ -168,7 +168,7 @@ class TestExchanged:
                 twin = copy.deepcopy((model, optimizer))
                 twin[0](features).sum().backward()
                 twin[1].step()
-        assert Fault.OTHER_MODEL in seen.ledger.faults
+        assert facts.OTHER_MODEL in seen.ledger.faults
         assert not voiding(seen)
         assert seen.mechanism().noise_multiplier == NOISE
 
@@ -189,12 +189,12 @@ class TestViews:
     @pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost"])
     @pytest.mark.parametrize("poisson", [True, False])
     def test_several_views_of_a_record_are_no_batch_of_the_loader(self, poisson, mode):
-        assert voiding(self.loop(2, poisson, mode)) == {Fault.LARGER_BATCH}
+        assert voiding(self.loop(2, poisson, mode)) == {facts.LARGER_BATCH}
         assert not voiding(self.loop(1, poisson, mode))
 
     def test_views_of_what_workers_loaded(self):
         loader = DataLoader(records(), batch_size=BATCH, shuffle=True, num_workers=1)
-        assert Fault.LARGER_BATCH in voiding(self.loop(5, False, loader=loader))
+        assert facts.LARGER_BATCH in voiding(self.loop(5, False, loader=loader))
 
     def test_batches_that_a_step_adds_up_in_a_watch_that_is_entered_again(self):
         """Passes of entries before were taken for ones that were broken off, each of which drew some in vain."""
@@ -218,7 +218,7 @@ class TestViews:
                 plain_step(model, features.repeat(3, 1), labels.repeat(3), NOISE, 1.0)
                 optimizer.step()
                 seen.step(noise_multiplier=NOISE, batch_size=3 * len(labels))
-        assert voiding(seen) == {Fault.LARGER_BATCH}
+        assert voiding(seen) == {facts.LARGER_BATCH}
 
     @pytest.mark.parametrize("stops", [1, 2])
     def test_small_batches_of_a_pass_that_was_broken_off(self, stops):
@@ -245,7 +245,7 @@ class TestViews:
                     optimizer.zero_grad()
                     criterion(model(features[part]), labels[part]).backward()
                     optimizer.step()
-        assert Fault.OTHER_BATCHES in seen.ledger.faults
+        assert facts.OTHER_BATCHES in seen.ledger.faults
         assert not voiding(seen)
         assert seen.mechanism().sample_rate == 1.0
 
@@ -271,13 +271,13 @@ class TestReadInAnotherWay:
     def test_batches_that_are_read_ahead_are_told_apart(self):
         for read in (ahead, list):
             seen = self.loop((5, 6, 9, 3, 3, 8), read).ledger
-            assert Fault.OTHER_BATCHES not in seen.faults
-            assert Fault.LEFT_OUT not in seen.faults
+            assert facts.OTHER_BATCHES not in seen.faults
+            assert facts.LEFT_OUT not in seen.faults
 
     @pytest.mark.parametrize("read", [ahead, list])
     def test_views_of_batches_that_are_kept(self, read):
         """Before, a list held enough records for all views."""
-        assert voiding(self.loop((10, 11, 13, 8), read, views=2)) == {Fault.LARGER_BATCH}
+        assert voiding(self.loop((10, 11, 13, 8), read, views=2)) == {facts.LARGER_BATCH}
 
 
 FOLLOWING = {
@@ -308,13 +308,13 @@ class TestDivisors:
                 optimizer.zero_grad()
                 criterion(model(features), labels).backward()
                 optimizer.step()
-        assert voiding(seen) == ({Fault.PRIVATE_DIVISOR} if poisson else set())
+        assert voiding(seen) == ({facts.PRIVATE_DIVISOR} if poisson else set())
 
     @pytest.mark.parametrize("name", [*FOLLOWING, *OF_THE_PROGRAM])
     def test_a_loop_of_ones_own(self, name):
         model = network()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        wanted = {Fault.PRIVATE_DIVISOR} if name in FOLLOWING else set()
+        wanted = {facts.PRIVATE_DIVISOR} if name in FOLLOWING else set()
         with rt.watch(model, optimizer, sampler="poisson") as seen:
             for step, size in enumerate((7, 12, 9, 8, 14, 10, 11, 7, 9, 13)):
                 optimizer.step()

@@ -10,11 +10,11 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, SequentialSampler, WeightedRandomSampler
 
 import reticent as rt
+from reticent import facts
 from reticent.errors import ParameterError
+from reticent.facts.steps import Drawn, Source
 from reticent.mechanisms import DPSGD
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import Drawn, Source
-from reticent.records.watch_faults import Fault
 from reticent.samplers import Shuffled
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records, run
 
@@ -63,7 +63,7 @@ def test_poisson_batches_are_recognised_and_amplify(kind):
     assert found.sampler.source is found.clipping.source is Source.SEEN
     assert (found.clipping.kind, found.divisor, found.environment.device) == ("flat", BATCH, "cpu")
     assert len(set(found.diagnostics.batch_sizes)) > 1
-    assert Fault.SIZE_PUBLIC in found.faults
+    assert facts.SIZE_PUBLIC in found.faults
     assert not any(fault.voids for fault in found.faults)
 
 
@@ -91,7 +91,7 @@ def test_clip_norms_of_layers_and_adaptive_ones_are_read_off_the_optimizer():
     adaptive = watched(*private(clipping="adaptive")).ledger
     assert adaptive.clipping.kind == "adaptive"
     assert adaptive.clipping.smallest < adaptive.clipping.largest
-    assert {Fault.ADAPTIVE_COUNT, Fault.CHANGED_CLIP_NORM} <= set(adaptive.faults)
+    assert {facts.ADAPTIVE_COUNT, facts.CHANGED_CLIP_NORM} <= set(adaptive.faults)
     assert [s.noise_multiplier for s in adaptive.segments] == [NOISE]
 
 
@@ -104,7 +104,7 @@ def test_a_shuffled_loader_counts_passes_and_its_clip_norm_is_read():
     assert rt.epsilon_at_delta(rt.assess(ledger)[0].curve, 1e-5) == pytest.approx(
         rt.epsilon_at_delta(exact, 1e-5), rel=1e-6, abs=0
     )
-    assert Fault.SHUFFLED in ledger.ledger.faults
+    assert facts.SHUFFLED in ledger.ledger.faults
 
 
 def test_passes_that_are_broken_off_count_whole():
@@ -139,7 +139,7 @@ def test_gradients_carried_into_the_next_pass_may_hold_a_record_twice():
 def test_accumulated_batches_of_one_pass_hold_a_record_once():
     ledger = watched(*shuffled(), every=3)
     assert ledger.ledger.segments[0].batches == 3
-    assert Fault.ACCUMULATION in ledger.ledger.faults
+    assert facts.ACCUMULATION in ledger.ledger.faults
     assert ledger.mechanism() == DPSGD(NOISE, 1.0, 2, num_parameters=44, dataset_size=RECORDS)
 
 
@@ -153,7 +153,7 @@ def test_virtual_steps_of_opacus_are_no_accumulation():
     ):
         run(model, optimizer, small, criterion)
     assert ledger.mechanism() == POISSON
-    assert Fault.ACCUMULATION not in ledger.ledger.faults
+    assert facts.ACCUMULATION not in ledger.ledger.faults
     assert max(ledger.ledger.diagnostics.batch_sizes) > 8
 
 
@@ -175,7 +175,7 @@ def test_poisson_batches_that_are_added_up_lose_the_amplification():
     found = ledger.mechanism()
     assert found.sample_rate == 1.0
     assert found.noise_multiplier <= NOISE / 2
-    assert Fault.ACCUMULATION in ledger.ledger.faults
+    assert facts.ACCUMULATION in ledger.ledger.faults
 
 
 def test_a_weighted_sampler_may_fill_a_batch_with_one_record():
@@ -183,7 +183,7 @@ def test_a_weighted_sampler_may_fill_a_batch_with_one_record():
     ledger = watched(*private(DataLoader(records(), batch_size=BATCH, sampler=sampler), poisson_sampling=False))
     assert ledger.ledger.sampler.drawn is Drawn.WEIGHTED
     assert ledger.mechanism().noise_multiplier == NOISE / BATCH
-    assert Fault.WEIGHTED in ledger.ledger.faults
+    assert facts.WEIGHTED in ledger.ledger.faults
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_a_samplers_subclass_that_draws_in_its_own_way_is_unknown():
     loader = DataLoader(records(), batch_size=BATCH, sampler=Mine(records()))
     ledger = watched(*private(loader, poisson_sampling=False))
     assert ledger.ledger.sampler.drawn is Drawn.UNKNOWN
-    assert Fault.UNKNOWN_SAMPLER in ledger.ledger.faults
+    assert facts.UNKNOWN_SAMPLER in ledger.ledger.faults
     assert ledger.mechanism() == DPSGD(NOISE, 1.0, 12, num_parameters=44, dataset_size=RECORDS)
 
 
@@ -229,7 +229,7 @@ def test_the_loader_that_is_watched_must_be_the_one_that_is_read():
     other = DataLoader(records(), batch_size=BATCH)
     with rt.watch(model, optimizer, loader) as ledger:
         run(model, optimizer, other, criterion)
-    assert Fault.OTHER_BATCHES in ledger.ledger.faults
+    assert facts.OTHER_BATCHES in ledger.ledger.faults
     assert ledger.mechanism().sample_rate == 1.0
 
 
@@ -251,7 +251,7 @@ def test_noise_and_rate_that_change_are_seen():
     assert sum(parts.values()) == len(ledger.ledger.diagnostics.batch_sizes)
     assert (NOISE, RATE) in parts
     assert (2.0, 0.25) in parts
-    assert Fault.CHANGED_NOISE in ledger.ledger.faults
+    assert facts.CHANGED_NOISE in ledger.ledger.faults
 
 
 def test_ghost_clipping_to_another_norm_than_the_noise_is_seen():
@@ -260,27 +260,27 @@ def test_ghost_clipping_to_another_norm_than_the_noise_is_seen():
     model.max_grad_norm = 4.0
     ledger = watched(model, optimizer, loader, criterion)
     assert ledger.ledger.segments[0].noise_multiplier == NOISE / 4.0
-    assert Fault.CLIP_AND_NOISE_DIFFER in ledger.ledger.faults
+    assert facts.CLIP_AND_NOISE_DIFFER in ledger.ledger.faults
 
 
 def test_another_optimizer_voids_the_guarantee():
     made = private()
     other = torch.optim.SGD(list(made[0].parameters())[:1], lr=0.01)
     ledger = watched(*made, after=lambda _: other.step())
-    assert Fault.OTHER_OPTIMISER in ledger.ledger.faults
+    assert facts.OTHER_OPTIMISER in ledger.ledger.faults
     assert rt.assess(ledger)[0].measure(rt.advantage).value == 1.0
 
 
 def test_an_optimizer_of_another_model_is_none_of_our_business():
     made, apart = private(), network()
     other = torch.optim.SGD(apart.parameters(), lr=0.01)
-    assert Fault.OTHER_OPTIMISER not in watched(*made, after=lambda _: other.step()).ledger.faults
+    assert facts.OTHER_OPTIMISER not in watched(*made, after=lambda _: other.step()).ledger.faults
 
 
 def test_stepping_the_optimizer_inside_is_seen():
     made = private()
     ledger = watched(*made, after=lambda _: made[1].original_optimizer.step())
-    assert Fault.UNRECORDED_STEPS in ledger.ledger.faults
+    assert facts.UNRECORDED_STEPS in ledger.ledger.faults
     assert ledger.mechanism().noise_multiplier == 0.0
 
 
@@ -291,8 +291,8 @@ def test_weights_that_somebody_writes_are_seen():
         with torch.no_grad():
             next(made[0].parameters()).add_(1.0)
 
-    assert Fault.WEIGHTS_CHANGED in watched(*made, after=write).ledger.faults
-    assert Fault.WEIGHTS_CHANGED not in watched(*private()).ledger.faults
+    assert facts.WEIGHTS_CHANGED in watched(*made, after=write).ledger.faults
+    assert facts.WEIGHTS_CHANGED not in watched(*private()).ledger.faults
 
 
 def test_clipping_that_was_overridden_is_unknown_unless_declared():
@@ -305,19 +305,19 @@ def test_clipping_that_was_overridden_is_unknown_unless_declared():
     model, optimizer, loader, criterion = private()
     mine = Automatic(optimizer.original_optimizer, noise_multiplier=NOISE, max_grad_norm=1.0, expected_batch_size=BATCH)
     ledger = watched(model, mine, loader, criterion)
-    assert Fault.UNKNOWN_CLIPPING in ledger.ledger.faults
+    assert facts.UNKNOWN_CLIPPING in ledger.ledger.faults
     assert ledger.mechanism().noise_multiplier == 0.0
     with rt.watch(model, mine, loader, clipping="automatic", start="declared") as declared:
         run(model, mine, loader, criterion)
     assert declared.mechanism() == POISSON
-    assert Fault.DECLARED in declared.ledger.faults
+    assert facts.DECLARED in declared.ledger.faults
     with pytest.raises(ParameterError, match="what the optimizer does, flat"):
         rt.watch(model, optimizer, loader, clipping="automatic")
 
 
 def test_a_generator_of_the_program_is_named():
     made = private(noise_generator=torch.Generator().manual_seed(3))
-    assert Fault.SEEDED_NOISE in watched(*made).ledger.faults
+    assert facts.SEEDED_NOISE in watched(*made).ledger.faults
 
 
 def test_the_fingerprint_is_that_of_the_file_of_weights(tmp_path):
@@ -355,7 +355,7 @@ def test_a_loop_that_fails_leaves_a_ledger_without_weights():
         run(*made, after=fail)
     assert watch.ledger.steps == 3
     assert watch.ledger.weights_sha256 is None
-    assert Fault.ENDED_EARLY in watch.ledger.faults
+    assert facts.ENDED_EARLY in watch.ledger.faults
 
 
 @pytest.mark.parametrize("when", ["not", "before the error", "after the block"])
@@ -383,7 +383,7 @@ def test_a_watch_that_is_entered_again_after_an_error_goes_on(when):
     if when == "not":
         assert watch.mechanism() == DPSGD(NOISE, RATE, 9, num_parameters=44, dataset_size=RECORDS)
     else:
-        assert Fault.WEIGHTS_CHANGED in watch.ledger.faults
+        assert facts.WEIGHTS_CHANGED in watch.ledger.faults
 
 
 def test_a_ledger_survives_its_file(tmp_path):

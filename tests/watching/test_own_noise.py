@@ -11,9 +11,9 @@ from opacus.optimizers import DPOptimizer
 from opacus.optimizers.optimizer import _generate_noise, _mark_as_processed
 
 import reticent as rt
+from reticent import facts
 from reticent.errors import UnsupportedError
-from reticent.records.parts import Generator
-from reticent.records.watch_faults import Fault
+from reticent.facts.steps import Generator
 from tests.watching.loops import BATCH, NOISE, private, run, void, watched
 
 OWN = {name: vars(DPOptimizer)[name] for name in ("add_noise", "scale_grad", "pre_step", "step")}
@@ -94,9 +94,9 @@ def test_noise_that_nobody_saw_drawn(place, name, method, monkeypatch):
             setattr(optimizer, name, types.MethodType(method, optimizer))
         run(*made, epochs=1)
     assert void(seen)
-    assert Fault.UNKNOWN_CLIPPING not in seen.ledger.faults
+    assert facts.UNKNOWN_CLIPPING not in seen.ledger.faults
     if name in ("add_noise", "scale_grad") and place != "in the block":
-        assert Fault.UNKNOWN_NOISE in seen.ledger.faults
+        assert facts.UNKNOWN_NOISE in seen.ledger.faults
         assert seen.ledger.environment.randomness is Generator.NOT_SEEN
     assert not list(seen.ledger.contradictions())
 
@@ -116,7 +116,7 @@ def test_clipping_replaced_in_place(place, monkeypatch):
     else:
         made[1].clip_and_accumulate = types.MethodType(tenfold, made[1])
     seen = watched(*made)
-    assert Fault.UNKNOWN_CLIPPING in seen.ledger.faults
+    assert facts.UNKNOWN_CLIPPING in seen.ledger.faults
     assert void(seen)
 
 
@@ -131,9 +131,9 @@ PARTS = {
 @pytest.mark.parametrize(
     ("name", "said", "wanted"),
     [
-        ("params", "flat", Fault.UNKNOWN_NOISE),
-        ("accumulated_iterations", None, Fault.PRIVATE_DIVISOR),
-        ("_get_flat_grad_sample", None, Fault.UNKNOWN_CLIPPING),
+        ("params", "flat", facts.UNKNOWN_NOISE),
+        ("accumulated_iterations", None, facts.PRIVATE_DIVISOR),
+        ("_get_flat_grad_sample", None, facts.UNKNOWN_CLIPPING),
     ],
 )
 def test_what_opacus_s_methods_ask_for(name, said, wanted):
@@ -160,7 +160,7 @@ def test_half_of_the_noise_in_few_numbers():
     made = private(model=torch.nn.Linear(4, 2, bias=False))
     as_class(made[1], add_noise=half)
     seen = watched(*made, how={"epochs": 1})
-    assert Fault.UNKNOWN_NOISE in seen.ledger.faults
+    assert facts.UNKNOWN_NOISE in seen.ledger.faults
 
 
 def laplace(std, reference, *args, **kwargs):
@@ -177,8 +177,8 @@ def test_a_law_that_was_exchanged_below(where, monkeypatch):
         signs = lambda mean, std, size, **_: torch.full(size, 1.2 * std)  # noqa: E731
         monkeypatch.setattr(torch, "normal", signs)
     seen = watched(*made)
-    assert Fault.UNKNOWN_NOISE in seen.ledger.faults
-    assert Fault.TOO_LITTLE_NOISE not in seen.ledger.faults
+    assert facts.UNKNOWN_NOISE in seen.ledger.faults
+    assert facts.TOO_LITTLE_NOISE not in seen.ledger.faults
 
 
 class Same(DPOptimizer):
@@ -235,7 +235,7 @@ def test_a_divisor_of_the_programs_own_is_looked_at():
 
     as_class(made[1], clip_and_accumulate=clip_and_accumulate, scale_grad=scale_grad)
     seen = watched(*made, clipping="flat", how={"epochs": 4})
-    assert Fault.PRIVATE_DIVISOR in seen.ledger.faults
+    assert facts.PRIVATE_DIVISOR in seen.ledger.faults
 
 
 OWN_CLIP = DPOptimizer.clip_and_accumulate
@@ -244,7 +244,7 @@ OWN_CLIP = DPOptimizer.clip_and_accumulate
 @pytest.mark.parametrize("kind", [{}, {"mode": "ghost"}, {"clipping": "per_layer"}, {"clipping": "adaptive"}])
 def test_classes_of_opacus_are_known(kind):
     seen = watched(*private(**kind))
-    assert not {Fault.UNKNOWN_NOISE, Fault.UNKNOWN_CLIPPING} & set(seen.ledger.faults)
+    assert not {facts.UNKNOWN_NOISE, facts.UNKNOWN_CLIPPING} & set(seen.ledger.faults)
     assert not void(seen)
 
 
@@ -309,4 +309,4 @@ def test_the_page_of_what_nobody_saw_is_no_report_of_a_leak(tmp_path, quick_docu
 def test_who_declared_nothing_is_not_said_to_have():
     for what in (rt.dpsgd(noise_multiplier=1.0, sample_rate=0.1, steps=10), watched(*private(mode="ew"))):
         assert "program declared" not in repr(rt.lint(what))
-    assert Fault.DECLARED.text.startswith("Noise, clipping or sampling are taken as they were stated or set")
+    assert facts.DECLARED.text.startswith("Noise, clipping or sampling are taken as they were stated or set")

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
 from torch.utils.data import DataLoader
 
 import reticent as rt
-from reticent.records.watch_faults import Fault
+from reticent import facts
 from tests.watching.loops import BATCH, RECORDS, faults, private
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -197,7 +197,7 @@ def loop(model, collate, loss=label, workers=0, change=lambda batch: batch, data
             optimizer.zero_grad()
             loss(model(tokens, lengths), tokens, lengths, labels).backward()
             optimizer.step()
-    return faults(seen) | ({Fault.NOT_LOOKED_AT} & set(seen.ledger.faults))
+    return faults(seen) | ({facts.NOT_LOOKED_AT} & set(seen.ledger.faults))
 
 
 def trimmed(batch):
@@ -313,7 +313,7 @@ RIGHT = {
 def test_padding_that_counts(name):
     made = MIXING[name]
     for options in ({"poisson_sampling": False}, {}):
-        assert loop(**{**made, "model": made["model"]()}, **options) == {Fault.MIXES_RECORDS}
+        assert loop(**{**made, "model": made["model"]()}, **options) == {facts.MIXES_RECORDS}
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -341,7 +341,7 @@ class Holds:
 @pytest.mark.parametrize("options", [{"collate": to(longest), "change": windows}, {"collate": Holds()}])
 def test_where_nobody_could_look(options):
     """Else the ledger said nothing, and the word of the program stood for what it never stated."""
-    assert loop(Reader(mean), **options) == {Fault.NOT_LOOKED_AT}
+    assert loop(Reader(mean), **options) == {facts.NOT_LOOKED_AT}
 
 
 @pytest.mark.parametrize("before", ["a worker", "an iterator"])
@@ -357,5 +357,5 @@ def test_a_loader_that_was_read_before_the_watch(before):
             optimizer.zero_grad()
             functional.cross_entropy(model(tokens, lengths), labels).backward()
             optimizer.step()
-    assert Fault.NOT_LOOKED_AT in seen.ledger.faults
+    assert facts.NOT_LOOKED_AT in seen.ledger.faults
     assert "clipped" not in seen.ledger.vouches()

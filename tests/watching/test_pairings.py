@@ -9,7 +9,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
-from reticent.records.watch_faults import Fault
+from reticent import facts
 from tests.watching.loops import BATCH, RECORDS, faults, private, trained
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -36,7 +36,7 @@ def test_a_column_against_a_list(name, column):
         left = outputs if column in ("outputs", "both") else outputs[:, 0]
         return LOSSES[name](left, labels[:, None] if column in ("labels", "both") else labels)
 
-    wanted = {Fault.MIXES_RECORDS} if column in ("outputs", "labels") else set()
+    wanted = {facts.MIXES_RECORDS} if column in ("outputs", "labels") else set()
     assert faults(trained(made(loss))) == wanted
 
 
@@ -105,7 +105,7 @@ def test_texts_of_the_batch_whose_encoder_is_frozen(product, own):
             optimizer.zero_grad()
             step(features, labels).backward()
             optimizer.step()
-    assert faults(seen) == ({Fault.MIXES_RECORDS} if own else set())
+    assert faults(seen) == ({facts.MIXES_RECORDS} if own else set())
 
 
 def of_pairs(scores):
@@ -160,7 +160,7 @@ def scored(made, scores, loss):
             optimizer.zero_grad()
             loss(scores(model(features), features)).backward()
             optimizer.step()
-    return Fault.MIXES_RECORDS in faults(seen)
+    return facts.MIXES_RECORDS in faults(seen)
 
 
 HARDEST = {
@@ -175,7 +175,7 @@ HARDEST = {
 @pytest.mark.parametrize("name", HARDEST)
 def test_the_hardest_records_of_a_batch(name):
     """Whoever is left out moves nothing, and whoever comes puts another one out."""
-    assert faults(trained(one_each(HARDEST[name]))) == {Fault.MIXES_RECORDS}
+    assert faults(trained(one_each(HARDEST[name]))) == {facts.MIXES_RECORDS}
 
 
 @pytest.mark.parametrize(

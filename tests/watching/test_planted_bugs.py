@@ -11,12 +11,12 @@ from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 import reticent as rt
+from reticent import facts
 from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
 from reticent.certificates.words import people
+from reticent.facts.steps import Drawn, SamplerRecord, Segment, Source
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import Drawn, SamplerRecord, Segment, Source
-from reticent.records.watch_faults import Fault
 from reticent.watching import weights
 from reticent.watching.repeats import copies
 from reticent.watching.seeds import Seeds, guessable
@@ -44,7 +44,7 @@ def test_pieces_of_a_step_count_with_the_largest_clip_norm():
     assert pieces == [RECORDS // 2] * 2
     assert own is not None
     assert [s.noise_multiplier for s in seen.ledger.segments] == [NOISE / 2.0]
-    assert Fault.CLIP_AND_NOISE_DIFFER in seen.ledger.faults
+    assert facts.CLIP_AND_NOISE_DIFFER in seen.ledger.faults
     assert seen.ledger.clipping.largest == 2.0
 
 
@@ -83,7 +83,7 @@ def test_weights_overwritten_after_the_last_step():
         run(*made)
         with torch.no_grad():
             next(made[0].parameters()).add_(1.0)
-    assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
+    assert facts.WEIGHTS_CHANGED in seen.ledger.faults
 
 
 def test_a_stated_rate_counts_only_with_poisson():
@@ -136,7 +136,7 @@ def repeats(seeds):
     """Whether the noise that is about to be drawn came before."""
     found = []
     seeds.drawn(found.append)
-    return Fault.REPEATED_NOISE in found
+    return facts.REPEATED_NOISE in found
 
 
 def test_a_generator_that_goes_back_is_seen_at_any_offset():
@@ -307,7 +307,7 @@ def test_a_page_about_copies_does_not_say_that_somebody_declared_them(quick_docu
 def test_draws_that_are_public_amplify_nothing():
     segment = Segment(noise_multiplier=2.0, steps=5)
     run_ = ledger(segment, drawn="poisson", sample_rate=0.1)
-    public = run_.model_copy(update={"seen": (Fault.PUBLIC_DRAWS,)})
+    public = run_.model_copy(update={"seen": (facts.PUBLIC_DRAWS,)})
     assert (run_.mechanism().sample_rate, public.mechanism().sample_rate) == (0.1, 1.0)
 
 
@@ -329,7 +329,7 @@ def test_small_batches_that_were_broken_off_count_in_the_next_watch():
         in_small_batches(made, stop=3)
     with rt.watch(*made[:3]) as second:
         in_small_batches(made)
-    assert Fault.STEPS_BEFORE not in second.ledger.faults
+    assert facts.STEPS_BEFORE not in second.ledger.faults
     assert all(
         segment.batches > 1 for segment in second.ledger.segments
     )  # each holds parts of two, a whole batch or not
@@ -375,12 +375,12 @@ def test_a_loop_that_ended_with_an_error_is_continued_where_its_last_step_left_i
         next(made[0].parameters()).data.add_(1.0)
     with rt.watch(*made[:3]) as second:
         run(*made, epochs=1)
-    assert (Fault.STEPS_BEFORE in second.ledger.faults) == wrote
+    assert (facts.STEPS_BEFORE in second.ledger.faults) == wrote
     if not wrote:
         assert sum(one.steps for one in (*second.ledger.earlier, second.ledger)) == 8
         assert second.mechanism().noise_multiplier == NOISE
         assert list(second.ledger.contradictions()) == []
-    assert Fault.ENDED_EARLY in watch.ledger.faults
+    assert facts.ENDED_EARLY in watch.ledger.faults
 
 
 def test_more_than_one_kind_of_loop_in_a_chain_is_merged_with_care():

@@ -9,12 +9,11 @@ from scipy import stats
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler
 
 import reticent as rt
-from reticent import samplers
+from reticent import facts, samplers
 from reticent.errors import ParameterError
+from reticent.facts.steps import Drawn, Source
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
-from reticent.records.parts import Drawn, Source
-from reticent.records.watch_faults import Fault
 from reticent.training.randomness import SeededSource, Stream
 from reticent.watching import allocation
 from reticent.watching.allocation import RandomAllocation
@@ -121,7 +120,7 @@ def test_a_loop_of_opacus_gets_the_bound_of_random_allocation():
     assert (seen.drawn, seen.source, seen.times_per_epoch) == (Drawn.RANDOM_ALLOCATION, Source.SEEN, 1)
     assert sum(found.diagnostics.batch_sizes) == 3 * RECORDS
     assert found.vouches()["allocation-draws"] is Status.CHECKED
-    assert Fault.SHUFFLED not in found.faults
+    assert facts.SHUFFLED not in found.faults
     assert not list(found.contradictions())
     stated = rt.dpsgd(
         noise_multiplier=NOISE, batch_size=BATCH, dataset_size=RECORDS, epochs=3, sampler="random-allocation"
@@ -162,7 +161,7 @@ def test_batches_that_are_kept_for_all_epochs_are_not_drawn_anew():
     watched(model, optimizer, loader, criterion, epochs=1)
     with rt.watch(model, optimizer, loader) as ledger:
         run(model, optimizer, list(loader), criterion, epochs=3)
-    assert Fault.OTHER_BATCHES in ledger.ledger.faults
+    assert facts.OTHER_BATCHES in ledger.ledger.faults
     assert "allocation-draws" not in ledger.ledger.vouches()
     released = ledger.mechanism()
     whole = [part for part in getattr(released, "parts", (released,)) if part.sample_rate == 1.0]
@@ -185,7 +184,7 @@ def test_a_watch_that_is_entered_for_each_epoch_and_a_second_loader():
     other = rt.random_allocation(plain())
     with rt.watch(*made[:3]) as second:
         run(made[0], made[1], other, made[3], epochs=1)
-    assert Fault.OTHER_BATCHES in second.ledger.faults
+    assert facts.OTHER_BATCHES in second.ledger.faults
 
 
 def test_a_loop_by_hand_and_its_risk_while_it_runs():

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import reticent as rt
-from reticent.records.watch_faults import Fault
+from reticent import facts
 from tests.watching.loops import NOISE, faults, network, plain_step, private, records, trained, void, watched
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -66,14 +66,14 @@ def loop(change, made=None, first=0, **options):
 
 @pytest.mark.parametrize("name", [*MIXING, *HARMLESS])
 def test_between_the_backward_pass_and_the_step(name):
-    wanted = {Fault.UNKNOWN_CLIPPING} if name in MIXING else set()
+    wanted = {facts.UNKNOWN_CLIPPING} if name in MIXING else set()
     assert faults(loop((MIXING | HARMLESS)[name])) == wanted
 
 
 @pytest.mark.parametrize("mode", ["functorch", "hooks"])
 def test_a_change_that_begins_after_the_first_steps(mode):
     """Looks at the objects alone lead to one at the values, which a copy passes."""
-    for name, wanted in (("centred", {Fault.UNKNOWN_CLIPPING}), ("a copy", set())):
+    for name, wanted in (("centred", {facts.UNKNOWN_CLIPPING}), ("a copy", set())):
         assert faults(loop((MIXING | HARMLESS)[name], private(mode=mode), first=5)) == wanted
 
 
@@ -93,7 +93,7 @@ def test_one_record_moves_the_sum_by_more_than_the_clip_norm():
 def test_a_program_that_states_its_clipping():
     seen = loop(MIXING["centred"], clipping="flat")
     assert seen.mechanism().noise_multiplier == NOISE
-    assert Fault.DECLARED in seen.ledger.faults
+    assert facts.DECLARED in seen.ledger.faults
 
 
 @pytest.mark.parametrize("order", ["one after the other", "side by side"])
@@ -137,7 +137,7 @@ def test_a_sum_that_is_enlarged_right_before_its_noise():
             optimizer.add_noise()
             optimizer.scale_grad()
             optimizer.original_optimizer.step()
-    assert faults(seen) == {Fault.CHANGED_GRADIENTS}
+    assert faults(seen) == {facts.CHANGED_GRADIENTS}
 
 
 def test_gradients_that_the_program_takes_by_itself_are_declared():
@@ -156,7 +156,7 @@ def test_gradients_that_the_program_takes_by_itself_are_declared():
                 p.grad_sample = found[name]
             optimizer.step()
     assert not void(seen)
-    assert Fault.DECLARED in seen.ledger.faults
+    assert facts.DECLARED in seen.ledger.faults
 
 
 class TestHooks:
@@ -171,7 +171,7 @@ class TestHooks:
 
     def test_one_that_mixes(self):
         made = self.hooked(lambda layer, gave: (gave[0] - gave[0].mean(0, keepdim=True),))
-        assert faults(trained(made)) == {Fault.UNKNOWN_CLIPPING}
+        assert faults(trained(made)) == {facts.UNKNOWN_CLIPPING}
 
     def test_one_that_writes_to_gradients_of_records(self):
         def centre(layer, got, gave):
@@ -179,7 +179,7 @@ class TestHooks:
                 if getattr(p, "grad_sample", None) is not None:
                     p.grad_sample = p.grad_sample - p.grad_sample.mean(0, keepdim=True)
 
-        assert faults(trained(self.hooked(centre, before=False))) == {Fault.UNKNOWN_CLIPPING}
+        assert faults(trained(self.hooked(centre, before=False))) == {facts.UNKNOWN_CLIPPING}
 
     def test_one_that_writes_down_what_it_sees(self):
         lengths = []
@@ -250,12 +250,12 @@ class TestAnOptimizerOfTheProgram:
         def clean(p):
             p.grad = p.summed_grad / 10.0
 
-        assert faults(watched(*self.made(clean))) == {Fault.CHANGED_GRADIENTS}
+        assert faults(watched(*self.made(clean))) == {facts.CHANGED_GRADIENTS}
         model, optimizer, *rest = private()
         optimizer.original_optimizer = OwnToo(model.parameters(), {"lr": 0.1})
-        assert faults(watched(model, optimizer, *rest)) == {Fault.CHANGED_GRADIENTS}
+        assert faults(watched(model, optimizer, *rest)) == {facts.CHANGED_GRADIENTS}
 
     def test_a_second_step_after_the_first_is_none_within_it(self):
         _model, optimizer, *_ = made = self.made()
         seen = trained(made, after=lambda _: optimizer.original_optimizer.step())
-        assert Fault.UNRECORDED_STEPS in faults(seen)
+        assert facts.UNRECORDED_STEPS in faults(seen)

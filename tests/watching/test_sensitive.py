@@ -11,9 +11,9 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
+from reticent import facts
 from reticent.adversaries.attribute.terms import mask_term
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.records.watch_faults import Fault
 from reticent.sensitivity import SensitiveAttribute
 from reticent.watching.sensitive import Sensitive
 from tests.watching.loops import BATCH, NOISE, RECORDS, network, private, records, run
@@ -86,7 +86,7 @@ def test_the_record_is_that_of_brute_force(mode):
     assert found.squared_change == pytest.approx(squared, rel=1e-5, abs=0)
     assert found.mask_term == pytest.approx(mask, rel=1e-5, abs=0)
     assert found.noise_multiplier == NOISE
-    assert Fault.WEIGHTS_CHANGED not in ledger.ledger.faults
+    assert facts.WEIGHTS_CHANGED not in ledger.ledger.faults
 
 
 @pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost"])

@@ -9,9 +9,9 @@ import torch
 from torch.utils.data import DataLoader
 
 import reticent as rt
+from reticent import facts
 from reticent.errors import ParameterError
-from reticent.records.parts import Drawn
-from reticent.records.watch_faults import Fault
+from reticent.facts.steps import Drawn
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records
 
 TOKENS = 5
@@ -101,7 +101,7 @@ def test_a_transformer_with_lora_ends_in_a_certificate(tmp_path, poisson):
     assert (found.steps, found.clipping.largest) == (12, 0.5)
     assert found.sampler.drawn is (Drawn.POISSON if poisson else Drawn.SHUFFLED)
     assert not any(fault.voids for fault in found.faults), found.faults
-    assert Fault.OTHER_BATCHES not in found.faults
+    assert facts.OTHER_BATCHES not in found.faults
     run = found.mechanism()
     assert run.noise_multiplier == NOISE
     assert run.sample_rate == pytest.approx(RATE, rel=1e-12, abs=0)
@@ -153,7 +153,7 @@ def test_lightning_ends_in_a_certificate(tmp_path, poisson):
     assert (found.steps, found.clipping.largest, found.num_parameters) == (12, 2.0, 44)
     assert found.sampler.drawn is (Drawn.POISSON if poisson else Drawn.SHUFFLED)
     assert not any(fault.voids for fault in found.faults), found.faults
-    assert Fault.OTHER_BATCHES not in found.faults
+    assert facts.OTHER_BATCHES not in found.faults
     assert found.mechanism().sample_rate == pytest.approx(RATE, rel=1e-12, abs=0)
     assert rt.certify(seen).verify().accepted
 
@@ -210,7 +210,7 @@ def test_a_trainer_that_resumes_needs_the_ledger_of_before(tmp_path):
     unseen = WatchCallback()
     trainer = hugging_face(tmp_path, unseen, **resumed)
     trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-12"))
-    assert Fault.STEPS_BEFORE in unseen.ledger.faults
+    assert facts.STEPS_BEFORE in unseen.ledger.faults
     assert unseen.ledger.start.trainer_step == 12
     assert unseen.ledger.mechanism().noise_multiplier == 0.0
 
@@ -275,7 +275,7 @@ def test_the_seed_of_the_trainer_is_public(tmp_path):
     seen = WatchCallback()
     trainer = hugging_face(tmp_path, seen, reseed=False)
     trainer.train()
-    assert {Fault.PUBLIC_SEED, Fault.PUBLIC_DRAWS} <= set(seen.ledger.faults)
+    assert {facts.PUBLIC_SEED, facts.PUBLIC_DRAWS} <= set(seen.ledger.faults)
 
 
 def classifier(lightning):
@@ -329,7 +329,7 @@ def test_lightning_that_resumes_needs_the_ledger_of_before(tmp_path):
 
     unseen = WatchCallback()
     fit(lightning, tmp_path, 4, unseen, classifier(lightning), tmp_path / "half.ckpt")
-    assert Fault.STEPS_BEFORE in unseen.ledger.faults
+    assert facts.STEPS_BEFORE in unseen.ledger.faults
     assert unseen.ledger.start.trainer_step == 12
 
     known = WatchCallback(continues=tmp_path / "ledger.json")
@@ -377,7 +377,7 @@ def test_seed_everything_is_public(tmp_path):
     lightning.seed_everything(42)
     fit(lightning, tmp_path, 1, seen, module)
     torch.seed()
-    assert {Fault.PUBLIC_SEED, Fault.PUBLIC_DRAWS} <= set(seen.ledger.faults)
+    assert {facts.PUBLIC_SEED, facts.PUBLIC_DRAWS} <= set(seen.ledger.faults)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -89,6 +89,8 @@ class Reading:
 
 Effect = Callable[["RunLedger", Reading], Reading]
 Shown = Callable[["RunLedger"], bool]
+Rule = Callable[["RunLedger"], Found]
+"""Finds facts that cannot be true together; its docstring says what must hold."""
 
 
 def _nothing(_run: RunLedger, reading: Reading) -> Reading:
@@ -111,7 +113,7 @@ class Fact:
         stated: type of its value in a ledger; by default ``Seen``.
         effect: on what counts, where it was found.
         vouches: which conditions a ledger establishes by it, whether it was found or not.
-        problems: what a ledger says of it that cannot be true.
+        watched, trained: what cannot be true of it in the ledger of a watched loop, and of ``reticent train``.
         silent: conditions that are the program's to state, where a ledger, as JSON data, says nothing of them. What
             they deny would make the numbers larger, so to say nothing is never worth more.
     """
@@ -123,7 +125,8 @@ class Fact:
     stated: Any = Seen
     effect: Effect = _nothing
     vouches: Callable[[RunLedger], Mapping[str, Status]] = _for_nobody
-    problems: Callable[[RunLedger], Found] = field(default=lambda run: ())
+    watched: tuple[Rule, ...] = ()
+    trained: tuple[Rule, ...] = ()
     silent: Callable[[Mapping[str, Any]], Iterable[str]] = field(default=lambda document: ())
 
     def __repr__(self) -> str:

@@ -45,7 +45,7 @@ Layers = Annotated[tuple[Word, ...], Field(min_length=1)]
 MIXES_RECORDS = Fact("mixes-records", stated=Layers)
 PERMUTED_INPUT = Fact("permuted-convolution")
 UNKNOWN_CLIPPING = Fact(
-    "unknown-clipping", shown=lambda run: run.clipping.kind == "unknown", vouches=_vouches, problems=_problems
+    "unknown-clipping", shown=lambda run: run.clipping.kind == "unknown", vouches=_vouches, watched=(_problems,)
 )
 UNCLIPPED = Fact("trained-without-clipping")
 NOT_LOOKED_AT = Fact("mixing-not-looked-at", Severity.WARNING)

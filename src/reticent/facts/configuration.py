@@ -85,12 +85,6 @@ def _done(run: RunLedger) -> Found:
                 yield name, "is not what the configuration makes"
 
 
-def _problems(run: RunLedger) -> Found:
-    if run.config is not None:
-        yield from _stated(run)
-        yield from _done(run)
-
-
 def _steps(parts: Iterable[Segment]) -> int:
     return sum(part.steps for part in parts)
 
@@ -126,4 +120,4 @@ def _alike(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-CONFIGURATION = Fact("configuration", Severity.NOTE, problems=_problems)
+CONFIGURATION = Fact("configuration", Severity.NOTE, trained=(_stated, _done))

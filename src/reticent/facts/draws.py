@@ -165,11 +165,6 @@ def _own_sizes(run: RunLedger) -> Found:
             yield "diagnostics.batch_sizes", problem
 
 
-def _problems(run: RunLedger) -> Found:
-    for rule in (_own_sizes,) if run.config is not None else (_one_source, _rates, _passes, _sizes):
-        yield from rule(run)
-
-
 def _not_one_by_one(_run: RunLedger, reading: Reading) -> Reading:
     return replace(reading, one_by_one=False)
 
@@ -187,7 +182,14 @@ WEIGHTED = Fact("weighted-sampler", _WARNING, _drawn(Drawn.WEIGHTED))
 WITH_REPLACEMENT = Fact("with-replacement-sampler", _WARNING, _drawn(Drawn.WITH_REPLACEMENT))
 DISTRIBUTED = Fact("distributed-sampler", _WARNING, _drawn(Drawn.DISTRIBUTED))
 FIXED_SIZE = Fact("fixed-size-not-poisson", Severity.NOTE, _drawn(Drawn.FIXED_SIZE), ours=True)
-UNKNOWN_SAMPLER = Fact("unknown-sampler", _WARNING, _drawn(Drawn.UNKNOWN), vouches=_vouches, problems=_problems)
+UNKNOWN_SAMPLER = Fact(
+    "unknown-sampler",
+    _WARNING,
+    _drawn(Drawn.UNKNOWN),
+    vouches=_vouches,
+    watched=(_one_source, _rates, _passes, _sizes),
+    trained=(_own_sizes,),
+)
 OTHER_BATCHES = Fact("batches-not-from-the-loader", _WARNING, effect=_not_one_by_one)
 PUBLIC_DRAWS = Fact("publicly-seeded-draws", _WARNING, effect=_not_secret)
 ACCUMULATION = Fact("gradient-accumulation", _WARNING, lambda run: any(part.batches > 1 for part in run.segments))

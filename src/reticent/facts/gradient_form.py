@@ -70,13 +70,14 @@ def _seen_form(run: RunLedger) -> Found:
 
 
 def _parameters(run: RunLedger) -> Found:
+    """No more coordinates were trained than there are."""
     listed = sum(math.prod(parameter.shape) for parameter in run.parameters)
     if (run.num_parameters or 0) > listed:
         yield "num_parameters", f"exceeds the {listed} coordinates listed under parameters"
 
 
 def _model(run: RunLedger) -> Found:
-    """Whether the model is one that a configuration can name, and one linear layer where it says so."""
+    """The model is one that a configuration has, and one linear layer has its tensors."""
     model = run.asked.get("model")
     kind = model.get("kind", "custom") if isinstance(model, dict) else model
     if kind is not None and kind not in (_ONE_LAYER, *_OTHER_MODELS, _CUSTOM):
@@ -130,9 +131,10 @@ def _is_a_share(run: RunLedger, share: float) -> bool:
     return 1 <= round(least) <= columns and math.isclose(least, round(least), rel_tol=1e-4)
 
 
-def _problems(run: RunLedger) -> Found:
-    for rule in (_parameters, _model, _own_form) if run.config is not None else (_seen_form,):
-        yield from rule(run)
-
-
-FORM = Fact("form-of-gradients", Severity.NOTE, vouches=_vouches, problems=_problems)
+FORM = Fact(
+    "form-of-gradients",
+    Severity.NOTE,
+    vouches=_vouches,
+    watched=(_seen_form,),
+    trained=(_parameters, _model, _own_form),
+)

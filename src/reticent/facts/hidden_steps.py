@@ -109,7 +109,7 @@ def contraction(config: Mapping[str, Any], step_size: float, decay: float, batch
 
 
 def _problems(ledger: RunLedger) -> Found:
-    """What keeps the steps of a run from being hidden whose configuration asks for it."""
+    """Where the steps are to be hidden, the updates contract and nothing of the steps is kept."""
     if not ledger.asked.get("final_model"):
         return
     problem = why_not(ledger.asked)
@@ -124,4 +124,4 @@ def _problems(ledger: RunLedger) -> Found:
         yield "diagnostics.clipped", "was kept for each step, and final_model keeps nothing of the steps"
 
 
-FINAL_MODEL = Fact("final-model", Severity.NOTE, problems=_problems)
+FINAL_MODEL = Fact("final-model", Severity.NOTE, trained=(_problems,))

@@ -34,14 +34,8 @@ def _vouches(run: RunLedger) -> Mapping[str, Status]:
 
 
 def _problems(run: RunLedger) -> Found:
-    """Who saw the optimizer saw its generator, unless its noise is unknown; our seeds are those asked for, or secret.
-
-    An optimizer that adds noise holds another one inside.
-    """
-    where = run.environment
-    if run.config is not None:
-        yield from _seeds(run)
-        return
+    """Who saw the optimizer saw its generator, unless its noise is unknown."""
+    where = run.environment  # an optimizer that adds noise holds another one inside
     unseen, private = where.randomness is Generator.NOT_SEEN, len(where.optimiser) > 1
     if unseen and UNKNOWN_NOISE.key in run.facts:
         return
@@ -53,6 +47,7 @@ def _problems(run: RunLedger) -> Found:
 
 
 def _seeds(run: RunLedger) -> Found:
+    """Seeds are those of the configuration, or secret."""
     seeds, complete = run.environment.seeds, run.diagnostics is not None
     kept = run.environment.randomness is Randomness.REPRODUCIBLE
     for name in ("sampling", "noise"):
@@ -70,7 +65,7 @@ def _seeds(run: RunLedger) -> Found:
 
 UNRECORDED_STEPS = Fact("unrecorded-steps")
 UNKNOWN_NOISE = Fact("unknown-noise")
-PUBLIC_SEED = Fact("publicly-seeded-noise", vouches=_vouches, problems=_problems)
+PUBLIC_SEED = Fact("publicly-seeded-noise", vouches=_vouches, watched=(_problems,), trained=(_seeds,))
 REPEATED_NOISE = Fact("repeated-noise")
 CHANGED_GRADIENTS = Fact("gradients-changed-after-noise")
 TOO_LITTLE_NOISE = Fact("noise-not-added")

@@ -67,7 +67,7 @@ class SelectionRecord(Closed):
 
 
 def _problems(ledger: RunLedger) -> Found:
-    """What keeps the run of a ledger from being the best of the selection that it states."""
+    """Where this run is the best of several, it had a setting of their list, and fresh noise."""
     stated = ledger.selection
     if stated is None:
         return
@@ -121,4 +121,4 @@ def _steps(run: Mechanism) -> Steps:
     return found
 
 
-SELECTION = Fact("selection", Severity.NOTE, vouches=_vouches, problems=_problems)
+SELECTION = Fact("selection", Severity.NOTE, vouches=_vouches, trained=(_problems,))

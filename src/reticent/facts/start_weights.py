@@ -86,4 +86,4 @@ def _silent(document: Mapping[str, Any]) -> Iterable[str]:
     return [] if known else [_WHAT]
 
 
-STEPS_BEFORE = Fact("steps-before-the-watch", vouches=_vouches, problems=_problems, silent=_silent)
+STEPS_BEFORE = Fact("steps-before-the-watch", vouches=_vouches, watched=(_problems,), silent=_silent)

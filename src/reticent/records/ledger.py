@@ -266,10 +266,11 @@ class RunLedger(Brief, Terse):
         for fact in all_facts().values():
             if fact.shown is not None and fact.key in self.facts:
                 yield "facts", f"have {fact.key}, which follows from others or does not hold"
-            try:
-                yield from fact.problems(self)
-            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-                yield fact.key, f"cannot be read: {printable(error)}"
+            for rule in fact.watched if self.config is None else fact.trained:
+                try:
+                    yield from rule(self)
+                except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                    yield fact.key, f"cannot be read: {printable(error)}"
         yield from broken_links(self)
 
     def sealed(self) -> Self:
@@ -322,7 +323,7 @@ def _vouched(run: RunLedger) -> dict[str, Status]:
     return {key: status for fact in all_facts().values() for key, status in fact.vouches(run).items()}
 
 
-def digest_of(ledger: RunLedger) -> str:
+def digest_of(ledger: BaseModel) -> str:
     """SHA-256 over all facts of a ledger but the digest itself; 1 and 1.0 are one number."""
     document = ledger.model_dump(mode="json", by_alias=True, exclude={"digest"})
     return hashlib.sha256(canonical(portable(document))).hexdigest()
