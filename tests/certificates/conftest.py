@@ -8,7 +8,7 @@ from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.certificates.build import certify_run
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.facts.plan import told
-from reticent.facts.planned_steps import PlannedSteps
+from reticent.facts.planned_steps import PLANNED_STEPS, PlannedSteps
 from reticent.facts.steps import Randomness, Segment
 from reticent.records.ledger import RunLedger
 from reticent.records.parts import DataRecord, Diagnostics, Environment, ParameterRecord, Seeds, Utility
@@ -47,7 +47,7 @@ def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = I
             notes=("scaled",),
         ),
         **told([ran], sampler, "flat"),
-        planned=PlannedSteps(steps=steps),
+        facts={PLANNED_STEPS.key: PlannedSteps(steps=steps)},
         num_parameters=62,
         parameters=(ParameterRecord(name="weight", shape=(2, 30)), ParameterRecord(name="bias", shape=(2,))),
         environment=Environment(

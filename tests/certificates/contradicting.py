@@ -25,7 +25,7 @@ def stepped(steps: int) -> Change:
     """So many steps, in every place where the ledger counts them but the configuration."""
 
     def change(d: dict[str, Any]) -> None:
-        d["segments"][0]["steps"] = d["planned"]["steps"] = steps
+        d["segments"][0]["steps"] = d["facts"]["planned-steps"]["steps"] = steps
         for name in ("batch_sizes", "clipped"):
             d["diagnostics"][name] = (d["diagnostics"][name] * steps)[:steps]
 
@@ -55,7 +55,7 @@ def planned_for(later: dict[str, Any]) -> Change:
 
     def change(d: dict[str, Any]) -> None:
         stepped(6)(d)
-        d["planned"]["steps"] = 12
+        d["facts"]["planned-steps"]["steps"] = 12
         d["config"].update(steps=12, schedule=[{"at": 8, **later}])
 
     return change
@@ -122,7 +122,7 @@ RUNS: dict[str, Change] = {
     "an optimizer that was not asked for": set_at("environment.optimiser", ["adam"]),
     "steps beyond the plan": both(stepped(20), set_at("planned.steps", 12)),
     "a plan of steps that was not asked for": set_at("planned.steps", 20),
-    "no plan of steps": lambda d: d.pop("planned"),
+    "no plan of steps": lambda d: d.pop("facts"),
     "another divisor": set_at("divisor", 50.0),
     "seeds of a fresh run": set_at("environment.seeds.noise", 3),
     "another seed": set_at("environment.seeds.initialisation", 8),
@@ -132,9 +132,9 @@ RUNS: dict[str, Change] = {
     "batches of another rate": set_at("diagnostics.batch_sizes", [20] * 12),
     "a batch of more than all": set_at("diagnostics.batch_sizes", [401] + [100] * 11),
     "no number of records": set_at("data", {**NO_SIZE, "commitment": "ab" * 32}),
-    "a fault of a loop of somebody else": set_at("seen", ["unknown-sampler"]),
+    "a fault of a loop of somebody else": set_at("facts.unknown-sampler", "found"),
     "clients, where records were drawn": set_at("unit", "client"),
-    "layers that mix records": set_at("mixing_layers", ["1"]),
+    "layers that mix records": set_at("facts.mixes-records", ["1"]),
     "steps that are hidden by a model that cannot": set_at("config.final_model", True),
     "the best of runs with other noise": set_at("selection", {**SELECTION, "mechanism": best_of(30.0)}),
     "the best of runs with one seed": both(
@@ -220,8 +220,7 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "free text as a date": (poisson, set_at("created", "yesterday")),
     "a lower rate": (poisson, set_at("sampler.sample_rate", 0.01)),
     "fewer passes": (shuffled, set_at("segments.0.passes", 1)),
-    "a fault that the facts do not show": (poisson, set_at("seen", ["weighted-sampler"])),
-    "a fault that was seen twice": (poisson, set_at("seen", ["batches-not-from-the-loader"] * 2)),
+    "a fault that the facts do not show": (poisson, set_at("facts", {"weighted-sampler": "found"})),
     "a configuration": (poisson, set_at("config", {"noise_multiplier": 1.1})),
     "clipping known though nobody looked": (poisson, set_at("clipping.source", "unknown")),
     "norms out of order": (poisson, set_at("clipping.smallest", 2.0)),

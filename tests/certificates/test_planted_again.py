@@ -190,7 +190,7 @@ def test_a_release_that_is_named_has_its_warnings_beside_it() -> None:
 def test_a_loop_that_stopped_just_at_its_risk_is_believed(name: str) -> None:
     kept = poisson()
     reached = WorstCase().assess(kept.mechanism()).measure(getattr(risk, name)).value
-    stopped = poisson(planned={"steps": 12, "stop_at": f"{name}={reached:.9g}"})
+    stopped = poisson(facts={"planned-steps": {"steps": 12, "stop_at": f"{name}={reached:.9g}"}})
     assert not list(contradictions(stopped, Declaration(subject="a loop", created="2026-11-22")))
 
 

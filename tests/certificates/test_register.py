@@ -55,7 +55,7 @@ def test_all_releases_together(path) -> None:
 def test_what_nobody_stated_of_a_release_is_said(tmp_path) -> None:
     """The sum is no kinder to silence than a gate: the page's stop sign, and each loop that states no plan or start."""
     start = start_at("ab" * 32, "random", Source.SEEN)[0].model_dump(mode="json")
-    stated = {"records_per_user": 1, "planned": {"steps": 12, "stop_at": None}, "start": start}
+    stated = {"records_per_user": 1, "facts": {"planned-steps": {"steps": 12, "stop_at": None}}, "start": start}
     for number, facts in enumerate(({}, {"records_per_user": 1}, stated)):
         open_register(tmp_path / str(number), OPENED, NOW, KEY)
         loop = rt.certify(poisson(**facts)).certificate

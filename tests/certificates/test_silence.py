@@ -145,7 +145,7 @@ def test_nor_do_several_loops_with_copies(copied: Certificate) -> None:
 def test_a_loop_that_states_no_plan_or_start_passes_no_gate(plan: int | None, start: str | None) -> None:
     """Twelve steps of sixty count as twelve where nobody stated the sixty: what was said counts sixty."""
     facts: dict[str, Any] = {"records_per_user": 1}
-    facts |= {} if plan is None else {"planned": {"steps": plan, "stop_at": None}}
+    facts |= {} if plan is None else {"facts": {"planned-steps": {"steps": plan, "stop_at": None}}}
     if start is not None:
         record, _ = start_at("ab" * 32, "random" if start == "seen" else "unknown", Source(start))
         facts["start"] = record.model_dump(mode="json")

@@ -56,7 +56,7 @@ LEDGER = {
     "clipping": {"kind": "flat", "source": "seen", "smallest": 1.0, "largest": 1.0},
     "segments": [{"noise_multiplier": 3.0, "steps": 2}],
     "divisor": 10.0,
-    "planned": {"steps": 2, "stop_at": None},
+    "facts": {"planned-steps": {"steps": 2, "stop_at": None}},
     "num_parameters": 4,
     "parameters": [{"name": "w", "shape": [4]}],
     "environment": {

@@ -18,7 +18,7 @@ from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.proofs import CONDITIONS, Status
 from reticent.records.ledger import RunLedger
-from reticent.records.release import charged
+from reticent.records.release import read
 from reticent.samplers import INDEPENDENT, Sampler, Shuffled
 
 HEAD = GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=5, features="same")
@@ -55,7 +55,7 @@ def run(
         "config": {**ASKED, **(config or {})},
         "data": data(),
         **told([EQUAL.model_copy(update=stage) for stage in stages], sampler, "flat"),
-        "planned": {"steps": planned_steps},
+        "facts": {"planned-steps": {"steps": planned_steps}},
         "num_parameters": 15,
         "parameters": [{"name": "1.weight", "shape": [3, 5]}],
         "environment": {
@@ -188,7 +188,10 @@ class TestWhatRan:
         assert stopped.mechanism().steps == 9
         assert stopped.equal_steps().steps == stopped.steps == 4
         assert "planned-steps" not in stopped.vouches()  # why it stopped, nobody saw
-        assert [facts.STOPPED_EARLY in one.warnings for one in (run(), stopped)] == [False, True]
+        assert [facts.STOPPED_EARLY in one.faults for one in (run(), stopped)] == [
+            False,
+            True,
+        ]
 
     def test_steps_that_did_not_run_count_at_the_least_noise_and_the_largest_rate_of_the_plan(self) -> None:
         schedule = [
@@ -255,13 +258,13 @@ class TestWhatRan:
         assert "unpredictable-noise" not in found
 
     def test_other_batches_and_repeats_vouch_for_no_draws(self) -> None:
-        assert "poisson-draws" not in watched(seen=[facts.OTHER_BATCHES]).vouches()
+        assert "poisson-draws" not in watched(facts={facts.OTHER_BATCHES.key: "found"}).vouches()
         sampler = {"drawn": "shuffled", "source": "seen", "name": "x", "batch_size": 10, "times_per_epoch": 2}
         assert "shuffled-draws" not in watched(sampler=sampler).vouches()
         assert "shuffled-draws" in watched(sampler={**sampler, "times_per_epoch": 1}).vouches()
 
     def test_a_void_run_vouches_for_nothing(self) -> None:
-        assert watched(gradients=HEAD, mixing_layers=["1: BatchNorm1d"]).vouches() == {}
+        assert watched(gradients=HEAD, facts={facts.MIXES_RECORDS.key: ["1: BatchNorm1d"]}).vouches() == {}
 
     def test_loops_that_continue_each_other_vouch_for_what_all_of_them_do(self) -> None:
         """The weakest word counts, and the start is that of the first."""
@@ -278,13 +281,13 @@ class TestWhatRan:
             assert found.get("start-weights") is (Status.CHECKED if first is other else None)
 
     def test_a_loop_that_ended_before_the_watch_stopped_it_ended_for_a_reason_that_nobody_saw(self) -> None:
-        early = watched(planned={"steps": 9, "stop_at": "advantage=0.1"})
+        early = watched(facts={"planned-steps": {"steps": 9, "stop_at": "advantage=0.1"}})
         assert early.mechanism().steps == 9
         assert early.vouches()["planned-steps"] is Status.DECLARED
 
     def test_a_loop_that_goes_on_after_another_was_not_planned_with_it(self) -> None:
         """Somebody trains up to a risk, looks, and trains up to a larger one: whether may depend on the result."""
-        one = watched(planned={"steps": 3, "stop_at": "advantage=0.1"})
+        one = watched(facts={"planned-steps": {"steps": 3, "stop_at": "advantage=0.1"}})
         assert one.vouches()["planned-steps"] is Status.CHECKED
         both = one.model_copy(update={"earlier": (one,)})
         assert both.mechanism().steps == 6  # equal loops are one mechanism, which is no ledger with a fixed plan
@@ -312,7 +315,8 @@ class TestWhatRan:
         ]
         sampler = {"drawn": "shuffled", "source": "seen", "name": "x", "batches_per_epoch": 4}
         for order in (segments, segments[::-1]):
-            *_, rest = charged(watched(sampler=sampler, segments=order, planned={"steps": 10}))
+            planned = {"planned-steps": {"steps": 10}}
+            *_, rest = read(watched(sampler=sampler, segments=order, facts=planned)).segments
             # 5 steps of 2 batches begin ceil(10 / 4) = 3 passes, after one that may be under way
             expected = {"noise_multiplier": 1.0, "steps": 5, "batches": 2, "passes": 4, "mixed_passes": 2}
             assert rest.model_dump(include={*expected}) == expected
@@ -331,8 +335,8 @@ def test_a_share_of_everything_is_refused() -> None:
 def test_steps_that_were_begun_belong_to_the_plan_of_the_epochs() -> None:
     def said(config):
         asked = {"steps": None, **config}
-        return {path for path, _ in run(config=asked).contradictions()} & {"planned.steps", "config.epochs"}
+        return {path for path, _ in run(config=asked).contradictions()} & {"facts.planned-steps", "config.epochs"}
 
     assert said({"epochs": 0.34, "batch_size": 10}) == set()  # 3.4 of 10 steps are 4
-    assert said({"epochs": 0.44, "batch_size": 10}) == {"planned.steps"}
+    assert said({"epochs": 0.44, "batch_size": 10}) == {"facts.planned-steps"}
     assert said({"epochs": -1.0}) == {"config.epochs"}

@@ -60,7 +60,7 @@ def test_a_csv_goes_to_a_certificate_with_two_commands(folder, capsys):
     run = load_run(folder / "run")
     assert run.ledger.data.name == "people"
     assert run.ledger.data.dataset_size == 49
-    assert facts.SCHEMA_FROM_RECORDS in run.ledger.warnings
+    assert facts.SCHEMA_FROM_RECORDS in run.ledger.faults
     assert rt.epsilon_at_delta(rt.assess(run.ledger)[0].curve, 1e-5) <= 3.0
     assert run.sensitivity() is not None
     assert run.dataset().content_hash == run.ledger.data.content_hash
@@ -75,7 +75,7 @@ def trained(folder: Path, *more: str) -> Path:
 
 def test_a_declared_schema_needs_no_warning_and_sets_the_columns(folder):
     run = load_run(trained(folder, "--schema", "schema.yaml"))
-    assert facts.SCHEMA_FROM_RECORDS not in run.ledger.warnings
+    assert facts.SCHEMA_FROM_RECORDS not in run.ledger.faults
     assert run.ledger.data.feature_shape == (4,)  # age and three jobs, of which the records show two
     assert run.config.data.table.derived == ()
     records = run.dataset()

@@ -29,7 +29,7 @@ def test_ledger_tells_what_happened(make_config, dataset, recorder, tmp_path):
     run = train(make_config(), tmp_path / "run", hooks=[recorder], dataset=dataset)
     ledger = run.ledger
     assert recorder.finished
-    assert ledger.steps == ledger.planned_steps == 15 == len(recorder.steps)
+    assert ledger.steps == ledger.counted == 15 == len(recorder.steps)
     assert ledger.diagnostics.batch_sizes == tuple(len(s.indices) for s in recorder.steps)
     assert len(set(ledger.diagnostics.batch_sizes)) > 3
     assert ledger.diagnostics.clipped == tuple(int((u.norms > 1.0).sum()) for u in recorder.updates)
@@ -75,14 +75,14 @@ def test_learns_without_noise(make_config, dataset, tmp_path):
     config = make_config(noise_multiplier=0.0, steps=300, learning_rate=1.0)
     run = train(config, tmp_path / "run", dataset=dataset)
     assert run.ledger.diagnostics.train_accuracy > 0.95
-    assert facts.NO_NOISE in run.ledger.warnings
+    assert facts.NO_NOISE in run.ledger.faults
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_does_not(make_config, dataset, tmp_path):
     runs = [train(make_config(seed=seed), tmp_path / f"run{i}", dataset=dataset) for i, seed in enumerate((3, 3, 4))]
     assert np.array_equal(final(runs[0]), final(runs[1]))
     assert not np.array_equal(final(runs[0]), final(runs[2]))
-    assert facts.REPRODUCIBLE_NOISE in runs[0].ledger.warnings
+    assert facts.REPRODUCIBLE_NOISE in runs[0].ledger.faults
 
 
 def test_fresh_randomness_is_never_the_same_and_leaves_no_seed(make_config, dataset, tmp_path):
@@ -91,7 +91,7 @@ def test_fresh_randomness_is_never_the_same_and_leaves_no_seed(make_config, data
     assert runs[0].ledger.diagnostics.batch_sizes != runs[1].ledger.diagnostics.batch_sizes
     assert runs[0].ledger.environment.seeds.noise is None
     assert runs[0].ledger.environment.seeds.sampling is None
-    assert facts.REPRODUCIBLE_NOISE not in runs[0].ledger.warnings
+    assert facts.REPRODUCIBLE_NOISE not in runs[0].ledger.faults
 
 
 class Meddler:
@@ -150,10 +150,10 @@ class StopAt:
 def test_a_hook_can_stop_a_run_and_the_plan_is_accounted(make_config, dataset, tmp_path):
     run = train(make_config(), tmp_path / "run", hooks=[StopAt(4)], dataset=dataset)
     assert run.ledger.steps == 4
-    assert run.ledger.planned_steps == 15
+    assert run.ledger.counted == 15
     assert run.ledger.equal_steps().steps == 4
     assert run.ledger.mechanism().steps == 15
-    assert facts.STOPPED_EARLY in run.ledger.warnings
+    assert facts.STOPPED_EARLY in run.ledger.faults
     assert "planned-steps" not in run.ledger.vouches()  # the hook may have looked at the records
     with pytest.raises(ParameterError, match="at least one step"):
         train(make_config(), tmp_path / "none", hooks=[StopAt(0)], dataset=dataset)
@@ -171,8 +171,8 @@ def test_other_samplers_are_recorded_and_warned_of(make_config, dataset, tmp_pat
     run = train(make_config(sampler=sampler), tmp_path / "run", dataset=dataset)
     assert set(run.ledger.diagnostics.batch_sizes) == sizes
     assert run.ledger.mechanism().sampler.name == sampler
-    assert warning in run.ledger.warnings
-    assert all(w.text.endswith(".") for w in run.ledger.warnings)
+    assert warning in run.ledger.faults
+    assert all(w.text.endswith(".") for w in run.ledger.faults)
 
 
 @pytest.mark.parametrize(
@@ -203,9 +203,9 @@ def test_random_allocation_is_recorded_checked_and_accounted(make_config, datase
 def test_the_size_is_public_only_where_it_was_used(make_config, dataset, tmp_path):
     fixed = make_config(sample_rate=0.2, batch_size=None, divisor=10.0)
     run = train(fixed, tmp_path / "run", dataset=dataset)
-    assert facts.SIZE_PUBLIC not in run.ledger.warnings
+    assert facts.SIZE_PUBLIC not in run.ledger.faults
     assert run.ledger.divisor == 10.0
-    assert facts.SIZE_PUBLIC in train(make_config(), tmp_path / "b", dataset=dataset).ledger.warnings
+    assert facts.SIZE_PUBLIC in train(make_config(), tmp_path / "b", dataset=dataset).ledger.faults
 
 
 def test_public_part_holds_no_diagnostics_and_no_secret_seed(make_config, dataset, tmp_path):

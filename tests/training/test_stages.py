@@ -286,7 +286,7 @@ def test_a_run_that_stopped_early_or_has_equal_stages_is_as_its_schedule_says(st
     fewer = [{k: v for k, v in part.items() if k not in ("sample_rate", "divisor")} for part in document["segments"]]
     stopped = RunLedger.model_validate({**document, **rates, "segments": fewer[:2]}).sealed()
     assert not list(contradictions(stopped))
-    assert facts.STOPPED_EARLY in stopped.warnings
+    assert facts.STOPPED_EARLY in stopped.faults
     same = train(config(schedule=[{"at": 4, "noise_factor": 1.0}, {"at": 8, "sample_rate": 0.1}]), tmp_path / "run")
     assert len(same.ledger.segments) == 2
     assert not list(contradictions(same.ledger))
@@ -314,7 +314,7 @@ def test_a_run_and_an_assessment_are_shown_in_a_few_lines(staged) -> None:
     assert " ".join(text.split()).startswith(head)
     changed, *warned = [line for line in text.splitlines()[1:] if not line.startswith(" ")]
     assert changed == "the first stage is shown; later ones differ"
-    assert warned == [f"warning: {warning.value}" for warning in staged.ledger.warnings]
+    assert warned == [f"warning: {warning.key}" for warning in staged.ledger.faults]
     worst = rt.assess(rt.Gaussian(2.0), "worst-case")[0]
     assert repr(worst) == "worst-case, add-remove: advantage at most 0.1975 (bound)"
     assert worst._repr_html_() == f"<pre>{worst}</pre>"

@@ -82,7 +82,7 @@ def test_a_ledger_that_was_touched_is_refused(certified, change):
 
 
 def test_a_ledger_of_which_nothing_is_proven_makes_no_certificate(certified):
-    mixed = resealed(certified.certificate, lambda ledger: ledger.update(mixing_layers=["1 (BatchNorm1d)"]))
+    mixed = resealed(certified.certificate, lambda ledger: ledger.update(facts={"mixes-records": ["1 (BatchNorm1d)"]}))
     with pytest.raises(ArtifactError, match="cannot be derived"):
         rt.verify(mixed)
 
@@ -152,11 +152,11 @@ def test_layers_that_mix_records_void_the_guarantee():
     model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2))
     with rt.watch(model) as seen:
         seen.step(noise_multiplier=5.0)
-    assert seen.ledger.mixing_layers == ("1 (BatchNorm1d)",)
+    assert seen.ledger.facts[facts.MIXES_RECORDS.key] == ("1 (BatchNorm1d)",)
     assert rt.assess(seen)[0].measure(rt.advantage).value == 1.0
     with rt.watch(model.eval()) as frozen:
         frozen.step(noise_multiplier=5.0)
-    assert not frozen.ledger.mixing_layers
+    assert facts.MIXES_RECORDS.key not in frozen.ledger.facts
 
 
 def test_many_levels_of_noise_are_rounded_towards_more_risk():

@@ -307,7 +307,7 @@ def test_a_page_about_copies_does_not_say_that_somebody_declared_them(quick_docu
 def test_draws_that_are_public_amplify_nothing():
     segment = Segment(noise_multiplier=2.0, steps=5)
     run_ = ledger(segment, drawn="poisson", sample_rate=0.1)
-    public = run_.model_copy(update={"seen": (facts.PUBLIC_DRAWS,)})
+    public = run_.model_copy(update={"facts": {facts.PUBLIC_DRAWS.key: "found"}})
     assert (run_.mechanism().sample_rate, public.mechanism().sample_rate) == (0.1, 1.0)
 
 

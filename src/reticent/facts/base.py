@@ -97,11 +97,15 @@ def _nothing(_run: RunLedger, reading: Reading) -> Reading:
     return reading
 
 
+def _never(_document: Mapping[str, Any]) -> Iterable[str]:
+    return ()
+
+
 def _for_nobody(_run: RunLedger) -> Mapping[str, Status]:
     return {}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class Fact:
     """One thing that a reader of a run must know.
 
@@ -116,18 +120,20 @@ class Fact:
         watched, trained: what cannot be true of it in the ledger of a watched loop, and of ``reticent train``.
         silent: conditions that are the program's to state, where a ledger, as JSON data, says nothing of them. What
             they deny would make the numbers larger, so to say nothing is never worth more.
+        case: in whose words it is said.
     """
 
     key: str
-    severity: Severity = Severity.ERROR
-    shown: Shown | None = None
-    ours: bool = False
-    stated: Any = Seen
-    effect: Effect = _nothing
-    vouches: Callable[[RunLedger], Mapping[str, Status]] = _for_nobody
-    watched: tuple[Rule, ...] = ()
-    trained: tuple[Rule, ...] = ()
-    silent: Callable[[Mapping[str, Any]], Iterable[str]] = field(default=lambda document: ())
+    severity: Severity = field(default=Severity.ERROR, compare=False)
+    shown: Shown | None = field(default=None, compare=False)
+    ours: bool = field(default=False, compare=False, kw_only=True)
+    stated: Any = field(default=Seen, compare=False, kw_only=True)
+    effect: Effect = field(default=_nothing, compare=False, kw_only=True)
+    vouches: Callable[[RunLedger], Mapping[str, Status]] = field(default=_for_nobody, compare=False, kw_only=True)
+    watched: tuple[Rule, ...] = field(default=(), compare=False, kw_only=True)
+    trained: tuple[Rule, ...] = field(default=(), compare=False, kw_only=True)
+    silent: Callable[[Mapping[str, Any]], Iterable[str]] = field(default=_never, compare=False, kw_only=True)
+    case: str = field(default="", compare=False, kw_only=True)
 
     def __repr__(self) -> str:
         return self.key
@@ -148,21 +154,25 @@ class Fact:
     @property
     def reason(self) -> str:
         """What was seen and what the numbers make of it."""
-        return _texts().get(self.key, _UNKNOWN)["reason"]
+        return self._words("reason")
 
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        return _texts().get(self.key, _UNKNOWN)["remedy"]
+        return self._words("remedy")
 
     @property
     def text(self) -> str:
-        """Reason and remedy as sentences for people."""
-        return f"{self.reason} {self.remedy}"
+        """Sentences for people: the reason, and the remedy where it is no setting of our trainer."""
+        return self.reason if self.case else f"{self.reason} {self.remedy}"
 
     def of_ours(self) -> Fact:
         """The same as it is said of a run of ``reticent train``."""
-        return _Ours(**{name: getattr(self, name) for name in Fact.__dataclass_fields__})
+        return replace(self, case=".ours")
+
+    def _words(self, what: str) -> str:
+        texts = _texts().get(self.key, _UNKNOWN)
+        return texts.get(what + self.case, texts[what])
 
     def value(self, given: Any) -> Any:
         """What a ledger states, as a value.
@@ -175,22 +185,6 @@ class Fact:
     def on(self, run: RunLedger, reading: Reading) -> Reading:
         """What counts of a run of which this is found."""
         return replace(reading, noisy=False) if self.voids else self.effect(run, reading)
-
-
-class _Ours(Fact):
-    """In the words for our trainer, where there are some; its remedies are settings, and stand apart."""
-
-    @property
-    def reason(self) -> str:
-        return _texts()[self.key].get("reason.ours", super().reason)
-
-    @property
-    def remedy(self) -> str:
-        return _texts()[self.key].get("remedy.ours", super().remedy)
-
-    @property
-    def text(self) -> str:
-        return self.reason
 
 
 _UNKNOWN = {

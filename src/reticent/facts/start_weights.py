@@ -59,9 +59,10 @@ def _vouches(run: RunLedger) -> Mapping[str, Status]:
     if run.config is not None:
         kind = section(run.config, "model").get("kind", "custom")
         return {} if kind == "custom" else {_WHAT: Status.CHECKED}
-    if run.start is None:
+    start = run.loops[0].start
+    if start is None:
         return {}
-    found = Status.CHECKED if run.start.salt is not None else VOUCHED.get(run.start.source)
+    found = Status.CHECKED if start.salt is not None else VOUCHED.get(start.source)
     return {} if found is None else {_WHAT: found}
 
 
