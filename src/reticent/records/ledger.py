@@ -211,7 +211,7 @@ class RunLedger(Brief, Terse):
             raise UnsupportedError(
                 "noise, sample rate or clip norm changed along this run: only equal steps are answered"
             )
-        return release.of_segment(self, self.first)
+        return release.of_segment(self, release.joined(self)[0])
 
     def vouches(self) -> dict[str, Status]:
         """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""

@@ -40,7 +40,7 @@ PARTS_OF_DATA = {
 
 
 def demanded_warnings(ledger: RunLedger) -> tuple[RunWarning, ...]:
-    """The warnings that follow from the facts of a ledger with a configuration."""
+    """The warnings that follow from the facts of a ledger with a configuration, in the order of their type."""
     kind = seen_as(ledger.sampler.drawn)
     cases = (
         (any(part.noise_multiplier == 0.0 for part in ledger.segments), RunWarning.NO_NOISE),
@@ -50,7 +50,8 @@ def demanded_warnings(ledger: RunLedger) -> tuple[RunWarning, ...]:
         (ledger.steps < (ledger.planned_steps or 0), RunWarning.STOPPED_EARLY),
         (_schema_from_records(ledger.asked), RunWarning.SCHEMA_FROM_RECORDS),
     )
-    return tuple(warning for applies, warning in cases if applies)
+    found = {warning for applies, warning in cases if applies}
+    return tuple(warning for warning in RunWarning if warning in found)
 
 
 def _schema_from_records(config: dict[str, Any]) -> bool:

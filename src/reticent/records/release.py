@@ -68,7 +68,7 @@ def filled(run: RunLedger) -> tuple[Segment, ...]:
 
 def charged(run: RunLedger) -> tuple[Segment, ...]:
     """The steps that count: those that ran, and those that were planned beyond them as the worst of both."""
-    ran = _joined(run)
+    ran = joined(run)
     rest = 0 if run.planned is None else run.planned.steps - run.steps
     if rest <= 0:
         return ran
@@ -153,8 +153,8 @@ def _part(run: RunLedger, part: Segment, rate: float, sampler: Sampler = INDEPEN
     )
 
 
-def _joined(run: RunLedger) -> tuple[Segment, ...]:
-    """What ran. Passes of our trainer count whole: only the clip norm may change there, and the smallest counts."""
+def joined(run: RunLedger) -> tuple[Segment, ...]:
+    """What ran, by equal steps. Passes of our trainer count whole: only the clip norm may change there, and the smallest counts."""
     parts = filled(run)
     length = run.sampler.batches_per_epoch
     if run.config is None or length is None:
