@@ -154,7 +154,7 @@ def _part(run: RunLedger, part: Segment, rate: float, sampler: Sampler = INDEPEN
 
 
 def joined(run: RunLedger) -> tuple[Segment, ...]:
-    """What ran, by equal steps. Passes of our trainer count whole: only the clip norm may change there, and the smallest counts."""
+    """What ran. Passes of our trainer count whole: only the clip norm may change there, and the smallest counts."""
     parts = filled(run)
     length = run.sampler.batches_per_epoch
     if run.config is None or length is None:
