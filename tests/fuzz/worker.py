@@ -99,6 +99,9 @@ def read_ledger(file: str) -> None:
     ledger.public()
     RunLedger.from_json(ledger.to_json())
     ledger.mechanism()
+    ledger.warnings  # noqa: B018
+    ledger.vouches()
+    list(ledger.contradictions())
 
 
 def answer(request: dict[str, object], watch: Watch) -> dict[str, object]:

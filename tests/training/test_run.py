@@ -170,6 +170,7 @@ def test_a_hook_can_stop_a_run_and_the_plan_is_accounted(make_config, dataset, t
 def test_other_samplers_are_recorded_and_warned_of(make_config, dataset, tmp_path, sampler, sizes, warning):
     run = train(make_config(sampler=sampler), tmp_path / "run", dataset=dataset)
     assert set(run.ledger.diagnostics.batch_sizes) == sizes
+    assert run.ledger.equal_steps() == run.ledger.mechanism()
     assert run.ledger.mechanism().sampler.name == sampler
     assert warning in run.ledger.faults
     assert all(w.text.endswith(".") for w in run.ledger.faults)

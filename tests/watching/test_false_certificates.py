@@ -91,8 +91,17 @@ class TestPhases:
         assert facts.PUBLIC_SEED in second.ledger.faults
         assert void(second)
 
+    def test_a_plan_of_the_first_of_three_loops_that_was_not_finished_contradicts_nothing(self):
+        """It followed from no fact of the second loop, whose ledger had it: the third contradicted itself."""
+        made = private()
+        watched(*made, planned_steps=40)
+        watched(*made)
+        third = watched(*made).ledger
+        assert Fault.STOPPED_BEFORE_PLAN in third.faults
+        assert not list(third.contradictions())
+        assert sum(part.steps for part in third.mechanism().parts) == 40 + 12 + 12
+
     def test_a_fault_of_an_earlier_loop_that_voids_nothing_contradicts_nothing(self):
-        """The later ledger has the faults of both, and counted those of its own loop alone."""
         made = private()
         with rt.watch(*made[:3]) as first:
             run(*made, epochs=1)

@@ -145,6 +145,13 @@ def _sizes(run: RunLedger) -> Found:
         yield "diagnostics.batch_sizes", f"are not those of a sample rate of {usual:g}"
 
 
+def _equal_passes(run: RunLedger) -> Found:
+    """Where our trainer draws in passes, noise and rate stay as they are."""
+    kind, parts = seen_as(run.sampler.drawn), {(part.noise_multiplier, part.sample_rate) for part in run.segments}
+    if len(parts) > 1 and kind is not None and kind.in_passes:
+        yield "segments", "have other noise or another rate, and each record is in one step of a pass"
+
+
 def _own_sizes(run: RunLedger) -> Found:
     """The batches of our trainer can have been drawn as the ledger says; as many records were kept as asked."""
     kept, records, kind = section(run.asked, "data").get("train_size"), run.dataset_size, seen_as(run.sampler.drawn)
@@ -188,7 +195,7 @@ UNKNOWN_SAMPLER = Fact(
     _drawn(Drawn.UNKNOWN),
     vouches=_vouches,
     watched=(_one_source, _rates, _passes, _sizes),
-    trained=(_own_sizes,),
+    trained=(_equal_passes, _own_sizes),
 )
 OTHER_BATCHES = Fact("batches-not-from-the-loader", _WARNING, effect=_not_one_by_one)
 PUBLIC_DRAWS = Fact("publicly-seeded-draws", _WARNING, effect=_not_secret)
