@@ -1,3 +1,5 @@
 """Differences from the stored corpus that are meant: a pattern of ``section/case/keys`` and the reason."""
 
-ACCEPTED: dict[str, str] = {}
+ACCEPTED: dict[str, str] = {
+    "certificates/*/document/ledger/tally": "what can be added up is stored no more",
+}

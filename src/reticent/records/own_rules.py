@@ -142,6 +142,13 @@ def _alike(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def _passes_are_equal(ledger: RunLedger) -> Found:
+    kind = seen_as(ledger.sampler.drawn)
+    stages = {(part.noise_multiplier, part.sample_rate) for part in ledger.segments}
+    if len(stages) > 1 and kind is not None and kind.in_passes:
+        yield "segments", "have other noise or another rate, and each record is in one step of a pass"
+
+
 def _train_size(ledger: RunLedger) -> Found:
     kept, records = section(ledger.asked, "data").get("train_size"), ledger.dataset_size
     if kept is not None and records is not None and kept != records:
@@ -251,6 +258,11 @@ OWN_RULES: tuple[Rule, ...] = (
         ("config", "segments", "sampler", "clipping", "divisor", "planned", "environment", "records_per_user", "data"),
         "The settings that the configuration makes are those that ran.",
         _asked_is_done,
+    ),
+    Rule(
+        ("segments", "sampler"),
+        "Where records are drawn in passes, noise and rate stay as they are.",
+        _passes_are_equal,
     ),
     Rule(("data.dataset_size", "config.data.train_size"), "As many records were kept as asked.", _train_size),
     Rule(("num_parameters", "parameters"), "No more coordinates were trained than there are.", _parameters),
