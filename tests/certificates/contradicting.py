@@ -66,6 +66,14 @@ def best_of(noise: float) -> dict[str, Any]:
     return json.loads(json.dumps(mechanism_record(rt.Selection(DPSGD(noise, 0.25, 12), rt.Geometric(3)))))
 
 
+def less_noise_within_passes(d: dict[str, Any]) -> None:
+    """A shuffled run, and a schedule whose second stage has hardly any noise."""
+    passes = {"drawn": "shuffled", "name": "shuffled", "batches_per_epoch": 4, "times_per_epoch": 1}
+    d["sampler"].update(passes)
+    d["config"].update(sampler="shuffled", schedule=[{"at": 8, "noise_multiplier": 0.1}])
+    d["segments"] = [{"noise_multiplier": 3.0, "steps": 8}, {"noise_multiplier": 0.1, "steps": 4}]
+
+
 LINEAR = {"kind": "logistic", "bias": False}
 NO_SIZE = {"name": None, "source": None, "dataset_size": None, "test_size": None, "feature_shape": [30], "classes": 2}
 SELECTION = {"mechanism": best_of(3.0), "settings": 1, "score": "test"}
@@ -116,6 +124,7 @@ RUNS: dict[str, Change] = {
         set_at("sampler.batches_per_epoch", 4),
         set_at("sampler.times_per_epoch", 1),
     ),
+    "less noise within passes": less_noise_within_passes,
     "a clip norm that was not asked for": both(set_at("clipping.smallest", 2.0), set_at("clipping.largest", 2.0)),
     "clipping that was not asked for": set_at("clipping.kind", "normalise"),
     "a generator that was not asked for": set_at("environment.randomness", "reproducible"),

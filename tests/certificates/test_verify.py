@@ -40,7 +40,8 @@ def hide_behind_do_not_publish(d: Document) -> None:
 
 
 def shuffle_the_ledger(d: Document) -> None:
-    d["ledger"]["sampler"] = "shuffled"
+    passes = {"drawn": "shuffled", "name": "shuffled", "batches_per_epoch": 4, "times_per_epoch": 1}
+    d["ledger"]["sampler"].update(passes)
     d["ledger"]["config"]["sampler"] = "shuffled"
 
 
@@ -52,7 +53,10 @@ FORGERIES: dict[str, Callable[[Document], None]] = {
     "worst case under replacement deleted": lambda d: d["assessments"].pop(5),
     "no assessments": lambda d: d["assessments"].clear(),
     "warnings removed": lambda d: d["warnings"].clear(),
-    "warnings removed from the ledger too": lambda d: (d["warnings"].clear(), d["ledger"]["warnings"].clear()),
+    "what a warning follows from removed too": lambda d: (
+        d["warnings"].clear(),
+        d["ledger"]["config"].update(divisor=100.0, sample_rate=0.25, batch_size=None),
+    ),
     "curve replaced": replace_the_curve,
     "conditions set to none": lambda d: d["theorems"]["DONG2022:Theorem 3.2"].update(conditions="none"),
     "estimate relabelled as bound": set_at("assessments.6.claim", "bound"),
@@ -74,7 +78,7 @@ FORGERIES: dict[str, Callable[[Document], None]] = {
     "more noise": set_at("mechanism.noise_multiplier", 30),
     "more noise in mechanism and ledger": lambda d: (
         d["mechanism"].update(noise_multiplier=30),
-        d["ledger"].update(noise_multiplier=30),
+        d["ledger"]["segments"][0].update(noise_multiplier=30),
     ),
     "asked for other noise than what ran": set_at("ledger.config.noise_multiplier", 30),
     "an older version claimed": set_at("reticent_version", "0.0.1"),
@@ -175,14 +179,14 @@ DECLARED_LEAVES = (
     "ledger.config.",
     "ledger.data.",
     "ledger.parameters.",
-    "ledger.optimiser",
-    "ledger.device",
+    "ledger.environment.optimiser.",
+    "ledger.environment.device",
     "ledger.divisor",
-    "ledger.seeds.initialisation",
-    "ledger.seeds.split",
+    "ledger.environment.seeds.initialisation",
+    "ledger.environment.seeds.split",
     "ledger.utility.",
     "ledger.diagnostics.",
-    "ledger.versions.",
+    "ledger.environment.versions.",
     "assessments.6.parameters.gradient_change.",
 )
 

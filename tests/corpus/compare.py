@@ -31,12 +31,13 @@ _MASKED = (
     (r"(?:\b\d+(?:\.\d+)?|\ba)(?: CPU)?\s+s(?:ec(?:onds?)?)?\b", "SECONDS"),
     (r"SECONDS\s+on this machine", "SECONDS"),
     (r" at 0x[0-9a-f]+", ""),
+    (r"\b\d+ (numbers and sentences|facts of the ledger)", r"COUNT \1"),
     (r"(?:/[\w.+-]+)*/tmp\w*(?:/[\w.+-]+)*/", "FOLDER/"),
 )
 
 
 def masked(text: str) -> str:
-    """Without days, digests, seconds and temporary folders."""
+    """Without days, digests, seconds, temporary folders, and how many leaves a document has."""
     for pattern, word in _MASKED:
         text = re.sub(pattern, word, text)
     return text

@@ -97,7 +97,7 @@ class TestPhases:
         watched(*made, planned_steps=40)
         watched(*made)
         third = watched(*made).ledger
-        assert Fault.STOPPED_BEFORE_PLAN in third.faults
+        assert facts.STOPPED_BEFORE_PLAN in third.faults
         assert not list(third.contradictions())
         assert sum(part.steps for part in third.mechanism().parts) == 40 + 12 + 12
 
