@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Generator, Source
-from reticent.records.chain import continued, start_at
+from reticent.records.chain import continued
 from reticent.records.ledger import RunLedger
 
 PLAIN = {

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 import pytest
-from reticent.records.rules import digest_is_that_of_the_facts
 
 from reticent.adversaries import WorstCase
 from reticent.certificates import verify as comparing
@@ -157,7 +156,6 @@ def test_the_edits_would_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as planted:
         planted.setattr(comparing, "_same", lambda stated, found: True)
         assert len(numbers()) > 5
-    for name, table in (("run", "OWN_RULES"), ("opacus", "SEEN_RULES")):
-        left = tuple(one for one in getattr(of_ledgers, table) if one.broken is not digest_is_that_of_the_facts)
-        monkeypatch.setattr(of_ledgers, table, left)
+    monkeypatch.setattr(of_ledgers, "digest_of", lambda ledger: ledger.digest)
+    for name in ("run", "opacus"):
         assert len(list(unsealed(name, 100, seed=1))) > 5

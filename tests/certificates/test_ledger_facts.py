@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
-from reticent.records.own_rules import OWN_RULES
-from reticent.records.rules import Rule
-from reticent.records.seen_rules import SEEN_RULES
 
 import reticent as rt
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, NoiseScale
 from reticent.calibration.solve import calibrate
 from reticent.certificates.build import certify_run, run_declaration
-from reticent.certificates.ledger_rules import STATED_RULES, contradictions
+from reticent.certificates.ledger_rules import contradictions
 from reticent.certificates.schema import Declaration, Edition
 from reticent.certificates.targets import misses_its_target
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError
+from reticent.facts import Fact, all_facts
+from reticent.facts.base import Rule
 from reticent.facts.plan import told
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.records import ledger as ledgers_of_reticent
@@ -103,41 +103,29 @@ def test_a_watched_loop_that_contradicts_itself_is_refused(name: str) -> None:
     assert read(document, complete=True, sealed=True) is None
 
 
-def test_every_rule_names_its_facts_and_says_what_it_means() -> None:
-    for rules in (OWN_RULES, SEEN_RULES, STATED_RULES):
-        assert len({rule.means for rule in rules}) == len(rules)
-        for rule in rules:
-            assert rule.facts
-            assert rule.means.endswith(".")
-
-
-ELSEWHERE = set_at("environment.device", "cuda")
 EDITS: dict[str, list[tuple[Callable[[], RunLedger], Change]]] = {
-    "OWN_RULES": [
-        (make_ledger, ELSEWHERE),
+    "trained": [
         *((make_ledger, change) for change in RUNS.values()),
         *((linear, change) for change in FORMS.values()),
     ],
-    "SEEN_RULES": [(poisson, ELSEWHERE), *WATCHED.values()],
+    "watched": [*WATCHED.values()],
 }
-RULES = {"OWN_RULES": OWN_RULES, "SEEN_RULES": SEEN_RULES}
+RULES = [(kind, fact, rule) for kind in EDITS for fact in all_facts().values() for rule in getattr(fact, kind)]
 
 
-@pytest.mark.parametrize(
-    ("table", "rule"),
-    [(table, rule) for table, rules in RULES.items() for rule in rules],
-    ids=lambda one: getattr(one, "means", one),
-)
+@pytest.mark.parametrize(("kind", "fact", "rule"), RULES, ids=lambda one: getattr(one, "__doc__", one) or one)
 def test_each_rule_refuses_something_that_no_other_does(
-    table: str, rule: Rule, monkeypatch: pytest.MonkeyPatch
+    kind: str, fact: Fact, rule: Rule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without it one of the edits gets through; that of the digest is of use where nobody seals the edit."""
-    monkeypatch.setattr(ledgers_of_reticent, table, tuple(one for one in RULES[table] if one is not rule))
+    """Without it one of the edits gets through."""
+    assert rule.__doc__
+    without = replace(fact, **{kind: tuple(one for one in getattr(fact, kind) if one is not rule)})
+    monkeypatch.setattr(ledgers_of_reticent, "all_facts", lambda: {**all_facts(), fact.key: without})
     through = 0
-    for make, change in EDITS[table]:
+    for make, change in EDITS[kind]:
         document = document_of(make())
         change(document)
-        through += read(document, complete=True, sealed="digest" not in rule.facts) is not None
+        through += read(document, complete=True, sealed=True) is not None
     assert through
 
 
@@ -178,16 +166,6 @@ def test_verify_compares_a_ledger_with_what_is_declared() -> None:
         changed = {**document, "declared": {**document["declared"], name: said}}
         found = verify(resealed(changed))
         assert [one.leaf for one in found.differences if found.refuses(one)] == [f"ledger.{name}"]
-
-
-@pytest.mark.parametrize("stop", ["advantage=0.001", "epsilon=0.1@1e-05", "bayes_security=0.999", "never"])
-def test_a_loop_that_stopped_at_a_risk_keeps_to_it(stop: str) -> None:
-    said = Declaration(subject="a loop", created="2026-11-22")
-    kept = poisson(planned={"steps": 12, "stop_at": "advantage=0.3"})
-    assert not list(contradictions(kept, said))
-    assert [where for where, _ in contradictions(poisson(planned={"steps": 12, "stop_at": stop}), said)] == [
-        "planned.stop_at"
-    ]
 
 
 def with_target(noise: float, *stages: float) -> RunLedger:

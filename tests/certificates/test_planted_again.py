@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent import risk
 from reticent.adversaries import FinalModel, Relaxed, WorstCase
 from reticent.adversaries.relaxed.dimension import DirectionLaw
 from reticent.auditing import NormalScores, Ranks, Scores
@@ -184,14 +183,6 @@ def test_a_release_that_is_named_has_its_warnings_beside_it() -> None:
     assert unsupported(two).startswith("Several releases, and not all are of recorded runs")
     runs = declared.model_copy(update={"releases": (cited[0], CitedRelease(ledger="cd" * 32))})
     assert unsupported(two.model_copy(update={"declared": runs})).startswith("Several recorded runs")
-
-
-@pytest.mark.parametrize("name", ["advantage", "bayes_security"])
-def test_a_loop_that_stopped_just_at_its_risk_is_believed(name: str) -> None:
-    kept = poisson()
-    reached = WorstCase().assess(kept.mechanism()).measure(getattr(risk, name)).value
-    stopped = poisson(facts={"planned-steps": {"steps": 12, "stop_at": f"{name}={reached:.9g}"}})
-    assert not list(contradictions(stopped, Declaration(subject="a loop", created="2026-11-22")))
 
 
 def test_what_a_ledger_establishes_of_its_updates_comes_before_what_is_declared(monkeypatch) -> None:

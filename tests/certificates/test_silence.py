@@ -17,11 +17,11 @@ from reticent.certificates.requirements import judged
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.words import people
 from reticent.facts import Severity
+from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Source
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Status
-from reticent.records.chain import start_at
 from reticent.samplers import Poisson
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import poisson

@@ -112,9 +112,7 @@ def test_what_only_the_data_can_tell(tmp_path, changes, message):
 
 def test_every_setting_is_published_or_kept_by_decision() -> None:
     """A new setting stays out of public certificates, and every ledger with it is refused, until it has its place."""
-    from reticent.records.own_rules import PARTS_OF_DATA
-
-    from reticent.records.publication import HANDLED, SETTINGS
+    from reticent.facts.configuration import HANDLED, PARTS_OF_DATA, SETTINGS
     from reticent.training.config import TrainConfig
     from reticent.training.config_data import DataConfig
 

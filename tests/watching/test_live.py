@@ -14,7 +14,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.facts.steps import SamplerRecord, Segment
 from reticent.proofs import Claim, Status
 from reticent.records.ledger import RunLedger
-from reticent.records.release import charged
+from reticent.records.release import read
 from reticent.samplers import FixedSize, RandomAllocation, Shuffled
 from reticent.watching import loggers
 from reticent.watching.live import LiveRisk, quick_advantage
@@ -170,7 +170,7 @@ def test_more_than_planned_all_count_and_nobody_vouches():
 
 def test_nothing_planned_is_left_out_of_the_file():
     found = stated(3, None)
-    assert "planned" not in found.model_dump(mode="json", by_alias=True)
+    assert "facts" not in found.model_dump(mode="json", by_alias=True)
     assert "planned-steps" not in found.vouches()
 
 
@@ -178,7 +178,7 @@ def test_a_forged_plan_is_refused():
     import json
 
     document = json.loads(stated(30, 100).to_json())
-    document["planned"]["steps"] = 30
+    document["facts"]["planned-steps"]["steps"] = 30
     forged = RunLedger.model_validate(document)
     assert {where for where, _ in forged.contradictions()} == {"digest"}
     certificate = json.loads(rt.certify(stated(30, 100)).to_json())
@@ -193,14 +193,14 @@ def draft(segments, planned, **sampler) -> RunLedger:
     bare = stated(1, None)
     record = SamplerRecord(**{"drawn": "poisson", "source": "seen", "name": "x", "sample_rate": 0.1, **sampler})
     fields = {"segments": tuple(Segment(**one) for one in segments), "sampler": record}
-    fields["planned"] = {"steps": planned}
+    fields["facts"] = {"planned-steps": {"steps": planned}}
     return RunLedger.model_validate({**bare.public(), **fields})
 
 
 def test_what_did_not_run_counts_as_the_worst_of_what_ran():
     ran = [{"noise_multiplier": 3.0, "steps": 10}, {"noise_multiplier": 1.0, "steps": 10, "sample_rate": 0.2}]
     for order in (ran, ran[::-1]):
-        *_, rest = charged(draft(order, 50))
+        *_, rest = read(draft(order, 50)).segments
         assert (rest.steps, rest.noise_multiplier, rest.sample_rate) == (30, 1.0, 0.2)
 
 
