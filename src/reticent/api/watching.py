@@ -128,7 +128,7 @@ class Linted(Table):
 
     def __init__(self, ledger: RunLedger | Mechanism) -> None:
         self._steps = ledger.steps
-        warned = _stated(ledger) if isinstance(ledger, Mechanism) else ledger.warnings
+        warned = ledger.warnings if isinstance(ledger, RunLedger) else _stated(ledger)
         self.faults = tuple(one for one in warned if isinstance(one, Fault))
         wrong = [*_wrong(ledger), *_about_whom(ledger)]
         order = [severity.value for severity in Severity]
@@ -224,7 +224,7 @@ def lint(ledger: Any) -> Linted:
 
         path = Path(ledger)
         ledger = read_statement(path / "ledger.json" if path.is_dir() else path)
-    found = ledger if isinstance(ledger, Mechanism) else held(ledger)
+    found = held(ledger, Mechanism)
     if found is None:
         raise ParameterError("ledger", type(ledger).__name__, "the ledger of a watched loop, or its file")
     return Linted(found)
