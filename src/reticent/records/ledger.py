@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -54,7 +54,6 @@ _BEFORE = ("reticent.ledger/1", "reticent.watch/1")
 _LARGEST = 64 << 20
 _MOST_SEGMENTS = 4096
 _READABLE_STEPS = 10_000
-Other = TypeVar("Other")
 Silent = Literal["start-weights", "planned-steps"]
 """Conditions that are the program's to state: weights that these records left at the start, or a plan of more steps,
 would make the numbers larger, so to say nothing is never worth more."""
@@ -334,9 +333,9 @@ def unstated(ledger: Mapping[str, Any] | None) -> frozenset[Silent]:
     return frozenset(("start-weights", "planned-steps") if unplanned else ("start-weights",))
 
 
-def held(what: object, *others: type[Other]) -> RunLedger | Other | None:
+def held(what: object, *others: Any) -> Any:
     """The ledger, or one of other kinds, that ``what`` is or holds as its ``ledger``; None where it is none."""
-    kinds = (RunLedger, *others)
+    kinds: tuple[type, ...] = (RunLedger, *others)
     return next((one for one in (what, getattr(what, "ledger", None)) if isinstance(one, kinds)), None)
 
 
