@@ -29,7 +29,7 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.pairs.neighbouring import relation_of
 from reticent.records.chain import chained
-from reticent.records.ledger import held, watched
+from reticent.records.ledger import RunLedger, held, watched
 from reticent.risk.report import MEASURES
 
 if TYPE_CHECKING:
@@ -383,7 +383,7 @@ def _of_run(
     publish: tuple[str, ...],
     asked: dict[str, Any],
 ) -> Certificate:
-    ledger = held(source)
+    ledger: RunLedger | None = held(source)
     if ledger is None or ledger.diagnostics is None:
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     of_run = source is not ledger and ledger.config is not None

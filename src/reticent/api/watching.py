@@ -122,13 +122,13 @@ class Linted(Table):
     """The faults of a loop or a run, the worst first.
 
     Attributes:
-        faults: of a watched loop, by name; empty where there is nothing to say, and for a run of our own trainer.
+        faults: facts that a reader must know; empty where there is nothing to say.
         worst: the severity of the worst line, or None.
     """
 
     def __init__(self, ledger: RunLedger | Mechanism) -> None:
         self._steps = ledger.steps
-        self.faults = _stated(ledger) if isinstance(ledger, Mechanism) else ledger.faults
+        self.faults = ledger.faults if isinstance(ledger, RunLedger) else _stated(ledger)
         wrong = [*_wrong(ledger), *_about_whom(ledger)]
         order = [severity.value for severity in Severity]
         self._rows = sorted([*wrong, *map(_told, self.faults)], key=lambda row: order.index(str(row[1])))
@@ -218,7 +218,7 @@ def lint(ledger: Any) -> Linted:
 
         path = Path(ledger)
         ledger = read_statement(path / "ledger.json" if path.is_dir() else path)
-    found = ledger if isinstance(ledger, Mechanism) else held(ledger)
+    found = held(ledger, Mechanism)
     if found is None:
         raise ParameterError("ledger", type(ledger).__name__, "the ledger of a watched loop, or its file")
     return Linted(found)

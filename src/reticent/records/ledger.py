@@ -358,12 +358,13 @@ def unstated(ledger: Mapping[str, Any] | None) -> frozenset[str]:
     return frozenset(key for fact in all_facts().values() for key in fact.silent(ledger))
 
 
-def held(what: object) -> RunLedger | None:
-    """The ledger that ``what`` is, or holds as its ``ledger``; None where it is something else."""
-    return next((one for one in (what, getattr(what, "ledger", None)) if isinstance(one, RunLedger)), None)
+def held(what: object, *others: Any) -> Any:
+    """The ledger, or one of other kinds, that ``what`` is or holds as its ``ledger``; None where it is none."""
+    kinds: tuple[type, ...] = (RunLedger, *others)
+    return next((one for one in (what, getattr(what, "ledger", None)) if isinstance(one, kinds)), None)
 
 
 def watched(what: object) -> RunLedger | None:
     """The whole ledger of a watched loop that ``what`` is or holds; None where it is something else."""
-    found = held(what)
+    found: RunLedger | None = held(what)
     return None if found is None or found.config is not None or found.diagnostics is None else found
