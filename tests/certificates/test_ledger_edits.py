@@ -75,8 +75,7 @@ def forged(honest: Document, choice: random.Random) -> Document:
     document, kind = copy.deepcopy(honest), choice.random()
     if kind < 0.2:
         part = choice.choice(FOLLOWS)
-        document[part] = edited({part: document[part]}, [random_edit({part: document[part]}, choice)])[part]
-        return document
+        return document | edited({part: honest[part]}, [random_edit({part: document.pop(part)}, choice)])
     document["ledger"] = edited(document["ledger"], some_edits(document["ledger"], choice))
     ledger = parsed(document["ledger"])
     if ledger is not None:
