@@ -4,10 +4,6 @@ ACCEPTED: dict[str, str] = {
     "certificates/*/document/ledger/tally": "what can be added up is stored no more",
     "certificates/*/verify, json/out/declared/ledger.*": "facts of a ledger have other places",
     "certificates/*/verify, json/out/equal": "a ledger has other leaves",
-<<<<<<< HEAD
-    "certificates/edits; run; *": "facts of a ledger have other places, and so other edits are made: none is accepted",
-=======
     "certificates/edits; run; *": "facts of a ledger have other places, so other edits are made: none is accepted anew",
->>>>>>> h-t2
     "certificates/edits; loop; *": "facts of a ledger have other places, and so other edits are made: none is accepted",
 }

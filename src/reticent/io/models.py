@@ -39,7 +39,8 @@ class Terse(Closed):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        usual = {name for name in self.left_out if getattr(self, name) == type(self).model_fields[name].default}
+        fields = type(self).model_fields
+        usual = {n for n in self.left_out if getattr(self, n) == fields[n].get_default(call_default_factory=True)}
         return {name: value for name, value in write(self).items() if name not in usual}
 
 
