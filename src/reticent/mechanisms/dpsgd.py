@@ -12,7 +12,7 @@ from reticent.mechanisms.units import CLIENT_NOTE, Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described, gathered
 from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
-from reticent.text import nearest
+from reticent.samplers.base import sampler_given
 
 _WORK_OF_A_RECORD = 1e4
 
@@ -71,8 +71,7 @@ class DPSGD(Mechanism):
         for name in ("num_parameters", "batch_size", "dataset_size", "records_per_user", "copies"):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
-        if not isinstance(self.sampler, Sampler):
-            raise ParameterError("sampler", self.sampler, _meant(self.sampler))
+        sampler_given(self.sampler)
         _check.strict_member(Unit, unit=self.unit)
         if self.unit is Unit.CLIENT and self.records_per_user is not None:
             hint = "left out with unit client: a client is protected with all its records"
@@ -214,15 +213,6 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
     else:
         pair = pairs.WholeUserGaussianPair(noise, rate, records, neighbouring is Neighbouring.REPLACE)
     return (Part(pair, run.steps, keys),)
-
-
-def _meant(sampler: object) -> str:
-    """What to write in place of something that is no sampler."""
-    meant = nearest(sampler, SAMPLERS)
-    if meant is None:
-        return f"one of {', '.join(f'{kind.__name__}()' for kind in SAMPLERS.values())}"
-    kind = SAMPLERS[meant]
-    return f"a sampler of {kind.__module__.rpartition('.')[0]}: write sampler={kind.__name__}()"
 
 
 def _person_note(records: int) -> str:
