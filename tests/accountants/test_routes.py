@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
+from experiments.worst_advantage import advantage
 from reticent.accountants import certified_advantage, compose
 from reticent.accountants.advantage_map import advantage_map
 from reticent.accountants.enclose import enclose
 from reticent.accountants.lattice import Lattice
 from reticent.accountants.one_direction import steps_of
-from reticent.accountants.profile import advantage
 from reticent.accountants.route import Route
 from reticent.accountants.routes import ROUTES
 from reticent.accountants.steps import Step
