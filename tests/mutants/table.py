@@ -257,7 +257,7 @@ MUTANTS = (
     Mutant("calibration: the unsafe end", "_Search.real", Put("best, gap = edge.safe", "best, gap = edge.unsafe or edge.safe"), CALIBRATE + "::test_worst_case_targets_are_met_and_tight"),
     Mutant("calibration: noise where none is needed", "solve.calibrate", Drop("value, achieved = 0.0, search.claim(0.0)"), "tests/adversaries/test_published.py::test_no_noise_is_needed_where_table_5_has_none"),
     Mutant("calibration: none though somebody set a least value", "Unknown.may_be_none", Put("self.low == type(self)().low", "True"), "tests/adversaries/test_published.py::test_no_noise_is_needed_where_table_5_has_none"),
-    Mutant("published: a security is a Gaussian", "_closed_form", Put("from_advantage(float(closed_forms.published(*runs[0], neighbouring)))", "GaussianTradeOff(float(closed_forms.published_mu(*runs[0], neighbouring)))"), "tests/adversaries/test_published.py::test_the_line_of_proposition_9"),
+    Mutant("published: a security is a Gaussian", "_closed_form", Put("from_advantage(float(closed_forms.published(*runs[0], neighbouring)))", "GaussianTradeOff(float(closed_forms.published(*runs[0], neighbouring)))"), "tests/adversaries/test_published.py::test_the_line_of_proposition_9"),
     Mutant("published: equation 37 without sqrt(2)", "Relaxed._published", Drop("2.0 *"), "tests/adversaries/test_published.py::test_equation_37"),
     Mutant("sensitivity: half of the cross term", "gram.squares_to_mean", Put("2.0 * cross", "cross"), "tests/sensitivity/test_centroid.py::test_twice_the_distance_to_the_mean"),
     Mutant("calibration: a factor on the noise is the noise", "steer._tried", Put("noise *= value", "noise = value"), "tests/calibration/test_steering.py::test_a_factor_on_the_noise_is_steered_as_the_noise_is"),
