@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.curves import GaussianTradeOff, LogErrors, from_advantage, polygon
+from reticent.curves.capped import above_none
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import (
     Polygon,
-    above_none,
     convex_chain,
     hull,
     polygon_above,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent.curves.base import LogErrors, TradeOff
+from reticent.curves.piecewise import PolygonTradeOff
+from reticent.curves.polygon import strictest
 
 
 class Capped(TradeOff):
@@ -52,3 +56,15 @@ class Capped(TradeOff):
 
     def __repr__(self) -> str:
         return f"Capped({self.curve!r}, {self.cap!r})"
+
+
+def above_none(curves: Sequence[TradeOff]) -> TradeOff:
+    """``strictest``, whose chords state more risk than no smooth one of them: for what is read, and not composed.
+
+    Args:
+        curves: pessimistic ones that all hold; at least one.
+    """
+    found: TradeOff = strictest(curves)
+    for curve in curves:
+        found = found if isinstance(curve, PolygonTradeOff) else Capped(found, curve)
+    return found

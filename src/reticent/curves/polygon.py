@@ -17,7 +17,6 @@ import numpy as np
 
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves._logs import OVERFLOW, SMALL, log1mexp, log_difference, log_sub
-from reticent.curves.capped import Capped
 from reticent.curves.piecewise import ALWAYS, NEVER, PolygonTradeOff
 from reticent.curves.piecewise import Polygon as Polygon
 from reticent.errors import NumericalError
@@ -332,18 +331,6 @@ def strictest(curves: Sequence[TradeOff]) -> Polygon:
         curves: pessimistic ones that all hold; at least one.
     """
     return _obeying(curves, np.minimum)
-
-
-def above_none(curves: Sequence[TradeOff]) -> TradeOff:
-    """``strictest``, whose chords state more risk than no smooth one of them: for what is read, and not composed.
-
-    Args:
-        curves: pessimistic ones that all hold; at least one.
-    """
-    found: TradeOff = strictest(curves)
-    for curve in curves:
-        found = found if isinstance(curve, PolygonTradeOff) else Capped(found, curve)
-    return found
 
 
 def _obeying(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Polygon:

@@ -12,7 +12,6 @@ from reticent.mechanisms.units import CLIENT_NOTE, Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described, gathered
 from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
-from reticent.samplers.base import sampler_given
 
 _WORK_OF_A_RECORD = 1e4
 
@@ -71,7 +70,10 @@ class DPSGD(Mechanism):
         for name in ("num_parameters", "batch_size", "dataset_size", "records_per_user", "copies"):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
-        sampler_given(self.sampler)
+        if not isinstance(self.sampler, Sampler):
+            from reticent.samplers.named import sampler_given
+
+            sampler_given(self.sampler)
         _check.strict_member(Unit, unit=self.unit)
         if self.unit is Unit.CLIENT and self.records_per_user is not None:
             hint = "left out with unit client: a client is protected with all its records"

@@ -15,7 +15,6 @@ import numpy as np
 
 from reticent.curves import TradeOff
 from reticent.curves.enclosure import Enclosure
-from reticent.curves.polygon import above_none
 from reticent.proofs.claims import Basis
 from reticent.proofs.conditions import Condition, Status, vouched, worst_first
 from reticent.proofs.references import cite
@@ -106,6 +105,8 @@ class Proof(Derived):
         Args:
             other: a proof for the same attacker, or for a stronger one.
         """
+        from reticent.curves.capped import above_none  # the worst case alone meets nobody
+
         mine, theirs = self.enclosure.pessimistic, other.enclosure.pessimistic
         if mine is theirs or not _is_below(theirs, mine):
             return self

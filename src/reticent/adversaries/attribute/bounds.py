@@ -14,7 +14,8 @@ import numpy as np
 
 from reticent.curves import GaussianTradeOff, TradeOff, binomial
 from reticent.curves._logs import log1mexp, log_of
-from reticent.curves.polygon import Polygon, above_none, symmetric_above
+from reticent.curves.capped import above_none
+from reticent.curves.polygon import Polygon, symmetric_above
 
 LogDelta = Callable[[np.ndarray], np.ndarray]
 """log delta at thresholds ``l >= 0`` of a symmetric curve, or an upper bound on it."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from reticent.accountants.compose import compose
 from reticent.curves import TradeOff
-from reticent.curves.capped import Capped
+from reticent.curves.capped import Capped, above_none
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.moves import chained
-from reticent.curves.polygon import above_none, strictest
+from reticent.curves.polygon import strictest
 from reticent.mechanisms import Mechanism, Neighbouring
 
 

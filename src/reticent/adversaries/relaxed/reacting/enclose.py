@@ -25,8 +25,9 @@ from reticent.adversaries.relaxed.reacting.information import Setting
 from reticent.adversaries.relaxed.reacting.step_information import Steps
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, binomial
 from reticent.curves._logs import LOG_2, log_expm1
+from reticent.curves.capped import above_none
 from reticent.curves.enclosure import Enclosure
-from reticent.curves.polygon import Polygon, above_none, hull, polygon_through, symmetric_above
+from reticent.curves.polygon import Polygon, hull, polygon_through, symmetric_above
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import Gradients
 
