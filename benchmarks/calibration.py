@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks._rows import Row, forget, interleave, limit, main, spread
-from reticent.accountants import closed_forms
-from reticent.accountants.profile import advantage
+from experiments.closed_forms import forms as closed_forms
+from experiments.worst_advantage import advantage
 from reticent.adversaries import Membership, Method, Relaxed, WorstCase
 from reticent.adversaries.relaxed.sign import Part, unknown_sign
 from reticent.calibration import (

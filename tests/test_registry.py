@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from reticent import registry
 from reticent.accountants import compose
-from reticent.adversaries import ADVERSARIES, Adversary, Assessment, Method, WorstCase
+from reticent.adversaries import ADVERSARIES, Adversary, Assessment, Method, WorstCase, assess
 from reticent.adversaries.base import adversaries_named
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
 from reticent.certificates.build import certify
@@ -22,13 +23,15 @@ from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import verify
 from reticent.cli import main
-from reticent.curves import GaussianTradeOff, Mixture
+from reticent.curves import GaussianTradeOff, LaplaceTradeOff, Mixture
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ExtensionError, ParameterError
 from reticent.mechanisms import MECHANISMS, Gaussian, Laplace, Mechanism, Neighbouring
+from reticent.pairs import CurvePair, Part
 from reticent.proofs import CONDITIONS, Proof, references
 from reticent.proofs.references import Paper, Theorem, add_paper
 from reticent.registry import Registry, described, parameters_of
+from reticent.risk import advantage
 from tests.cli.calling import run
 
 
@@ -240,6 +243,44 @@ def test_no_option_means_two_things() -> None:
     own = {p.name for kind in MECHANISMS.values() for p in (*parameters_of(kind), *kind.extras)}
     both = own & {p.name for kind in ADVERSARIES.values() for p in parameters_of(kind)}
     assert both == {"dimension"}  # of a release, and in which the direction is unknown: the first comes first
+
+
+@dataclass(frozen=True, slots=True)
+class Spent(Mechanism):
+    """A release by its budget."""
+
+    epsilon: float = field(metadata=described("Budget of the release."))
+
+    name: ClassVar[str] = "spent"
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        return (Part(CurvePair(LaplaceTradeOff(self.epsilon)), 1, ()),)
+
+
+@dataclass(frozen=True, slots=True)
+class Impatient(Sleepy):
+    """Looks at the release where it shows much."""
+
+    delta: float = field(default=0.5, metadata=described("Of what it looks at."))
+
+    name: ClassVar[str] = "impatient"
+
+
+def test_a_field_called_like_an_option_of_the_verb_ends_in_one_line(capsys) -> None:
+    """Click gave the field what the verb had asked for, and the mechanism ended in a traceback."""
+    MECHANISMS.add(Spent)
+    code, _, err = run(capsys, "risk", "spent", "--epsilon", "1")
+    MECHANISMS.remove("spent")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "spent: --epsilon is an option of the verb" in err
+    assert assess(Spent(0.5), [WorstCase()])[0].measure(advantage).value == pytest.approx(
+        1 - np.exp(-0.25), rel=1e-9, abs=0
+    )
+    ADVERSARIES.add(Impatient)
+    code, _, err = run(capsys, "risk", "gaussian", "--noise-multiplier", "1")
+    ADVERSARIES.remove("impatient")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "gaussian: --delta is an option of the verb" in err
 
 
 def test_parameters_come_from_fields() -> None:

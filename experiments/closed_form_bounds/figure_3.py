@@ -5,7 +5,7 @@ from scipy.optimize import brentq
 from scipy.special import erfinv
 
 from experiments.gallery import Entry, Measured, Published, Relation
-from reticent.accountants.profile import advantage
+from experiments.worst_advantage import advantage
 from reticent.mechanisms import Neighbouring
 
 STEPS, TARGETS, NOISES = 5000, (0.9, 0.95, 0.98), np.array([0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0])

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import erf
 
 from experiments.gallery import Entry, Published, Relation
-from reticent.accountants.profile import advantage
+from experiments.worst_advantage import advantage
 from reticent.mechanisms import Neighbouring
 
 RATE, NOISES, EPOCHS = 0.001, (0.5, 0.7, 1.0, 2.0, 3.0, 4.0, 5.0), (1, 10, 20, 30, 40, 50, 100)

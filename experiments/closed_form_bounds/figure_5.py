@@ -8,8 +8,8 @@ from dp_accounting.pld import PLDAccountant
 from scipy.special import erf
 
 from experiments.gallery import Entry, Measured, Published, Relation
+from experiments.worst_advantage import advantage
 from reticent.accountants import certified_advantage
-from reticent.accountants.profile import advantage
 from reticent.mechanisms import Neighbouring
 
 RATE, NOISE, EPOCHS = 0.001, 1.0, (1, 10, 50)

@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.gallery import Measured
 from experiments.where import results
-from reticent.accountants.profile import advantage
+from experiments.worst_advantage import advantage
 from reticent.mechanisms import Neighbouring
 
 RESULTS = results(__file__)

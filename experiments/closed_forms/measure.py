@@ -18,7 +18,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reticent.accountants import closed_forms as forms
+from experiments.closed_forms.forms import FORMS, proven_bracket
 from reticent.accountants.lattice import Lattice
 from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.steps import Step
@@ -30,7 +30,6 @@ ROOT = Path(__file__).parents[2]
 NOISES = (0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 10.0)
 RATES = (1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.2)
 STEPS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
-FORMS = ("published", "clt", "rho_form", "proven")
 
 
 def exact(noise: float, rate: float, steps: int, relation: Neighbouring) -> tuple[float, float]:
@@ -39,7 +38,7 @@ def exact(noise: float, rate: float, steps: int, relation: Neighbouring) -> tupl
     if profile.reliable:
         return float(profile.delta(np.array([0.0]))[0]), 1e-9
     pair = poisson_gaussian(noise, rate, relation)
-    bracket = forms.proven_bracket(noise, rate, steps, relation)
+    bracket = proven_bracket(noise, rate, steps, relation)
     low, high = float(bracket.lower), float(bracket.upper)
     try:
         above, below = Lattice(1e-5, 2**18).answer([Step(pair, steps)]).sides
@@ -59,7 +58,7 @@ def measure() -> list[dict]:
                     truth, error = exact(noise, rate, steps, relation)
                     row = {"relation": relation.value, "noise": noise, "rate": rate, "steps": steps}
                     row |= {"exact": truth, "error": error}
-                    row |= {name: float(getattr(forms, name)(noise, rate, steps, relation)) - truth for name in FORMS}
+                    row |= {name: float(form(noise, rate, steps, relation)) - truth for name, form in FORMS.items()}
                     rows.append(row)
     return rows
 

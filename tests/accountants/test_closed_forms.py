@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from reticent.accountants import closed_forms as forms
+from experiments.closed_forms import forms
 from reticent.accountants.affinity import minus_log_affinity
 from reticent.errors import ParameterError
 from reticent.mechanisms import Neighbouring

@@ -10,6 +10,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from scipy.special import erf, ndtr, ndtri
 
+from experiments.worst_advantage import advantage
 from reticent.accountants import Composed, certified_advantage, compose, transform
 from reticent.accountants.advantage_map import advantage_map
 from reticent.accountants.bounds import loudest_step
@@ -17,7 +18,7 @@ from reticent.accountants.closed_forms import clt_mu
 from reticent.accountants.contour import Enclosed
 from reticent.accountants.cut_moments import SampledStep
 from reticent.accountants.one_direction import steps_of
-from reticent.accountants.profile import WorstCaseProfile, advantage
+from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.readings import attained
 from reticent.accountants.tangents import power_of
 from reticent.accountants.transform import SpectralComposition

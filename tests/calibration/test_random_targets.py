@@ -69,7 +69,7 @@ def risk_again(
     if how is Method.PUBLISHED and not isinstance(target, Mu):
         return target.measure(from_advantage(float(closed_forms.published(*arguments))))
     if how is Method.PROVEN and not isinstance(target, Mu):
-        return target.measure(from_advantage(float(closed_forms.proven_bracket(*arguments).upper)))
+        return target.measure(from_advantage(closed_forms.proven_upper([arguments[:3]], relation)))
     return target.of(who.assess(run, relation, how)).value
 
 

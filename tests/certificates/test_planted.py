@@ -10,7 +10,7 @@ import pytest
 from reticent.adversaries import MembershipGame, Relaxed, WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.derive import PRIVATE, Inputs, derive
-from reticent.certificates.rounding import agrees, leaves, settled, shows_more_risk
+from reticent.certificates.rounding import agrees, leaves, settled
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError, DominanceError
@@ -83,13 +83,6 @@ def test_the_next_number_is_another(path: tuple[str, ...]) -> None:
     found, digits = 0.5, {"mu": 4, "delta_at_epsilon": 5}.get(path[0], 8)
     for nearby in (0.5 + 3 * 10.0**-digits, 0.5 - 3 * 10.0**-digits):
         assert not agrees(path, float(f"{nearby:.{digits}g}"), found)
-
-
-def test_risk_is_told_from_security() -> None:
-    assert shows_more_risk(("advantage", "value"), 0.2, 0.1)
-    assert not shows_more_risk(("bayes_security", "value"), 0.9, 0.8)
-    assert shows_more_risk(("curve", "fnr", "3"), 0.1, 0.2)
-    assert shows_more_risk(("curve", "tpr", "3"), 0.2, 0.1)
 
 
 def test_numbers_are_rounded_to_the_safe_side() -> None:

@@ -12,9 +12,7 @@ import pytest
 
 from reticent.adversaries import Attribute, Mixed, Relaxed, WorstCase
 from reticent.adversaries.relaxed.dimension import DirectionLaw
-from reticent.certificates import changed_numbers
 from reticent.certificates.build import certify, public
-from reticent.certificates.changed_numbers import Change
 from reticent.certificates.rounding import leaves, settled
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import State, verify
@@ -104,7 +102,7 @@ def test_a_forgery_is_refused(certificate: Certificate, name: str) -> None:
 
 
 def test_a_measurement_that_is_called_public_is_named() -> None:
-    law = DirectionLaw(np.eye(8), public=True)  # whatever somebody writes down
+    law = DirectionLaw(0.8 * np.eye(8) + 0.2, public=True)  # whatever somebody writes down
     declared = Declaration(subject="a plan", created="2026-11-22")
     stated = certify(DPSGD(3.0, 0.2, 8), declared, adversaries=[Relaxed(directions=law), Relaxed()])
     outcome = verify(public(stated))
@@ -302,24 +300,8 @@ def test_rounding_of_another_machine_needs_a_named_tolerance() -> None:
         verify(certificate, tolerance=0.5)
 
 
-def test_a_newer_version_explains_what_it_changed_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    old = small_certificate()
-    document = document_of(old)
+def test_a_document_of_another_version_is_for_that_version() -> None:
+    document = document_of(small_certificate())
     document["reticent_version"] = "0.0.9"
-    document["assessments"][0]["mu"]["value"] *= 1.5
-    changed = resealed(document)
-    with pytest.raises(ArtifactError, match="does not know"):
-        verify(changed)
-    monkeypatch.setattr("reticent.certificates.verify.VERSIONS", ("0.0.9", "0.1.0"))
-    monkeypatch.setattr(changed_numbers, "VERSIONS", ("0.0.9", "0.1.0"))
-    assert not verify(changed).accepted
-    entry = Change("0.1.0", "assessments.*.mu.*", "mu is read on a finer grid.", adversary="worst-case")
-    monkeypatch.setattr(changed_numbers, "CHANGES", (entry,))
-    explained = verify(changed)
-    assert explained.accepted
-    assert [d.state for d in explained.differences] == [State.CHANGED]
-    assert "finer grid" in explained.differences[0].why
-    document["assessments"][0]["mu"]["value"] *= 0.1
-    assert not verify(resealed(document)).accepted, "the old document states less risk than is known today"
-    document["assessments"][0]["advantage"]["value"] *= 1.5
-    assert not verify(resealed(document)).accepted
+    with pytest.raises(ArtifactError, match="does not know: check it with that one"):
+        verify(resealed(document))

@@ -159,3 +159,14 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert word in err
     assert not (tmp_path / "new").exists()
     assert not (tmp_path / "hacked").exists()
+
+
+@pytest.mark.parametrize(
+    ("rate", "more", "told"), [(0.1, [], True), (0.1, ["--sampler", "poisson"], False), (1.0, [], False)]
+)
+def test_who_leaves_out_the_sampler_is_told_what_that_declares(tmp_path, capsys, rate, more, told) -> None:
+    """Poisson draws were "declared" by people who had never said so, and may shuffle."""
+    words = f"certify dpsgd --noise-multiplier 8 --sample-rate {rate} --steps 2 --out {tmp_path}".split(" ")
+    code, out, _ = run(capsys, *words, *more)
+    assert code == 0
+    assert ("without --sampler you declare: Each record" in " ".join(out.split())) == told

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.curves import GaussianTradeOff, LogErrors, polygon
+from reticent.curves import GaussianTradeOff, LogErrors, from_advantage, polygon
+from reticent.curves.capped import above_none
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import (
     Polygon,
@@ -67,6 +68,24 @@ def test_convex_chain_leaves_a_flat_end_out():
 
 def gaussian_bounds(mu: float, thresholds: np.ndarray) -> np.ndarray:
     return GaussianTradeOff(mu).log_delta(np.abs(thresholds))  # symmetric
+
+
+def test_a_smooth_curve_caps_the_chords_of_a_polygon():
+    """Each number is the smaller risk of both; tests of thresholds make no more errors than the curve allows."""
+    smooth, line = GaussianTradeOff(1.0), from_advantage(0.2)
+    curve = above_none([line, smooth])
+    rates = np.log(np.geomspace(1e-30, 1.0, 300))
+    assert np.all(curve.log_beta(rates) == np.maximum(curve.curve.log_beta(rates), smooth.log_beta(rates)))
+    assert np.all(curve.log_power(rates) <= np.minimum(smooth.log_power(rates), line.log_power(rates)) + 1e-12)
+    assert np.all(curve.log_delta(NET) <= np.minimum(smooth.log_delta(NET), line.log_delta(NET)) + 1e-12)
+    errors = curve.errors(NET)
+    assert np.all(errors.fnr <= curve.log_beta(errors.fpr) + 1e-12)
+    reached = np.exp(errors.tpr) - np.exp(NET + errors.fpr)
+    assert reached == pytest.approx(curve.delta(NET), rel=1e-9, abs=1e-14)
+    assert curve.reversed.log_beta(rates) == pytest.approx(curve.log_beta(rates), rel=1e-9, abs=0)
+    assert curve.proven_mu == 1.0
+    assert curve.largest_shift(-3.0) <= 1.0
+    assert isinstance(above_none([line, curve.curve]), Polygon)
 
 
 def test_tails_of_what_is_next_to_certainty_are_kept():

@@ -8,7 +8,7 @@ from html import unescape
 import numpy as np
 import pytest
 
-from reticent.accountants.profile import advantage
+from experiments.worst_advantage import advantage
 from reticent.adversaries import Adversary, Membership, Mixed, Relaxed, WorstCase
 from reticent.certificates.sentences import even_guess, percent
 from reticent.dashboard.comparing import limit_of, map_figure

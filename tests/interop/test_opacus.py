@@ -189,6 +189,17 @@ def test_nothing_released_and_no_noise():
     assert filled((0.0, 0.5, 2)).get_epsilon(1e-5) == math.inf
 
 
+def test_the_name_of_a_sampler_is_answered_with_what_to_write():
+    """It was taken, and ended in an AttributeError when somebody asked for epsilon."""
+    accountant = ReticentAccountant()
+    wanted = r"sampler must be a sampler of reticent\.samplers: write sampler=Poisson\(\), got 'poisson'"
+    with pytest.raises(ParameterError, match=wanted):
+        accountant.sampler = "poisson"
+    assert accountant.sampler is None
+    with pytest.raises(ParameterError, match=wanted):
+        get_noise_multiplier(target_epsilon=2.0, target_delta=1e-5, sample_rate=0.02, epochs=3, sampler="poisson")
+
+
 def test_samplers_other_than_poisson_claim_no_more_than_is_proven():
     poisson, shuffled = filled((1.0, 0.1, 20)), filled((1.0, 0.1, 20))
     shuffled.sampler = Shuffled()

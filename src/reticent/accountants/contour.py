@@ -395,12 +395,16 @@ def _last_frequency(
 
 
 def _fourier(spacing: float, coefficients: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Re sum_k coefficient_k e^(-i k spacing l); evenly spaced thresholds cost two small matrix products."""
+    """Re sum_k coefficient_k e^(-i k spacing l); evenly spaced thresholds cost two small matrix products.
+
+    Without BLAS, whose order of terms depends on the number of threads: where few sampled steps matter, the last digits
+    of a certificate would.
+    """
     phases = _phases(spacing, len(coefficients), thresholds.tobytes())
     if len(phases) == 1:
-        return np.real(phases[0] @ coefficients)
+        return np.real(np.einsum("lk,k->l", phases[0], coefficients))
     coarse, within = phases
-    return np.real((coarse * coefficients) @ within).ravel()[: len(thresholds)]
+    return np.real(np.einsum("ck,kf->cf", coarse * coefficients, within)).ravel()[: len(thresholds)]
 
 
 @lru_cache(maxsize=4)  # one block of a curve asks for some seven sums with the same phases

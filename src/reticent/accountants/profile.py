@@ -18,16 +18,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erf
 
-from reticent import _check
 from reticent.accountants import closed_forms
-from reticent.accountants.compose import certified_advantage
 from reticent.accountants.step_losses import (
     CLOSER,
     DOUBT,
     FINE,
-    LEAST_NOISE,
     LOUDEST,
     QUICK,
     Precision,
@@ -41,7 +37,6 @@ from reticent.pairs import Neighbouring
 from reticent.pairs.gaussian_mixture import GaussianMixture
 
 _FURTHEST = 20.0, 40.0  # largest threshold, in standard deviations of the loss: of a nearly normal one, of others
-_ROOT_EIGHT = 2.8284271247461903
 _SEARCHES, _CELL = 3, np.linspace(0.0, 1.0, 21)  # of a grid around a root, at most; its ends of cells
 _DIPS = 1.0  # kurtosis from which the transform may fall and rise again
 _IMPOSSIBLE = 1e-30  # probability of a number of records in one step
@@ -221,32 +216,6 @@ class _Turns(NamedTuple):
         even, odd = sums[:, : coarse.shape[1]], sums[:, coarse.shape[1] :]
         smaller: np.ndarray = np.vecdot(coarse, even).real - np.abs(np.vecdot(coarse, odd).imag)
         return smaller
-
-
-def advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring) -> float:
-    """Worst-case advantage of a Poisson-sampled DP-SGD run: an estimate with an error below 1e-8.
-
-    Where the fast rule does not vouch for that, the upper end of the certified enclosure (slower).
-
-    Args:
-        noise_multiplier: >= 0.
-        sample_rate: in (0, 1].
-        steps: >= 1.
-        neighbouring: between which data sets.
-
-    Raises:
-        ParameterError: an argument is outside its domain.
-    """
-    noise, rate = _check.non_negative(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
-    _check.count(steps=steps)
-    if noise > 0.0 and rate == 1.0:
-        return float(erf(neighbouring.sensitivity * math.sqrt(steps) / (noise * _ROOT_EIGHT)))
-    if noise > LEAST_NOISE:
-        with np.errstate(all="ignore"):
-            profile = WorstCaseProfile(noise, rate, steps, neighbouring, 0.0, QUICK)
-        if profile.sure and profile.reliable:
-            return profile.advantage()
-    return certified_advantage(noise, rate, steps, neighbouring)[1]
 
 
 def _of_person(noise: float, rate: float, records: int, antipodal: bool) -> GaussianMixture:

@@ -11,7 +11,7 @@ from reticent.certificates.facts import unsupported
 from reticent.certificates.opening import check_opening
 from reticent.certificates.schema import LARGEST_FILE, Certificate
 from reticent.certificates.sentences import STOP, persons
-from reticent.certificates.verify import State, Verification, verify
+from reticent.certificates.verify import Verification, verify
 from reticent.certificates.words import denied
 from reticent.errors import ArtifactError
 from reticent.io.files import read_text, sha256_file
@@ -66,11 +66,8 @@ class Checked:
             who = ", ".join(outcome.measured)
             yield f"Resting on measurements of public records that the document states and nobody derived: {who}."
         agreed = [d for d in outcome.differences if not outcome.refuses(d)]
-        changed = sum(d.state is State.CHANGED for d in agreed)
-        if len(agreed) > changed:
-            yield f"{len(agreed) - changed} numbers agree only within --tolerance {outcome.tolerance:g}."
-        if changed:
-            yield f"{changed} differ as the changelog of a newer version explains: certify again."
+        if agreed:
+            yield f"{len(agreed)} numbers agree only within --tolerance {outcome.tolerance:g}."
 
     def to_json(self) -> str:
         """The verdict, every difference, the reservations and what is declared, as strict JSON text."""
@@ -81,7 +78,6 @@ class Checked:
                 "state": d.state.value,
                 "stated": d.stated,
                 "derived": d.found,
-                "why": d.why,
                 "refused": outcome.refuses(d),
             }
             for d in outcome.differences

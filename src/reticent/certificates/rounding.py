@@ -23,7 +23,6 @@ _CONTEXTS = {
     for digits in {_OTHER[0], *(digits for digits, _ in _DIGITS.values())}
     for up in (False, True)
 }
-_FEWER_RISK = ("bayes_security", "fnr")
 COMPUTED = (*(one.field for one in MEASURES.values()), "mu_at_rates_above", "curve")
 """Fields of an assessment that hold computed numbers."""
 
@@ -76,11 +75,6 @@ def replaced(value: Any, new: dict[Path, Any], path: Path = ()) -> Any:
     if isinstance(value, (list, tuple)):
         return [replaced(item, new, (*path, str(i))) for i, item in enumerate(value)]
     return new.get(path, value)
-
-
-def shows_more_risk(path: Path, found: float, stated: float) -> bool:
-    """Whether ``found`` is riskier than ``stated`` at ``path`` of an assessment."""
-    return found < stated if set(path) & set(_FEWER_RISK) else found > stated
 
 
 def _rounds_up(path: Path) -> bool:

@@ -11,12 +11,11 @@ from pydantic import ValidationError
 
 from reticent import __version__, _check
 from reticent.certificates.changed_fact import changed_fact
-from reticent.certificates.changed_numbers import VERSIONS, explanation
 from reticent.certificates.derive import derive
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import contradictions
 from reticent.certificates.page import paged
-from reticent.certificates.rounding import COMPUTED, Path, agrees, leaves, settled, shows_more_risk
+from reticent.certificates.rounding import Path, agrees, leaves, settled
 from reticent.certificates.schema import Certificate, content_hash
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError, ParameterError, ReticentError
@@ -34,8 +33,6 @@ class State(StrEnum):
 
     ROUNDED = "rounded"
     """A number within the rounding of another processor, or within the tolerance that was named."""
-    CHANGED = "changed"
-    """An entry under *Changed numbers* of a newer version explains it."""
     TAMPERED = "tampered"
     """Nothing explains it."""
 
@@ -49,8 +46,6 @@ class Difference:
         state: how serious it is.
         stated: what the document says, as text.
         found: what was derived, as text.
-        why: an explanation, or nothing.
-        riskier: the derived number shows more risk than the stated one.
         accepted: the named tolerance allows it.
         rule: whether ``found`` is no value but says what is wrong there.
     """
@@ -59,8 +54,6 @@ class Difference:
     state: State
     stated: str
     found: str
-    why: str = ""
-    riskier: bool = False
     accepted: bool = False
     rule: bool = False
 
@@ -89,14 +82,12 @@ class Verification:
 
     @property
     def accepted(self) -> bool:
-        """No leaf is tampered, unexplained rounding needs a named tolerance, and no change hides more risk."""
+        """No leaf is tampered, and rounding needs a named tolerance."""
         return not any(self.refuses(difference) for difference in self.differences)
 
     def refuses(self, difference: Difference) -> bool:
         """Whether this difference alone makes the document unacceptable."""
-        if difference.state is State.ROUNDED:
-            return not difference.accepted
-        return difference.state is State.TAMPERED or difference.riskier
+        return difference.state is State.TAMPERED or not difference.accepted
 
 
 def verify(
@@ -114,15 +105,15 @@ def verify(
 
     Raises:
         ArtifactError: the document cannot be derived: it names something that does not exist, is out of bounds,
-            or comes from a newer version.
+            or comes from another version.
         ParameterError: ``tolerance`` is no number from 0 to 1e-5.
     """
     if _check.non_negative(tolerance=tolerance) > ROUNDING:
         raise ParameterError("tolerance", tolerance, f"a number from 0 to {ROUNDING:g}")
-    written_by = _version(certificate)
+    _check_version(certificate)
     inputs = inputs_of(certificate)
     stated = _leaves(certificate)
-    comparison = _Comparison(stated, written_by, tolerance)
+    comparison = _Comparison(stated, tolerance)
     try:
         found = derive(inputs, comparison.settle, progress)
     except ValidationError as error:  # such as one assessment more than a certificate may have
@@ -132,7 +123,7 @@ def verify(
     comparison.compare(_leaves(found))
     if content_hash(certificate) != certificate.content_sha256:
         comparison.add(("content_sha256",), certificate.content_sha256, content_hash(certificate))
-    if certificate.pages and written_by == __version__:  # another version has other pages
+    if certificate.pages:
         pages = paged(found).pages
         for code in dict.fromkeys([*pages, *certificate.pages]):
             if certificate.pages.get(code) != pages.get(code):
@@ -164,8 +155,8 @@ def verify(
 class _Comparison:
     """Collects what differs between the stated values and the derived ones."""
 
-    def __init__(self, stated: dict[Path, Any], written_by: str, tolerance: float) -> None:
-        self._stated, self._written_by, self._tolerance = stated, written_by, tolerance
+    def __init__(self, stated: dict[Path, Any], tolerance: float) -> None:
+        self._stated, self._tolerance = stated, tolerance
         self._rounded: dict[Path, Difference] = {}
         self.equal = 0
         self.differences: list[Difference] = []
@@ -204,36 +195,26 @@ class _Comparison:
                 self.add(path, stated, found)
 
     def add(self, path: Path, stated: Any, found: Any) -> None:
-        """A leaf that differs; an older document may be explained by an entry of the changelog."""
-        leaf = ".".join(path)
-        why = explanation(self._written_by, leaf, self._adversary(path))
-        number = isinstance(stated, float) and isinstance(found, float) and len(path) > 2 and path[2] in COMPUTED
-        riskier = number and shows_more_risk(path[2:], found, stated)
-        state = State.TAMPERED if why is None else State.CHANGED
-        self.differences.append(Difference(leaf, state, _shown(stated), _shown(found), why or "", riskier))
+        """A leaf that differs."""
+        self.differences.append(Difference(".".join(path), State.TAMPERED, _shown(stated), _shown(found)))
 
     def breaks(self, leaf: str, problem: str) -> None:
         """A fact of the ledger that contradicts others."""
         stated = self._stated.get(("ledger", *leaf.split(".")), "the ledger")
         self.differences.append(Difference(f"ledger.{leaf}", State.TAMPERED, _shown(stated), problem, rule=True))
 
-    def _adversary(self, path: Path) -> str | None:
-        if path[0] != "assessments" or len(path) < 2:
-            return None
-        return str(self._stated.get(("assessments", path[1], "adversary"), ""))
-
 
 def _leaves(certificate: Certificate) -> dict[Path, Any]:
     return leaves(certificate.model_dump(mode="json", by_alias=True))
 
 
-def _version(certificate: Certificate) -> str:
+def _check_version(certificate: Certificate) -> None:
+    """Another version derives other numbers and sentences."""
     written_by = certificate.reticent_version
-    if written_by != __version__ and written_by not in VERSIONS:
+    if written_by != __version__:
         raise ArtifactError(
             f"written by version {written_by[:80]}, which version {__version__} does not know: check it with that one"
         )
-    return written_by
 
 
 def _same(stated: Any, found: Any) -> bool:

@@ -16,7 +16,7 @@ import click
 from reticent import __version__
 from reticent.cli._limits import own_process
 from reticent.cli._mistakes import one_line, usage
-from reticent.errors import ParameterError, ReticentError
+from reticent.errors import ExtensionError, ParameterError, ReticentError
 from reticent.text import one_of, printable
 
 VERBS = {
@@ -99,8 +99,17 @@ def command(name: str, *params: click.Parameter, help: str | None = None) -> Cal
     Args:
         params: its arguments and options, which reach the function by name.
         help: by default the docstring of the function.
+
+    Raises:
+        ExtensionError: two have one name: a field of a class of another package is called like an option of the verb.
     """
     ordered = sorted(params, key=lambda one: one.name == "json")
+    names = ["help", *(str(one.name) for one in params)]
+    for twice in (one for one in names if names.count(one) > 1):
+        raise ExtensionError(
+            f"{name}: --{twice.replace('_', '-')} is an option of the verb, so no field of {name} or of an attacker "
+            "can be called so: give the field another name, or ask in Python"
+        )
     return lambda function: Verb(name, params=ordered, callback=function, help=help or inspect.getdoc(function))
 
 

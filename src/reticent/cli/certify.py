@@ -30,6 +30,7 @@ from reticent.io.times import moment
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.registry import gathered
 from reticent.risk.report import Questions
+from reticent.samplers import INDEPENDENT
 from reticent.text import did_you_mean, one_of
 
 if TYPE_CHECKING:
@@ -130,6 +131,9 @@ def certify(
         print_json(signed(certificate, *keys))
         return
     _print_certificate(certificate, certified.alone)
+    rests_on = {one.key for assessment in certificate.assessments for one in assessment.conditions}
+    if alone and typed["sampler"] is None and INDEPENDENT.condition.key in rests_on:
+        say(f"! without --sampler you declare: {INDEPENDENT.condition.says}", indent=2)
     click.echo(f"\nopen {files.page}")
     for code in language:
         if code != "en":

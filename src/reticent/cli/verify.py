@@ -99,7 +99,7 @@ def _reasons(found: Checked) -> Iterator[str]:
             line = f"{difference.leaf} is {difference.stated}; it {difference.found}"
         if difference.leaf == "signatures":  # nothing is derived
             line = difference.found.strip("'\"")
-        yield f"{difference.state.value}: {line}{f' ({difference.why})' if difference.why else ''}"
+        yield f"{difference.state.value}: {line}"
     if len(refused) - len(rounded) > _MOST_LINES:
         yield f"... and {len(refused) - len(rounded) - _MOST_LINES} more"
     if rounded:

@@ -26,6 +26,7 @@ from reticent.risk import epsilon_at_delta
 from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
 from reticent.samplers.base import seen_as
 from reticent.samplers.epochs import batches_of_a_pass, whole_batches_of_a_pass
+from reticent.samplers.named import sampler_given
 from reticent.text import stated
 
 with needing("reticent.interop.opacus", "train"):
@@ -40,8 +41,6 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
 
     Attributes:
         history: segments of equal steps, in order.
-        sampler: how batches were really drawn, or None where nobody has seen it: then every step counts as a
-            release of the whole data. ``look_at`` sets it.
         max_grad_norm: smallest clip norm of the optimizers that stepped, or None before the first step.
         repeats: how often one record can be in one batch; more than 1 for draws with replacement.
         copies: how often the data list one record; all of them are protected together.
@@ -52,13 +51,28 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self.history: list[tuple[float, float, int]] = []
-        self.sampler: Sampler | None = None
+        self._sampler: Sampler | None = None
         self.max_grad_norm: float | None = None
         self.repeats = self.copies = 1
         self.faults: set[Fact] = set()
         self.unseen_layouts = False
         self._model_seen = False
         self._batches_per_epoch: int | None = None
+
+    @property
+    def sampler(self) -> Sampler | None:
+        """How batches were really drawn, or None where nobody has seen it: each step then releases the whole data.
+
+        ``look_at`` sets it.
+
+        Raises:
+            ParameterError: it is set to something else, such as the name of one.
+        """
+        return self._sampler
+
+    @sampler.setter
+    def sampler(self, drawn: Sampler | None) -> None:
+        self._sampler = None if drawn is None else sampler_given(drawn)
 
     def look_at(self, loader: Any, model: Any = None) -> SamplerRecord:
         """See how ``loader`` draws its batches; the steps so far and to come are accounted for it.
@@ -288,8 +302,9 @@ def get_noise_multiplier(
     if (steps is None) == (epochs is None):
         raise ParameterError("steps", steps, "given, or epochs, and not both", shown=steps is not None)
     rate = _check.rate(sample_rate=sample_rate)
-    count = _check.count(steps=steps) if epochs is None else (sampler or INDEPENDENT).steps_in(epochs, rate)
-    run = DPSGD(1.0, 1.0, count) if sampler is None else DPSGD(1.0, rate, count, sampler=sampler)
+    drawn = INDEPENDENT if sampler is None else sampler_given(sampler)
+    count = _check.count(steps=steps) if epochs is None else drawn.steps_in(epochs, rate)
+    run = DPSGD(1.0, 1.0 if sampler is None else rate, count, sampler=drawn)
     return calibrate(run, NoiseMultiplier(), EpsilonAtDelta(target_epsilon, target_delta)).value
 
 

@@ -12,7 +12,6 @@ from reticent.mechanisms.units import CLIENT_NOTE, Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described, gathered
 from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
-from reticent.text import nearest
 
 _WORK_OF_A_RECORD = 1e4
 
@@ -72,7 +71,9 @@ class DPSGD(Mechanism):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
         if not isinstance(self.sampler, Sampler):
-            raise ParameterError("sampler", self.sampler, _meant(self.sampler))
+            from reticent.samplers.named import sampler_given
+
+            sampler_given(self.sampler)
         _check.strict_member(Unit, unit=self.unit)
         if self.unit is Unit.CLIENT and self.records_per_user is not None:
             hint = "left out with unit client: a client is protected with all its records"
@@ -214,15 +215,6 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
     else:
         pair = pairs.WholeUserGaussianPair(noise, rate, records, neighbouring is Neighbouring.REPLACE)
     return (Part(pair, run.steps, keys),)
-
-
-def _meant(sampler: object) -> str:
-    """What to write in place of something that is no sampler."""
-    meant = nearest(sampler, SAMPLERS)
-    if meant is None:
-        return f"one of {', '.join(f'{kind.__name__}()' for kind in SAMPLERS.values())}"
-    kind = SAMPLERS[meant]
-    return f"a sampler of {kind.__module__.rpartition('.')[0]}: write sampler={kind.__name__}()"
 
 
 def _person_note(records: int) -> str:

@@ -15,7 +15,6 @@ import numpy as np
 
 from reticent.curves import TradeOff
 from reticent.curves.enclosure import Enclosure
-from reticent.curves.polygon import strictest
 from reticent.proofs.claims import Basis
 from reticent.proofs.conditions import Condition, Status, vouched, worst_first
 from reticent.proofs.references import cite
@@ -106,10 +105,12 @@ class Proof(Derived):
         Args:
             other: a proof for the same attacker, or for a stronger one.
         """
+        from reticent.curves.capped import above_none  # the worst case alone meets nobody
+
         mine, theirs = self.enclosure.pessimistic, other.enclosure.pessimistic
         if mine is theirs or not _is_below(theirs, mine):
             return self
-        curve = theirs if not _is_below(mine, theirs) else strictest([mine, theirs])
+        curve = theirs if not _is_below(mine, theirs) else above_none([mine, theirs])
         known = self.enclosure
         both = Enclosure.checked(curve, known.optimistic, (*known.notes, *other.enclosure.notes), known.trace)
         met = replace(self, enclosure=both, mu=(self.mu[0], min(self.mu[1], other.mu[1])))

@@ -181,6 +181,31 @@ def test_a_common_mean_gradient_removes_the_relief() -> None:
     assert advantage(apart.curve) < 0.2 * advantage(shared.curve)
 
 
+@pytest.mark.parametrize("share", [1.0, 1e-3])
+def test_directions_that_are_all_orthogonal_are_refused(share: float) -> None:
+    """An estimate of no risk at all, with an interval of no width, followed from eight of them."""
+    axes = share * np.linalg.qr(np.random.default_rng(0).normal(size=(30, 8)))[0].T
+    with pytest.raises(ParameterError, match=r"of which some differ from 0: .*, got '8 directions that are all orthog"):
+        DirectionLaw.from_gradients(axes, 1.0)
+    with pytest.raises(ParameterError, match="all orthogonal"):
+        DirectionLaw(np.zeros((9, 9)))
+    assert DirectionLaw(np.eye(8) + 1e-5 - 1e-5 * np.eye(8)).effective_dimension()[1] == pytest.approx(
+        1e10, rel=1e-6, abs=0
+    )
+
+
+def test_a_mean_below_zero_by_chance_hides_no_risk() -> None:
+    """Eight rows of 1,000 dimensions: half of all samples showed no risk at noise 1 (mean product below 0)."""
+    rng, found = np.random.default_rng(5), []
+    for _ in range(12):
+        rows = rng.normal(size=(8, 1000))
+        law = DirectionLaw.from_gradients(rows / np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+        found.append(law.advantage(DPSGD(1.0, 0.1, 100))[1])
+        square = np.mean(law.gram[np.triu_indices(8, 1)] ** 2)
+        assert float(law.log_moment()(np.array(1.0))) >= 0.45 * square
+    assert min(found) > 0.0
+
+
 def test_a_measured_law_is_asked_at_each_door() -> None:
     """It was refused with an error of Python's own: a matrix has no hash, and attackers are counted once."""
     who = Relaxed(directions=DirectionLaw.from_gradients(uniform_rows(30, 10), 1.0))

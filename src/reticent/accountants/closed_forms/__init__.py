@@ -17,16 +17,10 @@ in [1e-5, 0.2], noise multipliers in [0.4, 10] and steps in [10, 1e6] (docs/theo
 and the figure). "Safe" means that the form never claims more privacy than there is.
 """
 
-from reticent.accountants.closed_forms.bracket import proven as proven
-from reticent.accountants.closed_forms.bracket import proven_bracket as proven_bracket
 from reticent.accountants.closed_forms.bracket import proven_upper as proven_upper
 from reticent.accountants.closed_forms.gaussian import MuForm as MuForm
 from reticent.accountants.closed_forms.gaussian import added_mu as added_mu
 from reticent.accountants.closed_forms.gaussian import advantage_at as advantage_at
-from reticent.accountants.closed_forms.gaussian import clt as clt
 from reticent.accountants.closed_forms.gaussian import clt_mu as clt_mu
-from reticent.accountants.closed_forms.gaussian import mu_at as mu_at
 from reticent.accountants.closed_forms.gaussian import published as published
-from reticent.accountants.closed_forms.gaussian import published_mu as published_mu
-from reticent.accountants.closed_forms.gaussian import rho_form as rho_form
 from reticent.accountants.closed_forms.gaussian import rho_form_mu as rho_form_mu

@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import erf, erfinv
+from scipy.special import erf
 
 from reticent.accountants.affinity import minus_log_affinity
 from reticent.accountants.closed_forms.elementwise import Kernel, Run, arguments, elementwise
-from reticent.errors import ParameterError
 from reticent.pairs import Neighbouring
 
 _SQRT_8 = 2.8284271247461903
@@ -28,32 +27,12 @@ def advantage_at(mu: ArrayLike) -> np.ndarray:
     return erf(np.asarray(mu, dtype=float) / _SQRT_8)
 
 
-def mu_at(advantage: ArrayLike) -> np.ndarray:
-    """The mu whose total variation is ``advantage``: the inverse of ``advantage_at``.
-
-    Raises:
-        ParameterError: an advantage outside [0, 1].
-    """
-    advantage = np.asarray(advantage, dtype=float)
-    if not np.all((advantage >= 0.0) & (advantage <= 1.0)):
-        raise ParameterError("advantage", advantage.tolist(), "numbers in [0, 1]")
-    return _SQRT_8 * erfinv(advantage)
-
-
-def published_mu(
-    noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
-) -> np.ndarray:
-    """The mu behind ``published``: sensitivity * p sqrt(T) / noise.
-
-    By CHERUBIN2024:Corollary 7.
-    """
-    return elementwise(_published, noise_multiplier, sample_rate, steps, neighbouring)
-
-
 def published(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """Main term of Corollary 7 of CHERUBIN2024, as printed; for reproduction only.
+    """Main term of Corollary 7 of CHERUBIN2024, as printed: mu = sensitivity p sqrt(T) / noise; for reproduction only.
+
+    By CHERUBIN2024:Corollary 7.
 
     Status: not a bound. The error term that the paper drops is of order sqrt(p (1-p) T)/noise, which is
     above 1 in practice (CHERUBIN2024:B1). Exact for p = 1.
@@ -67,49 +46,22 @@ def published(
 def clt_mu(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """The mu behind ``clt``: p sqrt(T (e^s - 1)); for ``REPLACE`` 2 p sqrt(T sinh s).
+    """mu of the central limit theorem: p sqrt(T (e^s - 1)); for ``REPLACE`` 2 p sqrt(T sinh s).
 
     By RETICENT:clt.
     """
     return elementwise(_clt, noise_multiplier, sample_rate, steps, neighbouring)
 
 
-def clt(
-    noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
-) -> np.ndarray:
-    """Central limit theorem: the limit of the whole curve as p -> 0 with p sqrt(T) fixed.
-
-    Status: asymptotic. Direction: safe for the advantage on the whole grid (measured, not proven); very
-    conservative where p e^{2s} is not small. No statement for false positive rates far below p.
-    Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3, >= 4 up to 0.05
-    (2 at 0.01 under replace), >= 10 at 0.2.
-    """
-    return elementwise(_advantage_of(_clt), noise_multiplier, sample_rate, steps, neighbouring)
-
-
 def rho_form_mu(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """The mu behind ``rho_form``: sqrt(-8 T log rho).
+    """mu of the Gaussian with the affinity rho^T: sqrt(-8 T log rho).
 
     By RETICENT:rho-form.
     """
     noise, rate, count = arguments(noise_multiplier, sample_rate, steps)
     return np.sqrt(8.0 * count * minus_log_affinity(noise, rate, neighbouring).upper)
-
-
-def rho_form(
-    noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
-) -> np.ndarray:
-    """erf(sqrt(-T log rho)) with rho the Bhattacharyya affinity of one step; the recommended closed form.
-
-    Status: exact for a Gaussian loss, not a theorem otherwise (docs/theory/closed-forms.md shows when it is one).
-    Direction: safe for ``REPLACE`` with p <= 1/2 on the whole grid; for ``ADD_REMOVE`` unsafe by at most 0.0015
-    on the grid; for ``REPLACE`` with p > 1/2 unsafe by at most 0.015.
-    Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3 (0.7 under
-    add/remove), >= 1.5 up to 0.05, >= 2 at 0.2.
-    """
-    return advantage_at(rho_form_mu(noise_multiplier, sample_rate, steps, neighbouring))
 
 
 def added_mu(form: MuForm, parts: Sequence[Run], neighbouring: Neighbouring) -> float:

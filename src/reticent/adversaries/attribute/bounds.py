@@ -14,7 +14,8 @@ import numpy as np
 
 from reticent.curves import GaussianTradeOff, TradeOff, binomial
 from reticent.curves._logs import log1mexp, log_of
-from reticent.curves.polygon import Polygon, strictest, symmetric_above
+from reticent.curves.capped import above_none
+from reticent.curves.polygon import Polygon, symmetric_above
 
 LogDelta = Callable[[np.ndarray], np.ndarray]
 """log delta at thresholds ``l >= 0`` of a symmetric curve, or an upper bound on it."""
@@ -77,7 +78,7 @@ def no_more_than_worst(worst: TradeOff, log_deltas: Sequence[LogDelta]) -> Trade
     known = worst.log_delta(_SIZES)
     if not any(np.any(bound(_SIZES) < known - _HELPS) for bound in log_deltas):
         return worst
-    return strictest([tangent_envelope([worst.log_delta, *log_deltas]), worst])
+    return above_none([tangent_envelope([worst.log_delta, *log_deltas]), worst])
 
 
 def gaussian_log_delta(mu: float) -> LogDelta:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from reticent.accountants.compose import compose
 from reticent.curves import TradeOff
+from reticent.curves.capped import Capped, above_none
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.moves import chained
 from reticent.curves.polygon import strictest
@@ -25,5 +26,6 @@ def replaced(release: Mechanism, curve: TradeOff) -> Enclosure:
     Raises:
         UnsupportedError: no dominating pair is proven for the sampler.
     """
-    worst, leg = compose(release, Neighbouring.REPLACE), strictest([curve])
-    return Enclosure.from_above(strictest([chained(leg, leg), worst.pessimistic]), worst.notes)
+    worst = compose(release, Neighbouring.REPLACE)
+    leg = strictest([curve.curve if isinstance(curve, Capped) else curve])  # a chain is made of polygons
+    return Enclosure.from_above(above_none([chained(leg, leg), worst.pessimistic]), worst.notes)

@@ -40,7 +40,8 @@ class DirectionLaw:
         public: the records are public, so that what follows from them may be published.
 
     Raises:
-        ParameterError: ``gram`` is not such a matrix.
+        ParameterError: ``gram`` is not such a matrix, or no two of the records have directions that overlap: how far
+            two more would is not known then, and an estimate of no risk at all would follow.
     """
 
     gram: np.ndarray
@@ -52,6 +53,10 @@ class DirectionLaw:
         if not (square and np.all(np.abs(gram) <= 1.0 + _CLOSE) and np.allclose(gram, gram.T, rtol=0.0, atol=_CLOSE)):
             allowed = f"a symmetric matrix of {_LEAST_RECORDS} to {_MOST_RECORDS} records with entries from -1 to 1"
             raise ParameterError("gram", f"an array of shape {gram.shape}", allowed)
+        overlaps = np.abs(gram[np.triu_indices(len(gram), 1)])
+        if np.max(overlaps) <= _CLOSE * np.max(np.diag(gram)):
+            allowed = "inner products of which some differ from 0: from none, no overlap of two more directions follows"
+            raise ParameterError("gram", f"{len(gram)} directions that are all orthogonal", allowed)
         if not isinstance(self.public, bool):
             raise ParameterError("public", self.public, "True or False")
         object.__setattr__(self, "gram", gram)
@@ -84,11 +89,16 @@ class DirectionLaw:
         return self._interval(dimension)
 
     def log_moment(self, counts: np.ndarray | None = None) -> LogMoment:
-        """log of the mean of exp(x <u, u'>) over pairs of different records; ``counts``: how often each was drawn."""
+        """log of the mean of exp(x <u, u'>) over pairs of different records; ``counts``: how often each was drawn.
+
+        The true mean of <u, u'> is |E u|^2: where that of the pairs is below 0 by chance, it counts as 0.
+        """
         weights, products = self._pairs(np.ones(len(self.gram)) if counts is None else counts)
-        top = products.max()
+        top, mean = products.max(), float(weights @ products)
         values = np.array([x * top + np.log(weights @ np.exp(x * (products - top))) for x in _GRID[1:]])
-        slopes = np.append(weights @ products, values / _GRID[1:])
+        if mean < 0.0:
+            values = np.logaddexp(values, np.log(-mean * _GRID[1:]))
+        slopes = np.append(max(mean, 0.0), values / _GRID[1:])
         return lambda x: np.maximum(x * np.interp(x, _GRID, slopes), 0.0)  # the true mean is at least 1
 
     def advantage(self, run: DPSGD) -> tuple[float, float, float]:

@@ -25,8 +25,9 @@ from reticent.adversaries.relaxed.reacting.information import Setting
 from reticent.adversaries.relaxed.reacting.step_information import Steps
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, binomial
 from reticent.curves._logs import LOG_2, log_expm1
+from reticent.curves.capped import above_none
 from reticent.curves.enclosure import Enclosure
-from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
+from reticent.curves.polygon import Polygon, hull, polygon_through, symmetric_above
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import Gradients
 
@@ -76,7 +77,7 @@ def reacting_in(release: Mechanism, dimension: int, kind: Gradients, known_share
         taught = reacting_information.log_deltas(nats, thresholds)
         above = both_directions(thresholds, np.fmin(add, taught[0]), np.fmin(remove, taught[1]))
         improved = np.any(above.log_delta(thresholds) < worst.pessimistic.log_delta(thresholds))
-        curve = strictest([above, *_followed(worst.pessimistic)]) if improved else worst.pessimistic
+        curve = above_none([above, *_followed(worst.pessimistic)]) if improved else worst.pessimistic
         below = case.reached()
     if below is None:
         return Enclosure.from_above(curve, worst.notes)
