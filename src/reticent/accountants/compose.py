@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from reticent.messages import Message
 from reticent import _check
 from reticent.accountants.one_direction import one_direction, steps_of
 from reticent.accountants.steps import Known, Release, Step
@@ -211,7 +212,7 @@ class Composed(Enclosure):
         return (self._alone,) if isinstance(self._alone, str) else ()
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Message | str, ...]:
         """Those of the curve; why the advantage alone was not certified, where the curve is wide."""
         return (*self.bracket.notes, *(self._refused if self.bracket.notes else ()))
 

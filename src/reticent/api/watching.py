@@ -201,7 +201,7 @@ def _about_whom(ledger: PublicWatchedRun | RunLedger | Mechanism) -> list[tuple[
 
     alone = getattr(ledger, "unit", None) != Unit.CLIENT and ledger.records_per_user is None
     key = "records-per-person"
-    return [(key, Severity.WARNING.value, " ".join(STOP), CONDITIONS[key].remedy)] if alone else []
+    return [(key, Severity.WARNING.value, " ".join(map(str, STOP)), CONDITIONS[key].remedy)] if alone else []
 
 
 def _wrong(ledger: PublicWatchedRun | RunLedger | Mechanism) -> list[tuple[Cell, ...]]:

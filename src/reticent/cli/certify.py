@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from reticent import _check
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
-from reticent.certificates.catalogue import languages
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Certificate, Declaration
@@ -28,6 +27,7 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.io.times import moment
 from reticent.mechanisms import DPSGD, Mechanism
+from reticent.messages import languages
 from reticent.registry import gathered
 from reticent.risk.report import Questions
 from reticent.text import did_you_mean, one_of
