@@ -9,7 +9,6 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent.messages import Message
 from reticent import _check
 from reticent.accountants.one_direction import one_direction, steps_of
 from reticent.accountants.steps import Known, Release, Step
@@ -18,6 +17,7 @@ from reticent.curves import LogErrors, TradeOff, symmetrised
 from reticent.curves.enclosure import Attempt, Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, safest
 from reticent.errors import NumericalError
+from reticent.messages import Message
 from reticent.pairs import Disclosure, Neighbouring, Part, poisson_gaussian
 from reticent.pairs.base import Ends
 

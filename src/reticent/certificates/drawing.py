@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reticent.messages import Figure
 from reticent.certificates.schema import CertifiedAssessment, CurvePoints
+from reticent.messages import Figure
 
 WIDTH, HEIGHT = 400, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 10, 44
@@ -76,7 +76,10 @@ def ticks(place: str) -> list[Tick]:
     """Marks of an axis: ``x`` and ``y`` are linear, ``log x`` and ``log y`` logarithmic."""
     where = across if place.endswith("x") else down
     if place.startswith("log"):
-        return [Tick(where(1.0 - n / _DECADES), Figure(f"{100.0 / 10**n:.{max(0, n - 2)}f}", "%")) for n in range(_DECADES, -1, -1)]
+        return [
+            Tick(where(1.0 - n / _DECADES), Figure(f"{100.0 / 10**n:.{max(0, n - 2)}f}", "%"))
+            for n in range(_DECADES, -1, -1)
+        ]
     return [Tick(where(n / 4), Figure(str(25 * n), "%")) for n in range(5)]
 
 

@@ -21,12 +21,12 @@ from reticent.text import owners
 
 Line = tuple[Message, str]
 """What is said, and of whom."""
-_EVERYWHERE = (
+EVERYWHERE = (
     "record", "worst-case", "blind-guess", "proven-limit", "advantage", "rates", "epsilon", "step", "gradient",
     "prior", "fingerprint", "commitment",
 )  # fmt: skip
 """Words that every page explains."""
-_NOT_COVERED = ("other-uses", "choosing", "family", "groups", "theft", "rounding")
+NOT_COVERED = ("other-uses", "choosing", "family", "groups", "theft", "rounding")
 _BEFORE = 2
 """Of these, so many stand before what the number of records of a person leaves out."""
 POINTERS = ("edpb", "nist", "gdpr")
@@ -40,7 +40,7 @@ def relation(neighbouring: Neighbouring, records: Protected) -> Message:
 
 def glossary(certificate: Certificate) -> list[tuple[Message | str, Message]]:
     """The words of this page: those that every page has, and those that occur on it."""
-    found = [*_EVERYWHERE, *(word for word in ("estimate", "clip-norm") if _occurs(word, certificate))]
+    found = [*EVERYWHERE, *(word for word in ("estimate", "clip-norm") if _occurs(word, certificate))]
     if isinstance(persons(certificate.mechanism), Unit):
         found[0] = "client"
     explained: list[tuple[Message | str, Message]] = [
@@ -87,7 +87,7 @@ def claim(record: AssessmentRecord) -> Message:
 def not_covered(certificate: Certificate) -> list[Message]:
     """What the numbers do not cover."""
     records = persons(certificate.mechanism)
-    found = [of_clients(certificate, Message(f"not-covered.{one}")) for one in _NOT_COVERED]
+    found = [of_clients(certificate, Message(f"not-covered.{one}")) for one in NOT_COVERED]
     if isinstance(records, Unit):
         found[_BEFORE] = Message("not-covered.several-clients")
     elif records is None:

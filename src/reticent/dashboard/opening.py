@@ -129,7 +129,7 @@ def _document(document: Any, text: str, name: str, settings: State, theme: str) 
     schema = document.get("schema") if isinstance(document, dict) else None
     readers: dict[str, Callable[[], Opened]] = {
         "reticent.ledger/1": lambda: _ledger(RunLedger.from_json(text, name), name, theme),
-        "reticent.certificate/3": lambda: _certificate(Certificate.parse(document, name), None, theme),
+        "reticent.certificate/4": lambda: _certificate(Certificate.parse(document, name), None, theme),
         "reticent.audit/1": lambda: _audit(document, settings, theme),
     }
     if not isinstance(schema, str) or schema not in readers:

@@ -21,7 +21,7 @@ from reticent.messages import Message, from_json, to_json
 from reticent.proofs import CONDITIONS, Bearing, Condition, Status
 from reticent.risk import measures
 
-RISK_SCHEMA = "reticent.risk/1"
+RISK_SCHEMA = "reticent.risk/2"
 Said = Annotated[
     Message,
     PlainValidator(from_json),
