@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from reticent.certificates.language import language_of
 from reticent.certificates.page import said_of_signers
-from reticent.messages import PLACE, languages
+from reticent.languages import PLACE, languages
 
 _LISTED = re.compile(r"^const (SIGNED|WORDS) = .*;$", re.MULTILINE)
 _SAID = ("answer.", "asked.", "resting.", "number.")
@@ -32,4 +32,7 @@ def _words(code: str) -> dict[str, dict[str, str]]:
     language = language_of(code)
     words = {key: forms[0] for key, forms in language.words.items() if key.startswith(_SAID)}
     places = {place for text in words.values() for place in PLACE.findall(text)}
-    return {"words": words, "forms": {f"{whom} {word}": said for (whom, word), said in language.forms.items() if word in places}}
+    return {
+        "words": words,
+        "forms": {f"{whom} {word}": said for (whom, word), said in language.forms.items() if word in places},
+    }

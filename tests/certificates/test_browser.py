@@ -28,8 +28,8 @@ from reticent.certificates.requirements import judged
 from reticent.certificates.schema import Certificate, Declaration, RequirementRecord
 from reticent.certificates.signature import signed
 from reticent.curves import GaussianTradeOff
+from reticent.languages import languages
 from reticent.mechanisms import DPSGD, Gaussian
-from reticent.messages import languages
 from reticent.records.run_ledger import RunLedger
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger

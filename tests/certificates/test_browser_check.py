@@ -25,7 +25,7 @@ from reticent.certificates.store import write_certificate
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError
 from reticent.io.strict import loads
-from reticent.messages import languages
+from reticent.languages import languages
 from reticent.signing.curve25519 import why_not
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.test_browser import CHROMIUM, browser

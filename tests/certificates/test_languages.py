@@ -21,6 +21,7 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.sentences import RESTING
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError
+from reticent.languages import PLACE, Language, language, languages, parse
 from reticent.mechanisms import (
     DPSGD,
     MECHANISMS,
@@ -36,7 +37,7 @@ from reticent.mechanisms import (
 )
 from reticent.mechanisms.gradients import Obstacle
 from reticent.mechanisms.units import Unit
-from reticent.messages import PLACE, Figure, Language, Message, from_json, language, languages, parse, said, to_json
+from reticent.messages import Figure, Message, from_json, said, to_json
 from reticent.pairs import Geometric
 from reticent.proofs import CONDITIONS, Claim, Status
 from reticent.records.run_warnings import RunWarning

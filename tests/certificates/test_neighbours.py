@@ -20,7 +20,7 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError
 from reticent.io.commitments import commit, new_salt, opens
-from reticent.messages import languages
+from reticent.languages import languages
 from reticent.records.publication import published
 from reticent.records.run_ledger import RunLedger
 from reticent.records.run_parts import Diagnostics, Utility

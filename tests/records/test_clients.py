@@ -26,7 +26,7 @@ def risk_of(mechanism) -> float:
 
 
 def said(certificate: Certificate) -> str:
-    return certificate.headline + " ".join(record.sentence for record in certificate.assessments)
+    return certificate.headline + " ".join(str(record.sentence) for record in certificate.assessments)
 
 
 @pytest.mark.parametrize("sampler", ["poisson", "fixed-size", "shuffled"])

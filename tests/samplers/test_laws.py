@@ -17,9 +17,10 @@ from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Declaration
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.languages import language, languages
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Part
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
-from reticent.messages import Message, language, languages, said
+from reticent.messages import Message, said
 from reticent.proofs import CONDITIONS, Bearing, Kind, Status, condition, worst_first
 from reticent.records.watch_source import Drawn
 from reticent.registry import flat, gathered, parameters_of

@@ -7,7 +7,8 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from reticent.errors import ArtifactError
-from reticent.messages import English, Figure, Language, Message, language, languages
+from reticent.languages import English, Language, language, languages
+from reticent.messages import Figure, Message
 from reticent.text import one_of, printable
 
 ENGLISH = "en"

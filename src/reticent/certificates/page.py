@@ -36,8 +36,9 @@ from reticent.certificates.sentences import answers as answered
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError
 from reticent.io.strict import loads
+from reticent.languages import Language, languages
 from reticent.mechanisms.units import Unit
-from reticent.messages import Figure, Language, Message, languages
+from reticent.messages import Figure, Message
 from reticent.text import owners, printable
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"

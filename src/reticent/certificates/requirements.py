@@ -80,9 +80,9 @@ def judged(certificate: Judgeable, policy: Policy) -> list[Check]:
         present = certificate.ledger is not None
         found.append(Check(LEDGER, present, Message("check.yes" if present else "check.no-ledger")))
     listed = {warning.name for warning in certificate.warnings}
-    for name in policy.forbid_warnings:
-        seen = Message("check.found" if name in listed else "check.none")
-        found.append(Check(Message("check.no-warning", name=name), name not in listed, seen))
+    for warned in policy.forbid_warnings:
+        seen = Message("check.found" if warned in listed else "check.none")
+        found.append(Check(Message("check.no-warning", name=warned), warned not in listed, seen))
     for limit in policy.limits:
         found += _limit(certificate, policy, limit)
     return found

@@ -16,7 +16,7 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.signature import envelope_of, signed
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.outputs import refuse_existing, write_together
-from reticent.messages import languages as known_languages
+from reticent.languages import languages as known_languages
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import asked_about, even_guess, percent, persons
 from reticent.certificates.words import of_clients
 from reticent.mechanisms import Neighbouring
-from reticent.messages import Figure, Message
+from reticent.messages import Figure, Message, said
 from reticent.proofs import CONDITIONS, Status
 from reticent.risk.report import ConditionRecord
 from reticent.text import digits
@@ -92,7 +92,7 @@ def _words(check: Check) -> tuple[Message, ...]:
         found = Message(f"required.{check.name.key.removeprefix('check.')}")
         return (found if check.passed else found.under("not"),)
     if check.limit is None or check.record is None or check.value is None:
-        return check.name, check.detail
+        return said(check.name), said(check.detail)
     return tuple(_of_a_limit(check, check.limit, check.value, Neighbouring(check.record.neighbouring)))
 
 
@@ -110,12 +110,12 @@ def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring
         return found
     if check.unchecked:  # the page lists what after the limits
         return [*found, Message("required.unchecked")]
-    return [*found, Message("required.not-enough", detail=check.detail)]
+    return [*found, Message("required.not-enough", detail=said(check.detail))]
 
 
 def _required(check: Check, limit: Limit, relation: Neighbouring) -> Message:
     if limit.adversary != WORST or limit.parameters or limit.at_most is None:
-        return check.name
+        return said(check.name)
     most = Figure(digits(100.0 * limit.at_most, 6), "%")
     if limit.measure == "success" and limit.places == (0.5,):
         return Message("required.guess", share=most, question=_short(relation))
@@ -125,7 +125,7 @@ def _required(check: Check, limit: Limit, relation: Neighbouring) -> Message:
     if limit.measure == "tpr":
         alarms = Figure(digits(100.0 * limit.places[0], 6), "%")
         return Message("required.found", alarms=alarms, share=most, question=_short(relation))
-    return check.name
+    return said(check.name)
 
 
 def _reached(limit: Limit, value: float) -> Figure:

@@ -22,7 +22,7 @@ from reticent.text import owners
 Line = tuple[Message, str]
 """What is said, and of whom."""
 EVERYWHERE = (
-    "record", "worst-case", "blind-guess", "proven-limit", "advantage", "rates", "epsilon", "step", "gradient",
+    "record", "attacker", "blind-guess", "proven-limit", "advantage", "rates", "epsilon", "step", "gradient",
     "prior", "fingerprint", "commitment",
 )  # fmt: skip
 """Words that every page explains."""
@@ -128,7 +128,7 @@ def left_out(certificate: Certificate) -> list[tuple[str, Message, list[Message]
             unmeasured = None if kind.unmeasured is None else said(kind.unmeasured)
             todo = [Message("left-out.assess")] if reason == unmeasured else []
             todo += [_of_a_field(certificate, name)] if reason == PRIVATE else []
-            found.append((name, said(kind.title), [_ended(reason), *todo]))
+            found.append((name, said(kind.title), [_closed(reason), *todo]))
     return found
 
 
@@ -136,7 +136,7 @@ def unanswered(certificate: Certificate) -> list[tuple[Message, Message]]:
     """Questions that somebody asked and nobody can answer, each with the reason."""
     records = persons(certificate.mechanism)
     known = ((relation(one, records), certificate.skipped.get(question(one))) for one in Neighbouring)
-    return [(asked, _ended(reason)) for asked, reason in known if reason is not None]
+    return [(asked, _closed(reason)) for asked, reason in known if reason is not None]
 
 
 def unasked(certificate: Certificate) -> list[Message]:
@@ -156,7 +156,7 @@ def _of_a_field(certificate: Certificate, name: str) -> Message:
     return Message("left-out.nothing")
 
 
-def _ended(reason: Message) -> Message:
+def _closed(reason: Message) -> Message:
     """A reason as a sentence of the page."""
     if reason.key == TEXT:
         return said(f"{str(reason).rstrip('.')}.")

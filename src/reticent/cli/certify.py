@@ -26,8 +26,8 @@ from reticent.cli.train import train_with_bar
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.io.times import moment
+from reticent.languages import languages
 from reticent.mechanisms import DPSGD, Mechanism
-from reticent.messages import languages
 from reticent.registry import gathered
 from reticent.risk.report import Questions
 from reticent.text import did_you_mean, one_of

@@ -88,7 +88,8 @@ class Sampler(Choice, Short, ABC):
         title: in a few words, for the dashboard.
         sentence: what it does, for readers of a certificate.
         condition: what a run with it needs, beside what every run needs.
-        note: what readers must know in addition, with ``{steps}`` of an epoch and fields in braces; may be empty.
+        note: what readers must know in addition, with the values ``steps`` of an epoch and fields, or a plain string
+            with these in braces; may be empty.
         exposed: where chance puts a record at worst.
         independent: each record is in each batch by a coin of its own, with probability ``sample_rate``.
         in_passes: a record is in exactly one step of each epoch: who sees the step sees one release of it.
@@ -189,7 +190,7 @@ class Sampler(Choice, Short, ABC):
 
     def _noted(self, told: dict[str, Any]) -> Message:
         if isinstance(self.note, Message):
-            return self.note.given(**{name: Figure(str(told[name])) for name in self.note.places if name in told})
+            return self.note.given(**{name: Figure(str(told[name])) for name, _ in self.note.values})
         return said(self.note.format(**told))
 
     def takes_all(self, run: Run) -> bool:

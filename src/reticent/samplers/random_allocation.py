@@ -11,7 +11,7 @@ import numpy as np
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError
-from reticent.messages import Message
+from reticent.messages import Figure, Message
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Kind
 from reticent.registry import described
@@ -25,7 +25,7 @@ class Allocation(Passes):
     """Each record in one hidden step of each epoch, by a uniform draw of its own."""
 
     allocated: ClassVar[bool] = True
-    note: ClassVar[Message | str] = Message("sampler.allocation.note")
+    note: ClassVar[Message | str] = Message("sampler.allocation.note", steps=Figure(""))
     exposed: ClassVar[Message | str] = Message("exposed.step-of-epoch")
     public_places: ClassVar[bool] = False
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.messages import Message
+from reticent.messages import Figure, Message
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Kind
 from reticent.registry import described
@@ -31,7 +31,7 @@ class TruncatedPoisson(Sampler):
     condition: ClassVar[Kind] = of_draws(
         "truncated-draws", "Read the code that cuts batches: it must choose uniformly, without a look at the records."
     )
-    note: ClassVar[Message | str] = Message("sampler.truncated-poisson.note")
+    note: ClassVar[Message | str] = Message("sampler.truncated-poisson.note", max_batch_size=Figure(""))
     displaces: ClassVar[bool] = True
     attained: ClassVar[bool] = True
     counts_records: ClassVar[bool] = True
