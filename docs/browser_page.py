@@ -1,6 +1,7 @@
-"""What the page that checks certificates in a browser compares: what a page says of its signatures, in each language.
+"""What the page that checks certificates in a browser says of a document and compares, in each language.
 
-``docs/pages.py`` writes it into ``templates/verify.html``; all else is compared by digest.
+``docs/pages.py`` writes it into ``templates/verify.html``: the words of a headline, and what a page says of its
+signatures. All else of a page is compared by digest.
 """
 
 from __future__ import annotations
@@ -10,16 +11,28 @@ import re
 
 from markupsafe import Markup
 
-from reticent.certificates.catalogue import languages
 from reticent.certificates.language import language_of
 from reticent.certificates.page import said_of_signers
+from reticent.languages import PLACE, languages
 
-_LISTED = re.compile(r"^const SIGNED = .*;$", re.MULTILINE)
+_LISTED = re.compile(r"^const (SIGNED|WORDS) = .*;$", re.MULTILINE)
+_SAID = ("answer.", "asked.", "resting.", "number.")
+"""Keys of what a headline is made of begin so."""
 
 
 def filled(page: str) -> str:
-    """The page with what is said of no signature, one, and several."""
+    """The page with what is said of no signature, one, and several, and with the words of headlines."""
     keys = Markup("{short}"), Markup("{long}")
-    known = {code: [said_of_signers(language_of(code), count, *keys) for count in range(3)] for code in languages()}
-    line = f"const SIGNED = {json.dumps(known, ensure_ascii=False)};"
-    return _LISTED.sub(lambda found: line, page)
+    signed = {code: [said_of_signers(language_of(code), count, *keys) for count in range(3)] for code in languages()}
+    known = {"SIGNED": signed, "WORDS": {code: _words(code) for code in languages()}}
+    return _LISTED.sub(lambda found: f"const {found[1]} = {json.dumps(known[found[1]], ensure_ascii=False)};", page)
+
+
+def _words(code: str) -> dict[str, dict[str, str]]:
+    language = language_of(code)
+    words = {key: forms[0] for key, forms in language.words.items() if key.startswith(_SAID)}
+    places = {place for text in words.values() for place in PLACE.findall(text)}
+    return {
+        "words": words,
+        "forms": {f"{whom} {word}": said for (whom, word), said in language.forms.items() if word in places},
+    }

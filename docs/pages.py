@@ -150,7 +150,7 @@ def _catalogue() -> Iterator[str]:
     yield "\n## Attackers"
     for name, who in ADVERSARIES.items():
         methods = ", ".join(method.value for method in who.methods)
-        yield f"\n### {name}: {who.title.lower()}\n\n{_doc(who)}\n"
+        yield f"\n### {name}: {str(who.title).lower()}\n\n{_doc(who)}\n"
         yield f"Relation where none is stated: {who.relation.value}. Methods, the first by default: {methods}.\n"
         yield from _parameters(who)
 
@@ -231,7 +231,7 @@ def _warnings() -> Iterator[str]:
         "\n|---|---|---|---|"
     )
     for key, kind in CONDITIONS.items():
-        yield f"| `{key}` | {_cell(kind.says)} | {kind.bearing} | {_cell(kind.remedy)} |"
+        yield f"| `{key}` | {_cell(str(kind.says))} | {kind.bearing} | {_cell(kind.remedy)} |"
 
 
 _HEAD = "| code | means | remedy |\n|---|---|---|"

@@ -114,15 +114,15 @@ def test_certificate_pages_and_verdicts_round_outwards() -> None:
         changed = {"claim": str(claim), "mu": wide}
         records = tuple(one.model_copy(update=changed) for one in made.assessments)
         (_, cells), *_ = tables(made.model_copy(update={"assessments": records}))[0].rows
-        assert cells[2] == f"{shown} [0.1234, 0.2346]"
+        assert str(cells[2]) == f"{shown} [0.1234, 0.2346]"
     verdict: Verdict = judge_p_values(0.0123, 0.0, 0.0, 0.95, ("RETICENT:audit-ranks",), ())
     assert "at most 0.013" in verdict.reason
 
 
 def test_percentages_of_bounds_are_rounded_up_from_the_smallest_excess() -> None:
-    assert percent(1e-13, up=True) == "0.1%"
-    assert percent(0.5 + 0.5 * 1e-12, up=True) == "50.1%"
-    assert [percent(0.001 * tenths, up=True) for tenths in range(1001)] == [f"{k / 10:g}%" for k in range(1001)]
+    assert str(percent(1e-13, up=True)) == "0.1%"
+    assert str(percent(0.5 + 0.5 * 1e-12, up=True)) == "50.1%"
+    assert [str(percent(0.001 * tenths, up=True)) for tenths in range(1001)] == [f"{k / 10:g}%" for k in range(1001)]
 
 
 def test_limits_of_an_audit_are_rounded_outwards() -> None:

@@ -19,6 +19,7 @@ BY_STRING = {"import_module", "__import__", "spec_from_file_location"}
 
 ALLOWED = {
     "lazy.py": "names of a package, by its stub",
+    "messages.py": "the catalogues, which are read when somebody reads a message",
     "proofs/conditions.py": "the list of samplers, which bring conditions",
     "cli/_app.py": "files of verbs",
     "watching/loggers.py": "libraries of others",

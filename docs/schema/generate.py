@@ -8,6 +8,6 @@ from reticent.risk.report import RiskDocument
 
 HERE = Path(__file__).parent
 
-for name, model in (("certificate-3", Certificate), ("risk-1", RiskDocument)):
+for name, model in (("certificate-4", Certificate), ("risk-2", RiskDocument)):
     text = json.dumps(model.model_json_schema(by_alias=True), indent=1) + "\n"
     (HERE / f"{name}.schema.json").write_text(text)

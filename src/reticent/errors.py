@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from reticent.messages import Message, said
 from reticent.text import printable
 
 
@@ -13,6 +14,11 @@ class ReticentError(Exception):
 
     def __str__(self) -> str:
         return printable(super().__str__())
+
+    @property
+    def reason(self) -> Message:
+        """What a document and its page say of it: the message that it was raised with, else its English text."""
+        return said(self.args[0] if self.args and isinstance(self.args[0], Message) else str(self))
 
 
 class ParameterError(ReticentError, ValueError):
@@ -23,11 +29,14 @@ class ParameterError(ReticentError, ValueError):
         value: what was given.
         allowed: what is allowed, in words.
         shown: whether the message ends with the value; not where the argument is missing, or has to be left out.
+        says: the whole error as a message, where pages show it.
     """
 
-    def __init__(self, name: str, value: object, allowed: str, *, shown: bool = True) -> None:
+    def __init__(
+        self, name: str, value: object, allowed: str, *, shown: bool = True, says: Message | None = None
+    ) -> None:
         self.name, self.value, self.allowed, self.shown = name, value, allowed, shown
-        super().__init__(f"{name} must be {allowed}" + (f", got {value!r}" if shown else ""))
+        super().__init__(says or f"{name} must be {allowed}" + (f", got {value!r}" if shown else ""))
 
 
 class UnsupportedError(ReticentError):

@@ -25,23 +25,6 @@ HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _LONGEST = 2000
 
 
-class Said(str):
-    """An English text that knows what it is in other languages.
-
-    Example:
-        >>> Said("a batch", de="ein Stapel").others["de"]
-        'ein Stapel'
-    """
-
-    others: dict[str, str]
-
-    def __new__(cls, english: str, **others: str) -> Said:
-        """The text; the others by the codes of their languages."""
-        made = super().__new__(cls, english)
-        made.others = others
-        return made
-
-
 def printable(text: object, longest: int = _LONGEST) -> str:
     r"""Text that may come from a file, for a terminal: one line, nothing that acts on the terminal.
 
@@ -145,13 +128,13 @@ def _breadth(column: Column) -> int:
     return max(len(text) for text in (*column[0].split("\n"), *column[1]))
 
 
-def by_whom(notes: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+def by_whom(notes: Iterable[tuple[str, Iterable[Note]]]) -> list[str]:
     """Each note once, after the names that it is about unless it is about all.
 
     Args:
         notes: (name, notes) pairs; a name may occur again.
     """
-    return [f"{', '.join(names)}: {note}" if names else note for note, names in owners(notes).items()]
+    return [f"{', '.join(names)}: {note}" if names else str(note) for note, names in owners(notes).items()]
 
 
 def owners(owned: Iterable[tuple[str, Iterable[Note]]]) -> dict[Note, list[str]]:

@@ -93,7 +93,7 @@ def test_noise_beyond_all_reason_gets_the_worst_case(noise: float) -> None:
     run = DPSGD(noise, 0.01, 1000)
     found = Relaxed().assess(run).measure(advantage)
     assert 0.0 <= found.lower <= found.upper <= float(compose(run, ADD).pessimistic.delta(0.0)) + 1e-12
-    assert relaxed_in(run, 1).notes[0].startswith("The unknown sign could not be followed")
+    assert relaxed_in(run, 1).notes[0].key == "note.sign-not-followed"
 
 
 def test_losses_that_overflow_are_no_warning() -> None:

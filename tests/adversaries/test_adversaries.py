@@ -76,7 +76,7 @@ def test_every_adversary_stays_below_the_worst_case_and_encloses(mechanism, neig
 
 @pytest.mark.parametrize("adversary", ADVERSARIES, ids=lambda a: a.name)
 def test_each_adversary_says_what_it_knows(adversary: Adversary) -> None:
-    for text in (adversary.knows, adversary.infers):
+    for text in map(str, (adversary.knows, adversary.infers)):
         assert len(text) > 10
         assert not text.endswith(".")
     assert "Claim:" in (type(adversary).__doc__ or "")
@@ -138,7 +138,7 @@ def test_relaxed_laplace_gains_at_most_log_two(scale: float) -> None:
 
 def test_relaxed_results_say_what_they_mean() -> None:
     for mechanism in MECHANISMS:
-        notes = " ".join(Relaxed().assess(mechanism).notes)
+        notes = " ".join(map(str, Relaxed().assess(mechanism).notes))
         assert "a record whose direction can be guessed gets no relief" in notes
         one_dimension = getattr(mechanism, "dimension", 1) == 1 and "the answer is the worst case" not in notes
         assert ("log 2" in notes) == one_dimension
@@ -190,7 +190,7 @@ def test_a_ledger_along_one_direction_adds_noncentralities() -> None:
     one_way = relaxed.curve
     assert float(one_way.power(0.01)) == pytest.approx(0.040584471799294388048, rel=1e-9, abs=0)
     mixed_dimensions = Relaxed().assess(Ledger((Gaussian(1.0, 1, 3), Gaussian(2.0, 1, 4))))
-    assert "worst case" in " ".join(mixed_dimensions.notes)
+    assert "worst case" in " ".join(map(str, mixed_dimensions.notes))
 
 
 def test_mixed_lies_between_its_types_and_is_linear_in_delta() -> None:

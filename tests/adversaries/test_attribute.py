@@ -31,6 +31,7 @@ from reticent.adversaries.worst_case import WorstCase
 from reticent.curves import GaussianTradeOff, from_advantage
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
+from reticent.messages import said
 from reticent.proofs.references import THEOREMS
 from reticent.risk import advantage, success
 from reticent.samplers import FixedSize, Shuffled
@@ -299,7 +300,7 @@ def test_exact_answers_with_proven_and_says_so_only_where_somebody_asked():
     asked, _ = assess(run, [Attribute(0.3)], method=Method.EXACT)
     unasked, _ = assess(run, [Attribute(0.3)])
     assert asked.method is unasked.method is Method.PROVEN
-    assert asked.notes == ("Method exact is not known here: proven instead.", *unasked.notes)
+    assert asked.notes == (said("Method exact is not known here: proven instead."), *unasked.notes)
     assert any("do not publish" in note for note in unasked.notes)
 
 

@@ -214,7 +214,7 @@ def test_a_network_or_features_that_nobody_saw_leave_the_answer_conditional(form
     assert found.claim is Claim.CONDITIONAL
     said = [note for note in found.notes if "The form of the model was looked at" in note]
     assert said == ([] if form.obstacle is None else [said[0]])
-    assert all(note.endswith(NETWORK.obstacle.text) for note in said)
+    assert all(str(note).endswith(str(NETWORK.obstacle.text)) for note in said)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from reticent.calibration import BayesSecurity
 from reticent.curves import GaussianTradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import Neighbouring
+from reticent.messages import said
 from reticent.proofs import Proof
 from reticent.risk import advantage, bayes_security
 
@@ -38,7 +39,7 @@ def test_ends_that_differ_by_rounding_are_one_number() -> None:
 
 
 def test_what_the_enclosure_has_to_say_is_said_once() -> None:
-    assert assessment(0.9, 1.0).notes == ("m", "n")
+    assert assessment(0.9, 1.0).notes == (said("m"), said("n"))
 
 
 @pytest.mark.parametrize(("number", "optimistic", "pessimistic"), [(advantage, 1.0, 0.9), (bayes_security, 1.0, 0.9)])

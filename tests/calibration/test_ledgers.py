@@ -124,7 +124,7 @@ def test_relaxed_follows_one_sign_through_a_schedule() -> None:
     assert values.value < 0.8 * rt.advantage(worst.curve)
     epsilons = [rt.epsilon_at_delta(one.curve, 1e-5) for one in (found, worst)]
     assert epsilons[1] - math.log(2.0) - 1e-3 <= epsilons[0] <= epsilons[1]
-    assert "one unknown sign, the same in all of them" in " ".join(found.notes)
+    assert "one unknown sign, the same in all of them" in " ".join(map(str, found.notes))
     stated = Relaxed(dimension=50).assess(SCHEDULE)
     assert rt.advantage(stated.curve) == pytest.approx(values.value, rel=1e-9, abs=0)
     assert stated.measure(rt.advantage).lower == 0.0

@@ -20,7 +20,6 @@ from reticent.adversaries import WorstCase
 from reticent.auditing import Scores, audit
 from reticent.certificates.audit_page import render_audit
 from reticent.certificates.build import certify, certify_run, public
-from reticent.certificates.catalogue import languages
 from reticent.certificates.figures import audit_figure, svg
 from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
@@ -29,6 +28,7 @@ from reticent.certificates.requirements import judged
 from reticent.certificates.schema import Certificate, Declaration, RequirementRecord
 from reticent.certificates.signature import signed
 from reticent.curves import GaussianTradeOff
+from reticent.languages import languages
 from reticent.mechanisms import DPSGD, Gaussian
 from reticent.records.ledger import RunLedger
 from reticent.signing.keys import load_private_key, write_key_pair

@@ -17,7 +17,6 @@ from markupsafe import Markup
 from docs.browser_page import filled
 from reticent.certificates.browser_check import BROWSER_MARK, browser_checker
 from reticent.certificates.build import public
-from reticent.certificates.catalogue import languages
 from reticent.certificates.language import language_of
 from reticent.certificates.page import page_digest, render_html, said_of_signers
 from reticent.certificates.schema import Certificate, content_hash
@@ -26,6 +25,7 @@ from reticent.certificates.store import write_certificate
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError
 from reticent.io.strict import loads
+from reticent.languages import languages
 from reticent.signing.curve25519 import why_not
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.test_browser import CHROMIUM, browser

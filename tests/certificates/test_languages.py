@@ -3,45 +3,53 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType
 
 import pytest
+from reticent.records.run_warnings import RunWarning
+from reticent.records.watch_faults import Fault
 
 import reticent
 from reticent.adversaries import FinalModel, Membership, Mixed, Relaxed, WorstCase
+from reticent.certificates import facts, words
 from reticent.certificates.build import certify, public
-from reticent.certificates.catalogue import PLACEHOLDER, Message, catalogue, languages, parse
 from reticent.certificates.check import read_document
-from reticent.certificates.language import Translation, language_of
+from reticent.certificates.language import Speaker, language_of
 from reticent.certificates.page import embedded, first_difference, page_language, render_html
 from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.sentences import RESTING
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError
+from reticent.languages import PLACE, Language, language, languages, parse
 from reticent.mechanisms import (
     DPSGD,
+    MECHANISMS,
     FilteredGaussian,
     Gaussian,
     Guarantee,
     Laplace,
     Ledger,
     MatrixMechanism,
+    Neighbouring,
     RandomisedResponse,
     Selection,
 )
+from reticent.mechanisms.gradients import Obstacle
 from reticent.mechanisms.units import Unit
+from reticent.messages import Figure, Message, from_json, said, to_json
 from reticent.pairs import Geometric
-from reticent.risk.report import Questions
+from reticent.proofs import CONDITIONS, Claim, Status
+from reticent.registry import parameters_of
+from reticent.risk.report import MEASURES, Questions
 from reticent.samplers import Shuffled
 from tests.certificates.ledgers import poisson, secure_loop, shuffled
-from tests.certificates.listed_messages import listed
 from tests.certificates.test_page_answers import POLICY
 
 TRANSLATED = [code for code in languages() if code != "en"]
+ENGLISH, WHOM = language("en"), ("client", "person")
 DECLARED = Declaration(subject="s", created="2026-01-01")
 NOTHING_ACCEPTED = POLICY.model_copy(update={"accept_conditions": ()})
 SECRET = Questions(fprs=(0.01,), priors=(0.5, 0.1), secret_bits=(13.29,), guesses=(10,))
@@ -100,86 +108,163 @@ class Visible(HTMLParser):
             self.text.append(data.strip())
 
 
-@pytest.mark.parametrize("code", TRANSLATED)
-def test_every_sentence_is_translated_and_keeps_its_placeholders(code: str) -> None:
-    known = catalogue(code).messages
-    named = [(one.context, one.english) for one in known]
-    assert len(set(named)) == len(named)
-    assert listed() - set(named) == set()
-    for one in known:
-        assert faults_of(one) == [], one.english
-
-
 def test_each_catalogue_has_the_same_messages() -> None:
-    first, *others = ({replace(one, translations=()) for one in catalogue(code).messages} for code in TRANSLATED)
-    for other in others:
-        assert other ^ first == set()
+    for code in TRANSLATED:
+        assert language(code).words.keys() ^ ENGLISH.words.keys() == set()
 
 
-def faults_of(one: Message) -> list[str]:
-    """What is wrong with an entry."""
-    if not one.translations:
+@pytest.mark.parametrize("code", languages())
+def test_each_message_keeps_its_values_and_each_word_has_all_its_forms(code: str) -> None:
+    words = language(code)
+    assert [key for key in words.words if faults_of(key, words)] == []
+    places = {place for forms in words.words.values() for form in forms for place in PLACE.findall(form)}
+    for place in {word for _, word in words.forms}:
+        assert place in places, f"nobody says {place}"
+        known = {whom for whom, word in words.forms if word == place}
+        assert known in ({"client"}, {"person", "persons", "client"}), place
+
+
+def faults_of(key: str, words: Language) -> list[str]:
+    """What is wrong with an entry, beside the English one."""
+    if key not in words.words:
         return ["missing"]
-    wanted = {*PLACEHOLDER.findall(one.english + one.plural), "n"}
-    if any({*PLACEHOLDER.findall(form), "n"} != wanted for form in one.translations):
-        return ["placeholders"]
-    return ["plural"] if one.plural and len(one.translations) < 2 else []
+    values = [_values(forms, one) for one in (words, ENGLISH) for forms in one.words.get(key, ())]
+    found = ["values"] if any({*one, "n"} != {*values[-1], "n"} for one in values) else []
+    return found + (["plural"] if len(words.words[key]) != len(ENGLISH.words[key]) else [])
+
+
+def _values(form: str, words: Language) -> set[str]:
+    """What stands in braces and is no word with forms."""
+    return set(PLACE.findall(form)) - {word for _, word in words.forms}
 
 
 @pytest.mark.parametrize(
     ("entry", "fault"),
     [
-        ('msgid "at most {share}"\nmsgstr ""', ["missing"]),
-        ('#, fuzzy\nmsgid "at most {share}"\nmsgstr "bis {share}"', ["missing"]),
-        ('msgid "at most {share}"\nmsgstr "bis {anteil}"', ["placeholders"]),
-        ('msgid "one"\nmsgid_plural "{n}"\nmsgstr[0] "eins"', ["plural"]),
-        ('msgid "at most "\n"{share}"\nmsgstr "bis {share}"', []),
+        ('msgid "share.at-most"\nmsgstr ""', ["missing"]),
+        ('#, fuzzy\nmsgid "share.at-most"\nmsgstr "bis {share}"', ["missing"]),
+        ('msgid "share.at-most"\nmsgstr "bis {anteil}"', ["values"]),
+        ('msgid "share.at-most"\nmsgstr "bis {share} {diesen Datensatz}"', ["values"]),
+        ('msgctxt "client"\nmsgid "Wort"\nmsgstr "x"\n\nmsgid "share.at-most"\nmsgstr "bis {share} {Wort}"', []),
+        ('msgid "share.at-most"\nmsgid_plural "share.at-most"\nmsgstr[0] "{share}"\nmsgstr[1] "{share}"', ["plural"]),
+        ('msgid "share.at-most"\nmsgstr "bis "\n"{share}"', []),
     ],
 )
 def test_a_bad_entry_is_found(entry: str, fault: list[str]) -> None:
-    (one,) = parse(f'msgid ""\nmsgstr ""\n\n{entry}\n', "xx", "xx.po").messages
-    assert faults_of(one) == fault
+    assert faults_of("share.at-most", parse(f'msgid ""\nmsgstr ""\n\n{entry}\n', "xx")) == fault
 
 
 def test_what_is_no_catalogue_is_one_line() -> None:
-    with pytest.raises(ArtifactError, match="line 1"):
-        parse("hello\n", "xx", "xx.po")
+    with pytest.raises(ValueError, match="line 1"):
+        parse("hello\n", "xx")
     with pytest.raises(ArtifactError, match="language must be"):
         language_of("xx")
 
 
 def _texts() -> str:
-    """Every text in the code; and the template of the page."""
-    folder, found = Path(reticent.__file__).parent, []
-    for file in folder.rglob("*.py"):
-        found += texts_of(SourceFileLoader(file.stem, str(file)).get_code(file.stem))  # compiled already
-    data = ("certificates/templates/certificate.html.j2", "proofs/conditions.json")
-    return "\n".join([*found, *((folder / name).read_text(encoding="utf-8") for name in data)])
+    """The code, and what is made of its data."""
+    folder = Path(reticent.__file__).parent
+    found = [file.read_text(encoding="utf-8") for file in folder.rglob("*.py")]
+    found += [file.read_text(encoding="utf-8") for file in folder.rglob("*.j2")]
+    return "\n".join([*found, *(f'"condition.{key}"' for key in CONDITIONS)])
 
 
-def texts_of(constant: object) -> Iterator[str]:
-    """Those of a module's code, of functions in it and of tuples."""
-    if isinstance(constant, str):
-        yield constant
-    inner = constant.co_consts if isinstance(constant, CodeType) else constant
-    if isinstance(inner, (tuple, frozenset)):
-        for one in inner:
-            yield from texts_of(one)
+def made() -> Iterator[str]:
+    """Keys that the code puts together."""
+    for start, kinds in (("warning", RunWarning), ("fault", Fault), ("obstacle", Obstacle)):
+        yield from (f"{start}.{kind.value}" for kind in kinds)
+    for relation in Neighbouring:
+        yield from (f"{start}.{relation.value}" for start in ("asked", "relation", "short"))
+        yield from (f"{key}.{relation.value}" for key in ENGLISH.words)
+    yield from (f"{start}.{one}" for start, several in _PUT_TOGETHER.items() for one in several)
+
+
+_PUT_TOGETHER: dict[str, Iterable[str]] = {
+    "claim": [*Claim, "bound.average"],
+    "mark": Claim,
+    "status": Status,
+    "trust": Status,
+    "place": MEASURES,
+    "table": MEASURES,
+    "column": [*MEASURES, "bits", "guesses", "without", "with"],
+    "resting": RESTING,
+    "declared": ("subject", "issuer", "purpose"),
+    "required": [f"{one}{end}" for one in ("ledger", "stated", "person", "computed") for end in ("", ".not")],
+    "reached": ("low-enough", "too-high", "high-enough", "too-low"),
+    "limit": [f"at-{end}{place}" for end in ("most", "least") for place in ("", ".at")],
+    "lacks": ["draws", "noise", "draws-noise", *(f"own-{one}" for one in ("draws", "noise", "draws-noise"))],
+    "fact": [p.name for kind in MECHANISMS.values() for p in parameters_of(kind)] + [*facts.FIRST, "at-most.stops"],
+    "not-covered": words.NOT_COVERED,
+    "word": [f"{one}{end}" for one in (*words.EVERYWHERE, *Unit, "estimate", "clip-norm") for end in ("", ".means")],
+    "pointer": [f"{one}{end}" for one in words.POINTERS for end in ("", ".means")],
+    "page": ("run", "planned", *(f"{one}.{whom}" for one in ("learn", "secret") for whom in ("record", *WHOM))),
+    "page.hold-for": ("run", "planned"),
+    "check": ("missing", "missing-with", "rests.value", "ledger", "stated", "person"),
+    "share": ("measured",),
+    "sentence": ("lacking",),
+    "number": ("%",),
+    "refused": [f"{key.removeprefix('refused.')}.page" for key in ENGLISH.words],
+    "condition": ("public-preparation.denied", "unpredictable-noise.trained", "unpredictable-noise.watched"),
+}
+"""Ends of keys that the code puts together, by their beginning."""
 
 
 def test_no_message_is_stale() -> None:
-    """Each word of a message is in some text of the code; what a sentence is made of may be in several."""
-    words = set(re.findall(r"[A-Za-z]{3,}", _texts()))
-    texts = [text for one in catalogue("de").messages for text in (one.english, one.plural)]
-    stale = [text for text in texts if set(re.findall(r"[A-Za-z]{3,}", re.sub(r"\{\w+\}", "", text))) - words]
-    assert stale == []
+    texts, known = _texts(), set(made())
+    assert [key for key in ENGLISH.words if f'"{key}"' not in texts and key not in known] == []
+
+
+def test_every_key_of_the_code_is_in_the_catalogues() -> None:
+    named = re.findall(r'(?:Message|_)\(\s*"([a-z0-9][a-z0-9.-]*)"[,)]', _texts())
+    assert len(named) > 200
+    assert {key for key in named if key not in ENGLISH.words} == set()
+
+
+@pytest.mark.parametrize(
+    ("whom", "shown"),
+    [
+        ("record", "dieser Datensatz verwendet wurde"),
+        ("person", "der Datensatz dieser Person verwendet wurde"),
+        ("persons", "die Datensätze dieser Person verwendet wurden"),
+        ("client", "dieser Client verwendet wurde"),
+    ],
+)
+def test_a_message_is_about_whom_it_says(whom: str, shown: str) -> None:
+    inner = Message("infers.used")
+    assert "".join(language("de").pieces(inner.about(whom))) == f"ob {shown}"
+    around = Message("page.wants-know", wanted=inner).about(whom)
+    assert shown in "".join(language("de").pieces(around)), "what is inside is about the same"
+
+
+def test_a_message_of_a_document_is_read_back_and_nothing_else_is() -> None:
+    message = Message(
+        "answer.at-most", question=Message("asked.replace"), share=Figure("55.8", "%"), blind=Figure("50")
+    )
+    assert from_json(to_json(message.about("client"))) == message.about("client")
+    assert to_json(message, english=True)["en"] == str(message)
+    for wrong in (
+        "text", None, 1, [], {}, {"values": {}}, {"key": 1}, {"key": "a", "value": {}}, {"key": "a" * 101},
+        {"key": "a", "values": []}, {"key": "a", "values": {"b": None}}, {"key": "a", "values": {"b": 1.5}},
+        {"key": "a", "values": {"b": {"number": 1}}}, {"key": "a", "values": {"b": {"number": "1", "unit": "m"}}},
+        {"key": "a", "values": {"b": ["c"]}},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="must be a message"):
+            from_json(wrong)
+
+
+def test_what_no_catalogue_has_is_shown_and_acts_on_nothing() -> None:
+    hostile = from_json({"key": "key", "values": {"key": "<b>\x1b", "self": "x", "n": "9" * 5000}})
+    assert Speaker(language("de")).say(hostile) == '<span lang="en">key</span>'
+    assert Speaker(ENGLISH).say(said("<b>\x1b")) == "&lt;b&gt;\\x1b"
+    many = from_json({"key": "people.declared", "values": {"n": {"number": "9" * 5000}}})
+    assert "records" in str(many)
 
 
 @pytest.mark.parametrize("code", TRANSLATED)
 def test_no_sentence_of_any_page_stays_english(documents: dict[str, Certificate], code: str) -> None:
     missed: list[str] = []
     for name, document in documents.items():
-        page = render_html(document, Translation(catalogue(code), missed=missed.append))
+        page = render_html(document, replace(language(code), missed=missed.append))
         assert missed == [], name
         english = {text for text in Visible(render_html(document)).text if len(re.findall(r"[a-z]{2,}", text)) > 2}
         own = {document.declared.subject, *[a.label for a in document.assessments]}

@@ -11,9 +11,10 @@ from reticent.adversaries import MembershipGame, WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate, Declaration, content_hash
-from reticent.certificates.sentences import about, persons
+from reticent.certificates.sentences import persons
 from reticent.certificates.verify import verify
 from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.messages import Message
 
 DECLARED = Declaration(subject="an example", created="2026-01-01")
 
@@ -24,7 +25,7 @@ def of(records: int | None) -> Certificate:
 
 
 def said(certificate: Certificate) -> str:
-    return certificate.headline + " ".join(record.sentence for record in certificate.assessments)
+    return certificate.headline + " ".join(str(record.sentence) for record in certificate.assessments)
 
 
 def test_nothing_stated_is_about_a_record() -> None:
@@ -40,7 +41,7 @@ def test_nothing_stated_is_about_a_record() -> None:
 def test_what_covers_a_person_says_so(records: int, words: str) -> None:
     certificate = of(records)
     assert words in certificate.headline
-    assert all(words in record.sentence for record in certificate.assessments)
+    assert all(words in str(record.sentence) for record in certificate.assessments)
     page = render_html(certificate)
     assert "one record." in page if records == 1 else "at most 3 records." in page
     assert re.search(rf"contributed more than {records} record", page)
@@ -65,9 +66,7 @@ def test_a_document_that_claims_more_records_is_rejected() -> None:
 
 
 def test_words_of_every_attacker() -> None:
-    assert about("this record and all others", 2) == "this person's records and all others"
-    assert about("whether this record is in the training data", 2) == (
-        "whether this person's records are in the training data"
-    )
+    assert str(Message("knows.all").about("persons")) == "this person's records and all others"
+    assert str(Message("infers.in-data").about("persons")) == "whether this person's records are in the training data"
     assert persons({"kind": "ledger", "parts": [{"records_per_user": 2}, {"records_per_user": 2}]}) == 2
     assert persons({"kind": "ledger", "parts": [{"records_per_user": 1}, {"kind": "gaussian"}]}) is None

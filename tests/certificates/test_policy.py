@@ -18,6 +18,7 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import Verification, verify
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Gaussian
+from reticent.messages import said
 from reticent.risk.report import Questions
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -52,7 +53,7 @@ def failed(
     certificate: Certificate, outcome: Verification, wanted: Policy, *, signed=None, weights=None, now=NOW
 ) -> list[str]:
     found = check(certificate, outcome, wanted, Shown(signed, weights), now=now)
-    return [c.name for c in found if not c.passed]
+    return [str(c.name) for c in found if not c.passed]
 
 
 MEASURES = [
@@ -114,7 +115,7 @@ def test_the_claim_must_be_as_strong_as_the_policy_wants(certificate, outcome) -
 
 
 def test_a_certificate_that_does_not_verify_breaches_every_policy(certificate) -> None:
-    changed = certificate.model_copy(update={"headline": "Perfectly safe."})
+    changed = certificate.model_copy(update={"headline_": (said("Perfectly safe."),)})
     names = failed(changed, verify(changed), policy({"measure": "advantage", "at_most": 0.999}))
     assert names == ["the certificate verifies"]
 

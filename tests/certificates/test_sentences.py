@@ -56,7 +56,7 @@ def test_the_headline_says_that_private_gradients_may_have_ended_the_training(bu
 
 def test_a_sentence_says_what_the_attacker_does_not_know(sampled) -> None:
     (worst, *_) = (a for a in sampled.assessments if a.adversary == "worst-case")
-    assert ", but not which records each step drew or the noise, can raise" in worst.sentence
+    assert ", but not which records each step drew or the noise, can raise" in str(worst.sentence)
 
 
 def test_a_conditional_number_is_followed_by_what_nobody_checked(sampled) -> None:
@@ -64,17 +64,17 @@ def test_a_conditional_number_is_followed_by_what_nobody_checked(sampled) -> Non
     if fixed.claim == "bound":
         fixed, head = head, fixed
     assert fixed.claim == "conditional"
-    assert fixed.sentence.endswith(f"Nobody checked what this needs: {CONDITIONS['fixed-length'].says}")
+    assert str(fixed.sentence).endswith(f"Nobody checked what this needs: {CONDITIONS['fixed-length'].says}")
     assert head.claim == "bound"
-    assert "Nobody checked" not in head.sentence
-    assert "in a space of 5 dimensions" in head.sentence
+    assert "Nobody checked" not in str(head.sentence)
+    assert "in a space of 5 dimensions" in str(head.sentence)
 
 
 def test_the_page_groups_conditions_by_who_vouches_and_marks_claims(sampled) -> None:
     page = render_html(sampled)
     assert page.index("Taken on trust: nobody checked this") < page.index("Declared: the issuer or the settings say so")
     for key in ("hidden-draws", "fixed-length", "linear-head", "poisson-draws"):
-        assert CONDITIONS[key].says.split("'")[0] in page
+        assert str(CONDITIONS[key].says).split("'")[0] in page
     assert "proven if a condition holds" in page
     assert "proven limit on average" in page
     assert "relaxed head d=5" in page

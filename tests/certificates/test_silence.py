@@ -128,16 +128,16 @@ def test_copies_that_a_watch_saw_state_nothing_of_persons(copied: Certificate) -
     assert not passes(copied, limits=LOOSE, per="person")
     assert any(line.startswith(STOP) for line in check(copied).reservations())
     assert "given record" in copied.headline
-    assert people(copied).startswith("Nothing is stated")
+    assert str(people(copied)).startswith("Nothing is stated")
     assert [row for row in rt.lint(listed_twice()).rows() if STOP in str(row[2])]
 
 
 def test_nor_do_several_loops_with_copies(copied: Certificate) -> None:
     both = rt.certify([listed_twice(), listed_twice(divisor=11.0)]).certificate
-    assert people(both).startswith("Nothing is stated")
+    assert str(people(both)).startswith("Nothing is stated")
     assert not passes(both, limits=LOOSE, per="person")
     stated = worst(listed_twice(records_per_user=3))
-    assert people(stated) == "The issuer declares: each person contributed at most 3 records."
+    assert str(people(stated)) == "The issuer declares: each person contributed at most 3 records."
     assert check(stated).accepted
 
 

@@ -36,6 +36,7 @@ from reticent.mechanisms import (
     Selection,
 )
 from reticent.mechanisms.units import Unit
+from reticent.messages import Figure, Message
 from reticent.pairs import Geometric
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger
@@ -65,7 +66,7 @@ def judged() -> Certificate:
 
 
 def test_a_number_that_is_low_enough_but_rests_on_what_nobody_checked_says_both(judged: Certificate) -> None:
-    worst, stated, right, epsilon = (one.says for one in verdicts(judged))
+    worst, stated, right, epsilon = (tuple(map(str, one.says)) for one in verdicts(judged))
     assert worst == ("The worst case was computed (question: used or not)",)
     assert stated == ("It is stated how many records a person has",)
     assert right[0] == "Right guess at most 65% (used or not)"
@@ -75,7 +76,7 @@ def test_a_number_that_is_low_enough_but_rests_on_what_nobody_checked_says_both(
     assert right[-1] == "But unchecked: see below"
     assert len(epsilon) == 2  # too high, checked or not
     assert [one.met for one in verdicts(judged)] == [True, True, False, False]
-    assert unchecked(judged) == [
+    assert [(str(line), str(who)) for line, who in unchecked(judged)] == [
         ("No person contributed more records than is stated.", "only the issuer or the settings say so")
     ]
 
@@ -87,7 +88,11 @@ def test_a_number_that_is_low_enough_but_claimed_too_weakly_says_both() -> None:
         one.model_copy(update={"claim": "estimate", "conditions": []}) if one.adversary == "relaxed" else one
         for one in weak.assessments
     ]
-    (said,) = [one.says for one in verdicts(weak.model_copy(update={"assessments": records})) if len(one.says) == 3]
+    (said,) = [
+        [*map(str, one.says)]
+        for one in verdicts(weak.model_copy(update={"assessments": records}))
+        if len(one.says) == 3
+    ]
     assert said[1].endswith("low enough")
     assert said[2] == "The number alone is not enough: the claim is estimate, the policy wants bound"
 
@@ -95,10 +100,10 @@ def test_a_number_that_is_low_enough_but_claimed_too_weakly_says_both() -> None:
 def test_what_no_limit_judges_is_named_with_its_number(judged: Certificate) -> None:
     worst = {one.neighbouring: one for one in judged.assessments if one.adversary == "worst-case"}
     ((question, share, _),) = unjudged(judged)
-    assert question == "which of two versions of a given person's record was used"
+    assert str(question) == "which of two versions of a given person's record was used"
     value = worst["replace"].advantage.value
     assert value is not None
-    assert float(share.rstrip("%")) / 100 == pytest.approx(0.5 + value / 2, abs=1e-3)
+    assert float(share.digits) / 100 == pytest.approx(0.5 + value / 2, abs=1e-3)
     every = of(RIGHT, {**RIGHT, "neighbouring": "replace"}, accepted=[*ACCEPTED, "records-per-person"])
     assert unjudged(certify(RUN, DECLARED, adversaries=BOTH, policy=every)) == []
 
@@ -141,7 +146,7 @@ def test_limits_of_every_kind_say_what_was_reached() -> None:
     ]
     policy = of(*limits, accepted=[*ACCEPTED, "records-per-person"], ledger=True, relations=["add-remove"])
     certificate = certify(RUN, DECLARED, adversaries=(WorstCase(),), policy=policy)
-    said = ["; ".join(one.says) for one in verdicts(certificate)]
+    said = ["; ".join(map(str, one.says)) for one in verdicts(certificate)]
     assert "No training was recorded" in said
     assert any("bayes_security at least 0.1" in one and "high enough" in one for one in said)
     assert any("advantage at most 0.001" in one and "too high" in one for one in said)
@@ -188,12 +193,12 @@ def test_an_attacker_of_whom_nothing_is_proven_says_whose_limit_it_has(judged: C
 
 def test_tables_have_the_blind_guess_and_no_row_for_who_repeats_another() -> None:
     who = (WorstCase(), Relaxed(5), Mixed(0.5, 5), Membership())
-    found = {table.title: table for table in tables(certify(RUN, DECLARED, adversaries=who))}
-    assert found["Right guess, by prior"].blind == ("0.9", "0.5")
-    assert found["TPR, by FPR"].blind == ("0.001", "0.01", "0.1")
-    assert found["TPR, by FPR"].columns == ("0.1%", "1%", "10%")
-    assert found["PPV, at prior 1 in 10, by FPR"].blind == ("0.1",) * 3
-    assert found["ε, by δ"].columns == ("0.000001", "0.00001")
+    found = {str(table.title): table for table in tables(certify(RUN, DECLARED, adversaries=who))}
+    assert found["Right guess, by prior"].blind == (Figure("0.9"), Figure("0.5"))
+    assert found["TPR, by FPR"].blind == (Figure("0.001"), Figure("0.01"), Figure("0.1"))
+    assert found["TPR, by FPR"].columns == (Figure("0.1", "%"), Figure("1", "%"), Figure("10", "%"))
+    assert found["PPV, at prior 1 in 10, by FPR"].blind == (Figure("0.1"),) * 3
+    assert found["ε, by δ"].columns == (Figure("0.000001"), Figure("0.00001"))
     assert [name for name, _ in found["TPR, by FPR"].rows] == ["worst-case", "relaxed d=5", "mixed d=5"]
 
 
@@ -218,25 +223,29 @@ def test_a_page_about_two_versions_alone_needs_no_other_reading() -> None:
     assert "if 1 in 10 has the diagnosis" in page.partition("<thead>")[2].partition("</thead>")[0]
 
 
+def explained(certificate: Certificate) -> list[str]:
+    return [str(word) for word, _ in glossary(certificate)]
+
+
 def test_words_are_explained_where_they_occur() -> None:
-    plain = dict(glossary(certify(Gaussian(2.0), DECLARED, adversaries=(WorstCase(),))))
+    plain = explained(certify(Gaussian(2.0), DECLARED, adversaries=(WorstCase(),)))
     assert not {"estimate", "dpsgd", "poisson", "add-remove, replace"} & set(plain)
-    trained = dict(glossary(certify(RUN, DECLARED, adversaries=BOTH)))
+    trained = explained(certify(RUN, DECLARED, adversaries=BOTH))
     assert {"clip norm, noise multiplier", "dpsgd", "poisson", "add-remove, replace"} <= set(trained)
     kinds = {"guarantee", "matrix", "randomised-response", "filtered-gaussian", "selection"}
     assert not kinds & (set(plain) | set(trained))
     for release in (Guarantee(1.0), MatrixMechanism(3.0, 4), RandomisedResponse(0.3), FilteredGaussian(0.1)):
-        of_this_kind = dict(glossary(certify(release, DECLARED, adversaries=(WorstCase(),))))
+        of_this_kind = explained(certify(release, DECLARED, adversaries=(WorstCase(),)))
         assert kinds & set(of_this_kind) == {release.name}
     best = Selection(Gaussian(3.0), Geometric(5))
     for release in (best, Ledger((Gaussian(2.0), best))):
-        assert "selection" in dict(glossary(certify(release, DECLARED, adversaries=(WorstCase(),))))
-    clients = glossary(certify(DPSGD(2.0, 0.25, 8, unit=Unit.CLIENT), DECLARED, adversaries=(WorstCase(),)))
-    assert [word for word, _ in clients if word in ("client", "record")] == ["client"]
+        assert "selection" in explained(certify(release, DECLARED, adversaries=(WorstCase(),)))
+    clients = explained(certify(DPSGD(2.0, 0.25, 8, unit=Unit.CLIENT), DECLARED, adversaries=(WorstCase(),)))
+    assert [word for word in clients if word in ("client", "record")] == ["client"]
 
 
 def test_every_kind_of_release_is_explained() -> None:
-    assert set(MECHANISMS) <= set(words.sentences())
+    assert all(kind.sentence == Message(f"mechanism.{name}") for name, kind in MECHANISMS.items())
 
 
 def test_noise_that_was_checked_says_what_the_program_looked_at() -> None:
@@ -293,8 +302,8 @@ def test_sentences_for_an_assessment_say_all_that_the_page_says(judged: Certific
     assert "as long as nobody learns which records each step drew." in said
     assert "each person contributed one record." in said
     assert said.endswith("Nobody signed it.”")
-    listed = {title.partition(":")[0]: len(lines) for title, lines in words.conditions(plan)}
-    assert listed == {"Taken on trust": 7, "Declared": 5}
+    listed = {status.value: len(lines) for status, lines in words.conditions(plan).items()}
+    assert listed == {"assumed": 7, "declared": 5}
     assert (
         "7 points on trust, 5 only declared by the issuer or the settings, 0 checked by the issuer’s own program."
         in said

@@ -18,6 +18,7 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import State, verify
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
+from reticent.messages import said, to_json
 from tests.certificates.forging import DECLARED, Document, document_of, refused, resealed, set_at, small_certificate
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -43,9 +44,22 @@ def shuffle_the_ledger(d: Document) -> None:
     d["ledger"]["config"]["sampler"] = "shuffled"
 
 
+def text(english: str) -> Document:
+    return to_json(said(english))
+
+
 FORGERIES: dict[str, Callable[[Document], None]] = {
-    "sentence": set_at("assessments.0.sentence", "An attacker can raise a 50% guess to at most 51.8%."),
-    "headline": set_at("headline", "A coin flip becomes at most 51.8%, against any attacker."),
+    "sentence": set_at("assessments.0.sentence", text("An attacker can raise a 50% guess to at most 51.8%.")),
+    "headline": set_at("headline", [text("A coin flip becomes at most 51.8%, against any attacker.")]),
+    "headline without a key": set_at("headline", "A coin flip becomes at most 51.8%, against any attacker."),
+    "number of the headline": set_at("headline.0.values.share.number", "50.1"),
+    "question of the headline": set_at("headline.0.values.question.key", "asked.zero-out"),
+    "unit of the headline": lambda d: d["headline"][0]["values"]["share"].pop("unit"),
+    "about somebody else": lambda d: d["headline"][0]["values"].update(whom="client"),
+    "number of a sentence": set_at("assessments.0.sentence.values.reach.values.share.number", "50.1"),
+    "another attacker's knowledge": set_at("assessments.0.knows.key", "knows.others"),
+    "what a condition says": set_at("conditions.clipped.says", text("Nothing moves.")),
+    "what a warning says": lambda d: d["warnings"][0].update(text=text("All is well.")),
     "every attacker but the relaxed one deleted": drop_other_attackers,
     "one attacker deleted": lambda d: d["assessments"].pop(3),
     "worst case under replacement deleted": lambda d: d["assessments"].pop(5),
@@ -65,11 +79,11 @@ FORGERIES: dict[str, Callable[[Document], None]] = {
     "number and sentence": lambda d: [a["advantage"].update(value=0.01) for a in d["assessments"]],
     "order": lambda d: d["assessments"].reverse(),
     "notes removed": lambda d: d["assessments"][1]["notes"].clear(),
-    "note added": lambda d: d["assessments"][0]["notes"].append("Audited by everybody."),
+    "note added": lambda d: d["assessments"][0]["notes"].append(text("Audited by everybody.")),
     "theorem removed": lambda d: d["theorems"].pop("DONG2022:Theorem 3.2"),
     "reason for leaving out invented": lambda d: (
         d["assessments"].pop(3),
-        d["skipped"].update(membership="it is safe"),
+        d["skipped"].update(membership=text("it is safe")),
     ),
     "public by name only": set_at("edition", "public"),
     "do_not_publish emptied": lambda d: d["do_not_publish"].clear(),
@@ -119,7 +133,7 @@ def test_an_honest_document_is_accepted_in_both_editions(certificate: Certificat
     assert complete.assessments == 7
     assert handed_on.accepted
     assert handed_on.private == ()
-    assert "private data" in public(certificate).skipped["attribute"]
+    assert "private data" in str(public(certificate).skipped["attribute"])
 
 
 def test_a_content_hash_that_is_not_that_of_the_document_is_refused(certificate: Certificate) -> None:
@@ -134,7 +148,7 @@ def test_a_content_hash_that_is_not_that_of_the_document_is_refused(certificate:
 def test_leaving_an_attacker_out_is_said(certificate: Certificate) -> None:
     document = document_of(certificate)
     document["assessments"] = [a for a in document["assessments"] if a["adversary"] != "membership"]
-    document["skipped"] = {"membership": "it was not asked for"}
+    document["skipped"] = {"membership": {"key": "refused.not-asked"}}
     document["do_not_publish"][0] = "assessments[5]"
     unused = {k for k in document["theorems"] if not any(k in a["theorems"] for a in document["assessments"])}
     for key in unused:

@@ -45,7 +45,7 @@ def test_a_configuration_becomes_a_run_and_a_certificate(certified: Path, capsys
         "certificate.html",
     }
     document = json.loads((out / "certificate.json").read_text())
-    assert document["schema"] == "reticent.certificate/3"
+    assert document["schema"] == "reticent.certificate/4"
     assert document["ledger"]["segments"][0]["steps"] == document["mechanism"]["steps"] == 6
     assert len(document["ledger"]["diagnostics"]["batch_sizes"]) == 6
     assert "ledger.diagnostics" in document["do_not_publish"]

@@ -61,7 +61,7 @@ def test_the_nearest_is_asked_about(words: tuple[str, ...], meant: str, capsys) 
     [
         (("verify",), "", "there is empty"),
         (("verify",), None, "there: a folder, not a plain file"),
-        (("verify",), '{"schema": "x/1"}', "there: its schema is 'x/1', expected reticent.certificate/3"),
+        (("verify",), '{"schema": "x/1"}', "there: its schema is 'x/1', expected reticent.certificate/4"),
         (("gate", "x.json", "--policy"), "a: 1", "there: it has no schema, expected reticent.policy/1"),
         (("certify", "dpsgd", *RUN, "--sign"), "-----BEGIN PUBLIC KEY-----", "there holds a public key"),
         (("risk", "ledger"), '{"kind": "dpsg"}', "there: mechanism: kind must be one of gaussian, laplace"),

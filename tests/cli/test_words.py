@@ -53,7 +53,7 @@ def test_certificates_say_both() -> None:
         DPSGD(2.0, 0.1, 9), Declaration(subject="s", created="2026-01-01"), adversaries=(WorstCase(), Membership())
     )
     for assessment in certificate.assessments:
-        told = " ".join(certificate.conditions[one.key].says for one in assessment.conditions)
+        told = " ".join(str(certificate.conditions[one.key].says) for one in assessment.conditions)
         assert POISSON in told
         assert REAL_NUMBERS in told
 
@@ -78,7 +78,7 @@ def test_the_relaxed_sentence_says_that_it_averages_over_directions(relation) ->
         adversaries=(Relaxed(), Mixed()),
         neighbouring=relation,
     )
-    sentences = {a.adversary: a.sentence for a in certificate.assessments}
+    sentences = {a.adversary: str(a.sentence) for a in certificate.assessments}
     assert ", on average over all directions, to at most " in sentences["relaxed"]
     assert ", on average over that direction, to at most " in sentences["mixed"]
     assert "average" not in sentences["worst-case"]

@@ -240,7 +240,7 @@ def test_a_number_is_explained_from_the_list_of_theorems() -> None:
     for key in found.theorems:
         assert key in text
     for needed in found.conditions:
-        assert needed.says[:30] in text
+        assert str(needed.says)[:30] in text
     assert re.search(r"reticent/risk/measures\.py:\d+ advantage", text)
 
 

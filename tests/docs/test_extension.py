@@ -59,7 +59,7 @@ report = audit(scores)
 found = {
     "certified": {r.adversary: r.advantage.value for r in certificate.assessments},
     "theorems": sorted(map(str, certificate.theorems)),
-    "title on the page": ADVERSARIES["every-kth"].title in render_html(certificate),
+    "title on the page": str(ADVERSARIES["every-kth"].title) in render_html(certificate),
     "verified": verify(again).accepted,
     "gate": [c.passed for c in checked if "every-kth" in c.name],
     "bounds": len(report.bounds),

@@ -82,6 +82,6 @@ def test_a_condition_of_all_names_nobody() -> None:
 
 def test_every_sentence_is_one_for_people() -> None:
     for key, kind in CONDITIONS.items():
-        assert kind.says.endswith(".")
-        assert len(kind.says) > 20
+        assert str(kind.says).endswith(".")
+        assert len(str(kind.says)) > 20
         assert key == key.lower()

@@ -10,9 +10,10 @@ import pytest
 import reticent as rt
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate, content_hash
-from reticent.certificates.sentences import about, persons
+from reticent.certificates.sentences import persons
 from reticent.errors import ParameterError
 from reticent.mechanisms.units import Unit
+from reticent.messages import Message
 from reticent.samplers import FixedSize
 
 
@@ -25,7 +26,7 @@ def risk_of(mechanism) -> float:
 
 
 def said(certificate: Certificate) -> str:
-    return certificate.headline + " ".join(record.sentence for record in certificate.assessments)
+    return certificate.headline + " ".join(str(record.sentence) for record in certificate.assessments)
 
 
 @pytest.mark.parametrize("sampler", ["poisson", "fixed-size", "shuffled"])
@@ -60,10 +61,10 @@ def test_a_document_that_makes_clients_of_records_is_rejected():
 
 
 def test_words_of_every_attacker():
-    assert about("how far this record moves the result; records differ", Unit.CLIENT) == (
-        "how far this client moves the result; clients differ"
+    assert str(Message("knows.others").about("client")) == (
+        "all other clients and how far this one can move the result"
     )
-    assert about("Each record is recorded", Unit.CLIENT) == "Each client is recorded"
+    assert str(Message("condition.clipped").about("client")).startswith("No client moves the sum")
     parts = [{"unit": "client"}, {"unit": "client"}]
     assert persons({"kind": "ledger", "parts": parts}) is Unit.CLIENT
     assert persons({"kind": "ledger", "parts": [parts[0], {}]}) is None

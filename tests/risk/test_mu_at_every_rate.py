@@ -284,7 +284,7 @@ class TestTheNote:
         self, relation: Neighbouring, sampler: Sampler, uses: int, where: str
     ) -> None:
         run = DPSGD(4.0, 0.1, 20, sampler=sampler)
-        (note,) = (one for one in run.notes if one.startswith("mu "))
+        (note,) = (one for one in run.notes if one.key == "note.mu")
         assert f"adding the record in {where}:" in note
         added = mu_limits(DPSGD(4.0, 1.0, uses), ADD)[0]
         assert mu_limits(run, relation)[0] >= added * (1.0 - 1e-12)

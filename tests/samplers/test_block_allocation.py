@@ -119,7 +119,8 @@ def test_an_unknown_number_of_steps_is_safe_on_both_sides() -> None:
 def test_what_is_said_of_it() -> None:
     run = run_of(100, 3)
     assert "100 steps per epoch" in run.notes[0]
-    said = dict(facts(rt.certify(run, adversary="worst-case").certificate))
+    shown = facts(rt.certify(run, adversary="worst-case").certificate)
+    said = {str(label): str(value) for _, (label, value) in shown}
     assert (said["how records are drawn"], said["Uses of a record per pass, for allocation"]) == (run.sampler.name, "3")
     assert "block-allocation-draws" in {one.key for one in run.conditions}
     found = rt.calibrate_samplers(mu=1, dataset_size=60, epochs=2, batch_size=6, samplers="block-allocation")

@@ -13,22 +13,21 @@ from pydantic import TypeAdapter, ValidationError
 
 from reticent.accountants import compose
 from reticent.certificates.build import certify
-from reticent.certificates.catalogue import catalogue, languages
-from reticent.certificates.language import Translation
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Declaration
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.facts.steps import Drawn
+from reticent.languages import language, languages
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Part
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
+from reticent.messages import Message, said
 from reticent.proofs import CONDITIONS, Bearing, Kind, Status, condition, worst_first
 from reticent.registry import flat, gathered, parameters_of
 from reticent.risk import advantage
 from reticent.samplers import SAMPLERS, Poisson, RandomAllocation, Run, Sampler, TruncatedPoisson
 from reticent.samplers.base import by_coins, seen_as
 from reticent.samplers.named import Named
-from reticent.text import Said
 from tests.samplers.stated import BY_NAME, STATED
 
 EACH = pytest.mark.parametrize("kind", SAMPLERS.values(), ids=SAMPLERS)
@@ -166,7 +165,7 @@ class Twice(Sampler):
     sentence: ClassVar[str] = "Two coins decide."
     condition: ClassVar[Kind] = Kind(
         "twice-draws",
-        Said("Two coins of its own put a record into a batch.", de="Zwei eigene Münzen bringen ihn in einen Stapel."),
+        said("Two coins of its own put a record into a batch."),
         Bearing.RELEASE,
         "Read the code that tosses coins.",
     )
@@ -204,7 +203,7 @@ def test_a_sampler_that_says_little_gets_little(twice: type[Sampler]) -> None:
 
 
 def test_a_sampler_brings_its_condition(twice: type[Sampler]) -> None:
-    """Its own words, remedy and translation stand wherever those of other samplers do; without it nobody knows them."""
+    """Its own words and remedy stand wherever those of other samplers do, in English; without it nobody knows them."""
     known = condition("twice-draws", Status.DECLARED)
     assert known in DPSGD(1.0, 0.1, 5, sampler=Twice()).conditions
     assert worst_first([condition("stated-guarantee"), known, condition("public-divisor")])[-1] == known
@@ -214,9 +213,9 @@ def test_a_sampler_brings_its_condition(twice: type[Sampler]) -> None:
     policy["accept_conditions"] = ["twice-draws"]
     assert Policy.model_validate(policy).accept_conditions == ("twice-draws",)
     certificate = certify(DPSGD(1.0, 0.1, 5, sampler=Twice()), Declaration(subject="s", created="2026-01-01"))
-    for code, told in (("de", Twice.condition.says.others["de"]), ("fr", f'<span lang="en">{Twice.condition.says}')):
-        page = render_html(certificate, Translation(catalogue.__wrapped__(code)))
-        assert told in page
+    for code in ("de", "fr"):
+        page = render_html(certificate, language(code))
+        assert f'<span lang="en">{Twice.condition.says}' in page
         assert '<span lang="en">Two coins decide.' in page
     policy["accept_conditions"] = ["thrice-draws"]
     with pytest.raises(ParameterError, match="condition must be one of"):
@@ -229,13 +228,13 @@ def test_a_class_that_says_a_known_condition_anew_is_refused_when_it_is_made() -
     """It replaced the sentence of the other one in silence, until somebody read the whole list."""
     for taken in (Poisson.condition, CONDITIONS["clipped"]):
         with pytest.raises(ParameterError, match="a key that no other condition has"):
-            type("Anew", (Sampler,), {"name": "anew", "condition": replace(taken, says="Nothing.")})
+            type("Anew", (Sampler,), {"name": "anew", "condition": replace(taken, says=said("Nothing."))})
     assert CONDITIONS[Poisson.condition.key] == Poisson.condition
 
 
 def test_a_condition_of_another_sampler_is_not_said_anew(twice: type[Sampler], monkeypatch) -> None:
     for taken in (Poisson.condition, CONDITIONS["clipped"]):
-        monkeypatch.setattr(Twice, "condition", replace(taken, says="Nothing."))
+        monkeypatch.setattr(Twice, "condition", replace(taken, says=said("Nothing.")))
         with pytest.raises(ParameterError, match="a key that no other condition has"):
             list(CONDITIONS)
 
@@ -250,8 +249,8 @@ def test_a_sampler_without_a_condition_is_not_listed(monkeypatch) -> None:
 @EACH
 def test_a_sampler_says_it_in_every_language_of_pages(kind: type[Sampler]) -> None:
     for text in filter(None, (kind.sentence, kind.note, kind.exposed, kind.condition.says)):
-        assert isinstance(text, Said)
-        assert {"en", *text.others} == set(languages())
+        assert isinstance(text, Message)
+        assert all(text.key in language(code).words for code in languages())
 
 
 def test_documents_of_our_own_samplers_do_not_depend_on_what_else_is_installed(twice: type[Sampler]) -> None:

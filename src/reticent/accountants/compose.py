@@ -17,6 +17,7 @@ from reticent.curves import LogErrors, TradeOff, symmetrised
 from reticent.curves.enclosure import Attempt, Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, safest
 from reticent.errors import NumericalError
+from reticent.messages import Message
 from reticent.pairs import Disclosure, Neighbouring, Part, poisson_gaussian
 from reticent.pairs.base import Ends
 
@@ -211,7 +212,7 @@ class Composed(Enclosure):
         return (self._alone,) if isinstance(self._alone, str) else ()
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Message | str, ...]:
         """Those of the curve; why the advantage alone was not certified, where the curve is wide."""
         return (*self.bracket.notes, *(self._refused if self.bracket.notes else ()))
 

@@ -12,9 +12,8 @@ from reticent.accountants.steps import Steps, enclosed
 from reticent.curves.enclosure import Attempt
 from reticent.curves.polygon import Polygon, hull, strictest
 from reticent.errors import NumericalError
+from reticent.messages import Figure, Message
 from reticent.stopping import checkpoint
-
-_UNRESOLVED = "The numerical error of the worst case is large here: its advantage is known within {:.1g} only ({})."
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +120,13 @@ class Findings:
         """Whether the advantage is to be known better, and can be: steps may be known from both sides only."""
         return self.width > self.accuracy.width and not enclosed(self.steps)
 
-    def notes(self, accuracy: Accuracy) -> tuple[str, ...]:
+    def notes(self, accuracy: Accuracy) -> tuple[Message, ...]:
         """For people, where the advantage stays unresolved: what the routes had to say."""
         if self.width < accuracy.wide:
             return ()
         why = "; ".join(dict.fromkeys(attempt.failure for attempt in self.trace if attempt.failure))
-        return (_UNRESOLVED.format(self.width, why or "no computation is finer"),)
+        width = Figure(f"{self.width:.1g}")
+        return (Message("note.wide", width=width, reasons=why or "no computation is finer"),)
 
     def ask(self, route: Route) -> None:
         """Add what ``route`` finds; nothing where it does not serve, or cannot: then ``trace`` has the reason."""

@@ -22,11 +22,12 @@ from reticent.curves import TradeOff, from_advantage, no_privacy
 from reticent.curves.enclosure import Enclosure, Interval
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.messages import Message, said
 from reticent.proofs import Basis, Claim, Condition, Formula, Proof, Status, claim_of
 from reticent.proofs.proof import Derived
 from reticent.registry import Choice, Parameter, Registry, parameters_of, typed
 from reticent.styles import SPARE, Style
-from reticent.text import Brief, digits, listed, one_of
+from reticent.text import Brief, digits, one_of
 
 if TYPE_CHECKING:
     from reticent.adversaries.witness import Witness
@@ -107,9 +108,10 @@ class Assessment(Brief):
         return self._claimed.conditions
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Message, ...]:
         """What else a reader must know; then what went wrong in the enclosure, which is known once it is composed."""
-        return tuple(dict.fromkeys((*self._claimed.notes, *(self.truth.notes if self.truth is not None else ()))))
+        found = (*self._claimed.notes, *(self.truth.notes if self.truth is not None else ()))
+        return tuple(dict.fromkeys(map(said, found)))
 
     @property
     def mu_limits(self) -> tuple[float, float]:
@@ -119,11 +121,13 @@ class Assessment(Brief):
         return 0.0, math.inf if self.formula is None else self.formula.most_mu
 
     @property
-    def lacks(self) -> str:
-        """What the attacker does not know of this release; completes "does not know ..."."""
-        own = [self.adversary.lacks] if self.adversary.lacks else []
-        present = {one.key for one in self.conditions}
-        return listed([*own, *(words for key, words in _HIDDEN.items() if key in present)], "or")
+    def lacks(self) -> Message | None:
+        """What the attacker does not know of this release; completes "does not know ..."; None for nothing."""
+        own, present = self.adversary.lacks, {one.key for one in self.conditions}
+        hidden = [what for key, what in _HIDDEN.items() if key in present]
+        if not own:
+            return Message(f"lacks.{'-'.join(hidden)}") if hidden else None
+        return Message("-".join(["lacks.own", *hidden]), what=said(own)) if hidden else said(own)
 
     def vouched(self, statuses: Mapping[str, Status]) -> Assessment:
         """The same with what is known about its conditions, by key; the claim follows."""
@@ -133,7 +137,7 @@ class Assessment(Brief):
         """The same under more conditions."""
         return self._with(lambda one: one.under(*conditions))
 
-    def prefaced(self, *notes: str) -> Assessment:
+    def prefaced(self, *notes: Message | str) -> Assessment:
         """The same with notes that come first."""
         return self._with(lambda one: one.prefaced(*notes))
 
@@ -192,7 +196,7 @@ class Assessment(Brief):
         return Interval(min(found.lower, most), value, most)
 
 
-_HIDDEN = {"hidden-draws": "which records each step drew", "unpredictable-noise": "the noise"}
+_HIDDEN = {"hidden-draws": "draws", "unpredictable-noise": "noise"}
 STRENGTH = {
     Claim.BOUND: "at most",
     Claim.CONDITIONAL: "on conditions at most",
@@ -261,21 +265,21 @@ class Adversary(Choice, ABC):
         strongest: nobody knows more: all others are compared with it.
         keeps_mu: mu of its exact curve is that of the strongest.
         beside: of a mixture with the strongest, the name of the other one.
-        repeated: what a page says where ``name`` has the same numbers.
+        repeated: key of what a page says where ``name`` has the same numbers.
     """
 
     __slots__ = ()
 
     name: ClassVar[str]
-    title: ClassVar[str]
+    title: ClassVar[Message | str]
     short: ClassVar[str] = ""
     also: ClassVar[tuple[str, ...]] = ()
     style: ClassVar[Style | None] = None
     averaged: ClassVar[bool] = False
     relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT,)
-    infers: ClassVar[str]
-    unmeasured: ClassVar[str | None] = None
+    infers: ClassVar[Message | str]
+    unmeasured: ClassVar[Message | str | None] = None
     needs: ClassVar[str | None] = None
     counts_parameters: ClassVar[bool] = False
     by_name_only: ClassVar[bool] = False
@@ -284,7 +288,7 @@ class Adversary(Choice, ABC):
     strongest: ClassVar[bool] = False
     keeps_mu: ClassVar[bool] = False
     beside: ClassVar[str | None] = None
-    repeated: ClassVar[str] = "Has the same numbers as {name}"
+    repeated: ClassVar[str] = "repeats"
 
     @classmethod
     def knowing(cls, **measured: Any) -> Self:
@@ -323,12 +327,12 @@ class Adversary(Choice, ABC):
 
     @property
     @abstractmethod
-    def knows(self) -> str:
+    def knows(self) -> Message | str:
         """See the class."""
 
     @property
     @abstractmethod
-    def lacks(self) -> str:
+    def lacks(self) -> Message | str:
         """See the class."""
 
     @abstractmethod

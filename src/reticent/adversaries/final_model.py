@@ -13,6 +13,7 @@ from reticent.curves import GaussianTradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.messages import Message
 from reticent.proofs import Proof, Status, best, condition, without_repeats
 from reticent.registry import described
 from reticent.styles import Style
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
     from reticent.adversaries.witness import Witness
 
 _ROUNDING = 1e-12  # relative: the closed forms are evaluated with expm1 and log1p, to a few units in the last place
-_WHERE = (
-    "noisy gradient descent on whole batches (sample rate 1), or on fixed batches in a fixed order (sampler cyclic)"
-)
-_NETWORKS = (
-    "For networks no such bound exists: some losses that are not convex gain nothing from hidden steps (Annamalai "
-    "2024; Cebere 2024). Softmax with three or more classes is no convex problem once its gradients are clipped."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +60,14 @@ class FinalModel(Adversary):
     smoothness: float | None = field(default=None, metadata=described("Largest curvature of the loss."))
 
     name: ClassVar[str] = "final-model"
-    title: ClassVar[str] = "Attacker who sees the final model only"
+    title: ClassVar[Message | str] = Message("attacker.final-model")
     short: ClassVar[str] = "sees the last model"
     needs: ClassVar[str | None] = "contraction"
     every_step: ClassVar[bool] = False
     style: ClassVar[Style] = Style("#2f7d6d", (7, 2, 2, 2), "#1b5c4f", "#6fd3bd")
-    knows: ClassVar[str] = "this record and all others"
-    lacks: ClassVar[str] = "the weights between the start and the end"
-    infers: ClassVar[str] = "whether this record was used"
+    knows: ClassVar[Message | str] = Message("knows.all")
+    lacks: ClassVar[Message | str] = Message("lacks.weights")
+    infers: ClassVar[Message | str] = Message("infers.used")
     every_test: ClassVar[bool] = True
     by_name_only: ClassVar[bool] = True
 
@@ -128,7 +122,7 @@ class FinalModel(Adversary):
         """
         run = mechanism.training
         if run is None or not _is_covered(run):
-            raise UnsupportedError(f"the effect of hidden steps is known for {_WHERE} only: use worst-case")
+            raise UnsupportedError(Message("refused.hidden-steps"))
         mu = final_mu(run, neighbouring, self.factor) * (1.0 + _ROUNDING)
         proof = Proof(
             Enclosure.from_above(GaussianTradeOff(mu)),
@@ -139,7 +133,7 @@ class FinalModel(Adversary):
                 condition("equal-updates", Status.DECLARED),
                 condition("final-model-only", Status.DECLARED),
             ),
-            notes=(_NETWORKS, *mechanism.notes),
+            notes=(Message("note.networks"), *mechanism.notes),
             mu=(0.0, mu),
         )
         worst = worst_case_proof(mechanism, neighbouring).from_above()

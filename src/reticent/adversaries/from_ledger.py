@@ -5,10 +5,10 @@ from __future__ import annotations
 from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.witness import Witness
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.messages import Message
 from reticent.proofs import Status, condition
 
 _OF_THE_FORM = ("fixed-length", "one-direction", "linear-head", "independent-directions")
-_LOOKED = "The form of the model was looked at, and ensures nothing about how gradients react. {}"
 
 
 def assess_seen(
@@ -35,7 +35,9 @@ def assess_seen(
     found = found.under(condition("start-weights"), *more).vouched(seen)
     obstacle = None if witness.gradients is None else witness.gradients.obstacle
     assumed = any(one.key in _OF_THE_FORM and one.status is Status.ASSUMED for one in found.conditions)
-    return found.prefaced(_LOOKED.format(obstacle.text)) if obstacle is not None and assumed else found
+    return (
+        found.prefaced(Message("note.looked-at", obstacle=obstacle.text)) if obstacle is not None and assumed else found
+    )
 
 
 def witness_of(what: object) -> Witness | None:

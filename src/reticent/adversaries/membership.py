@@ -11,6 +11,7 @@ from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff, TradeOff, from_advantage
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.messages import Message
 from reticent.proofs import Basis, Formula
 from reticent.samplers import Run
 from reticent.styles import Style
@@ -45,14 +46,14 @@ class Membership(Adversary):
     """
 
     name: ClassVar[str] = "membership"
-    title: ClassVar[str] = "Attacker who looks for one known record"
+    title: ClassVar[Message | str] = Message("attacker.membership")
     short: ClassVar[str] = "looks for a known record"
     also: ClassVar[tuple[str, ...]] = ("mia", "membership-inference", "lira")
     style: ClassVar[Style] = Style("#1b8f68", (12, 3, 3, 3), "#00724f", "#5fd0a5")
     methods: ClassVar[tuple[Method, ...]] = tuple(Method)
-    knows: ClassVar[str] = "this record and all others"
-    lacks: ClassVar[str] = ""
-    infers: ClassVar[str] = "whether this record is in the training data"
+    knows: ClassVar[Message | str] = Message("knows.all")
+    lacks: ClassVar[Message | str] = ""
+    infers: ClassVar[Message | str] = Message("infers.in-data")
 
     def is_worst_by(self, method: Method) -> bool:
         return method is Method.EXACT

@@ -15,6 +15,7 @@ from reticent.curves import Mixture, TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import Gradients
+from reticent.messages import Figure, Message
 from reticent.proofs import Proof
 from reticent.registry import described
 from reticent.styles import Style
@@ -50,12 +51,12 @@ class Mixed(DirectionUnknown):
     known_share: float = field(default=0.0, metadata=KNOWN_SHARE)
 
     name: ClassVar[str] = "mixed"
-    title: ClassVar[str] = "Attacker who may know the direction"
+    title: ClassVar[Message | str] = Message("attacker.mixed")
     short: ClassVar[str] = "direction may be known"
     beside: ClassVar[str | None] = Relaxed.name
     style: ClassVar[Style] = Style("#2b83ba", (3, 3), "#0067a8", "#6bb8f2")
     averaged: ClassVar[bool] = True
-    infers: ClassVar[str] = "whether this record was used, on average over that direction,"
+    infers: ClassVar[Message | str] = Message("infers.used-that-direction")
 
     def __post_init__(self) -> None:
         _check.fraction(relaxed_probability=self.relaxed_probability)
@@ -64,12 +65,12 @@ class Mixed(DirectionUnknown):
     def _relaxed(self) -> Relaxed:
         return Relaxed(self.dimension, gradients=self.gradients, known_share=self.known_share)
 
-    knows: ClassVar[str] = "this record and all others"
+    knows: ClassVar[Message | str] = Message("knows.all")
 
     @property
-    def lacks(self) -> str:
-        """With the probability in words."""
-        return f"which way this record moves the result (with probability {100.0 * self.relaxed_probability:g}%)"
+    def lacks(self) -> Message:
+        """With the probability."""
+        return Message("lacks.direction-with", share=Figure(f"{100.0 * self.relaxed_probability:g}", "%"))
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
@@ -79,10 +80,7 @@ class Mixed(DirectionUnknown):
         Raises:
             UnsupportedError: as for ``WorstCase`` and ``Relaxed``.
         """
-        coin = (
-            f"With probability {self.relaxed_probability!r} the attacker does not know the direction; otherwise they "
-            "are the worst case. They know which of the two they are."
-        )
+        coin = Message("note.coin", share=Figure(repr(self.relaxed_probability)))
         relaxed = self._relaxed().assess(mechanism, neighbouring)
         proofs = tuple(self._with_coin(proof, mechanism, neighbouring).prefaced(coin) for proof in relaxed.proofs)
         return Assessment(self, neighbouring, Method.EXACT, proofs)

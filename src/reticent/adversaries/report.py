@@ -9,6 +9,7 @@ from reticent.adversaries.base import Assessment
 from reticent.adversaries.codec import parameters
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.codec import mechanism_record
+from reticent.messages import Message, said
 from reticent.risk import MU_FLOOR
 from reticent.risk.report import (
     MEASURES,
@@ -44,9 +45,9 @@ def assessment_record(
         also_needed={one.field: condition_records(one.conditions) for one in further if one.conditions},
         notes=list(assessment.notes),
         parameters=parameters(who),
-        knows=who.knows,
+        knows=said(who.knows),
         lacks=assessment.lacks,
-        infers=who.infers,
+        infers=said(who.infers),
     )
 
 
@@ -84,7 +85,7 @@ def risk_document(
     mechanism: Mechanism,
     assessments: Sequence[Assessment],
     questions: Questions,
-    skipped: Mapping[str, str],
+    skipped: Mapping[str, Message | str],
 ) -> RiskDocument:
     """Everything that ``reticent risk`` prints, as one record."""
     records = [assessment_record(a, questions) for a in assessments]
@@ -92,5 +93,5 @@ def risk_document(
         mechanism=mechanism_record(mechanism),
         assessments=records,
         conditions=condition_texts(records),
-        skipped=dict(skipped),
+        skipped={name: said(reason) for name, reason in skipped.items()},
     )

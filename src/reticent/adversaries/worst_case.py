@@ -8,6 +8,7 @@ from typing import ClassVar
 from reticent.accountants import mu_limits, worst_case
 from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.messages import Message
 from reticent.proofs import Proof
 from reticent.styles import Style
 
@@ -29,14 +30,14 @@ class WorstCase(Adversary):
     """
 
     name: ClassVar[str] = "worst-case"
-    title: ClassVar[str] = "Strongest attacker (worst case)"
+    title: ClassVar[Message | str] = Message("attacker.worst-case")
     short: ClassVar[str] = "any attacker"
     also: ClassVar[tuple[str, ...]] = ("dp", "strong", "strong-adversary")
     strongest: ClassVar[bool] = True
     style: ClassVar[Style] = Style("#7f7f7f", (), "#111111", "#f2f2f2")
-    knows: ClassVar[str] = "this record and all others"
-    lacks: ClassVar[str] = ""
-    infers: ClassVar[str] = "whether this record was used"
+    knows: ClassVar[Message | str] = Message("knows.all")
+    lacks: ClassVar[Message | str] = ""
+    infers: ClassVar[Message | str] = Message("infers.used")
     every_test: ClassVar[bool] = True
 
     def assess(

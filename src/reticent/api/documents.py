@@ -349,7 +349,7 @@ def release_in(path: Path | str) -> Release:
         mechanism = found.mechanism()
     except ParameterError as error:
         raise ArtifactError(f"{path}: {error}") from None
-    return Release(mechanism, {fact.key: fact.text for fact in found.faults}, witness_of(found))
+    return Release(mechanism, {fact.key: str(fact.text) for fact in found.faults}, witness_of(found))
 
 
 def _opened(what: Any) -> Any:

@@ -121,7 +121,7 @@ class Assessments(Table, Sequence[Assessment]):
         return f"{super()._repr_html_()}<details><summary>Conditions</summary><ul>{lines}</ul></details>"
 
     def to_json(self) -> str:
-        """The document ``reticent.risk/1`` as strict JSON text; null is an infinite number."""
+        """The document ``reticent.risk/2`` as strict JSON text; null is an infinite number."""
         return self.document.model_dump_json(by_alias=True, indent=2)
 
     def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:

@@ -182,7 +182,7 @@ def _stated(mechanism: Mechanism) -> tuple[Fact, ...]:
 
 
 def _told(fact: Fact) -> tuple[Cell, ...]:
-    return fact.key, fact.severity.value, fact.reason, fact.remedy
+    return fact.key, fact.severity.value, str(fact.reason), str(fact.remedy)
 
 
 def _about_whom(ledger: RunLedger | Mechanism) -> list[tuple[Cell, ...]]:
@@ -191,7 +191,7 @@ def _about_whom(ledger: RunLedger | Mechanism) -> list[tuple[Cell, ...]]:
 
     alone = getattr(ledger, "unit", None) != Unit.CLIENT and ledger.records_per_user is None
     key = "records-per-person"
-    return [(key, Severity.WARNING.value, " ".join(STOP), CONDITIONS[key].remedy)] if alone else []
+    return [(key, Severity.WARNING.value, " ".join(map(str, STOP)), CONDITIONS[key].remedy)] if alone else []
 
 
 def _wrong(ledger: RunLedger | Mechanism) -> list[tuple[Cell, ...]]:

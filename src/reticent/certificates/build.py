@@ -67,7 +67,7 @@ def certify(
         try:
             found.append(assessed(adversary, mechanism, relation, ledger))
         except (UnsupportedError, ParameterError) as error:
-            skipped[adversary.name] = str(error)
+            skipped[adversary.name] = error.reason
             dropped[relation] = None
         else:
             asked.append((adversary, relation))
@@ -158,7 +158,7 @@ def public(certificate: Certificate) -> Certificate:
             if not same:
                 assessed(adversary, mechanism, relation, ledger)
         except (UnsupportedError, ParameterError) as error:  # it needs what the public edition leaves out
-            hidden[record.adversary] = str(error)
+            hidden[record.adversary] = error.reason
         else:
             kept.append(record)
     skipped = {**inputs.skipped, **hidden}

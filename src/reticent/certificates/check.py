@@ -52,9 +52,9 @@ class Checked:
         if moment(created) > datetime.now(UTC) + timedelta(days=1):  # a day's grace: somewhere it is tomorrow
             yield f"It is dated {created}, which is in the future: its issuer declares what cannot be."
         if outcome.accepted and persons(self.document.mechanism) is None:
-            yield " ".join(STOP)
+            yield " ".join(map(str, STOP))
         if (false := denied(self.document)) is not None:
-            yield false
+            yield str(false)
         if self.document.ledger is None:
             yield unsupported(self.document)
         elif self.document.declared.run_signed_by is None:

@@ -30,7 +30,7 @@ _TOGETHER = ({"HIRAGANA", "KATAKANA", "CJK", "KATAKANA-HIRAGANA"}, {"HANGUL", "C
 """Scripts that one text may mix."""
 
 
-def inert(text: str, longest: int = LONGEST) -> str:
+def inert(text: object, longest: int = LONGEST) -> str:
     """``printable``, short."""
     return printable(text, longest)
 

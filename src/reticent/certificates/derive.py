@@ -38,14 +38,14 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.io.strict import canonical, portable
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
+from reticent.messages import Message, said
 from reticent.proofs import Status
 from reticent.proofs.references import PAPERS, THEOREMS
 from reticent.records.ledger import RunLedger
 from reticent.records.publication import published
 from reticent.risk.report import Questions, condition_texts
 
-NOT_ASKED = "it was not asked for"
-PRIVATE = "its numbers rest on private data; only the complete certificate, which the issuer has, holds them"
+NOT_ASKED, PRIVATE = Message("refused.not-asked"), Message("refused.private")
 
 Settle = Callable[[int, dict[Path, Any]], dict[Path, Any]]
 """From the index of an assessment and its computed numbers, by path, to the numbers that the document states."""
@@ -70,7 +70,7 @@ class Inputs:
     mechanism: Mechanism
     asked: tuple[tuple[Adversary, Neighbouring], ...]
     questions: Questions
-    skipped: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, Message] = field(default_factory=dict)
     edition: Edition = Edition.COMPLETE
     ledger: RunLedger | None = None
     policy: Policy | None = None
@@ -107,12 +107,12 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
         "edition": inputs.edition,
         "declared": inputs.declared,
         "reticent_version": __version__,
-        "headline": headline(worst, persons(mechanism_record(inputs.mechanism))),
+        "headline_": headline(worst, persons(mechanism_record(inputs.mechanism))),
         "mechanism": mechanism_record(inputs.mechanism),
         "questions": QuestionRecord(**asdict(inputs.questions)),
         "assessments": list(records),
         "skipped": _left_out(inputs, records),
-        "warnings": [WarningRecord(name=w.key, text=w.text) for w in warned],
+        "warnings": [WarningRecord(name=fact.key, text=fact.text) for fact in warned],
         "theorems": _theorems(records),
         "conditions": condition_texts(records),
         "ledger": None if inputs.ledger is None else portable(inputs.ledger.model_dump(mode="json", by_alias=True)),
@@ -121,7 +121,7 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
     if inputs.policy is None:
         return Certificate.sealed(**fields)
     checks = judged(Certificate(content_sha256="", **fields), inputs.policy)
-    met = [RequirementRecord(name=one.name, passed=one.passed, detail=one.detail) for one in checks]
+    met = [RequirementRecord(name=said(one.name), passed=one.passed, detail=said(one.detail)) for one in checks]
     return Certificate.sealed(**fields, policy=inputs.policy, requirements=met)
 
 
@@ -149,7 +149,7 @@ class _Reader:
         plain = {**record.model_dump(), "curve": curve.model_dump()}
         computed = {path: x for path, x in leaves(plain).items() if path[0] in COMPUTED}
         stated = replaced(plain, self._settle(index, computed))
-        draft = CertifiedAssessment(**stated, sentence="", do_not_publish=assessment.data_dependent)
+        draft = CertifiedAssessment(**stated, sentence=None, do_not_publish=assessment.data_dependent)
         return draft.model_copy(update={"sentence": sentence(draft, self._records)})
 
 
@@ -196,9 +196,9 @@ def _place(result: Assessment) -> tuple[int, int, bytes]:
     )
 
 
-def _left_out(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> dict[str, str]:
+def _left_out(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> dict[str, Message]:
     shown = {record.adversary for record in records}
-    unasked = {name: kind.unmeasured or NOT_ASKED for name, kind in everybody().items()}
+    unasked = {name: said(kind.unmeasured or NOT_ASKED) for name, kind in everybody().items()}
     refused = {name: reason for name, reason in inputs.skipped.items() if name in unasked or reason != NOT_ASKED}
     found = {name: reason for name, reason in {**unasked, **refused}.items() if name not in shown}
     return {**found, **{question(one): reason for one, reason in _unanswered(inputs, records)}}
@@ -209,16 +209,18 @@ def question(relation: Neighbouring) -> str:
     return f"{WorstCase.name} ({relation.value})"
 
 
-def _unanswered(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Iterator[tuple[Neighbouring, str]]:
+def _unanswered(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Iterator[tuple[Neighbouring, Message]]:
     """The relations of attackers that were refused, where nobody answers: nothing is proven for the release."""
     kinds = ((everybody().get(name), reason) for name, reason in inputs.skipped.items())
-    refused = (kind for kind, reason in kinds if kind and reason not in (NOT_ASKED, PRIVATE, kind.unmeasured))
+    refused = (
+        kind for kind, reason in kinds if kind and reason not in (NOT_ASKED, PRIVATE, said(kind.unmeasured or ""))
+    )
     for relation in dict.fromkeys(kind.relation for kind in refused):
         if relation not in {record.neighbouring for record in records}:
             try:
                 inputs.mechanism.parts_under(relation)
             except (UnsupportedError, ParameterError) as error:
-                yield relation, str(error)
+                yield relation, error.reason
 
 
 def _theorems(records: Sequence[CertifiedAssessment]) -> dict[str, TheoremRecord]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reticent.certificates.schema import CertifiedAssessment, CurvePoints
+from reticent.messages import Figure
 
 WIDTH, HEIGHT = 400, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 10, 44
@@ -41,7 +42,7 @@ class Tick:
     """A mark on an axis: its place in the picture and its label."""
 
     place: float
-    label: str
+    label: Figure
 
 
 def lines(assessments: Sequence[CertifiedAssessment], names: Sequence[str]) -> list[Line]:
@@ -75,8 +76,11 @@ def ticks(place: str) -> list[Tick]:
     """Marks of an axis: ``x`` and ``y`` are linear, ``log x`` and ``log y`` logarithmic."""
     where = across if place.endswith("x") else down
     if place.startswith("log"):
-        return [Tick(where(1.0 - n / _DECADES), f"{100.0 / 10**n:.{max(0, n - 2)}f}%") for n in range(_DECADES, -1, -1)]
-    return [Tick(where(n / 4), f"{25 * n}%") for n in range(5)]
+        return [
+            Tick(where(1.0 - n / _DECADES), Figure(f"{100.0 / 10**n:.{max(0, n - 2)}f}", "%"))
+            for n in range(_DECADES, -1, -1)
+        ]
+    return [Tick(where(n / 4), Figure(str(25 * n), "%")) for n in range(5)]
 
 
 def _line(index: int, names: tuple[str, ...], curve: CurvePoints) -> Line:

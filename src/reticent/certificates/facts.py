@@ -8,53 +8,59 @@ from typing import Any
 from reticent.certificates import words
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import parts_in
+from reticent.facts import known
 from reticent.mechanisms import MECHANISMS
+from reticent.messages import Figure, Message, said
 from reticent.registry import parameters_of
 
-LABELS = {
-    "kind": "mechanism",
-    "noise_multiplier": "noise multiplier",
-    "sample_rate": "sample rate",
-    "steps": "noisy steps",
-    "max_grad_norm": "clip norm",
-    "num_parameters": "trained parameters",
-    "batch_size": "expected records per step",
-    "dataset_size": "training records",
-    "sampler": "how records are drawn",
-    "records_per_user": "most records per person",
-    "copies": "copies of a record in the data",
-    "releases": "releases",
-    "dimension": "released coordinates",
-}
-"""Names of parameters in the words of the page."""
+FIRST = (
+    "kind", "noise_multiplier", "sample_rate", "steps", "max_grad_norm", "num_parameters", "batch_size",
+    "dataset_size", "sampler", "records_per_user", "copies", "releases", "dimension",
+)  # fmt: skip
+"""Parameters that stand before those of one mechanism."""
+Fact = tuple[Message, str | Figure | Message]
+"""A label, and what stands there: a name, a number or a sentence."""
 
 
-def facts(certificate: Certificate) -> list[tuple[str, str]]:
-    """What was run, as labelled lines; the ledger's words where there is one."""
+def facts(certificate: Certificate) -> list[tuple[str, Fact]]:
+    """What was run, as labelled lines; the ledger's words where there is one.
+
+    Each with the number of its release before it, where there are several.
+    """
     parts = parts_in(certificate.mechanism)
-    found = list(_selections(certificate.mechanism))
+    found = [("", one) for one in _selections(certificate.mechanism)]
     for place, part in enumerate(parts, 1):
         before = f"{place}: " if len(parts) > 1 else ""
         for key, label in _labels(part):
             if part.get(key) is not None:
                 named = label if key == "unit" else words.of_clients(certificate, label)
-                found.append((before + named, _plain(part[key])))
-    found += list(_cited(certificate))
-    if certificate.ledger is not None:
-        ledger = certificate.ledger
-        if ledger.get("config") is None:
-            return found + _seen(ledger)
-        found.append(("data set", str(ledger["data"]["name"] or "not named")))
-        found += _environment(ledger, "source of randomness", "versions")
-    shares = {"accuracy on test records": accuracy(certificate)}
-    shares["share of their largest class"] = _utility(certificate, "largest_class")
-    return found + [(name, f"{share:.0%}") for name, share in shares.items() if share is not None]
+                value = Message(f"word.{part[key]}") if key == "unit" else _plain(part[key])
+                found.append((before, (named, value)))
+    return found + [("", one) for one in (*_cited(certificate), *_of_the_ledger(certificate))]
+
+
+def _of_the_ledger(certificate: Certificate) -> Iterator[Fact]:
+    ledger = certificate.ledger
+    if ledger is not None and ledger.get("config") is None:
+        yield from _seen(ledger)
+        return
+    if ledger is not None:
+        yield (
+            Message("fact.data-set"),
+            str(ledger["data"]["name"]) if ledger["data"]["name"] else Message("page.not-named"),
+        )
+        yield Message("fact.randomness"), str(ledger["environment"]["randomness"])
+        yield Message("fact.versions"), _versions(ledger)
+    shares = {"fact.accuracy": accuracy(certificate), "fact.largest-class": _utility(certificate, "largest_class")}
+    for key, share in shares.items():
+        if share is not None:
+            yield Message(key), Figure(f"{share:.0%}".removesuffix("%"), "%")
 
 
 def declarations(certificate: Certificate) -> list[tuple[str, str | None]]:
     """What the issuer says in words of their own, None where nothing is said: shown as theirs, never as ours."""
     said = certificate.declared
-    return [("Subject", said.subject), ("Issuer", said.issuer), ("Purpose", said.purpose)]
+    return [("subject", said.subject), ("issuer", said.issuer), ("purpose", said.purpose)]
 
 
 def unsupported(certificate: Certificate) -> str:
@@ -90,63 +96,59 @@ def records(certificate: Certificate) -> int | None:
     return int(found.pop()) if len(found) == 1 else None
 
 
-def _cited(certificate: Certificate) -> Iterator[tuple[str, str]]:
+def _cited(certificate: Certificate) -> Iterator[Fact]:
     """The ledgers of several releases, as their own public certificates show them."""
     for place, cited in enumerate(certificate.declared.releases, 1):
+        label = Message("fact.release", place=Figure(str(place)))
         if cited is None:
-            yield f"release {place}", "stated: no ledger of a run was read"
-            continue
-        warned = f"; warnings: {', '.join(cited.warnings)}" if cited.warnings else ""
-        yield f"release {place}", f"declared to have the ledger with the public digest {cited.ledger}{warned}"
+            yield label, Message("fact.stated")
+        elif cited.warnings:
+            yield label, Message("fact.cited-warned", digest=cited.ledger, names=", ".join(cited.warnings))
+        else:
+            yield label, Message("fact.cited", digest=cited.ledger)
 
 
-def _selections(mechanism: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _selections(mechanism: Mapping[str, Any]) -> Iterator[Fact]:
     """How many runs each selection chose from; what follows is one of these runs."""
     for part in mechanism.get("parts", [mechanism]):
         if "runs" in part:
             law, mean = part["runs"]["kind"].replace("-", " "), _plain(float(part["runs"]["mean"]))
-            yield "released", f"the best of several runs: {law}, {mean} on average"
+            yield Message("fact.released"), Message("fact.best-of", law=law, mean=mean)
             if part["base"].get("kind") == "one-of":
                 weights = part["base"]["weights"]
-                yield "settings", f"drawn from a list of {sum(weights)}; of {len(weights)} kinds, which follow"
+                counts = {"count": Figure(str(sum(weights))), "kinds": Figure(str(len(weights)))}
+                yield Message("fact.settings"), Message("fact.drawn-from", **counts)
 
 
-def _labels(part: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What to call the facts of one mechanism: our words, or the help text of the parameter."""
-    own = [(p.name, p.help.rstrip(".")) for p in parameters_of(MECHANISMS[part["kind"]]) if p.name not in LABELS]
-    return [*LABELS.items(), *own]
+def _labels(part: Mapping[str, Any]) -> list[tuple[str, Message]]:
+    """What to call the facts of one mechanism: words of the catalogues, or the help text of the parameter."""
+    helped = {p.name: p.help.rstrip(".") for p in parameters_of(MECHANISMS[part["kind"]]) if p.name not in FIRST}
+    known = [(name, Message(f"fact.{name}")) for name in (*FIRST, *helped)]
+    return [(name, label if label.known else said(helped[name])) for name, label in known]
 
 
-def _seen(ledger: dict[str, Any]) -> list[tuple[str, str]]:
+def _seen(ledger: dict[str, Any]) -> Iterator[Fact]:
     """What was seen of a watched loop, as labelled lines."""
-    sampler, clipping = ledger["sampler"], ledger["clipping"]
-    norms = dict.fromkeys(_plain(x) for x in (clipping["smallest"], clipping["largest"]) if x is not None)
-    return [
-        ("batches", f"{sampler['drawn']} ({sampler['source']}: {sampler['name']})"),
-        ("clipping", f"{clipping['kind']} ({clipping['source']}), norm {' to '.join(norms) or 'unknown'}"),
-        *([] if ledger.get("planned") is None else [("planned steps", _plan(ledger["planned"]))]),
-        ("divisor of the noisy sum", "unknown" if ledger["divisor"] is None else _plain(ledger["divisor"])),
-        *_environment(ledger, "optimizer", "source of randomness", "device", "versions"),
-    ]
+    sampler, clipping, where = ledger["sampler"], ledger["clipping"], ledger["environment"]
+    norms = dict.fromkeys(str(_plain(x)) for x in (clipping["smallest"], clipping["largest"]) if x is not None)
+    unknown = Message("unknown")
+    yield Message("fact.batches"), f"{sampler['drawn']} ({sampler['source']}: {sampler['name']})"
+    yield Message("fact.clipping"), f"{clipping['kind']} ({clipping['source']}), norm {' to '.join(norms) or 'unknown'}"
+    for key, value in ledger.get("facts", {}).items():
+        yield from known(key).shows(value)
+    yield Message("fact.divisor"), unknown if ledger["divisor"] is None else _plain(ledger["divisor"])
+    yield Message("fact.optimizer"), " around ".join(where["optimiser"]) or unknown
+    yield Message("fact.randomness"), str(where["randomness"])
+    yield Message("fact.device"), str(where["device"])
+    yield Message("fact.versions"), _versions(ledger)
 
 
-def _environment(ledger: dict[str, Any], *labels: str) -> list[tuple[str, str]]:
-    """Where and with what it ran."""
-    where = ledger["environment"]
-    versions = where["versions"]
-    said = {
-        "optimizer": " around ".join(where["optimiser"]) or "unknown",
-        "source of randomness": str(where["randomness"]),
-        "device": str(where["device"]),
-        "versions": ", ".join(f"{key} {versions[key]}" for key in sorted(versions)),
-    }
-    return [(label, said[label]) for label in labels]
+def _versions(ledger: dict[str, Any]) -> str:
+    versions = ledger["environment"]["versions"]
+    return ", ".join(f"{key} {versions[key]}" for key in sorted(versions))
 
 
-def _plan(planned: dict[str, Any]) -> str:
-    stop = planned.get("stop_at")
-    return f"at most {planned['steps']}" + ("" if stop is None else f", where the watch stops at {stop}")
-
-
-def _plain(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _plain(value: Any) -> str | Figure:
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return Figure(f"{value:.6g}" if isinstance(value, float) else str(value))
+    return str(value)

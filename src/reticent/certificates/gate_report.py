@@ -63,7 +63,7 @@ def as_json(certificate: Certificate | None, checks: Sequence[Check], reservatio
             "passed": all(check.passed for check in checks),
             "subject": None if certificate is None else certificate.declared.subject,
             "headline": None if certificate is None else certificate.headline,
-            "requirements": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in checks],
+            "requirements": [{"name": str(c.name), "passed": c.passed, "detail": str(c.detail)} for c in checks],
             "reservations": list(reservations),
         }
     )
@@ -106,5 +106,5 @@ def _verdict(checks: Sequence[Check]) -> str:
     return "passed" if breaches == 0 else f"{breaches} of {len(checks)} requirements breached"
 
 
-def _cell(text: str, longest: int = LONGEST) -> str:
+def _cell(text: object, longest: int = LONGEST) -> str:
     return _LINKS.sub("\\g<0>\x00", inert(text, longest)).translate(_SPECIAL | _APART)

@@ -10,6 +10,7 @@ from reticent.certificates.schema import Certificate, Edition
 from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of, within_reach
+from reticent.messages import Message, said
 from reticent.records.ledger import RunLedger, ledger_of
 from reticent.registry import parameters_of
 from reticent.risk.report import Questions
@@ -88,12 +89,14 @@ def _may_be_skipped(certificate: Certificate, mechanism: Mechanism, ledger: Witn
         measured = any(parameter.measured for parameter in parameters_of(kind_of(name)))
         return certificate.edition is Edition.PUBLIC and measured
     kind = kind_of(name)
-    return reason in (NOT_ASKED, kind.unmeasured) or reason in _refusals(kind, certificate, mechanism, ledger)
+    return reason in (NOT_ASKED, said(kind.unmeasured or "")) or reason in _refusals(
+        kind, certificate, mechanism, ledger
+    )
 
 
 def _refusals(
     kind: type[Adversary], certificate: Certificate, mechanism: Mechanism, ledger: Witness | None
-) -> set[str]:
+) -> set[Message]:
     """Why such an attacker cannot be answered, under its own relation and each of the document."""
     numbers = [p.name for p in parameters_of(kind) if p.measured and p.typeable]
     try:
@@ -106,5 +109,5 @@ def _refusals(
             try:
                 assessed(example, mechanism, _relation(relation), ledger)
             except (UnsupportedError, ParameterError) as error:
-                found.add(str(error))
+                found.add(error.reason)
     return found

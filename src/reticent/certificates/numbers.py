@@ -8,10 +8,14 @@ from decimal import Decimal
 
 from reticent.certificates.schema import Certificate, CertifiedAssessment
 from reticent.certificates.sentences import one_in, percent, share
+from reticent.messages import Figure, Message
 from reticent.proofs import Claim
 from reticent.risk import blind_guess
 from reticent.risk.report import MEASURES, Number
 from reticent.text import digits
+
+Shown = Message | Figure
+"""What stands in a cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,40 +29,34 @@ class NumberTable:
         blind: what is reached without the model, for each column; empty where that means nothing.
     """
 
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
-    blind: tuple[str, ...] = ()
+    title: Message
+    columns: tuple[Shown, ...]
+    rows: tuple[tuple[str, tuple[Shown, ...]], ...]
+    blind: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """How the table of a measure is headed: by the last of its places; one table for each place before it."""
 
-    title: str
-    column: Callable[[float], str]
+    column: Callable[[float], Figure]
     blind: Callable[[float], float] | None = None
 
 
-def plain(x: float) -> str:
+def plain(x: float) -> Figure:
     """A small number without an exponent: 0.000001."""
-    return f"{Decimal(repr(x)).normalize():f}"
+    return Figure(f"{Decimal(repr(x)).normalize():f}")
 
 
-WHOLE = "Of the whole curve"
-"""Title of the table of numbers that need no place."""
-_ACCUSATIONS = "PPV, at prior {prior}, by FPR"
+_ALONE = ("advantage", "bayes_security", "mu")
+"""Numbers that need no place."""
 _KINDS: dict[str, _Kind] = {
-    "success": _Kind("Right guess, by prior", percent, lambda prior: max(prior, 1.0 - prior)),
-    "tpr": _Kind("TPR, by FPR", percent, lambda fpr: fpr),
-    "ppv": _Kind(_ACCUSATIONS, percent),
-    "epsilon": _Kind("ε, by δ", plain),
-    "delta": _Kind("δ, by ε", plain),
+    "success": _Kind(percent, lambda prior: max(prior, 1.0 - prior)),
+    "tpr": _Kind(percent, lambda fpr: fpr),
+    "ppv": _Kind(percent),
+    "epsilon": _Kind(plain),
+    "delta": _Kind(plain),
 }
-
-
-TITLES = (WHOLE, *(kind.title for kind in _KINDS.values()))
-"""Titles of the tables, with placeholders."""
 
 
 def tables(certificate: Certificate) -> list[NumberTable]:
@@ -67,8 +65,9 @@ def tables(certificate: Certificate) -> list[NumberTable]:
     An attacker whose curve is that of another has its numbers, as the appendix says, and no row.
     """
     records = _different(certificate.assessments)
-    alone = [[MEASURES[name].of(record) for name in ("advantage", "bayes_security", "mu")] for record in records]
-    found = [NumberTable(WHOLE, ("advantage", "Bayes security", "μ"), _merged(records, alone))]
+    alone = [[MEASURES[name].of(record) for name in _ALONE] for record in records]
+    columns = tuple(Message(f"column.{name}") for name in _ALONE)
+    found = [NumberTable(Message("table.whole"), columns, _merged(records, alone))]
     for name, kind in _KINDS.items():
         apart: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
         for at in _in_order(MEASURES[name].stated(records[0])):
@@ -87,11 +86,11 @@ def _table(
     """The numbers of one measure, whose places agree in all but the last."""
     rows = [[MEASURES[name].of(record, *at) for at in places] for record in records]
     last = [float(at[-1]) for at in places]
-    title, blind = kind.title, kind.blind
+    title, blind = Message(f"table.{name}"), kind.blind
     if before:
         prior = float(before[0])
-        title, blind = kind.title.format(prior=one_in(prior)), lambda _: prior
-    shown = tuple(digits(blind(x)) for x in last) if blind is not None else ()
+        title, blind = title.given(prior=one_in(prior)), lambda _: prior
+    shown = tuple(Figure(digits(blind(x))) for x in last) if blind is not None else ()
     return NumberTable(title, tuple(map(kind.column, last)), _merged(records, rows), shown)
 
 
@@ -117,11 +116,11 @@ def secrets(certificate: Certificate) -> NumberTable | None:
         for at in _in_order(one.stated(record)):
             bits, guesses = map(float, at)
             known = one.of(record, *at).value
-            reached = f"at most {share(1.0 if known is None else known, up=True)}"
-            cells = (f"{bits:g}", f"{guesses:g}", share(blind_guess(bits, guesses)), reached)
+            reached = Message("share.at-most", share=share(1.0 if known is None else known, up=True))
+            cells = (Figure(f"{bits:g}"), Figure(f"{guesses:g}"), share(blind_guess(bits, guesses)), reached)
             found.append((record.label + relation_suffix(record, usual), cells))
-    columns = ("bits", "guesses", "without the model", "with the model")
-    return NumberTable("A secret in one person's records", columns, tuple(found)) if found else None
+    columns = tuple(Message(f"column.{one}") for one in ("bits", "guesses", "without", "with"))
+    return NumberTable(Message("page.secret"), columns, tuple(found)) if found else None
 
 
 def _in_order(places: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -131,9 +130,9 @@ def _in_order(places: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 def _merged(
     records: Sequence[CertifiedAssessment], rows: Sequence[Sequence[Number]]
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
+) -> tuple[tuple[str, tuple[Shown, ...]], ...]:
     """One row for all attackers of one relation who have the same numbers."""
-    found: dict[tuple[str, str, tuple[str, ...]], list[CertifiedAssessment]] = {}
+    found: dict[tuple[str, str, tuple[Shown, ...]], list[CertifiedAssessment]] = {}
     for record, numbers in zip(records, rows, strict=True):
         cells = tuple(_number(number, _way(record, number)) for number in numbers)
         found.setdefault((record.neighbouring, record.claim, cells), []).append(record)
@@ -149,18 +148,24 @@ def _way(record: CertifiedAssessment, number: Number) -> bool | None:
     return number is not record.bayes_security if Claim(record.claim).proven else None
 
 
-def _number(number: Number, up: bool | None) -> str:
+def _number(number: Number, up: bool | None) -> Shown:
     """The claimed value; the enclosure follows where it is wider than a thousandth of the value."""
     value = _shown(number.value, up)
     if number.lower is None and number.upper is None:
-        return value if number.value is None else f"{value} (no enclosure)"
+        return value if number.value is None else Message("number.alone", value=value)
     if number.lower is not None and number.upper is not None and number.upper - number.lower <= 1e-3 * number.upper:
         return value
-    return f"{value} [{_shown(number.lower, False)}, {_shown(number.upper, True)}]"
+    ends = {"lower": _shown(number.lower, False), "upper": _shown(number.upper, True)}
+    return Message("number.enclosed", value=value, **ends)
 
 
-def _shown(x: float | None, up: bool | None) -> str:
-    return "no finite value" if x is None else digits(x, up=up)
+def enclosed(cell: Shown) -> bool:
+    """Whether a cell shows the ends of an enclosure."""
+    return isinstance(cell, Message) and cell.key == "number.enclosed"
+
+
+def _shown(x: float | None, up: bool | None) -> Shown:
+    return Message("number.none") if x is None else Figure(digits(x, up=up))
 
 
 def relation_suffix(record: CertifiedAssessment, usual: str) -> str:

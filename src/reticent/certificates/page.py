@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -17,16 +16,30 @@ from markupsafe import Markup, escape
 
 from reticent.adversaries import WorstCase
 from reticent.certificates import answers, drawing, facts, numbers, verdicts, words
-from reticent.certificates.catalogue import languages
-from reticent.certificates.language import ENGLISH, English, language_of
+from reticent.certificates.language import ENGLISH, Speaker, language_of
 from reticent.certificates.numbers import relation_suffix
 from reticent.certificates.schema import Certificate, Edition
-from reticent.certificates.sentences import STOP, about, even_guess, known, limited, percent, persons, resting, wanted
+from reticent.certificates.sentences import (
+    CERTAIN,
+    EVEN,
+    STOP,
+    even_guess,
+    known,
+    limited,
+    percent,
+    persons,
+    resting,
+    wanted,
+    whom,
+)
 from reticent.certificates.sentences import answers as answered
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError
 from reticent.facts import SIZE_PUBLIC
 from reticent.io.strict import loads
+from reticent.languages import Language, languages
+from reticent.mechanisms.units import Unit
+from reticent.messages import Figure, Message
 from reticent.text import owners, printable
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"
@@ -44,15 +57,17 @@ _FOOT = 60
 _LANGUAGE = re.compile(r'\s*<!doctype html>\s*<html lang="([a-z-]{2,12})">')
 
 
-def render_html(certificate: Certificate, language: English = ENGLISH) -> str:
+def render_html(certificate: Certificate, language: Language | None = None) -> str:
     """The page of exactly this document; give ``public(certificate)`` for a page to hand on.
 
     All text in the document is escaped and safe to show.
 
     Args:
-        language: of the page; what the issuer wrote is never translated.
+        language: of the page, English by default; what the issuer wrote is never translated.
     """
-    return template("certificate.html.j2").render(**_content(certificate), **_spoken(certificate, language))
+    words = language or language_of(ENGLISH)
+    content = {**_content(certificate), **_spoken(certificate, words)}
+    return template("certificate.html.j2").render(**content)
 
 
 def paged(certificate: Certificate) -> Certificate:
@@ -68,7 +83,7 @@ def page_digest(page: str) -> str:
     return hashlib.sha256(_OWN.sub("", before + rest.partition(_CLOSE)[2]).encode()).hexdigest()
 
 
-def said_of_signers(language: English, count: int, short: Markup, whole: Markup) -> list[Markup]:
+def said_of_signers(language: Language, count: int, short: Markup, whole: Markup) -> list[Markup]:
     """What a page says of its signatures, in three places.
 
     Args:
@@ -76,16 +91,17 @@ def said_of_signers(language: English, count: int, short: Markup, whole: Markup)
         short, whole: the ids of the keys, cut and in full.
     """
     keys = {"short_keys": short, "long_keys": whole}
-    said = template("signed.html.j2").render(count=count, **keys, _=language.text, code=_code)
+    said = template("signed.html.j2").render(count=count, **keys, _=Speaker(language).text, code=_code)
     return [Markup(line) for line in said.splitlines()]  # noqa: S704
 
 
 def _content(certificate: Certificate) -> dict[str, Any]:
-    """What the page shows, in the English of the document; its template asks the rooms of words for the rest."""
+    """What the page shows; its template asks the rooms of words for the rest."""
     records, text = persons(certificate.mechanism), certificate.to_json()
     worst = [record for record in certificate.assessments if record.adversary == WorstCase.name]
     usual = certificate.assessments[0].neighbouring
     names = [record.label + relation_suffix(record, usual) for record in certificate.assessments]
+    recorded = certificate.ledger is not None
     return {
         "c": certificate,
         "answers": answered(worst, records),
@@ -95,9 +111,20 @@ def _content(certificate: Certificate) -> dict[str, Any]:
         "table": answers,
         "verdicts": verdicts,
         "size_is_public": words.of_clients(certificate, SIZE_PUBLIC.reason),
-        "replaced": next((percent(even_guess(one), up=True) for one in worst if one.neighbouring == "replace"), None),
+        "replaced": next(
+            (percent(even_guess(one), up=True) for one in worst if one.neighbouring == "replace"), CERTAIN
+        ),
+        "certain": CERTAIN,
+        "half": EVEN,
+        "figure": Figure,
+        "everything": Message("knows.all").about(whom(records)),
         "words": words,
         "persons": records,
+        "whom": whom(records),
+        "unit": "client" if isinstance(records, Unit) else "person",
+        "done": "run" if recorded or certificate.declared.releases else "planned",
+        "band": _band(certificate),
+        "decision": _decision(certificate),
         "stop": STOP,
         "drawn": any(one.key == "hidden-draws" for one in certificate.assessments[0].conditions),
         "lines": drawing.lines(certificate.assessments, names),
@@ -111,43 +138,53 @@ def _content(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def _spoken(certificate: Certificate, language: English) -> dict[str, Any]:
-    """How the page speaks: ``_`` for its own sentences, ``say`` for those that were composed elsewhere."""
-    records, signers, declared = persons(certificate.mechanism), _signers(certificate), certificate.declared
+def _band(certificate: Certificate) -> list[Message]:
+    """What stands across the top of a page that shows no ledger."""
+    cited = certificate.declared.releases
+    if certificate.ledger is not None:
+        return []
+    if not cited:
+        return [Message("page.band.plan")]
+    return [Message("page.band.several" if None in cited else "page.band.recorded"), Message("page.band.ask")]
 
-    def say(sentence: str, context: str = "") -> Markup:
-        return _markup(language.said(sentence, context))
 
+def _decision(certificate: Certificate) -> Message | None:
+    """What the policy of the issuer says."""
+    policy = certificate.policy
+    if policy is None:
+        return None
+    if not all(one.passed for one in certificate.requirements):
+        return Message("page.acceptable.no")
+    remains = policy.signature or policy.weights or policy.weights_sha256 or policy.max_age_days
+    return Message("page.acceptable.if" if remains else "page.acceptable.yes")
+
+
+def _spoken(certificate: Certificate, language: Language) -> dict[str, Any]:
+    """How the page speaks: ``_`` says the message with a key, ``say`` one that was made elsewhere."""
+    speaker, signers, declared = Speaker(language), _signers(certificate), certificate.declared
     short, whole = (Markup(", ").join(_code(one) for one in ids) for ids in ([f"{s[:16]}…" for s in signers], signers))
     said = said_of_signers(language, len(signers), short, whole)
     moments = {"date": declared.created, "expires": declared.expires}
-    dates = {name: escape(language.date(moment)) for name, moment in moments.items() if moment is not None}
+    dates = {name: speaker.date(moment) for name, moment in moments.items() if moment is not None}
     return {
         "language": language.code,
-        "_": language.text,
-        "say": say,
-        "label": lambda name: _prefixed(name, say),
-        "fact": lambda value: _markup(language.tried(value)),
+        "_": speaker.text,
+        "say": speaker.say,
         "code": _code,
-        "about": lambda text: say(about(text, records)),
-        "known": lambda record: say(known(record, records)),
-        "wanted": lambda record: say(wanted(record, records).rstrip(",")),
-        "dated": language.text(
-            "{date}; do not rely on it from {expires} on" if declared.expires else "{date}; no date of expiry was set",
-            **dates,
-        ),
-        "footer": _footer(certificate, language),
+        "known": known,
+        "wanted": wanted,
+        "dated": speaker.text("dated.expires" if declared.expires else "dated", **dates),
+        "footer": _footer(certificate, speaker),
         "version": escape(printable(certificate.reticent_version)),
         "signed": [Markup(f"<!--signed-->{line}<!--/signed-->") for line in said],  # noqa: S704
     }
 
 
-def _footer(certificate: Certificate, language: English) -> Markup:
+def _footer(certificate: Certificate, speaker: Speaker) -> Markup:
     """A rule of CSS that writes the subject and the fingerprint at the foot of each printed sheet."""
     named = certificate.declared.weights_sha256
-    model = language.text("fingerprint of the model") + (
-        f" {named[:16]}…" if named else f": {language.text('not stated')}"
-    )
+    model = html.unescape(speaker.text("page.fingerprint"))
+    model += f" {named[:16]}…" if named else f": {html.unescape(speaker.text('page.not-stated'))}"
     text = f"{printable(certificate.declared.subject, _FOOT)} · {model}"
     return Markup(f'@page {{ @bottom-left {{ content: "{_css(text)}"; }} }}')  # noqa: S704
 
@@ -160,16 +197,6 @@ def _css(text: str) -> str:
 def _signers(certificate: Certificate) -> list[str]:
     """Ids of the keys that signed; none where a signature is false."""
     return [] if false_signatures(certificate) else [one.keyid for one in certificate.signatures]
-
-
-def _prefixed(name: str, say: Callable[[str], Markup]) -> Markup:
-    """The name of a fact; where there are several releases, the number of the release stands before it."""
-    place, mark, rest = name.partition(": ")
-    return Markup(f"{place}{mark}") + say(rest) if mark and place.isdecimal() else say(name)  # noqa: S704
-
-
-def _markup(text: str) -> Markup:
-    return text if isinstance(text, Markup) else escape(printable(text))
 
 
 def _code(text: str) -> Markup:
@@ -220,7 +247,7 @@ def document_in(text: str, where: str) -> Certificate:
 def page_language(page: str) -> str:
     """The code of the language that a page says it is in; English where it says none."""
     found = _LANGUAGE.match(page)
-    return found[1] if found else ENGLISH.code
+    return found[1] if found else ENGLISH
 
 
 def first_difference(page: str, certificate: Certificate) -> str | None:
@@ -244,7 +271,7 @@ def _inert(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _notes(certificate: Certificate) -> list[tuple[str, str]]:
+def _notes(certificate: Certificate) -> list[tuple[Message, Message | str]]:
     """Each note once, with the attackers that it is about."""
     whose = owners((record.adversary, record.notes) for record in certificate.assessments)
-    return [(note, ", ".join(names) or "all attackers") for note, names in whose.items()]
+    return [(note, ", ".join(names) or Message("all-attackers")) for note, names in whose.items()]

@@ -149,7 +149,7 @@ class Register:
         """What nobody stated of the releases: all together may then be more than is counted."""
         known = [one.released for one in self.entries if one.released is not None]
         if any(persons(one.mechanism) is None for one in known):
-            yield " ".join(STOP)
+            yield " ".join(map(str, STOP))
         for place, one in enumerate(known, 1):
             if one.silent:
                 yield f"Nobody stated {' and '.join(one.silent)} of release {place}: the truth may be more than counts."

@@ -10,6 +10,7 @@ from reticent.certificates.policy import ANY, MEASURED, Limit, Policy, parameter
 from reticent.certificates.sentences import Protected, persons
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
+from reticent.messages import Figure, Message
 from reticent.proofs import CONDITIONS, Claim
 from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord, Number
 from reticent.text import digits
@@ -20,7 +21,7 @@ class Check:
     """One requirement and what became of it.
 
     Attributes:
-        name: the requirement, in words.
+        name: the requirement.
         passed: whether the certificate meets it.
         detail: what was found.
         relation: whose worst case is required, if that is the requirement.
@@ -31,9 +32,9 @@ class Check:
         accepted: those that nobody checked and the policy accepts.
     """
 
-    name: str
+    name: Message | str
     passed: bool
-    detail: str
+    detail: Message | str
     relation: Neighbouring | None = None
     limit: Limit | None = None
     record: AssessmentRecord | None = None
@@ -42,14 +43,8 @@ class Check:
     accepted: tuple[ConditionRecord, ...] = ()
 
 
-LEDGER = "the ledger of a run supports it"
-"""Name of the requirement that a run was recorded."""
-
-
-STATED = "it is stated how many records a person has"
-"""Name of the requirement that the numbers say whom they protect."""
-PERSON = "the numbers are about a person"
-"""Name of the requirement that they protect a person."""
+LEDGER, STATED, PERSON = (Message(f"check.{one}") for one in ("ledger", "stated", "person"))
+"""Requirements: a run was recorded, the numbers say whom they protect, they protect a person."""
 
 
 class Judgeable(Protocol):
@@ -76,16 +71,18 @@ def judged(certificate: Judgeable, policy: Policy) -> list[Check]:
     found = []
     worst = {record.neighbouring for record in certificate.assessments if record.adversary == "worst-case"}
     for relation in policy.demanded:
-        detail = "there" if relation in worst else f"there for {', '.join(sorted(worst)) or 'no relation'}"
-        found.append(Check(f"the worst case under {relation.value}", relation in worst, detail, relation))
+        others = Message("check.there-for", relations=", ".join(sorted(worst))) if worst else Message("check.nowhere")
+        name = Message("check.worst-case", relation=relation.value)
+        found.append(Check(name, relation in worst, Message("check.there") if relation in worst else others, relation))
     if policy.per != "record":
         found.append(_whom(persons(certificate.mechanism), policy))
     if policy.ledger:
         present = certificate.ledger is not None
-        found.append(Check(LEDGER, present, "yes" if present else "no ledger"))
+        found.append(Check(LEDGER, present, Message("check.yes" if present else "check.no-ledger")))
     listed = {warning.name for warning in certificate.warnings}
-    for name in policy.forbid_warnings:
-        found.append(Check(f"no warning {name}", name not in listed, "found" if name in listed else "none"))
+    for warned in policy.forbid_warnings:
+        seen = Message("check.found" if warned in listed else "check.none")
+        found.append(Check(Message("check.no-warning", name=warned), warned not in listed, seen))
     for limit in policy.limits:
         found += _limit(certificate, policy, limit)
     return found
@@ -95,15 +92,15 @@ def _whom(protected: Protected, policy: Policy) -> Check:
     """Whom the numbers protect: who says nothing is not believed to have one record of each person."""
     name = PERSON if policy.per else STATED
     if protected is None:
-        return Check(name, False, "nobody stated it: every number is about one record")
+        return Check(name, False, Message("check.nobody-stated"))
     if isinstance(protected, Unit):
-        return Check(name, policy.per is None, "every number is about one client, with all its records")
-    return Check(name, True, f"at most {protected}, as the issuer declares")
+        return Check(name, policy.per is None, Message("check.one-client"))
+    return Check(name, True, Message("check.at-most", n=Figure(str(protected))))
 
 
 def _limit(certificate: Judgeable, policy: Policy, limit: Limit) -> list[Check]:
     """One answer for each relation: that of the limit, or all that must be there and all that are."""
-    name, found = _name(limit), []
+    found = []
     every = [record for record in certificate.assessments if record.adversary == limit.adversary]
     fits = [record for record in every if _is_meant(record, limit)]
     if limit.neighbouring is not None:
@@ -114,10 +111,10 @@ def _limit(certificate: Judgeable, policy: Policy, limit: Limit) -> list[Check]:
     for relation in dict.fromkeys(relations):
         records = [record for record in fits if record.neighbouring == relation]
         if not records:
-            others = ", only with other parameters" if any(r.neighbouring == relation for r in every) else ""
-            detail = f"the certificate has no such assessment of {limit.adversary}{others}"
-            found.append(Check(f"{name} ({relation})", False, detail, limit=limit))
-        found += [_against(record, limit, policy, f"{name} ({relation})", certificate.silent) for record in records]
+            others = "-with" if any(r.neighbouring == relation for r in every) else ""
+            detail = Message(f"check.missing{others}", name=limit.adversary)
+            found.append(Check(_name(limit, relation), False, detail, limit=limit))
+        found += [_against(record, limit, policy, _name(limit, relation), certificate.silent) for record in records]
     return found
 
 
@@ -130,7 +127,7 @@ def _is_meant(record: AssessmentRecord, limit: Limit) -> bool:
     )
 
 
-def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: str, silent: Collection[str]) -> Check:
+def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: Message, silent: Collection[str]) -> Check:
     number = _read(record, limit)
     value = None if number is None else number.value
     opened, named = tuple(_open(record, limit)), policy.accept_conditions
@@ -146,25 +143,24 @@ def _against(record: AssessmentRecord, limit: Limit, policy: Policy, where: str,
 
 def _judged(
     record: AssessmentRecord, limit: Limit, number: Number | None, unaccepted: Sequence[ConditionRecord]
-) -> tuple[bool, str]:
+) -> tuple[bool, Message]:
     """Whether a limit is met, and what was found."""
     if not _strong_enough(record, limit):
-        return False, f"the claim is {record.claim}, the policy wants {limit.claim}"
+        return False, Message("check.claim", claim=record.claim, wanted=limit.claim)
     if unaccepted:
-        names = ", ".join(f"{one.key} ({one.status.value})" for one in unaccepted)
-        reached = (
-            "it rests" if number is None or number.value is None else f"is {_digits(limit, number.value)}, and rests"
-        )
-        return False, f"{reached} on {names}: the policy does not accept that"
+        rests = Message("check.rests", conditions=", ".join(f"{one.key} ({one.status.value})" for one in unaccepted))
+        if number is None or number.value is None:
+            return False, rests
+        return False, rests.under("value").given(value=_digits(limit, number.value))
     if number is None:
-        return False, f"the certificate does not state it at {_place(limit)}"
+        return False, Message("check.not-stated", place=_place(limit))
     if number.value is None:
-        return False, "there is no finite value"
-    return within(limit, number.value), f"is {_digits(limit, number.value)}"
+        return False, Message("check.not-finite")
+    return within(limit, number.value), Message("check.is", value=_digits(limit, number.value))
 
 
-def _digits(limit: Limit, value: float) -> str:
-    return digits(value, 6, up=limit.at_least is None)
+def _digits(limit: Limit, value: float) -> Figure:
+    return Figure(digits(value, 6, up=limit.at_least is None))
 
 
 def within(limit: Limit, value: float) -> bool:
@@ -196,13 +192,20 @@ def _read(record: AssessmentRecord, limit: Limit) -> Number | None:
         return None
 
 
-def _place(limit: Limit) -> str:
+def _place(limit: Limit) -> Message:
     names = (name for name, _ in MEASURES[limit.measure].places)
-    return ", ".join(f"{name} {place:g}" for name, place in zip(names, limit.places, strict=True))
+    at = {name: Figure(f"{place:g}") for name, place in zip(names, limit.places, strict=True)}
+    return Message(f"place.{limit.measure}", **at)
 
 
-def _name(limit: Limit) -> str:
+def _name(limit: Limit, relation: str) -> Message:
     who = ", ".join(f"{name} {'none' if value is None else value}" for name, value in limit.parameters.items())
-    place = "" if limit.at is None else f" at {_place(limit)}"
-    bound = f"at least {limit.at_least:g}" if limit.at_least is not None else f"at most {limit.at_most:g}"
-    return f"{limit.adversary}{f' ({who})' if who else ''}: {limit.measure}{place} {bound}"
+    end, bound = ("at-most", limit.at_most) if limit.at_least is None else ("at-least", limit.at_least)
+    found = Message(
+        f"limit.{end}",
+        who=f"{limit.adversary}{f' ({who})' if who else ''}",
+        measure=limit.measure,
+        limit=Figure(f"{bound:g}"),
+        relation=relation,
+    )
+    return found if limit.at is None else found.under("at").given(place=_place(limit))

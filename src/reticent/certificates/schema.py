@@ -24,10 +24,11 @@ from reticent.io.times import Date, moment
 from reticent.proofs import Status
 from reticent.records.ledger import unstated
 from reticent.records.publication import CONSENTS
-from reticent.risk.report import AssessmentRecord, ConditionText, Record
+from reticent.risk.report import AssessmentRecord, ConditionText, Record, Said
 from reticent.text import Brief
 
-CERTIFICATE_SCHEMA: Literal["reticent.certificate/3"] = "reticent.certificate/3"
+CERTIFICATE_SCHEMA: Literal["reticent.certificate/4"] = "reticent.certificate/4"
+_OLDER = {f"reticent.certificate/{number}" for number in range(4)}
 LARGEST_FILE = 64 * 2**20
 _MOST_ASSESSMENTS = 32
 _MOST_QUESTIONS = 16
@@ -77,7 +78,7 @@ class CitedRelease(Record):
         ledger: digest of its ledger in the public form: that of the public certificate of this release alone.
         training_data: the salted commitment of that ledger to its records, where it has one.
         warnings: of its ledger, by name.
-        silent: conditions on which its program kept silent; see ``records.any_ledger``.
+        silent: conditions on which its program kept silent; see ``facts.base.Fact.silent``.
     """
 
     ledger: Sha256
@@ -156,7 +157,7 @@ class CurvePoints(Record):
 class CertifiedAssessment(AssessmentRecord):
     """An assessment with its curve and a sentence for people."""
 
-    sentence: str
+    sentence: Said | None
     curve: CurvePoints
     do_not_publish: bool
 
@@ -174,15 +175,15 @@ class WarningRecord(Record):
     """A named reason to read the numbers with care."""
 
     name: str
-    text: str
+    text: Said
 
 
 class RequirementRecord(Record):
     """One requirement of the policy that was given, and what became of it."""
 
-    name: str
+    name: Said
     passed: bool
-    detail: str
+    detail: Said
 
 
 class Signature(Record):
@@ -206,7 +207,7 @@ class Certificate(Brief, Record):
 
     Attributes:
         declared: what the issuer says; it cannot be derived.
-        headline: the answer in one sentence, from the worst case.
+        headline_: the answer from the worst case, a sentence for each question and what they rest on.
         assessments: by relation, the worst case first.
         skipped: attackers that are left out, each with the reason; and as ``worst-case (replace)`` a question that not
             even the worst case answers.
@@ -218,15 +219,15 @@ class Certificate(Brief, Record):
         signatures: embedded, one for each key.
     """
 
-    schema_: Literal["reticent.certificate/3"] = Field(default=CERTIFICATE_SCHEMA, alias="schema")
+    schema_: Literal["reticent.certificate/4"] = Field(default=CERTIFICATE_SCHEMA, alias="schema")
     edition: Edition
     declared: Declaration
     reticent_version: str
-    headline: str
+    headline_: tuple[Said, ...] = Field(alias="headline")
     mechanism: dict[str, Any]
     questions: QuestionRecord
     assessments: Annotated[list[CertifiedAssessment], Field(min_length=1, max_length=_MOST_ASSESSMENTS)]
-    skipped: dict[str, str]
+    skipped: dict[str, Said]
     warnings: list[WarningRecord]
     theorems: dict[str, TheoremRecord]
     conditions: dict[str, ConditionText]
@@ -237,6 +238,11 @@ class Certificate(Brief, Record):
     pages: Annotated[dict[str, Sha256], Field(max_length=_MOST_SIGNATURES)] = Field(default_factory=dict)
     content_sha256: str
     signatures: Annotated[tuple[Signature, ...], Field(max_length=_MOST_SIGNATURES)] = ()
+
+    @property
+    def headline(self) -> str:
+        """The answer in English."""
+        return " ".join(map(str, self.headline_))
 
     @property
     def silent(self) -> frozenset[str]:
@@ -272,8 +278,11 @@ class Certificate(Brief, Record):
         """From JSON data in one normal form: nothing that is shown depends on the order of keys, nor on 1 or 1.0.
 
         Raises:
-            ArtifactError: it is not a certificate.
+            ArtifactError: it is not a certificate, or one of an older format.
         """
+        schema = document.get("schema") if isinstance(document, dict) else None
+        if isinstance(schema, str) and schema in _OLDER:
+            raise ArtifactError(f"{where}: is {schema}, which this version does not read: make it again (certify)")
         return validated(cls, _normal(document), where)
 
     @classmethod

@@ -9,7 +9,6 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from reticent.certificates.build import public
-from reticent.certificates.catalogue import languages as known_languages
 from reticent.certificates.language import ENGLISH, language_of
 from reticent.certificates.opening import opening_of
 from reticent.certificates.page import paged, render_html
@@ -17,6 +16,7 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.signature import envelope_of, signed
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.outputs import refuse_existing, write_together
+from reticent.languages import languages as known_languages
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ def write_certificate(
     """
     if not isinstance(overwrite, bool):
         raise ParameterError("overwrite", overwrite, "True or False")
-    spoken = {one: language_of(one) for one in dict.fromkeys(languages) if one != ENGLISH.code}
-    translated = {code: folder / f"certificate.{code}.html" for code in known_languages() if code != ENGLISH.code}
+    spoken = {one: language_of(one) for one in dict.fromkeys(languages) if one != ENGLISH}
+    translated = {code: folder / f"certificate.{code}.html" for code in known_languages() if code != ENGLISH}
     ends = (".json", ".public.json", ".html", ".public.dsse.json", ".opening.json")
     files = CertificateFiles(*(folder / f"certificate{end}" for end in ends))
     keys = [] if key is None else [key] if isinstance(key, Ed25519PrivateKey) else list(key)
@@ -86,7 +86,7 @@ def write_certificate(
         contents[files.signature] = envelope_of(shown).to_json()
     if opens is not None:
         contents[files.opening] = opens.to_json()
-    pages = {files.page: ENGLISH} | {translated[code]: language for code, language in spoken.items()}
+    pages = {files.page: language_of(ENGLISH)} | {translated[code]: language for code, language in spoken.items()}
     for path, language in pages.items():
         contents[path] = render_html(certificate if include_private else shown, language)
     write_together(

@@ -13,20 +13,12 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import asked_about, even_guess, percent, persons
 from reticent.certificates.words import of_clients
 from reticent.mechanisms import Neighbouring
-from reticent.proofs import CONDITIONS
+from reticent.messages import Figure, Message, said
+from reticent.proofs import CONDITIONS, Status
 from reticent.risk.report import ConditionRecord
 from reticent.text import digits
 
 WORST = WorstCase.name
-SHORT = {
-    Neighbouring.ADD_REMOVE: "used or not",
-    Neighbouring.REPLACE: "which of two versions",
-    Neighbouring.ZERO_OUT: "any effect or none",
-}
-"""What a relation asks, in few words."""
-_UNCHECKED = "But unchecked: see below"
-"""Of a number that is low enough and rests on what the policy wants checked; the page lists that after the limits."""
-TRUST = {"declared": "only the issuer or the settings say so", "assumed": "taken on trust"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +31,7 @@ class Verdict:
     """
 
     met: bool
-    says: tuple[str, ...]
+    says: tuple[Message, ...]
 
 
 def verdicts(certificate: Certificate) -> list[Verdict]:
@@ -51,25 +43,25 @@ def verdicts(certificate: Certificate) -> list[Verdict]:
     ]
 
 
-def unchecked(certificate: Certificate) -> list[tuple[str, str]]:
+def unchecked(certificate: Certificate) -> list[tuple[Message, Message]]:
     """What nobody checked and the policy wants checked: each condition, with who vouches for it."""
     return _named(certificate, [one for check in _judged(certificate) for one in check.unchecked])
 
 
-def _named(certificate: Certificate, conditions: Sequence[ConditionRecord]) -> list[tuple[str, str]]:
+def _named(certificate: Certificate, conditions: Sequence[ConditionRecord]) -> list[tuple[Message, Message]]:
     return [
-        (of_clients(certificate, one.known.says), TRUST[one.status.value])
+        (of_clients(certificate, one.known.says), Message(f"trust.{one.status.value}"))
         for one in dict.fromkeys(conditions)
-        if one.key in CONDITIONS and one.status.value in TRUST
+        if one.key in CONDITIONS and one.status is not Status.CHECKED
     ]
 
 
-def accepted(certificate: Certificate) -> list[tuple[str, str]]:
+def accepted(certificate: Certificate) -> list[tuple[Message, Message]]:
     """What nobody checked and the policy accepts: each condition of a number that it judges, with who vouches."""
     return _named(certificate, [one for check in _judged(certificate) for one in check.accepted])
 
 
-def unjudged(certificate: Certificate) -> list[tuple[str, str, bool]]:
+def unjudged(certificate: Certificate) -> list[tuple[Message, Figure, bool]]:
     """Questions for which no limit of the policy is about the worst case.
 
     Each with the share of right answers in the worst case, and whether a limit is about a weaker attacker.
@@ -79,7 +71,7 @@ def unjudged(certificate: Certificate) -> list[tuple[str, str, bool]]:
     records = persons(certificate.mechanism)
     return [
         (
-            asked_about(Neighbouring(one.neighbouring), records),
+            asked_about(one.neighbouring, records),
             percent(even_guess(one), up=True),
             one.neighbouring in relations,
         )
@@ -92,48 +84,57 @@ def _judged(certificate: Certificate) -> list[Check]:
     return [] if certificate.policy is None else judged(certificate, certificate.policy)
 
 
-def _words(check: Check) -> tuple[str, ...]:
+def _words(check: Check) -> tuple[Message, ...]:
     if check.relation is not None:
-        done = "was" if check.passed else "was not"
-        return (f"The worst case {done} computed (question: {SHORT[check.relation]})",)
-    if check.name == LEDGER:
-        return ("The training was recorded" if check.passed else "No training was recorded",)
-    if check.name == STATED:
-        return (f"{'It is' if check.passed else 'Nobody'} stated how many records a person has",)
-    if check.name == PERSON:
-        return ("The numbers are about a person" if check.passed else "The numbers are not about a person",)
+        found = Message("required.computed", question=_short(check.relation))
+        return (found if check.passed else found.under("not"),)
+    if check.name in (LEDGER, STATED, PERSON):
+        found = Message(f"required.{check.name.key.removeprefix('check.')}")
+        return (found if check.passed else found.under("not"),)
     if check.limit is None or check.record is None or check.value is None:
-        return check.name, check.detail
+        return said(check.name), said(check.detail)
     return tuple(_of_a_limit(check, check.limit, check.value, Neighbouring(check.record.neighbouring)))
 
 
-def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring) -> list[str]:
-    found = [_required(check, limit, relation), f"Reached: {_reached(limit, value)}, {_enough(limit, value)}"]
+def _short(relation: Neighbouring) -> Message:
+    """What a relation asks, in few words."""
+    return Message(f"short.{relation.value}")
+
+
+def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring) -> list[Message]:
+    found = [
+        _required(check, limit, relation),
+        Message(f"reached.{_enough(limit, value)}", value=_reached(limit, value)),
+    ]
     if check.passed or not within(limit, value):
         return found
-    return [*found, _UNCHECKED if check.unchecked else f"The number alone is not enough: {check.detail}"]
+    if check.unchecked:  # the page lists what after the limits
+        return [*found, Message("required.unchecked")]
+    return [*found, Message("required.not-enough", detail=said(check.detail))]
 
 
-def _required(check: Check, limit: Limit, relation: Neighbouring) -> str:
+def _required(check: Check, limit: Limit, relation: Neighbouring) -> Message:
     if limit.adversary != WORST or limit.parameters or limit.at_most is None:
-        return check.name
+        return said(check.name)
+    most = Figure(digits(100.0 * limit.at_most, 6), "%")
     if limit.measure == "success" and limit.places == (0.5,):
-        return f"Right guess at most {digits(100.0 * limit.at_most, 6)}% ({SHORT[relation]})"
+        return Message("required.guess", share=most, question=_short(relation))
     if limit.measure == "epsilon":
-        return f"Epsilon at most {limit.at_most:g} at delta {plain(limit.places[0])} ({SHORT[relation]})"
+        at = {"limit": Figure(f"{limit.at_most:g}"), "delta": plain(limit.places[0])}
+        return Message("required.epsilon", question=_short(relation), **at)
     if limit.measure == "tpr":
-        alarms, most = (f"{digits(100.0 * share, 6)}%" for share in (limit.places[0], limit.at_most))
-        return f"Found with {alarms} false alarms: at most {most} ({SHORT[relation]})"
-    return check.name
+        alarms = Figure(digits(100.0 * limit.places[0], 6), "%")
+        return Message("required.found", alarms=alarms, share=most, question=_short(relation))
+    return said(check.name)
 
 
-def _reached(limit: Limit, value: float) -> str:
+def _reached(limit: Limit, value: float) -> Figure:
     if limit.measure == "success" or (limit.measure == "tpr" and limit.adversary == WORST):
         return percent(value, up=True)
-    return digits(value, up=limit.at_least is None)
+    return Figure(digits(value, up=limit.at_least is None))
 
 
 def _enough(limit: Limit, value: float) -> str:
     if limit.at_least is not None:
-        return "high enough" if within(limit, value) else "too low"
-    return "low enough" if within(limit, value) else "too high"
+        return "high-enough" if within(limit, value) else "too-low"
+    return "low-enough" if within(limit, value) else "too-high"

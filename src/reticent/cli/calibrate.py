@@ -254,5 +254,5 @@ def _print(document: CalibrationDocument, unknown: Unknown) -> None:
     else:
         say(f"a relative {document.slack:.1g} more would miss the target; a value beyond it is not ruled out; {many}")
     for note in document.worst_case.notes:
-        say(note)
+        say(str(note))
     print_conditions([(document.adversary, document.conditions)])

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from reticent import _check
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
-from reticent.certificates.catalogue import languages
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Certificate, Declaration
@@ -27,6 +26,7 @@ from reticent.cli.train import train_with_bar
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.io.times import moment
+from reticent.languages import languages
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.registry import gathered
 from reticent.risk.report import Questions

@@ -9,6 +9,7 @@ import numpy as np
 
 from reticent.curves import GaussianTradeOff, TradeOff, from_advantage
 from reticent.curves.polygon import safest
+from reticent.messages import Message
 from reticent.text import Short
 
 _ROUNDING = 1e-9  # by which, relative, a lower end may exceed an upper one without a contradiction
@@ -60,7 +61,7 @@ class Enclosure(Short):
 
     pessimistic: TradeOff
     optimistic: TradeOff
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[Message | str, ...] = field(default=())
     trace: tuple[Attempt, ...] = field(default=())
 
     @classmethod
@@ -69,7 +70,7 @@ class Enclosure(Short):
         return cls(pessimistic=curve, optimistic=curve)
 
     @classmethod
-    def from_above(cls, curve: TradeOff, notes: tuple[str, ...] = ()) -> Enclosure:
+    def from_above(cls, curve: TradeOff, notes: tuple[Message | str, ...] = ()) -> Enclosure:
         """A bound from which nothing is known on the other side: that end is perfect privacy.
 
         Args:
@@ -82,7 +83,7 @@ class Enclosure(Short):
         cls,
         pessimistic: TradeOff,
         optimistic: TradeOff,
-        notes: tuple[str, ...] = (),
+        notes: tuple[Message | str, ...] = (),
         trace: tuple[Attempt, ...] = (),
     ) -> Enclosure:
         """An enclosure whose two curves do not cross: delta is compared over a net of thresholds of both signs.

@@ -158,7 +158,7 @@ class Attacker:
 
 def _attacker(kind: type[Adversary]) -> Attacker:
     numbers = [p for p in parameters_of(kind) if p.kind in (int, float)]
-    return Attacker(kind.title, kind.short or kind.title, kind, _field(numbers[0]) if numbers else None)
+    return Attacker(str(kind.title), kind.short or str(kind.title), kind, _field(numbers[0]) if numbers else None)
 
 
 _ASKED = {**everybody(), **{who.name: type(who) for who in standard_adversaries(contraction=1.0)}}

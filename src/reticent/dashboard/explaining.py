@@ -38,7 +38,7 @@ def _definitions() -> html.Ul:
 
 def _one(assessment: Assessment, first: Assessment) -> list[Any]:
     adversary, needed = assessment.adversary, assessment.conditions
-    held = [html.Li([one.says, _because(one.key, one.status.value)]) for one in needed]
+    held = [html.Li([str(one.says), _because(one.key, one.status.value)]) for one in needed]
     theorems = [html.Li(_theorem(THEOREMS[key])) for key in assessment.theorems]
     return [
         html.H3(f"{called(assessment, first.neighbouring)}: {adversary.title}", id=anchor(assessment)),

@@ -144,7 +144,7 @@ def _about_a_number(check: Check, limit: Limit) -> str:
     low_enough = within(limit, check.value)
     says = f"{name} is {_agreeing(check.value, limit)}, allowed is {_allowed(limit)}"
     others = ", ".join(f"{one.key} ({one.status})" for one in check.unchecked)
-    wrong = f"it rests on {others}: the policy does not accept that" if others else check.detail
+    wrong = f"it rests on {others}: the policy does not accept that" if others else str(check.detail)
     if check.passed or wrong.startswith("is "):
         return f"{says}."
     return f"{says}.{' The number is met, but' if low_enough else ' And'} {wrong}."

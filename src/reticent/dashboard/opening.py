@@ -128,7 +128,7 @@ def _document(document: Any, text: str, name: str, settings: State, theme: str) 
     schema = document.get("schema") if isinstance(document, dict) else None
     readers: dict[str, Callable[[], Opened]] = {
         LEDGER_SCHEMA: lambda: _ledger(RunLedger.from_json(text, name), name, theme),
-        "reticent.certificate/3": lambda: _certificate(Certificate.parse(document, name), None, theme),
+        "reticent.certificate/4": lambda: _certificate(Certificate.parse(document, name), None, theme),
         "reticent.audit/1": lambda: _audit(document, settings, theme),
     }
     if not isinstance(schema, str) or schema not in readers:
@@ -179,7 +179,7 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
     page = [
         html.H2(title),
         *_faults(wrong, "This ledger contradicts itself", "The facts of this ledger agree with each other."),
-        *[html.P(fact.text, className="warning") for fact in ledger.faults],
+        *[html.P(str(fact.text), className="warning") for fact in ledger.faults],
         html.P(told(found.assessments[0], protected(release))),
         *asked,
         words.pairs(facts),

@@ -146,7 +146,7 @@ def summary(assessment: Assessment) -> AssessmentRecord:
 
 def told(assessment: Assessment, records: Protected = None) -> str:
     """The sentence for people; ``records`` as ``protected`` says."""
-    return sentence(summary(assessment), records)
+    return str(sentence(summary(assessment), records))
 
 
 def protected(mechanism: Mechanism) -> Protected:

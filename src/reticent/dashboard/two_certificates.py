@@ -30,9 +30,10 @@ def differences(a: Certificate, b: Certificate) -> list[tuple[str, str, str]]:
 def _lines(certificate: Certificate) -> dict[str, str]:
     """Everything that people read, by name."""
     said = [(name, text or "not said") for name, text in declarations(certificate)]
-    found = {"created": certificate.declared.created, **dict(said), **dict(facts(certificate))}
+    found = {"created": certificate.declared.created, **dict(said)}
+    found.update({f"{before}{label}": str(value) for before, (label, value) in facts(certificate)})
     found["written by reticent"], found["headline"] = certificate.reticent_version, certificate.headline
-    found.update({f"left out: {name}": reason for name, reason in certificate.skipped.items()})
+    found.update({f"left out: {name}": str(reason) for name, reason in certificate.skipped.items()})
     verdicts = {True: "passed", False: "failed"}
     found.update({f"policy: {one.name}": verdicts[one.passed] for one in certificate.requirements or ()})
     found["warnings"] = ", ".join(one.name for one in certificate.warnings) or "none"
@@ -44,7 +45,7 @@ def _lines(certificate: Certificate) -> dict[str, str]:
 def _of_attacker(record: CertifiedAssessment) -> Iterator[tuple[str, str]]:
     who = f"{record.label}, {record.neighbouring}"
     yield f"{who}: claim", record.claim
-    yield f"{who}: sentence", record.sentence
+    yield f"{who}: sentence", str(record.sentence)
     for name, one in MEASURES.items():
         for at in one.stated(record):
             value = one.of(record, *at).value

@@ -50,7 +50,8 @@ def _field(name: str) -> str:
 
 def answer_line(assessments: Sequence[Assessment], records: Protected = None) -> str:
     """The answer of the worst case, one sentence for each question that somebody asks; an estimate says *about*."""
-    return headline([summary(one) for one in assessments if one.adversary.strongest], records)
+    worst = [summary(one) for one in assessments if one.adversary.strongest]
+    return " ".join(map(str, headline(worst, records)))
 
 
 def accuracy(assessments: Sequence[Assessment], waiting: Sequence[str] = ()) -> str:
@@ -99,7 +100,7 @@ def _card(assessment: Assessment, verdict: Any, records: Protected) -> html.Arti
         [
             _heading(name),
             html.P(
-                ["50% → ", strength, " ", html.Strong(percent(even_guess(read), up=bound))],
+                ["50% → ", strength, " ", html.Strong(str(percent(even_guess(read), up=bound)))],
                 className="guess",
             ),
             *([] if verdict is None else [verdict]),
@@ -130,9 +131,9 @@ def _waiting(name: str) -> html.Article:
 def claim_badge(assessment: Assessment) -> html.Span:
     """The strength of a claim in people's words; what a conditional one needs is its title."""
     claim = assessment.claim
-    needs = [one.says for one in assessment.conditions if one.weakens]
+    needs = [str(one.says) for one in assessment.conditions if one.weakens]
     title = " ".join([f"claim: {claim.value}.", *(["Nobody checked:", *needs] if needs else [])])
-    return html.Span(in_words(summary(assessment)), className=f"claim {claim.value}", title=title)
+    return html.Span(str(in_words(summary(assessment))), className=f"claim {claim.value}", title=title)
 
 
 def number_table(

@@ -1,6 +1,6 @@
 """What a fact of a run is: what is found, what it does to the release, and which conditions it vouches for.
 
-A fact is one object in this folder, with a line in ``__init__.pyi`` and its words in ``texts.json``. Everything else is
+A fact is one object in this folder, with a line in ``__init__.pyi`` and its words in the catalogues. Everything else is
 made from these: warnings of certificates, rows of lint, names for policies, pages. A ledger has a value for each fact
 that was found: ``found``, ``could not look``, or what the fact states. Of what is not there nothing was found. A key
 that this version does not know voids the run.
@@ -8,17 +8,16 @@ that this version does not know voids the run.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from reticent.lazy import kinds
+from reticent.messages import Message
 from reticent.proofs import CONDITIONS, Status
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def _nothing(_run: RunLedger, reading: Reading) -> Reading:
     return reading
 
 
-def _never(_document: Mapping[str, Any]) -> Iterable[str]:
+def _never(_data: Any) -> Iterable[Any]:
     return ()
 
 
@@ -120,7 +119,8 @@ class Fact:
         watched, trained: what cannot be true of it in the ledger of a watched loop, and of ``reticent train``.
         silent: conditions that are the program's to state, where a ledger, as JSON data, says nothing of them. What
             they deny would make the numbers larger, so to say nothing is never worth more.
-        case: in whose words it is said.
+        shows: lines of a certificate about its value, as JSON data: what to call it, and what it is.
+        ran_here: it is said of a run of ``reticent train``.
     """
 
     key: str
@@ -133,7 +133,8 @@ class Fact:
     watched: tuple[Rule, ...] = field(default=(), compare=False, kw_only=True)
     trained: tuple[Rule, ...] = field(default=(), compare=False, kw_only=True)
     silent: Callable[[Mapping[str, Any]], Iterable[str]] = field(default=_never, compare=False, kw_only=True)
-    case: str = field(default="", compare=False, kw_only=True)
+    shows: Callable[[Any], Iterable[tuple[Message, Message]]] = field(default=_never, compare=False, kw_only=True)
+    ran_here: bool = field(default=False, compare=False, kw_only=True)
 
     def __repr__(self) -> str:
         return self.key
@@ -149,30 +150,31 @@ class Fact:
     @property
     def said(self) -> bool:
         """Whether there are words for people; else it is there for what it does to the release."""
-        return self.key in _texts() or self.key not in all_facts()
+        return self.reason.known
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> Message:
         """What was seen and what the numbers make of it."""
         return self._words("reason")
 
     @property
-    def remedy(self) -> str:
+    def remedy(self) -> Message:
         """What to do about it."""
         return self._words("remedy")
 
     @property
-    def text(self) -> str:
+    def text(self) -> Message:
         """Sentences for people: the reason, and the remedy where it is no setting of our trainer."""
-        return self.reason if self.case else f"{self.reason} {self.remedy}"
+        return self.reason if self.ran_here else Message("fault", reason=self.reason, remedy=self.remedy)
 
     def of_ours(self) -> Fact:
         """The same as it is said of a run of ``reticent train``."""
-        return replace(self, case=".ours")
+        return replace(self, ran_here=True)
 
-    def _words(self, what: str) -> str:
-        texts = _texts().get(self.key, _UNKNOWN)
-        return texts.get(what + self.case, texts[what])
+    def _words(self, what: str) -> Message:
+        key = self.key if self.key in all_facts() else "unknown"
+        found = Message(f"fault.{key}.{what}")
+        return found.under("ours") if self.ran_here else found
 
     def value(self, given: Any) -> Any:
         """What a ledger states, as a value.
@@ -185,18 +187,6 @@ class Fact:
     def on(self, run: RunLedger, reading: Reading) -> Reading:
         """What counts of a run of which this is found."""
         return replace(reading, noisy=False) if self.voids else self.effect(run, reading)
-
-
-_UNKNOWN = {
-    "reason": "This version does not know what this is, so no noise counts.",
-    "remedy": "Read the ledger with the version of reticent that wrote it.",
-}
-
-
-@cache
-def _texts() -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = json.loads((resources.files(__package__) / "texts.json").read_text("utf-8"))
-    return found
 
 
 @cache

@@ -17,6 +17,7 @@ from reticent.errors import ReticentError
 from reticent.facts.base import Fact, Reading, Severity
 from reticent.facts.plan import planned_segments
 from reticent.io.models import Closed, Count
+from reticent.messages import Figure, Message
 from reticent.proofs import Status
 
 if TYPE_CHECKING:
@@ -130,8 +131,19 @@ def _silent(document: Mapping[str, Any]) -> Iterable[str]:
     return [PLANNED_STEPS.key] if unplanned else []
 
 
+def _shows(value: Mapping[str, Any]) -> Iterable[tuple[Message, Message]]:
+    found, stop = Message("fact.at-most", steps=Figure(str(value["steps"]))), value.get("stop_at")
+    yield Message("fact.planned"), found if stop is None else found.under("stops").given(target=str(stop))
+
+
 PLANNED_STEPS = Fact(
-    "planned-steps", Severity.NOTE, stated=PlannedSteps, effect=_charged, vouches=_vouches, silent=_silent
+    "planned-steps",
+    Severity.NOTE,
+    stated=PlannedSteps,
+    effect=_charged,
+    vouches=_vouches,
+    silent=_silent,
+    shows=_shows,
 )
 STOPPED_EARLY = Fact(
     "stopped-early", Severity.WARNING, lambda run: run.config is not None and _beyond(run) < 0, ours=True

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from reticent import _check
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.units import Unit
+from reticent.messages import Message
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Condition, Status, condition
 from reticent.registry import Choice, Parameter, Registry, flat, gathered, parameters_of
@@ -52,7 +53,7 @@ class Mechanism(Choice, Short, ABC):
     __slots__ = ()
 
     name: ClassVar[str]
-    sentence: ClassVar[str] = ""
+    sentence: ClassVar[Message | str] = ""
     extras: ClassVar[tuple[Parameter, ...]] = ()
     noise_multiplier: float | None = None
     sample_rate: float = 1.0
@@ -137,17 +138,18 @@ class Mechanism(Choice, Short, ABC):
         """
         return self
 
-    def one_record(self, what: str) -> None:
+    def one_record(self, what: str, says: Message | None = None) -> None:
         """Refuse it where its numbers are to hold for several records of one person.
 
         Args:
             what: the start of the error's sentence.
+            says: the whole sentence, where pages show it.
 
         Raises:
             UnsupportedError: ``what`` is known for one record per person only.
         """
         if any(part.records > 1 for part in self.parts):
-            raise UnsupportedError(f"{what} is known for one record per person only")
+            raise UnsupportedError(says or f"{what} is known for one record per person only")
 
     def changed(self, name: str, value: float) -> Mechanism:
         """The same with another value of a parameter that may be searched; ``steps`` is whatever counts releases.
@@ -182,7 +184,7 @@ class Mechanism(Choice, Short, ABC):
         return tuple(p.name for p in parameters_of(cls) if p.search or p.name in known)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Message | str, ...]:
         """See the class."""
         return tuple(dict.fromkeys(note for one in self.inner for note in one.notes))
 

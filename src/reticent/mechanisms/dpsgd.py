@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.base import Mechanism, check_noise, check_rate
-from reticent.mechanisms.units import CLIENT_NOTE, Unit
+from reticent.mechanisms.units import Unit
+from reticent.messages import Figure, Message
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described, gathered
 from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
@@ -57,7 +58,7 @@ class DPSGD(Mechanism):
     copies: int | None = None
 
     name: ClassVar[str] = "dpsgd"
-    sentence: ClassVar[str] = "Training in steps, with a clip norm and added random numbers, the noise."
+    sentence: ClassVar[Message | str] = Message("mechanism.dpsgd")
     extras: ClassVar[tuple[Parameter, ...]] = (
         Parameter.in_place("epochs", float, "Passes over the data, instead of steps; with batch and dataset size."),
     )
@@ -172,10 +173,11 @@ class DPSGD(Mechanism):
         return fields
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        person = () if self.records_per_user is None else (_person_note(self.records_per_user),)
-        person = (CLIENT_NOTE,) if self.unit is Unit.CLIENT else person
-        return (*self.sampler.notes(self), *person)
+    def notes(self) -> tuple[Message | str, ...]:
+        stated, drawn = self.records_per_user, self.sampler.notes(self)
+        if self.unit is Unit.CLIENT:
+            return (*drawn, Message("note.clients"))
+        return drawn if stated is None else (*drawn, Message("note.records-per-person", n=Figure(str(stated))))
 
     def _stated(self) -> tuple[str, ...]:
         drawn = () if self.sampler.takes_all(self) else (self.sampler.condition.key,)
@@ -215,9 +217,3 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
     else:
         pair = pairs.WholeUserGaussianPair(noise, rate, records, neighbouring is Neighbouring.REPLACE)
     return (Part(pair, run.steps, keys),)
-
-
-def _person_note(records: int) -> str:
-    if records == 1:
-        return "Stated: each person contributed one record."
-    return f"Stated: each person contributed at most {records} records. The numbers are about all of these together."

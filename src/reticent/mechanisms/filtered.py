@@ -11,6 +11,7 @@ from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.base import OF_NOISE, Mechanism
 from reticent.mechanisms.gaussian import Gaussian
+from reticent.messages import Message
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Search, described
 
@@ -43,7 +44,7 @@ class FilteredGaussian(Mechanism):
     )
 
     name: ClassVar[str] = "filtered-gaussian"
-    sentence: ClassVar[str] = "Results are released one by one, with noise from the bell curve, while a budget lasts."
+    sentence: ClassVar[Message | str] = Message("mechanism.filtered-gaussian")
 
     def __post_init__(self) -> None:
         if not 1e-30 <= _check.positive(budget=self.budget) <= 1e30:

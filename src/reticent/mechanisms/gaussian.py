@@ -8,6 +8,7 @@ from typing import ClassVar
 from reticent import _check
 from reticent.mechanisms.base import Mechanism, check_noise
 from reticent.mechanisms.dpsgd import DPSGD
+from reticent.messages import Message
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
 from reticent.samplers.base import by_coins
@@ -37,7 +38,7 @@ class Gaussian(Mechanism):
     dimension: int = field(default=1, metadata=described("Released coordinates."))
 
     name: ClassVar[str] = "gaussian"
-    sentence: ClassVar[str] = "A result is released with noise from the bell curve."
+    sentence: ClassVar[Message | str] = Message("mechanism.gaussian")
 
     def __post_init__(self) -> None:
         check_noise(self.noise_multiplier)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from reticent.io.models import Closed
+from reticent.messages import Message
 
 
 class Gradients(StrEnum):
@@ -44,22 +45,9 @@ class Obstacle(StrEnum):
     """Gradients are not clipped as a whole, or not taken layer by layer."""
 
     @property
-    def text(self) -> str:
+    def text(self) -> Message:
         """One sentence for people."""
-        return _OBSTACLES[self]
-
-
-_OBSTACLES = {
-    Obstacle.NETWORK: "More is trained than one linear layer, so a record's gradient may turn with the weights.",
-    Obstacle.SHARED_FORM: "The linear layer sees more than one vector of a record, so their mix may turn with the "
-    "weights.",
-    Obstacle.BIAS: "A bias is trained, and nobody knows how much of a gradient lies in it. Leave it out (bias: false), "
-    "or bring all features to one length (normalise_features).",
-    Obstacle.VIEWS: "A record has several views, so its gradient is a mix of their features that may turn.",
-    Obstacle.RANDOM_FEATURES: "Dropout or statistics of a batch change a record's features from step to step.",
-    Obstacle.CLIPPING: "Gradients of records are not taken layer by layer and clipped as a whole, so their form cannot "
-    "be seen.",
-}
+        return Message(f"obstacle.{self.value}")
 
 
 class GradientsRecord(Closed):

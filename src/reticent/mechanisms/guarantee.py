@@ -12,6 +12,7 @@ import numpy as np
 from reticent import _check, pairs
 from reticent.errors import ParameterError
 from reticent.mechanisms.base import Mechanism
+from reticent.messages import Message
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
 
@@ -41,7 +42,7 @@ class Guarantee(Mechanism):
     releases: int = field(default=1, metadata=described("Number of releases with this guarantee."))
 
     name: ClassVar[str] = "guarantee"
-    sentence: ClassVar[str] = "A release of which somebody states an epsilon and a delta. Nothing else is known of it."
+    sentence: ClassVar[Message | str] = Message("mechanism.guarantee")
 
     def __post_init__(self) -> None:
         if _check.non_negative(stated_epsilon=self.stated_epsilon) > _LARGEST:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from reticent import _check, pairs
 from reticent.errors import UnsupportedError
 from reticent.mechanisms.base import Mechanism, check_noise, check_rate
+from reticent.messages import Message
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
 
@@ -35,7 +36,7 @@ class Laplace(Mechanism):
     sample_rate: float = field(default=1.0, metadata=described("Poisson inclusion probability."))
 
     name: ClassVar[str] = "laplace"
-    sentence: ClassVar[str] = "A result is released with noise from the Laplace distribution, which has longer tails."
+    sentence: ClassVar[Message | str] = Message("mechanism.laplace")
 
     def __post_init__(self) -> None:
         check_noise(self.noise_multiplier)
@@ -57,7 +58,7 @@ class Laplace(Mechanism):
         """
         sampled = self.sample_rate < 1.0
         if sampled and neighbouring is Neighbouring.REPLACE:
-            raise UnsupportedError("no dominating pair is proven for sampled Laplace releases under replace")
+            raise UnsupportedError(Message("refused.sampled-laplace"))
         keys = ("DONG2022:Lemma A.6", *(("ZHU2022:Theorem 11",) if sampled else ()))
         if self.noise_multiplier == 0.0:
             return (Part(pairs.Disclosure(self.sample_rate), self.releases, keys),)

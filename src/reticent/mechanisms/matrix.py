@@ -15,17 +15,10 @@ from reticent.mechanisms.base import Mechanism, check_noise, check_rate
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.strategies import Sensitivity, Strategy
+from reticent.messages import Figure, Message
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described
 from reticent.text import digits
-
-_BLOCKS = (
-    "Block sampling: the data are cut into {} blocks, without looking at them; step t draws from block t modulo {}, "
-    "each record independently, with probability sample_rate."
-)
-_PATTERN = "It is assumed that each record is used in at most {} steps, any two of them at least {} apart."
-_ONCE = "It is assumed that each record is used in at most one step."
-_LOOSE = "The sensitivity of this strategy is known between {} and {}; the larger is used."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -64,10 +57,7 @@ class MatrixMechanism(Mechanism):
     sample_rate: float = field(default=1.0, metadata=described("Probability of a record at its block's turn."))
 
     name: ClassVar[str] = "matrix"
-    sentence: ClassVar[str] = (
-        "The matrix mechanism: training in steps. The noise of a step depends on that of the steps before it, so that "
-        "a part of it can cancel."
-    )
+    sentence: ClassVar[Message | str] = Message("mechanism.matrix")
     extras: ClassVar[tuple[Parameter, ...]] = (
         Parameter.in_place("strategy_file", str, "Lower triangular strategy as .npy or .csv, instead of a name."),
     )
@@ -158,18 +148,16 @@ class MatrixMechanism(Mechanism):
         return fields
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Message | str, ...]:
+        apart = Figure(str(self.separation))
         if self.sample_rate < 1.0:
-            return (_BLOCKS.format(self.separation, self.separation),)
+            return (Message("note.blocks", blocks=apart, modulus=apart),)
         size = self.sensitivity()
-        loose = (
-            (_LOOSE.format(digits(size.attained, 6, up=False), digits(size.proven, 6, up=True)),)
-            if size.attained < size.proven
-            else ()
-        )
-        once = self.participations == 1 or self.separation >= self.steps
-        pattern = _ONCE if once else _PATTERN.format(self.participations, self.separation)
-        return (pattern, *loose)
+        ends = Figure(digits(size.attained, 6, up=False)), Figure(digits(size.proven, 6, up=True))
+        loose = [Message("note.sensitivity", lower=ends[0], upper=ends[1])] if size.attained < size.proven else []
+        if self.participations == 1 or self.separation >= self.steps:
+            return (Message("note.participation-once"), *loose)
+        return (Message("note.participation", steps=Figure(str(self.participations)), apart=apart), *loose)
 
     def _stated(self) -> tuple[str, ...]:
         return (*Mechanism._stated(self), "participation-pattern", "planned-steps", "public-divisor")

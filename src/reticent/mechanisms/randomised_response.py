@@ -12,6 +12,7 @@ import numpy as np
 from reticent import _check, pairs
 from reticent.errors import ParameterError
 from reticent.mechanisms.base import SMALLEST, Mechanism
+from reticent.messages import Message
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Search, described
 
@@ -51,7 +52,7 @@ class RandomisedResponse(Mechanism):
     releases: int = field(default=1, metadata=described("Number of releases of the same answer."))
 
     name: ClassVar[str] = "randomised-response"
-    sentence: ClassVar[str] = "The answer is yes or no. It is turned round by chance, with a stated probability."
+    sentence: ClassVar[Message | str] = Message("mechanism.randomised-response")
 
     def __post_init__(self) -> None:
         flip = _check.fraction(flip_probability=self.flip_probability)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from reticent import pairs
 from reticent.errors import ParameterError
 from reticent.mechanisms.base import Mechanism
+from reticent.messages import Message
 from reticent.pairs import Neighbouring, Part
 from reticent.pairs.runs import RUNS, Runs
 from reticent.proofs import Condition, Status, condition
@@ -42,7 +43,7 @@ class Selection(Mechanism):
     runs: Runs = field()
 
     name: ClassVar[str] = "selection"
-    sentence: ClassVar[str] = "Of several runs the best one is released, and nothing of the others."
+    sentence: ClassVar[Message | str] = Message("mechanism.selection")
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, Mechanism) or _selects(self.base):

@@ -12,6 +12,7 @@ from enum import StrEnum
 from importlib import import_module
 
 from reticent.errors import ParameterError
+from reticent.messages import Message
 from reticent.proofs.references import entries
 from reticent.text import owners
 
@@ -52,7 +53,7 @@ class Kind:
     """
 
     key: str = field(repr=False)
-    says: str
+    says: Message
     bearing: Bearing
     remedy: str = field(repr=False)
 
@@ -77,7 +78,7 @@ class Condition:
             raise ParameterError("condition", self.key, f"one of {', '.join(CONDITIONS)}")
 
     @property
-    def says(self) -> str:
+    def says(self) -> Message:
         """One sentence for people."""
         return CONDITIONS[self.key].says
 
@@ -158,7 +159,10 @@ class Conditions(Mapping[str, Kind]):
 
 
 CONDITIONS = Conditions(
-    (Kind(**{**entry, "bearing": Bearing(entry["bearing"])}) for entry in entries("conditions.json")),
+    (
+        Kind(entry["key"], Message(f"condition.{entry['key']}"), Bearing(entry["bearing"]), entry["remedy"])
+        for entry in entries("conditions.json")
+    ),
     before="kept-places",
     bringing="reticent.samplers.base",
 )

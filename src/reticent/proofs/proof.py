@@ -15,6 +15,7 @@ import numpy as np
 
 from reticent.curves import TradeOff
 from reticent.curves.enclosure import Enclosure
+from reticent.messages import Message
 from reticent.proofs.claims import Basis
 from reticent.proofs.conditions import Condition, Status, vouched, worst_first
 from reticent.proofs.references import cite
@@ -40,7 +41,7 @@ class Derived:
 
     theorems: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message | str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "theorems", tuple(dict.fromkeys(cite(*self.theorems))))
@@ -54,11 +55,11 @@ class Derived:
         """The same under more conditions."""
         return replace(self, conditions=(*self.conditions, *conditions))
 
-    def saying(self, *notes: str) -> Self:
+    def saying(self, *notes: Message | str) -> Self:
         """The same with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
-    def prefaced(self, *notes: str) -> Self:
+    def prefaced(self, *notes: Message | str) -> Self:
         """The same with notes that come first."""
         return replace(self, notes=(*notes, *self.notes))
 

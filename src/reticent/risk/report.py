@@ -10,17 +10,32 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from reticent import _check
 from reticent.curves.enclosure import Interval
 from reticent.errors import ParameterError
+from reticent.messages import Message, from_json, to_json
 from reticent.proofs import CONDITIONS, Bearing, Condition, Status
 from reticent.risk import measures
 
-RISK_SCHEMA = "reticent.risk/1"
+RISK_SCHEMA = "reticent.risk/2"
+Said = Annotated[
+    Message,
+    PlainValidator(from_json),
+    PlainSerializer(to_json),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {"key": {"type": "string"}, "values": {"type": "object"}},
+            "required": ["key"],
+            "additionalProperties": False,
+        }
+    ),
+]
+"""A message of a document: its key and values."""
 
 
 class Record(BaseModel):
@@ -66,7 +81,7 @@ class ConditionRecord(Record):
 class ConditionText(Record):
     """What a condition says, for people, and what it is about: see ``reticent.proofs.Bearing``."""
 
-    says: str
+    says: Said
     about: Bearing
 
 
@@ -96,11 +111,11 @@ class AssessmentRecord(Record):
     theorems: list[str]
     conditions: list[ConditionRecord]
     also_needed: dict[str, list[ConditionRecord]]
-    notes: list[str]
+    notes: list[Said]
     parameters: dict[str, str | float | dict[str, Any] | None]
-    knows: str
-    lacks: str
-    infers: str
+    knows: Said
+    lacks: Said | None
+    infers: Said
 
 
 class RiskDocument(Record):
@@ -110,7 +125,7 @@ class RiskDocument(Record):
     mechanism: dict[str, Any]
     assessments: list[AssessmentRecord]
     conditions: dict[str, ConditionText]
-    skipped: dict[str, str]
+    skipped: dict[str, Said]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from reticent import _check
+from reticent.messages import Message
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Kind
 from reticent.samplers.base import Run, of_draws
 from reticent.samplers.passes import Passes
 from reticent.samplers.random_allocation import Allocation, allocated, epochs_of
-from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -22,20 +22,9 @@ class AllocatedOnce(Allocation):
 
     name: ClassVar[str] = "allocated-once"
     title: ClassVar[str] = "allocated once"
-    sentence: ClassVar[str] = Said(
-        "Chance puts each record into a step, the same in each pass over the data.",
-        de="Der Zufall teilt jeden Datensatz einem Schritt zu, in jedem Durchgang durch die Daten demselben.",
-        fr="Le hasard affecte chaque enregistrement à une étape, la même à chaque passage sur les données.",
-    )
+    sentence: ClassVar[Message | str] = Message("sampler.allocated-once")
     condition: ClassVar[Kind] = of_draws(
-        "kept-allocation-draws",
-        "Each record is put into one step of every epoch by one uniform draw of its own, made before training, that "
-        "no other record influences.",
-        "Read the code that assigns records to steps: one uniform draw each, before training.",
-        de="Jeder Datensatz wird durch eine einzige eigene gleichverteilte Ziehung vor dem Training auf einen Schritt "
-        "jeder Epoche verteilt; kein anderer Datensatz beeinflusst sie.",
-        fr="Chaque enregistrement est placé dans une étape de chaque époque par un seul tirage uniforme qui lui est "
-        "propre, fait avant l’entraînement et qu’aucun autre enregistrement n’influence.",
+        "kept-allocation-draws", "Read the code that assigns records to steps: one uniform draw each, before training."
     )
 
     def keeps(self, run: Run) -> bool:

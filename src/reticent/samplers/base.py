@@ -17,26 +17,23 @@ import numpy as np
 
 from reticent import pairs
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.messages import Figure, Message, said
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import CONDITIONS, Bearing, Kind
 from reticent.registry import Choice, Registry, parameters_of
 from reticent.samplers.epochs import MOST_STEPS, epochs_to_steps, whole_batches_of_a_pass
-from reticent.text import Said, Short, one_of, stated
+from reticent.text import Short, one_of, stated
 
 LOADER = "Let reticent train, or watch a loader of Opacus: the ledger then shows it. Else read the loader's code."
 """What to do where nobody saw how batches are drawn."""
-MU_NOTE = (
-    "mu covers every error rate, and hidden draws never lower it below that of adding the record in {exposed}: the "
-    "smallest false positive rates decide it."
-)
 _IMPOSSIBLE = 60.0
 """Batches that a fair draw shows with probability below e^-60 were drawn otherwise."""
 _RARE = 1e-6  # probability that some batch of the run is larger than what is called the largest
 
 
-def of_draws(key: str, says: str, remedy: str, **others: str) -> Kind:
-    """A condition about how batches are drawn; ``others``: what it says, by the codes of further languages."""
-    return Kind(key, Said(says, **others), Bearing.RELEASE, remedy)
+def of_draws(key: str, remedy: str, says: str | None = None) -> Kind:
+    """A condition about how batches are drawn; ``says`` where no catalogue has it."""
+    return Kind(key, Message(f"condition.{key}") if says is None else said(says), Bearing.RELEASE, remedy)
 
 
 class Run(Protocol):
@@ -84,14 +81,15 @@ class Sampler(Choice, Short, ABC):
 
     A subclass is a frozen dataclass whose fields are described by ``reticent.registry.described``. The first line of
     its docstring is shown to people. What pages of certificates show - sentence, note, exposed,
-    what the condition says - is a ``reticent.text.Said`` where it is known in other languages; else it stays English.
+    what the condition says - is a message; a plain string of another package stays English on every page.
 
     Attributes:
         name: as the command line and documents spell it.
         title: in a few words, for the dashboard.
         sentence: what it does, for readers of a certificate.
         condition: what a run with it needs, beside what every run needs.
-        note: what readers must know in addition, with ``{steps}`` of an epoch and fields in braces; may be empty.
+        note: what readers must know in addition, with the values ``steps`` of an epoch and fields, or a plain string
+            with these in braces; may be empty.
         exposed: where chance puts a record at worst.
         independent: each record is in each batch by a coin of its own, with probability ``sample_rate``.
         in_passes: a record is in exactly one step of each epoch: who sees the step sees one release of it.
@@ -112,10 +110,10 @@ class Sampler(Choice, Short, ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    sentence: ClassVar[str]
+    sentence: ClassVar[Message | str]
     condition: ClassVar[Kind]
-    note: ClassVar[str] = ""
-    exposed: ClassVar[str] = Said("every step", de="jedem Schritt", fr="chaque étape")
+    note: ClassVar[Message | str] = ""
+    exposed: ClassVar[Message | str] = Message("exposed.step")
     independent: ClassVar[bool] = False
     in_passes: ClassVar[bool] = False
     allocated: ClassVar[bool] = False
@@ -183,12 +181,17 @@ class Sampler(Choice, Short, ABC):
         """Keys of what the number of releases follows from."""
         return ()
 
-    def notes(self, run: Run) -> tuple[str, ...]:
+    def notes(self, run: Run) -> tuple[Message, ...]:
         """What a reader must know about how batches were drawn."""
         told = {"steps": self.batches_of(run.sample_rate), **stated(self)}
-        own = (self.note.format(**told),) if self.note else ()
+        own = (self._noted(told),) if self.note else ()
         hidden = run.sample_rate < 1.0 and run.noise_multiplier > 0.0
-        return (*own, *((MU_NOTE.format(exposed=self.exposed),) if hidden else ()))
+        return (*own, *((Message("note.mu", exposed=said(self.exposed)),) if hidden else ()))
+
+    def _noted(self, told: dict[str, Any]) -> Message:
+        if isinstance(self.note, Message):
+            return self.note.given(**{name: Figure(str(told[name])) for name, _ in self.note.values})
+        return said(self.note.format(**told))
 
     def takes_all(self, run: Run) -> bool:
         """Whether every batch is all records: then nothing rests on draws."""

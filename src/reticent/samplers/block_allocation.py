@@ -11,13 +11,13 @@ from typing import ClassVar
 import numpy as np
 
 from reticent import _check
+from reticent.messages import Message
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Kind
 from reticent.registry import described
 from reticent.samplers.base import Run, Uniform, batch_within, of_draws, rarely_exceeded
 from reticent.samplers.passes import Passes
 from reticent.samplers.random_allocation import RandomAllocation, allocated, allocation, epochs_of
-from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -32,30 +32,11 @@ class BlockAllocation(RandomAllocation):
 
     name: ClassVar[str] = "block-allocation"
     title: ClassVar[str] = "one step of each block"
-    sentence: ClassVar[str] = Said(
-        "Each pass over the data is cut into blocks, and chance puts each record into one step of each.",
-        de="Jeder Durchgang durch die Daten ist in Blöcke geteilt, und der Zufall teilt jeden Datensatz einem Schritt "
-        "jedes Blocks zu.",
-        fr="Chaque passage sur les données est découpé en blocs, et le hasard affecte chaque enregistrement à une "
-        "étape de chacun.",
-    )
-    exposed: ClassVar[str] = Said(
-        "one step of every block", de="einem Schritt jedes Blocks", fr="une étape de chaque bloc"
-    )
+    sentence: ClassVar[Message | str] = Message("sampler.block-allocation")
+    exposed: ClassVar[Message | str] = Message("exposed.step-of-block")
     condition: ClassVar[Kind] = of_draws(
         "block-allocation-draws",
-        "Each epoch is cut into the stated number of blocks of steps, as equal as they can be, before training. In "
-        "each block of each epoch each record is put into one step by a uniform draw of its own, made anew, that no "
-        "other record and no other draw influences. All epochs that the steps touch are counted.",
         "Read the code that assigns records to steps: in each block of each epoch one uniform draw each.",
-        de="Jede Epoche wird vor dem Training in die angegebene Zahl von Blöcken aus Schritten geteilt, die so gleich "
-        "wie möglich sind. In jedem Block jeder Epoche wird jeder Datensatz durch eine eigene gleichverteilte Ziehung "
-        "auf einen Schritt verteilt; sie wird jedes Mal neu gemacht, und kein anderer Datensatz und keine andere "
-        "Ziehung beeinflusst sie. Alle Epochen, die die Schritte berühren, sind gezählt.",
-        fr="Chaque époque est découpée avant l’entraînement en autant de blocs d’étapes qu’il est indiqué, aussi "
-        "égaux que possible. Dans chaque bloc de chaque époque, chaque enregistrement est placé dans une étape par un "
-        "tirage uniforme qui lui est propre, refait à chaque fois et qu’aucun autre enregistrement ni aucun autre "
-        "tirage n’influence. Toutes les époques que les étapes touchent sont comptées.",
     )
     drawn: ClassVar[str | None] = None
     k_of_t: ClassVar[str] = "block"

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from reticent.messages import Message
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Kind
 from reticent.samplers.base import Run, Uniform, batch_within, by_coins
 from reticent.samplers.passes import Passes
 from reticent.samplers.shuffled import Shuffled
-from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -23,11 +23,7 @@ class Cyclic(Passes):
 
     name: ClassVar[str] = "cyclic"
     title: ClassVar[str] = "cyclic"
-    sentence: ClassVar[str] = Said(
-        "Each pass over the data has the same batches in the same order.",
-        de="Jeder Durchgang durch die Daten hat dieselben Stapel in derselben Reihenfolge.",
-        fr="Chaque passage sur les données a les mêmes lots dans le même ordre.",
-    )
+    sentence: ClassVar[Message | str] = Message("sampler.cyclic")
     condition: ClassVar[Kind] = Shuffled.condition
     in_order: ClassVar[bool] = True
     attained: ClassVar[bool] = True

@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 
 from reticent import _check
 from reticent.errors import ParameterError
+from reticent.messages import Figure, Message
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
 from reticent.samplers.base import Run, Sampler, by_coins
@@ -70,16 +71,12 @@ class Passes(Sampler):
             return ()
         return by_coins(run.noise_multiplier, 1.0, self.releases(run), neighbouring, *self.theorems(run))
 
-    def notes(self, run: Run) -> tuple[str, ...]:
+    def notes(self, run: Run) -> tuple[Message, ...]:
         batches = self.batches_of(run.sample_rate)
-        why = f"{batches} per epoch"
-        if batches != self.batches_of(run.sample_rate, attained=True):
-            why += ", as the loader may drop an incomplete batch"
-        updates = "1 step" if run.steps == 1 else f"{run.steps} steps"
-        return (
-            "Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that "
-            f"contains the target: {self.releases(run)} counted ({updates}, {why}).",
-        )
+        dropped = batches != self.batches_of(run.sample_rate, attained=True)
+        counted = {"epochs": self.releases(run), "n": run.steps, "batches": batches}
+        key = "note.shuffled-dropped" if dropped else "note.shuffled"
+        return (Message(key, **{name: Figure(str(count)) for name, count in counted.items()}),)
 
     def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
         size = round(sample_rate * records)

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from reticent import _check
+from reticent.messages import Message
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Kind
 from reticent.registry import described
 from reticent.samplers.base import LOADER, Run, Sampler, Uniform, by_coins, not_by_coins, of_draws, rarely_exceeded
-from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -30,23 +30,8 @@ class Poisson(Sampler):
 
     name: ClassVar[str] = "poisson"
     title: ClassVar[str] = "Poisson"
-    sentence: ClassVar[str] = Said(
-        "Each record is drawn by chance, independently of all others.",
-        de="Jeder Datensatz wird zufällig gezogen, unabhängig von allen anderen.",
-        fr="Chaque enregistrement est tiré au hasard, indépendamment de tous les autres.",
-    )
-    condition: ClassVar[Kind] = of_draws(
-        "poisson-draws",
-        "Each record is included in each batch independently, with the stated probability, whoever else is in the "
-        "data. Batches that are cut from shuffled data, or that have a fixed size, need another answer.",
-        LOADER,
-        de="Jeder Datensatz kommt unabhängig und mit der angegebenen Wahrscheinlichkeit in jeden Stapel, wer auch "
-        "immer sonst in den Daten ist. Stapel, die aus gemischten Daten geschnitten werden oder eine feste Größe "
-        "haben, brauchen eine andere Antwort.",
-        fr="Chaque enregistrement entre dans chaque lot indépendamment, avec la probabilité indiquée, quels que "
-        "soient les autres dans les données. Des lots découpés dans des données mélangées, ou de taille fixe, "
-        "appellent une autre réponse.",
-    )
+    sentence: ClassVar[Message | str] = Message("sampler.poisson")
+    condition: ClassVar[Kind] = of_draws("poisson-draws", LOADER)
     independent: ClassVar[bool] = True
     at_rate: ClassVar[bool] = True
     game: ClassVar[bool] = True

@@ -11,13 +11,13 @@ import numpy as np
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError
+from reticent.messages import Figure, Message
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Kind
 from reticent.registry import described
 from reticent.samplers.base import Run, Sampler, Uniform, batch_within, of_draws, rarely_exceeded
 from reticent.samplers.epochs import batches_of_a_pass
 from reticent.samplers.passes import Passes
-from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -25,21 +25,8 @@ class Allocation(Passes):
     """Each record in one hidden step of each epoch, by a uniform draw of its own."""
 
     allocated: ClassVar[bool] = True
-    note: ClassVar[str] = Said(
-        "Random allocation: {steps} steps per epoch. An epoch that was started counts in full, and fewer steps per "
-        "epoch are the safe side where their number was not stated. Data sets that differ by a replaced record, or by "
-        "several records of one person, count as a chain of neighbours.",
-        de="Zufällige Zuteilung: {steps} Schritte je Epoche. Eine begonnene Epoche zählt ganz, und weniger Schritte "
-        "je Epoche sind die sichere Seite, wo ihre Zahl nicht angegeben war. Datenbestände, die sich um einen "
-        "ersetzten Datensatz oder um mehrere Datensätze einer Person unterscheiden, zählen als Kette von Nachbarn.",
-        fr="Allocation aléatoire\xa0: {steps} étapes par époque. Une époque commencée compte en entier, et moins "
-        "d’étapes par époque est le côté sûr lorsque leur nombre n’était pas indiqué. Des ensembles de données qui "
-        "diffèrent par un enregistrement remplacé, ou par plusieurs enregistrements d’une personne, comptent comme "
-        "une chaîne de voisins.",
-    )
-    exposed: ClassVar[str] = Said(
-        "one step of every epoch", de="einem Schritt jeder Epoche", fr="une étape de chaque époque"
-    )
+    note: ClassVar[Message | str] = Message("sampler.allocation.note", steps=Figure(""))
+    exposed: ClassVar[Message | str] = Message("exposed.step-of-epoch")
     public_places: ClassVar[bool] = False
 
     @property
@@ -53,7 +40,7 @@ class Allocation(Passes):
     def releases(self, run: Run) -> int:
         return Passes.releases(self, run) * self.uses
 
-    def notes(self, run: Run) -> tuple[str, ...]:
+    def notes(self, run: Run) -> tuple[Message, ...]:
         return Sampler.notes(self, run)
 
     def largest_batch(self, run: Run) -> int:
@@ -78,22 +65,9 @@ class RandomAllocation(Allocation):
 
     name: ClassVar[str] = "random-allocation"
     title: ClassVar[str] = "random allocation"
-    sentence: ClassVar[str] = Said(
-        "In each pass over the data, chance puts each record into a step.",
-        de="In jedem Durchgang durch die Daten teilt der Zufall jeden Datensatz einem Schritt zu.",
-        fr="À chaque passage sur les données, le hasard affecte chaque enregistrement à une étape.",
-    )
+    sentence: ClassVar[Message | str] = Message("sampler.random-allocation")
     condition: ClassVar[Kind] = of_draws(
-        "allocation-draws",
-        "In each epoch each record is put into the stated number of steps by a uniform draw of its own, made anew, "
-        "that no other record influences. All epochs that the steps touch are counted.",
-        "Draw with rt.random_allocation(loader), or let reticent train with that sampler.",
-        de="In jeder Epoche wird jeder Datensatz durch eine eigene gleichverteilte Ziehung auf die angegebene Zahl "
-        "von Schritten verteilt; sie wird jedes Mal neu gemacht, und kein anderer Datensatz beeinflusst sie. Alle "
-        "Epochen, die die Schritte berühren, sind gezählt.",
-        fr="À chaque époque, chaque enregistrement est placé dans le nombre d’étapes indiqué par un tirage uniforme "
-        "qui lui est propre, refait à chaque fois et qu’aucun autre enregistrement n’influence. Toutes les époques "
-        "que les étapes touchent sont comptées.",
+        "allocation-draws", "Draw with rt.random_allocation(loader), or let reticent train with that sampler."
     )
     drawn: ClassVar[str | None] = "random-allocation"
     k_of_t: ClassVar[str] = "total"

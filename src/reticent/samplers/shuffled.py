@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from reticent.messages import Message
 from reticent.proofs import Kind
 from reticent.samplers.base import LOADER, Uniform, batch_within, of_draws, permutations
 from reticent.samplers.passes import Passes
-from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -20,21 +20,8 @@ class Shuffled(Passes):
 
     name: ClassVar[str] = "shuffled"
     title: ClassVar[str] = "shuffled"
-    sentence: ClassVar[str] = Said(
-        "The data are put into a random order and cut into batches, anew in each pass.",
-        de="Die Daten werden in jedem Durchgang neu gemischt und in Stapel zerlegt.",
-        fr="À chaque passage, les données sont mélangées de nouveau et découpées en lots.",
-    )
-    condition: ClassVar[Kind] = of_draws(
-        "shuffled-draws",
-        "Each record is in at most one batch of each pass over the data, and all passes that the steps touch are "
-        "counted.",
-        LOADER,
-        de="Jeder Datensatz ist in höchstens einem Stapel jedes Durchgangs durch die Daten, und alle Durchgänge, die "
-        "die Schritte berühren, sind gezählt.",
-        fr="Chaque enregistrement est dans un lot au plus de chaque passage sur les données, et tous les passages que "
-        "les étapes touchent sont comptés.",
-    )
+    sentence: ClassVar[Message | str] = Message("sampler.shuffled")
+    condition: ClassVar[Kind] = of_draws("shuffled-draws", LOADER)
     game: ClassVar[bool] = True
     drawn: ClassVar[str | None] = "shuffled"
     warning: ClassVar[str | None] = "shuffled-not-poisson"

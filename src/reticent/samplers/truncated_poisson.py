@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.messages import Figure, Message
 from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Kind
 from reticent.registry import described
 from reticent.samplers.base import Run, Sampler, of_draws, rarely_exceeded
-from reticent.text import Said
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -27,32 +27,11 @@ class TruncatedPoisson(Sampler):
 
     name: ClassVar[str] = "truncated-poisson"
     title: ClassVar[str] = "Poisson, cut"
-    sentence: ClassVar[str] = Said(
-        "Each record is drawn by chance; of a batch that is too large, a part is left out by chance.",
-        de="Jeder Datensatz wird zufällig gezogen; von einem zu großen Stapel wird ein zufälliger Teil weggelassen.",
-        fr="Chaque enregistrement est tiré au hasard\xa0; d’un lot trop grand, une partie est écartée au hasard.",
-    )
+    sentence: ClassVar[Message | str] = Message("sampler.truncated-poisson")
     condition: ClassVar[Kind] = of_draws(
-        "truncated-draws",
-        "Each record is included in each batch independently, with one probability; of a batch that is too large, as "
-        "many as is stated are kept, drawn uniformly; and the number of records that is stated counts the target.",
-        "Read the code that cuts batches: it must choose uniformly, without a look at the records.",
-        de="Jeder Datensatz kommt unabhängig und mit derselben Wahrscheinlichkeit in jeden Stapel; von einem zu "
-        "großen Stapel werden so viele behalten wie angegeben, gleichverteilt gezogen; und die angegebene Zahl der "
-        "Datensätze zählt den gesuchten mit.",
-        fr="Chaque enregistrement entre dans chaque lot indépendamment, avec une même probabilité\xa0; d’un lot trop "
-        "grand, on garde autant que ce qui est indiqué, tirés uniformément\xa0; et le nombre d’enregistrements "
-        "indiqué compte celui qui est visé.",
+        "truncated-draws", "Read the code that cuts batches: it must choose uniformly, without a look at the records."
     )
-    note: ClassVar[str] = Said(
-        "Batches cut at {max_batch_size}: in a batch that is full without the target, a drawn target takes another "
-        "one's place and moves the sum by up to 2. dataset_size counts the target.",
-        de="Bei {max_batch_size} gekürzte Stapel: In einem Stapel, der ohne den gesuchten Datensatz voll ist, nimmt "
-        "dieser, wenn er gezogen wird, den Platz eines anderen ein und verschiebt die Summe um bis zu 2. dataset_size "
-        "zählt den gesuchten mit.",
-        fr="Lots coupés à {max_batch_size}\xa0: dans un lot plein sans l’enregistrement visé, celui-ci, s’il est "
-        "tiré, prend la place d’un autre et déplace la somme d’au plus 2. dataset_size compte l’enregistrement visé.",
-    )
+    note: ClassVar[Message | str] = Message("sampler.truncated-poisson.note", max_batch_size=Figure(""))
     displaces: ClassVar[bool] = True
     attained: ClassVar[bool] = True
     counts_records: ClassVar[bool] = True

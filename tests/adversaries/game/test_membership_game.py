@@ -65,7 +65,7 @@ def test_given_susceptibility_needs_no_dimension():
 @pytest.mark.parametrize("steps", [1, 50])
 def test_every_output_says_that_k_is_typical(method, steps):
     result = MembershipGame().assess(run(steps=steps), Neighbouring.REPLACE, method)
-    assert "typical record, not the worst" in " ".join(result.notes)
+    assert "typical record, not the worst" in " ".join(map(str, result.notes))
 
 
 @pytest.mark.parametrize("sampler", [Poisson(), FixedSize(), Shuffled(), RandomAllocation()])

@@ -52,7 +52,7 @@ def test_a_stated_dimension_lowers_the_number_and_says_so() -> None:
     silent, stated = Relaxed().assess(RUN), Relaxed(dimension=100).assess(RUN)
     assert stated.measure(advantage).value < 0.3 * silent.measure(advantage).value
     assert stated.measure(advantage).upper <= 1.5 * stated.measure(advantage).lower
-    notes = " ".join(stated.notes)
+    notes = " ".join(map(str, stated.notes))
     assert "Dimension 100: setting it states" in notes
     assert "log 2" not in notes
     assert "trained parameters" not in notes
@@ -145,7 +145,7 @@ def test_replacement_is_at_most_twice_and_never_above_the_worst_case() -> None:
     assert advantage(both.pessimistic) <= 2.0 * advantage(single.pessimistic) * (1.0 + 1e-9)
     assert advantage(both.pessimistic) < 0.2 * advantage(WorstCase().assess(RUN, Neighbouring.REPLACE).curve)
     stated = Relaxed(dimension=100).assess(RUN, Neighbouring.REPLACE)
-    assert "knows the direction of neither record" in " ".join(stated.notes)
+    assert "knows the direction of neither record" in " ".join(map(str, stated.notes))
     assert stated.measure(advantage).lower == 0.0
     assert stated.mu().lower == 0.0
     silent, worst = Relaxed().assess(RUN, Neighbouring.REPLACE), WorstCase().assess(RUN, Neighbouring.REPLACE)
@@ -219,7 +219,7 @@ def test_an_estimate_says_that_it_is_one_and_whose_it_is() -> None:
     private, public = (Relaxed(directions=DirectionLaw(law.gram, public)).assess(RUN) for public in (False, True))
     assert private.claim is Claim.ESTIMATE
     assert (private.data_dependent, public.data_dependent) == (True, False)
-    assert "effective dimension" in " ".join(private.notes)
+    assert "effective dimension" in " ".join(map(str, private.notes))
     with pytest.raises(ParameterError, match="left out where a law of directions is given"):
         Relaxed(dimension=3, directions=law)
     for mechanism, relation in ((Gaussian(1.0), Neighbouring.ADD_REMOVE), (RUN, Neighbouring.REPLACE)):

@@ -253,7 +253,7 @@ def test_the_number_says_what_it_stands_on() -> None:
     stated = Relaxed(dimension=30).assess(run)
     assert stated.curve is relaxed_in(run, 30).pessimistic
     assert stated.measure(advantage).lower > 0.0
-    notes = " ".join(stated.notes)
+    notes = " ".join(map(str, stated.notes))
     assert "may differ" in notes
     assert "one and the same direction" not in notes
     assert {"RETICENT:whole-user-directions", "RETICENT:whole-user-dominance"} <= set(stated.theorems)

@@ -29,11 +29,9 @@ class Alternating(Sampler):
     sentence: ClassVar[str] = "Each record is drawn by chance, more rarely in every second step."
     condition: ClassVar[Kind] = of_draws(
         "alternating-draws",
+        "Read the loader's code: which steps are quiet must be settled before the first.",
         "Each record is included in each batch independently: in odd steps with the stated probability, in even steps "
         "with the stated share of it.",
-        "Read the loader's code: which steps are quiet must be settled before the first.",
-        de="Jeder Datensatz kommt unabhängig in jeden Stapel: in ungeraden Schritten mit der angegebenen "
-        "Wahrscheinlichkeit, in geraden mit dem angegebenen Anteil davon.",
     )
 
     def __post_init__(self) -> None:

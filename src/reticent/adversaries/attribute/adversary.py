@@ -14,15 +14,13 @@ from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.messages import Message
 from reticent.proofs import Basis, Formula, Proof, Status
 from reticent.registry import described
 from reticent.styles import Style
 
 if TYPE_CHECKING:
     from reticent.adversaries.witness import Witness
-
-_PRIVATE = "This number depends on private data: do not publish it, or anything it was computed from."
-_RELATION = "Compares two values of one field of one record (a replacement), whatever relation was asked for."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +45,17 @@ class Attribute(Adversary):
     )
 
     name: ClassVar[str] = "attribute"
-    title: ClassVar[str] = "Attacker who wants one field"
+    title: ClassVar[Message | str] = Message("attacker.attribute")
     short: ClassVar[str] = "wants one field"
     also: ClassVar[tuple[str, ...]] = ("aia", "attribute-inference")
     needs: ClassVar[str | None] = "gradient_change"
     style: ClassVar[Style] = Style("#9c7a1a", (14, 4), "#7a5600", "#e0b34d")
     methods: ClassVar[tuple[Method, ...]] = (Method.PROVEN, Method.CLT, Method.PUBLISHED)
-    unmeasured: ClassVar[str | None] = "nobody measured how far the field can move the model"
+    unmeasured: ClassVar[Message | str | None] = Message("refused.unmeasured-field")
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
-    knows: ClassVar[str] = "all other records, all of this one but one field, and every noisy result"
-    lacks: ClassVar[str] = "the field"
-    infers: ClassVar[str] = "which of two values the field has"
+    knows: ClassVar[Message | str] = Message("knows.others-but-a-field")
+    lacks: ClassVar[Message | str] = Message("lacks.field")
+    infers: ClassVar[Message | str] = Message("infers.field")
 
     def __post_init__(self) -> None:
         if self.gradient_change is not None and not isinstance(self.gradient_change, SensitivityRecord):
@@ -94,7 +92,7 @@ class Attribute(Adversary):
         worst = compose(mechanism, Neighbouring.REPLACE)
         bound = case.proven(worst.pessimistic)
         conditions = (*mechanism.conditions_under(Neighbouring.REPLACE), *case.conditions)
-        notes = (*case.said, _PRIVATE, _RELATION, *mechanism.notes)
+        notes = (*case.said, Message("note.private"), Message("note.replacement"), *mechanism.notes)
         proof = Proof(
             Enclosure(pessimistic=bound, optimistic=case.attained()),
             theorems=(
@@ -108,7 +106,8 @@ class Attribute(Adversary):
         )
         formula = None if case.basis is Basis.PROOF else proof.as_estimate()
         if method is Method.CLT:
-            key, note = "RETICENT:attribute-clt", _CLT
+            key: str = "RETICENT:attribute-clt"
+            note: Message | str = Message("note.attribute-clt")
             formula = Formula(case.clt(), theorems=(key,), conditions=conditions, notes=(note, *notes))
         elif method is Method.PUBLISHED:
             key, note = "CHERUBIN2024:Corollary 10", _PUBLISHED
@@ -118,7 +117,6 @@ class Attribute(Adversary):
         return Assessment(self, Neighbouring.REPLACE, method, (proof,), formula, data_dependent=True)
 
 
-_CLT = "The Gaussian limit for small sample rates, with the worst mask term for this change; an estimate."
 _PUBLISHED = (
     "Corollary 10 mixes a maximum over the batch with the factor p and forgets what a shared component of "
     "the completions says about the sampling: it can state less risk than there is (CHERUBIN2024:B4, CHERUBIN2024:B5)."

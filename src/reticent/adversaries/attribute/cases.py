@@ -23,17 +23,12 @@ from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.mechanisms.ledger import together
+from reticent.messages import Figure, Message
 from reticent.proofs import Basis, Condition, Status, condition
 
 _SMALLEST_ATTAINED = 1e-4
 _SAME = 1e-9  # relative difference of two noise multipliers that are one
 _LARGEST_MU = 1e3  # of a Gaussian limit: no privacy is left
-_FIXED = (
-    "Holds if no step of this run changes the target's clipped gradient by more than the stated gradient change; "
-    "a change measured on the run itself, with no budget fixed in advance, is a diagnostic and no guarantee."
-)
-_UNPROVEN = "attribute inference: nothing is proven for batches that are drawn so"
-_GAUSSIAN_ONLY = "attribute inference is proven for Gaussian noise only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +49,7 @@ class Constant:
     parts: tuple[_Part, ...]
     mechanism: Mechanism
 
-    said: ClassVar[tuple[str, ...]] = (_FIXED,)
+    said: ClassVar[tuple[Message, ...]] = (Message("note.fixed-change"),)
     basis: ClassVar[Basis] = Basis.PROOF
 
     @property
@@ -124,13 +119,12 @@ class Recorded:
         return (condition("audited-record", Status.ASSUMED),)
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def said(self) -> tuple[Message, ...]:
         if self.basis is Basis.PROOF:
-            people = "every training record" if self.record.scope is Scope.WHOLE_DATA else "the audited records only"
-            return (f"A filter kept the mask term below {self.record.budget!r}, fixed in advance; holds for {people}.",)
-        if self.record.scope is Scope.SAMPLED_BATCH:
-            return ("Measured on the drawn batches, given which records were drawn: a diagnostic, no guarantee.",)
-        return ("Measured after the fact, with no budget fixed in advance: a diagnostic, no guarantee.",)
+            people = "filtered.every-record" if self.record.scope is Scope.WHOLE_DATA else "filtered.audited"
+            budget = Figure(repr(self.record.budget))
+            return (Message("note.filtered", budget=budget, people=Message(people)),)
+        return (Message("note.on-batches" if self.record.scope is Scope.SAMPLED_BATCH else "note.after-the-fact"),)
 
     def proven(self, worst: TradeOff) -> TradeOff:
         record, noise, rate = self.record, self.mechanism.noise_multiplier, self.mechanism.sample_rate
@@ -186,7 +180,7 @@ def case_of(change: float | SensitivityRecord, mechanism: Mechanism) -> Constant
         raise UnsupportedError("a sensitivity record is for one DP-SGD run with noise")
     stopped = change.budget is not None and change.steps < run.steps  # by its filter: all planned steps count
     if not (run.sampler.at_rate or run.sampler.in_passes):
-        raise UnsupportedError(_UNPROVEN)
+        raise UnsupportedError(Message("refused.attribute-draws"))
     if run.steps != change.steps and not stopped:
         raise ParameterError("steps", run.steps, f"the {change.steps} steps that were recorded")
     if not math.isclose(run.noise_multiplier, change.noise_multiplier, rel_tol=_SAME):
@@ -197,9 +191,9 @@ def case_of(change: float | SensitivityRecord, mechanism: Mechanism) -> Constant
 def _part(mechanism: Mechanism, change: float) -> _Part:
     run = mechanism.sums
     if run is None:
-        raise UnsupportedError(_GAUSSIAN_ONLY)
+        raise UnsupportedError(Message("refused.attribute-noise"))
     if not (run.sampler.at_rate or run.sampler.in_passes):
-        raise UnsupportedError(_UNPROVEN)
+        raise UnsupportedError(Message("refused.attribute-draws"))
     counted = run.accountable if run.sampler.in_passes else run
     relative, coins = min(change / run.max_grad_norm, LARGEST_CHANGE), run.sampler.independent
     return _Part(run.noise_multiplier, counted.sample_rate, counted.steps, relative, affinity=coins)

@@ -15,6 +15,7 @@ from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff, Mixture, TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.messages import Figure, Message
 from reticent.proofs import Formula
 from reticent.registry import described
 from reticent.styles import Style
@@ -26,13 +27,6 @@ _SENSITIVITY = Neighbouring.REPLACE.sensitivity
 _CLT = (
     "The sum over a batch is taken as Gaussian (central limit theorem): no bound; "
     "it fails for small batches and for sparse or lattice-valued gradients."
-)
-
-
-_AS_STRONG = (
-    "An attacker who cannot tell any two neighbouring data sets apart cannot win this game either. "
-    "The susceptibility K (K = d is a typical record, not the worst) plays no part in this answer. How much "
-    "less this attacker reaches is not known."
 )
 
 
@@ -65,20 +59,17 @@ class MembershipGame(Adversary):
     )
 
     name: ClassVar[str] = "membership-game"
-    title: ClassVar[str] = "Attacker who knows people in general"
+    title: ClassVar[Message | str] = Message("attacker.membership-game")
     short: ClassVar[str] = "knows the population"
     also: ClassVar[tuple[str, ...]] = ("gmip", "glir")
     style: ClassVar[Style] = Style("#b0578f", (2, 2), "#98467a", "#e59ac8")
     counts_parameters: ClassVar[bool] = True
-    repeated: ClassVar[str] = (
-        "If it is not, another one stands in its place: this is replacement. No limit of its own is proven; that of "
-        "{name}, who knows more, holds"
-    )
+    repeated: ClassVar[str] = "repeats.game"
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT, Method.PROVEN, Method.PUBLISHED)
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
-    knows: ClassVar[str] = "the data distribution, the target record and every released gradient sum"
-    lacks: ClassVar[str] = "the other records, which are drawn at random like the target"
-    infers: ClassVar[str] = "whether a record drawn like the data is in the training data"
+    knows: ClassVar[Message | str] = Message("knows.distribution")
+    lacks: ClassVar[Message | str] = Message("lacks.others")
+    infers: ClassVar[Message | str] = Message("infers.drawn")
 
     def __post_init__(self) -> None:
         if not isinstance(self.susceptibility, SusceptibilityLaw | GradientSpectrum | None):
@@ -107,14 +98,14 @@ class MembershipGame(Adversary):
                 "the membership game puts a fresh record in the target's place: it is answered for neighbouring "
                 f"replace only, not {neighbouring.value}"
             )
-        mechanism.one_record("the membership game")
+        mechanism.one_record("the membership game", Message("refused.game-persons"))
         if method is Method.PUBLISHED:
             return self._published(mechanism)
         if method is Method.PROVEN:
-            return self._worst_case(mechanism, method, "The worst case was asked for.")
+            return self._worst_case(mechanism, method, Message("note.game-asked"))
         run = mechanism.training
         if run is None:
-            return self._worst_case(mechanism, method, "The harmonic rule is known for DP-SGD only.")
+            return self._worst_case(mechanism, method, Message("note.game-dpsgd"))
         batch, k = self._batch_size(run), self._susceptibility(run)
         reason = _why_only_noise_counts(run, k)
         if reason:
@@ -138,13 +129,10 @@ class MembershipGame(Adversary):
         measured = isinstance(k, SusceptibilityLaw | GradientSpectrum)
         return Assessment(self, self.relation, method, (), formula, data_dependent=measured)
 
-    def _worst_case(self, mechanism: Mechanism, method: Method, reason: str) -> Assessment:
+    def _worst_case(self, mechanism: Mechanism, method: Method, reason: Message) -> Assessment:
         if mechanism.training is not None and mechanism.noise_multiplier == 0.0:
             raise UnsupportedError(f"{reason} Without noise nothing is guaranteed; method published shows the formula.")
-        notes = (
-            f"{reason} The answer is the worst case of the same release: a bound, with no assumption about the data.",
-            _AS_STRONG,
-        )
+        notes = Message("note.game-worst", reason=reason), Message("note.game-as-strong")
         worst = worst_case_proof(mechanism, self.relation)
         theorems = ("LEEMANN2023:Theorem 4.2", *worst.theorems)
         proof = replace(worst, enclosure=compose(mechanism, self.relation), theorems=theorems).prefaced(*notes)
@@ -183,14 +171,14 @@ class MembershipGame(Adversary):
         if mechanism.dataset_size is not None:
             return mechanism.sample_rate * mechanism.dataset_size
         raise ParameterError(
-            "batch_size", None, "known for the membership game: the (expected) records per batch", shown=False
+            "batch_size", None, "known for the membership game", shown=False, says=Message("refused.game-batch")
         )
 
 
 def _dimension(mechanism: DPSGD) -> int:
     if mechanism.num_parameters is None:
         raise ParameterError(
-            "dimension", None, "known for the membership game: the number of trained parameters", shown=False
+            "dimension", None, "known for the membership game", shown=False, says=Message("refused.game-dimension")
         )
     return mechanism.num_parameters
 
@@ -206,18 +194,15 @@ def _single_pass(mechanism: DPSGD) -> bool:
     return mechanism.sampler.in_passes and mechanism.steps * mechanism.sample_rate <= 1.0 + 1e-9
 
 
-def _why_only_noise_counts(mechanism: DPSGD, k: Susceptibility) -> str:
+def _why_only_noise_counts(mechanism: DPSGD, k: Susceptibility) -> Message | None:
     """Why the randomness of the data may not be counted, or nothing."""
     if not _single_pass(mechanism):
-        return (
-            f"The {mechanism.steps} steps use the same records again. Their randomness may be counted once and not in "
-            "each step, so only the added noise counts."
-        )
+        return Message("note.game-reused", steps=Figure(str(mechanism.steps)))
     if not mechanism.sampler.game:
-        return f"No rule is known for the sampler {mechanism.sampler.name}, so only the added noise counts."
+        return Message("note.game-sampler", sampler=mechanism.sampler.name)
     if mechanism.sampler.independent and not _full_batch(mechanism) and isinstance(k, GradientSpectrum):
-        return "A spectrum of the covariance does not describe Poisson batches, whose size is random."
-    return ""
+        return Message("note.game-spectrum")
+    return None
 
 
 def _effective_noise(mechanism: DPSGD, batch: float, k: float | GradientSpectrum) -> float:

@@ -19,24 +19,11 @@ from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import Gradients
+from reticent.messages import Figure, Message
 from reticent.proofs import Formula, Proof, Status, best, without_repeats
 from reticent.registry import described
 from reticent.styles import Style
 
-_NOT_PROVEN = (
-    "No relaxed curve is proven for {}: the answer is the worst case with its own enclosure, which is always "
-    "safe. How much less this attacker reaches is not known."
-)
-_ANY = "Gradients that react in any way may show their direction: the answer is the worst case."
-_STATED = (
-    "Dimension {}: setting it states that the attacker knows nothing about the direction of this record's "
-    "gradient within a space of this many dimensions. What records share (a mean gradient, related records) makes "
-    "that space smaller."
-)
-_PARAMETERS = (
-    "{} was given as the number of trained parameters, too. Gradients of records share directions, so the dimension "
-    "that can be defended is mostly far smaller; docs/theory/relaxed/dimension.md says how to look at it."
-)
 _LIMIT = (
     "As published: mu {:.6g} in {} dimensions, the limit of many dimensions and little effect. It is no bound: at low "
     "false positive rates it states less risk than there is (KAISSIS2022:G8)."
@@ -95,14 +82,14 @@ class Relaxed(DirectionUnknown):
     known_share: float = field(default=0.0, metadata=KNOWN_SHARE)
 
     name: ClassVar[str] = "relaxed"
-    title: ClassVar[str] = "Attacker who cannot tell the direction"
+    title: ClassVar[Message | str] = Message("attacker.relaxed")
     short: ClassVar[str] = "direction unknown"
     also: ClassVar[tuple[str, ...]] = ("glrt",)
     style: ClassVar[Style] = Style("#c95f1c", (8, 3), "#b84700", "#ff9a5c")
-    knows: ClassVar[str] = "all other records and how far this one can move the result"
+    knows: ClassVar[Message | str] = Message("knows.others")
     averaged: ClassVar[bool] = True
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT, Method.PUBLISHED)
-    infers: ClassVar[str] = "whether this record was used, on average over all directions,"
+    infers: ClassVar[Message | str] = Message("infers.used-all-directions")
 
     @property
     def reacts(self) -> bool:
@@ -110,10 +97,11 @@ class Relaxed(DirectionUnknown):
         return self.gradients not in (None, Gradients.FIXED)
 
     @property
-    def lacks(self) -> str:
-        """With the stated dimension in words."""
-        within = "" if self.dimension is None else f" in a space of {self.dimension} dimensions"
-        return f"which way this record moves the result{within}"
+    def lacks(self) -> Message:
+        """With the stated dimension."""
+        if self.dimension is None:
+            return Message("lacks.direction")
+        return Message("lacks.direction-in", dimension=Figure(str(self.dimension)))
 
     def __post_init__(self) -> None:
         check_reaction(self.gradients, self.known_share)
@@ -188,11 +176,11 @@ class Relaxed(DirectionUnknown):
         found = reacting(asked, self.gradients, self.known_share) if self.reacts else fixed_length(asked)
         return found and found.vouched(dict.fromkeys(found.needs & _SAID, Status.DECLARED))
 
-    def _why_not(self, mechanism: Mechanism) -> str:
+    def _why_not(self, mechanism: Mechanism) -> Message:
         if self.gradients is Gradients.ANY:
-            return _ANY
+            return Message("note.any-gradients")
         several = len(mechanism.parts) > 1
-        return _NOT_PROVEN.format("a ledger of several mechanisms" if several else "this release and relation")
+        return Message("note.not-proven", release=Message("release.several" if several else "release.this"))
 
     def _under(self, law: DirectionLaw, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
         """The estimate for a direction that is one more draw of ``law``."""
@@ -231,9 +219,10 @@ def _within(dimension: int | None, mechanism: Mechanism) -> None:
         raise ParameterError("dimension", dimension, f"at most {most}, the number of released coordinates")
 
 
-def _stated(dimension: int | None, mechanism: Mechanism) -> tuple[str, ...]:
+def _stated(dimension: int | None, mechanism: Mechanism) -> tuple[Message, ...]:
     """What a stated dimension means, and that of all parameters."""
     if dimension is None or dimension == 1:
         return ()
     parameters = mechanism.training is not None and dimension == mechanism.coordinates
-    return (_STATED.format(dimension), *([_PARAMETERS.format(dimension)] if parameters else []))
+    keys = ("note.dimension", "note.parameters") if parameters else ("note.dimension",)
+    return tuple(Message(key, dimension=Figure(str(dimension))) for key in keys)

@@ -14,35 +14,10 @@ from reticent.adversaries.relaxed.sign import unknown_sign
 from reticent.curves import RelaxedGaussianTradeOff, symmetrised
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import DPSGD, Laplace, MatrixMechanism, Mechanism, Neighbouring
+from reticent.messages import Message
 from reticent.proofs import Proof, condition
 
-_LOG_2 = "In one dimension the epsilon of showing that the record was used falls by at most log 2 = 0.693."
-_SUBSAMPLED = "The attacker lacks one sign, the same in all steps. The number holds for any number of parameters."
-_TOGETHER = (
-    "All records of one person are taken to move the result in one and the same direction, each by the full clip norm. "
-    "The attacker does not know this direction; knowing how one of them moves it is knowing how all do."
-)
-_DIFFERENT = (
-    "The runs differ in noise or sample rate: the answer is that of one unknown sign, the same in all of them, "
-    "whatever the dimension. It is safe as well where the record moves different runs in different directions, if the "
-    "attacker knows nothing that would change were all of these turned round together."
-)
-_APART = (
-    "The attacker does not know in which direction any single record of the person moves the result, in any step. "
-    "These directions may differ and depend on each other in any way. The number is an average over them. Someone who "
-    "knows one of them is not covered."
-)
-_SAME_DIRECTION = "All participations of the record are taken to move the result in one and the same direction."
-_DIFFERENCE = (
-    "Replacement: the attacker knows nothing about the direction of the difference of both records; someone who knows "
-    "one of the two knows a part of it."
-)
-_ONE_QUERY = (
-    "One fixed query: given how far the record moves its answer, every direction is equally likely for this attacker."
-)
-_NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
-NOTES = (_LOG_2, _SUBSAMPLED, _TOGETHER, _DIFFERENT, _APART, _SAME_DIRECTION, _DIFFERENCE, _ONE_QUERY, _NEITHER)
-"""What may be said about a number."""
+_LOG_2, _DIFFERENCE, _ONE_QUERY = Message("note.log-2"), Message("note.difference"), Message("note.one-query")
 _GLRT = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
 _SIGN = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
 _MOMENTS = (
@@ -129,7 +104,7 @@ def _matrix(asked: Question, mechanism: MatrixMechanism) -> Proof | None:
         below, above = (_common(asked, asked.dimension or 1, mu=end) for end in asked.mu)
         both = Enclosure(above.enclosure.pessimistic, below.enclosure.optimistic)
         found = replace(above, enclosure=both).citing("RETICENT:participation-sensitivity")
-    return found.saying(_SAME_DIRECTION)
+    return found.saying(Message("note.same-direction"))
 
 
 def _sampled(asked: Question, run: DPSGD) -> Proof | None:
@@ -140,29 +115,35 @@ def _sampled(asked: Question, run: DPSGD) -> Proof | None:
     line, passes, person = asked.dimension in (None, 1), run.sampler.in_passes, run.records > 1
     apart, replaces = person and not passes and not line, asked.neighbouring is Neighbouring.REPLACE
     keys: tuple[str, ...]
-    notes: tuple[str, ...] = (_LOG_2,)
+    notes: tuple[Message, ...] = (_LOG_2,)
     if passes:
         keys = _GLRT
     elif person:
         keys = _OF_PERSON if apart else (*_SIGN, "RETICENT:whole-user-sign")
     else:
-        keys, notes = _SIGN if line else (*_SIGN, *_MOMENTS), (_LOG_2, _SUBSAMPLED)
+        keys, notes = _SIGN if line else (*_SIGN, *_MOMENTS), (_LOG_2, Message("note.one-sign"))
     if not replaces:
         found = asked.proof(relaxed_in(run, asked.dimension or 1), keys, notes if line else (), average=not apart)
     elif person and line and not passes:
         return None
     else:
         truth = replaced(run, relaxed_in(run, asked.dimension or 1).pessimistic)
-        found = asked.proof(truth, (*keys, "RETICENT:chain"), (_NEITHER,), floor=False, average=not apart)
+        found = asked.proof(
+            truth, (*keys, "RETICENT:chain"), (Message("note.neither"),), floor=False, average=not apart
+        )
     if apart:
-        return found.under(condition("independent-directions")).saying(_APART)
+        return found.under(condition("independent-directions")).saying(Message("note.apart"))
     return _together(found) if person else found
 
 
 def _schedule(asked: Question, runs: list[DPSGD]) -> Proof:
     """Sampled runs of one model that differ: one sign in all of them."""
     line, truth = asked.dimension in (None, 1), unknown_sign(asked.mechanism)
-    found = asked.proof(truth, _SIGN, (_DIFFERENT, _LOG_2, _SUBSAMPLED) if line else (_DIFFERENT,))
+    found = asked.proof(
+        truth,
+        _SIGN,
+        (Message("note.different"), _LOG_2, Message("note.one-sign")) if line else (Message("note.different"),),
+    )
     if not line or not all(run.sampler.attains(run) for run in runs):
         found = found.below_unknown()
     return _together(found.citing("RETICENT:whole-user-sign")) if runs[0].records > 1 else found
@@ -170,7 +151,7 @@ def _schedule(asked: Question, runs: list[DPSGD]) -> Proof:
 
 def _together(found: Proof) -> Proof:
     """The same where all records of a person move the result in one direction."""
-    return found.under(condition("one-direction-per-person")).saying(_TOGETHER)
+    return found.under(condition("one-direction-per-person")).saying(Message("note.together"))
 
 
 def as_one_run(mechanism: Mechanism) -> Mechanism:

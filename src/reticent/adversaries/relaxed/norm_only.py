@@ -20,6 +20,7 @@ from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Sides, hull
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.messages import Message
 from reticent.pairs import CurvePair
 from reticent.proofs import Proof
 from reticent.registry import described
@@ -50,13 +51,13 @@ class NormOnly(Adversary):
     dimension: int | None = field(default=None, metadata=described("Dimensions of each release."))
 
     name: ClassVar[str] = "norm-only"
-    title: ClassVar[str] = "Attacker who looks at norms only (published)"
+    title: ClassVar[Message | str] = Message("attacker.norm-only")
     style: ClassVar[Style] = Style("#c44a55", (5, 2), "#a3202f", "#ff8f98")
     averaged: ClassVar[bool] = True
     methods: ClassVar[tuple[Method, ...]] = (Method.PUBLISHED,)
-    knows: ClassVar[str] = "all other records and how far this one can move the result, but looks at norms only,"
-    lacks: ClassVar[str] = "which way this record moves the result"
-    infers: ClassVar[str] = "whether this record was used, on average over all directions,"
+    knows: ClassVar[Message | str] = Message("knows.others-norms")
+    lacks: ClassVar[Message | str] = Message("lacks.direction")
+    infers: ClassVar[Message | str] = Message("infers.used-all-directions")
     by_name_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -6,13 +6,10 @@ from dataclasses import dataclass
 
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.messages import Message
 from reticent.proofs import Proof, condition
 
-AVERAGE = (
-    "The attacker does not know in which direction this record moves the result; it is the same direction in all "
-    "releases. The number is an average over directions: a record whose direction can be guessed gets no relief. "
-    "Features whose sign or pattern is known to everybody (counts, pixels, categories) can be guessed from."
-)
+AVERAGE = Message("note.average")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,7 @@ class Question:
         self,
         enclosure: Enclosure,
         theorems: tuple[str, ...],
-        notes: tuple[str, ...] = (),
+        notes: tuple[Message, ...] = (),
         needs: tuple[str, ...] = ("fixed-length",),
         *,
         floor: bool = True,

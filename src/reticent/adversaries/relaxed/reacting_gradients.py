@@ -13,11 +13,10 @@ from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.errors import ParameterError
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.gradients import Gradients
+from reticent.messages import Figure, Message
 from reticent.proofs import Proof
 
 _KEYS = ("RETICENT:reacting-second-moment", "RETICENT:reacting-information", "RETICENT:relaxed-meaning")
-_REACTS = "How far the record moves a step may react to everything that was released before, and to its direction."
-_SHARE = "Everybody may know up to {:.4g} of the squared length of each gradient (a bias); the rest has the direction."
 FORMS = {Gradients.ONE_DIRECTION: "one-direction", Gradients.LINEAR_HEAD: "linear-head"}
 """Gradients that react in a way that a theorem covers, with the key of the condition."""
 
@@ -28,14 +27,14 @@ def reacting(asked: Question, kind: Gradients, known_share: float) -> Proof | No
     truth = reacting_in(release, asked.dimension or 1, kind, known_share) if kind in FORMS else None
     if truth is None:
         return None
-    share = (_SHARE.format(known_share),) if known_share > 0.0 else ()
+    share = (Message("note.known-share", share=Figure(f"{known_share:.4g}")),) if known_share > 0.0 else ()
     person = any(part.records > 1 for part in release.parts)
     needs = [FORMS[kind], "same-features"]
     needs += ["known-share"] if share else []
     needs += ["independent-directions"] if person else []
     truth, chain = (replaced(release, truth.pessimistic), ("RETICENT:chain",)) if replaces else (truth, ())
     keys = (*_KEYS, *chain, *worst_case_theorems(release, asked.neighbouring))
-    return asked.proof(truth, keys, (_REACTS, *share), tuple(needs), floor=False)
+    return asked.proof(truth, keys, (Message("note.reacts"), *share), tuple(needs), floor=False)
 
 
 def check_reaction(gradients: Gradients | None, known_share: float) -> None:

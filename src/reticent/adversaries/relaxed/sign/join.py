@@ -35,6 +35,7 @@ from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, Sides, hull, polygon_above, polygon_through, safest, strictest
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanisms import DPSGD, Laplace, Mechanism, Neighbouring
+from reticent.messages import Message
 from reticent.stopping import checkpoint
 
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
@@ -42,7 +43,6 @@ _LEAST_NOISE = 0.1  # noise multiplier below which no transform decays in time
 _OFTEN, _FEW_FREQUENCIES = 3.0, 400_000  # expected uses from which on frequencies are quick; the most of an estimate
 _FEW = 30  # steps: the transform of so few does not decay
 _MOST_KINDS = 12  # of steps: each costs as much as a run of its own
-_UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
 _TILTS = np.geomspace(0.05, 20.0, 40)  # of both losses, beyond "present"
 _TILT_SPACING = 0.01  # of the nodes for their moments
 _SHARES = np.geomspace(1e-5, 0.3, 16)  # t of ``_halved``
@@ -153,14 +153,14 @@ def _addition(release: Mechanism, neighbouring: Neighbouring, kinds: _Kinds) -> 
     """By the routes; the worst case above and a two-sided test of it below where none fits, or none is needed."""
     known = steps_of(release, neighbouring)[0]  # for an attacker who knows the sign
     fewer = fewer_below(known)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
         below = _two_sided(CheapBounds(fewer).below())
         if float(below.delta(0.0)) <= CURVE.disclosed:
             try:
                 return _enclosure(kinds, known)
             except NumericalError as error:
-                notes = (_UNRESOLVED.format(error),)
+                notes = (Message("note.sign-not-followed", reason=str(error)),)
                 below = hull([below, _two_sided(loudest_step(fewer))])
     return Enclosure(compose(release, neighbouring).pessimistic, below, notes)
 
@@ -174,7 +174,7 @@ def _enclosure(kinds: _Kinds, known: tuple[Step, ...]) -> Enclosure:
     except NumericalError as error:
         if not _single(kinds):
             raise
-        return Enclosure(*_coarse(kinds, known), (_UNRESOLVED.format(error),))
+        return Enclosure(*_coarse(kinds, known), (Message("note.sign-not-followed", reason=str(error)),))
     if not _single(kinds) or fine.above.reaches(_DEEP):
         return Enclosure(*fine)
     coarse = _coarse(kinds, known)
