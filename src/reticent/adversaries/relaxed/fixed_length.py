@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reticent.adversaries.relaxed.dimension import relaxed_in, replaced
+from reticent.adversaries.relaxed import dimension as vectors
+from reticent.adversaries.relaxed import sign
 from reticent.adversaries.relaxed.question import Question
-from reticent.adversaries.relaxed.sign import unknown_sign
 from reticent.curves import RelaxedGaussianTradeOff, symmetrised
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import DPSGD, Laplace, MatrixMechanism, Mechanism, Neighbouring
@@ -87,7 +87,7 @@ def _common(
 
 
 def _laplace(asked: Question, mechanism: Laplace) -> Proof:
-    truth = unknown_sign(mechanism, asked.neighbouring)
+    truth = sign.unknown_sign(mechanism, asked.neighbouring)
     if mechanism.releases == 1 and mechanism.sample_rate == 1.0:
         keys = ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning")
         return asked.proof(truth, keys, (_LOG_2, _ONE_QUERY), (), floor=False)
@@ -123,11 +123,13 @@ def _sampled(asked: Question, run: DPSGD) -> Proof | None:
     else:
         keys, notes = _SIGN if line else (*_SIGN, *_MOMENTS), (_LOG_2, Message("note.one-sign"))
     if not replaces:
-        found = asked.proof(relaxed_in(run, asked.dimension or 1), keys, notes if line else (), average=not apart)
+        found = asked.proof(
+            vectors.relaxed_in(run, asked.dimension or 1), keys, notes if line else (), average=not apart
+        )
     elif person and line and not passes:
         return None
     else:
-        truth = replaced(run, relaxed_in(run, asked.dimension or 1).pessimistic)
+        truth = vectors.replaced(run, vectors.relaxed_in(run, asked.dimension or 1).pessimistic)
         found = asked.proof(
             truth, (*keys, "RETICENT:chain"), (Message("note.neither"),), floor=False, average=not apart
         )
@@ -138,7 +140,7 @@ def _sampled(asked: Question, run: DPSGD) -> Proof | None:
 
 def _schedule(asked: Question, runs: list[DPSGD]) -> Proof:
     """Sampled runs of one model that differ: one sign in all of them."""
-    line, truth = asked.dimension in (None, 1), unknown_sign(asked.mechanism)
+    line, truth = asked.dimension in (None, 1), sign.unknown_sign(asked.mechanism)
     found = asked.proof(
         truth,
         _SIGN,

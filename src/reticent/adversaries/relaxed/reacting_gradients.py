@@ -6,9 +6,9 @@ docs/theory/relaxed/reacting.md has the theorems with their proofs, and the trai
 from __future__ import annotations
 
 from reticent import _check
-from reticent.adversaries.relaxed.dimension import replaced
+from reticent.adversaries.relaxed import dimension
+from reticent.adversaries.relaxed import reacting as engine
 from reticent.adversaries.relaxed.question import Question
-from reticent.adversaries.relaxed.reacting import reacting_in
 from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.errors import ParameterError
 from reticent.mechanisms import Neighbouring
@@ -24,7 +24,7 @@ FORMS = {Gradients.ONE_DIRECTION: "one-direction", Gradients.LINEAR_HEAD: "linea
 def reacting(asked: Question, kind: Gradients, known_share: float) -> Proof | None:
     """The proof for a target whose gradients react as ``kind`` allows; None where the worst case is the answer."""
     release, replaces = asked.mechanism, asked.neighbouring is Neighbouring.REPLACE
-    truth = reacting_in(release, asked.dimension or 1, kind, known_share) if kind in FORMS else None
+    truth = engine.reacting_in(release, asked.dimension or 1, kind, known_share) if kind in FORMS else None
     if truth is None:
         return None
     share = (Message("note.known-share", share=Figure(f"{known_share:.4g}")),) if known_share > 0.0 else ()
@@ -32,7 +32,7 @@ def reacting(asked: Question, kind: Gradients, known_share: float) -> Proof | No
     needs = [FORMS[kind], "same-features"]
     needs += ["known-share"] if share else []
     needs += ["independent-directions"] if person else []
-    truth, chain = (replaced(release, truth.pessimistic), ("RETICENT:chain",)) if replaces else (truth, ())
+    truth, chain = (dimension.replaced(release, truth.pessimistic), ("RETICENT:chain",)) if replaces else (truth, ())
     keys = (*_KEYS, *chain, *worst_case_theorems(release, asked.neighbouring))
     return asked.proof(truth, keys, (Message("note.reacts"), *share), tuple(needs), floor=False)
 

@@ -6,8 +6,7 @@ direction, a statement of the user: >= 1 for a ``run``, which is DP-SGD with noi
 log E exp(x <u, u'>) over two directions.
 """
 
-from reticent.adversaries.relaxed.dimension.chain import replaced as replaced
-from reticent.adversaries.relaxed.dimension.directions import DirectionLaw as DirectionLaw
-from reticent.adversaries.relaxed.dimension.directions import relaxed_under as relaxed_under
-from reticent.adversaries.relaxed.dimension.enclose import relaxed_estimate as relaxed_estimate
-from reticent.adversaries.relaxed.dimension.enclose import relaxed_in as relaxed_in
+from reticent.lazy import attached
+
+__getattr__, __dir__, __all__ = attached(__name__)
+"""Every name of this package, and where it is read from: who lists attackers reads none of it."""

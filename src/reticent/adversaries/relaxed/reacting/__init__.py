@@ -1,3 +1,6 @@
 """The relaxed adversary where gradients react to the model: linear models and linear heads, from above."""
 
-from reticent.adversaries.relaxed.reacting.enclose import reacting_in as reacting_in
+from reticent.lazy import attached
+
+__getattr__, __dir__, __all__ = attached(__name__)
+"""Every name of this package, and where it is read from: who lists attackers reads none of it."""

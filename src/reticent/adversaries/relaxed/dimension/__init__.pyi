@@ -1,0 +1,5 @@
+from reticent.adversaries.relaxed.dimension.chain import replaced as replaced
+from reticent.adversaries.relaxed.dimension.directions import DirectionLaw as DirectionLaw
+from reticent.adversaries.relaxed.dimension.directions import relaxed_under as relaxed_under
+from reticent.adversaries.relaxed.dimension.enclose import relaxed_estimate as relaxed_estimate
+from reticent.adversaries.relaxed.dimension.enclose import relaxed_in as relaxed_in

@@ -1,0 +1,1 @@
+from reticent.adversaries.relaxed.reacting.enclose import reacting_in as reacting_in
