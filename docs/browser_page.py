@@ -16,7 +16,7 @@ from reticent.certificates.page import said_of_signers
 from reticent.languages import PLACE, languages
 
 _LISTED = re.compile(r"^const (SIGNED|WORDS) = .*;$", re.MULTILINE)
-_SAID = ("answer.", "asked.", "resting.", "number.")
+_SAID = ("headline", "answer.", "asked.", "resting.", "number.")
 """Keys of what a headline is made of begin so."""
 
 

@@ -106,6 +106,11 @@ def to_json(value: Value, *, english: bool = False) -> Any:
     return value
 
 
+def is_message(data: Any) -> bool:
+    """Whether JSON data have the form of a message."""
+    return isinstance(data, dict) and isinstance(data.get("key"), str) and data.keys() <= {"key", "values"}
+
+
 def from_json(data: Any) -> Message:
     """A message from JSON data.
 
@@ -131,12 +136,3 @@ def _read(data: Any) -> Value:
         case list():
             return tuple(map(from_json, data))
     raise ValueError("must be a message: a key with values")
-
-
-def spoken(data: Any) -> Any:
-    """JSON data of a document with the English of each message in it."""
-    if isinstance(data, dict) and isinstance(data.get("key"), str) and data.keys() <= {"key", "values"}:
-        return to_json(from_json(data), english=True)
-    if isinstance(data, dict):
-        return {name: spoken(one) for name, one in data.items()}
-    return [spoken(one) for one in data] if isinstance(data, list) else data

@@ -298,7 +298,7 @@ def test_certify_and_verify_a_mechanism(tmp_path):
     files = found.save(tmp_path / "out")
     for path in (files.complete, files.public, files.page):
         assert rt.verify(path).accepted
-    text = files.complete.read_text().replace("Asked whether", "Asked if", 1)
+    text = files.complete.read_text().replace("asked.add-remove", "asked.replace", 1)
     files.complete.write_text(text)
     refused = rt.verify(str(files.complete))
     assert not refused

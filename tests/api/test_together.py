@@ -45,7 +45,7 @@ def test_each_ledger_is_cited_by_what_its_own_public_certificate_shows(runs) -> 
     assert cited[0].ledger != cited[1].ledger
     assert "drawn-anew" in {one.key for one in both.certificate.assessments[0].conditions}
     assert both.verify().accepted
-    shown = dict(facts(public(both.certificate)))
+    shown = {str(label): str(value) for _, (label, value) in facts(public(both.certificate))}
     assert cited[1].ledger in shown["release 2"]
     assert "no ledger of a run was read" in shown["release 3"]
     assert any("! " in line and "size-treated-as-public" in line for line in both.alone)

@@ -78,4 +78,4 @@ def test_the_command_says_it_first(
         main(["verify", str(tmp_path / "c.json")])
     said = " ".join(capsys.readouterr().out.split())
     assert "ledger.segments.0.noise_multiplier is 5; it was 3 when the ledger was sealed" in said
-    assert said.index("ledger.segments.0.noise_multiplier is") < said.index("headline.")
+    assert said.index("ledger.segments.0.noise_multiplier is") < said.index("headline is")

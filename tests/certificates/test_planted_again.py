@@ -94,7 +94,7 @@ def test_a_guess_is_that_of_the_claim_and_not_of_what_is_reached() -> None:
     record = small_certificate().assessments[0]
     wide = record.model_copy(update={"advantage": Number(value=0.5, lower=0.1, upper=0.5)})
     assert even_guess(wide) == pytest.approx(0.75, rel=1e-12, abs=0)
-    assert "right at most 75% of the time" in str(headline([wide])[0])
+    assert "right at most 75% of the time" in str(headline([wide]))
 
 
 def test_measurements_that_nobody_derived_are_named() -> None:
@@ -117,7 +117,7 @@ def test_measurements_that_nobody_derived_are_named() -> None:
 def test_a_headline_claims_no_more_than_is_proven(value: float | None, lower: float, said: str) -> None:
     record = small_certificate().assessments[0]
     known = record.model_copy(update={"advantage": Number(value=value, lower=lower, upper=value)})
-    assert said in str(headline([known])[0])
+    assert said in str(headline([known]))
 
 
 def test_one_answer_with_a_limit_is_enough_to_say_what_it_rests_on() -> None:

@@ -115,7 +115,7 @@ def test_the_claim_must_be_as_strong_as_the_policy_wants(certificate, outcome) -
 
 
 def test_a_certificate_that_does_not_verify_breaches_every_policy(certificate) -> None:
-    changed = certificate.model_copy(update={"headline_": (said("Perfectly safe."),)})
+    changed = certificate.model_copy(update={"headline_": said("Perfectly safe.")})
     names = failed(changed, verify(changed), policy({"measure": "advantage", "at_most": 0.999}))
     assert names == ["the certificate verifies"]
 

@@ -50,12 +50,12 @@ def text(english: str) -> Document:
 
 FORGERIES: dict[str, Callable[[Document], None]] = {
     "sentence": set_at("assessments.0.sentence", text("An attacker can raise a 50% guess to at most 51.8%.")),
-    "headline": set_at("headline", [text("A coin flip becomes at most 51.8%, against any attacker.")]),
+    "headline": set_at("headline", text("A coin flip becomes at most 51.8%, against any attacker.")),
     "headline without a key": set_at("headline", "A coin flip becomes at most 51.8%, against any attacker."),
-    "number of the headline": set_at("headline.0.values.share.number", "50.1"),
-    "question of the headline": set_at("headline.0.values.question.key", "asked.zero-out"),
-    "unit of the headline": lambda d: d["headline"][0]["values"]["share"].pop("unit"),
-    "about somebody else": lambda d: d["headline"][0]["values"].update(whom="client"),
+    "number of the headline": set_at("headline.values.says.0.values.share.number", "50.1"),
+    "question of the headline": set_at("headline.values.says.0.values.question.key", "asked.zero-out"),
+    "unit of the headline": lambda d: d["headline"]["values"]["says"][0]["values"]["share"].pop("unit"),
+    "about somebody else": lambda d: d["headline"]["values"].update(whom="client"),
     "number of a sentence": set_at("assessments.0.sentence.values.reach.values.share.number", "50.1"),
     "another attacker's knowledge": set_at("assessments.0.knows.key", "knows.others"),
     "what a condition says": set_at("conditions.clipped.says", text("Nothing moves.")),

@@ -22,7 +22,7 @@ DPSGD_RUN = ("--sample-rate", "0.01", "--steps", "1000")
 
 def test_json_has_the_promised_shape(capsys) -> None:
     answer = document(capsys, "calibrate", "dpsgd", "--target", "advantage=0.1", *DPSGD_RUN)
-    assert answer["schema"] == "reticent.calibration/1"
+    assert answer["schema"] == "reticent.calibration/2"
     assert {"unknown", "value", "target", "achieved", "adversary", "worst_case", "evaluations"} <= set(answer)
     assert (answer["unknown"], answer["target"]) == ("noise-multiplier", "advantage=0.1")
     assert answer["adversary"] == "worst-case"

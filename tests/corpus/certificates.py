@@ -17,6 +17,7 @@ import yaml
 
 from reticent.certificates.rounding import leaves
 from reticent.errors import ReticentError
+from reticent.messages import from_json, is_message, said, to_json
 from tests.certificates.edits import Edit, read
 from tests.certificates.forging import document_of, resealed
 from tests.corpus.assessments import MECHANISMS
@@ -192,6 +193,8 @@ def _chosen(document: Any) -> list[tuple[str, ...]]:
 
 def _other(value: Any, turn: int) -> Any:
     """Another value: by turns of its kind, of another kind."""
+    if is_message(value):
+        return to_json(said(f"{from_json(value)}x"))
     if turn % 3 == 2:
         return next(other for other in ({"a": 1}, [], "x", -1, 1e400)[turn % 4 :] if other != value)
     if isinstance(value, bool) or value is None:

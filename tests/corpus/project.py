@@ -9,16 +9,21 @@ import os
 import re
 from typing import Any
 
+from reticent.messages import from_json
 from tests.corpus.compare import claimed_end, masked
 
-_STATED = {"key", "status"}
+_STATED, _MESSAGE = {"key", "status"}, {"key", "values", "en"}
 CLOSED = {"lower", "value", "upper"}
 UNTOLD = {"version", "created", "salt", "salts", "signature", "seconds", "generator", "digest", "curve"}
 """Keys whose values change from run to run or with each release, and curves, whose numbers are there anyway."""
 
 
 def projected(value: Any) -> Any:
-    """Enclosures as their ends, conditions by key and status, numbers of twelve digits, texts masked."""
+    """Enclosures as their ends, conditions by key and status, messages in English, numbers of twelve digits, masked."""
+    if isinstance(value, dict) and isinstance(value.get("key"), str) and {*value} <= _MESSAGE:
+        english = str(from_json({name: inner for name, inner in value.items() if name != "en"}))
+        assert value.get("en", english) == english
+        return masked(english)
     if isinstance(value, dict):
         value, kept = _under_the_names_of_before(value), {}
         for key, inner in value.items():
@@ -33,7 +38,7 @@ def projected(value: Any) -> Any:
             ):
                 kept[key] = {one["key"]: one["status"] for one in sorted(inner, key=lambda one: one["key"])}
             else:
-                kept[masked(key)] = projected(inner)
+                kept[masked(key)] = "" if key == "lacks" and inner is None else projected(inner)
         return kept
     if isinstance(value, list | tuple):
         return [projected(inner) for inner in value]

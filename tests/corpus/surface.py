@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,8 @@ def cases() -> Iterator[Case]:
         yield Case(f"names; {room}", lambda r=room: _names(importlib.import_module(f"reticent.{r}")))
     for verb in _verbs(app):
         yield Case(f"help; {' '.join(verb)}", lambda v=verb: called(*v, "--help"))
-    for name, told in {"conditions": CONDITIONS, "theorems": THEOREMS}.items():
+    conditions = {key: replace(kind, says=str(kind.says)) for key, kind in CONDITIONS.items()}
+    for name, told in {"conditions": conditions, "theorems": THEOREMS}.items():
         yield Case(f"sentences; {name}", lambda t=told: {key: repr(t[key]) for key in sorted(t)})
     for model in (Certificate, RiskDocument):
         yield Case(f"schema; {model.__name__}", lambda m=model: projected(m.model_json_schema(by_alias=True)))

@@ -19,7 +19,7 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
-from reticent.risk.report import MEASURES, Questions, RiskDocument
+from reticent.risk.report import MEASURES, SPOKEN, Questions, RiskDocument
 from reticent.text import by_whom, escaped, one_of
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Assessments(Table, Sequence[Assessment]):
 
     def to_json(self) -> str:
         """The document ``reticent.risk/2`` as strict JSON text; null is an infinite number."""
-        return self.document.model_dump_json(by_alias=True, indent=2)
+        return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
 
     def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:
         """Draw the curves; see ``reticent.api.plots.plot``."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
+from reticent.messages import is_message
 from reticent.risk.report import MEASURES
 
 Path = tuple[str, ...]
@@ -28,12 +29,12 @@ COMPUTED = (*(one.field for one in MEASURES.values()), "mu_at_rates_above", "cur
 
 
 def leaves(value: Any) -> dict[Path, Any]:
-    """Every leaf of JSON data by its path; an empty list or object is a leaf."""
+    """Every leaf of JSON data by its path; an empty list or object is a leaf, and so is a message."""
     found: dict[Path, Any] = {}
     waiting: list[tuple[Path, Any]] = [((), value)]
     while waiting:
         here, item = waiting.pop()
-        if isinstance(item, dict) and item:
+        if isinstance(item, dict) and item and not is_message(item):
             waiting += [((*here, str(key)), item[key]) for key in reversed(item)]
         elif isinstance(item, (list, tuple)) and item:
             waiting += [((*here, str(i)), item[i]) for i in reversed(range(len(item)))]

@@ -207,7 +207,7 @@ class Certificate(Brief, Record):
 
     Attributes:
         declared: what the issuer says; it cannot be derived.
-        headline_: the answer from the worst case, a sentence for each question and what they rest on.
+        headline_: the answer from the worst case: a sentence for each question, and what they rest on.
         assessments: by relation, the worst case first.
         skipped: attackers that are left out, each with the reason; and as ``worst-case (replace)`` a question that not
             even the worst case answers.
@@ -223,7 +223,7 @@ class Certificate(Brief, Record):
     edition: Edition
     declared: Declaration
     reticent_version: str
-    headline_: tuple[Said, ...] = Field(alias="headline")
+    headline_: Said = Field(alias="headline")
     mechanism: dict[str, Any]
     questions: QuestionRecord
     assessments: Annotated[list[CertifiedAssessment], Field(min_length=1, max_length=_MOST_ASSESSMENTS)]
@@ -242,7 +242,7 @@ class Certificate(Brief, Record):
     @property
     def headline(self) -> str:
         """The answer in English."""
-        return " ".join(map(str, self.headline_))
+        return str(self.headline_)
 
     @property
     def silent(self) -> frozenset[str]:

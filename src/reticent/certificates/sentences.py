@@ -99,13 +99,13 @@ def wanted(record: AssessmentRecord) -> Message:
     return record.infers.under(record.neighbouring)
 
 
-def headline(worst: Sequence[AssessmentRecord], records: Protected = None) -> tuple[Message, ...]:
+def headline(worst: Sequence[AssessmentRecord], records: Protected = None) -> Message:
     """The answers of the worst case, one sentence for each question, and what they rest on.
 
     Args:
         worst: the records of the worst case, which are bounds: one for each neighbouring relation.
     """
-    return (*answers(worst, records), *resting(worst, records))
+    return Message("headline", says=(*answers(worst), *resting(worst))).about(whom(records))
 
 
 def answers(worst: Sequence[AssessmentRecord], records: Protected = None) -> list[Message]:

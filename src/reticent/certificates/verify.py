@@ -20,6 +20,7 @@ from reticent.certificates.schema import Certificate, content_hash
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError, ParameterError, ReticentError
 from reticent.io.models import first_problem
+from reticent.messages import from_json, is_message
 
 ROUNDING = 1e-5
 """Relative difference that another processor can explain; more is never taken for rounding."""
@@ -225,4 +226,6 @@ def _same(stated: Any, found: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
+    if is_message(value):
+        return repr(str(from_json(value)))
     return "nothing" if value is _ABSENT else repr(value)

@@ -14,6 +14,7 @@ from reticent.proofs import Claim, conditions_by_whom
 from reticent.risk import blind_guess
 from reticent.risk.report import (
     MEASURES,
+    SPOKEN,
     AssessmentRecord,
     ConditionRecord,
     Measure,
@@ -33,7 +34,7 @@ _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 def print_json(document: BaseModel | Mapping[str, Any] | Sequence[Any]) -> None:
     """Strict JSON on standard output and nothing else."""
     if isinstance(document, BaseModel):
-        click.echo(document.model_dump_json(by_alias=True, indent=2))
+        click.echo(document.model_dump_json(by_alias=True, indent=2, context=SPOKEN))
     else:
         click.echo(json.dumps(document, allow_nan=False, indent=2))
 

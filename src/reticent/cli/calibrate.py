@@ -48,7 +48,7 @@ from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, condition_records, strict
 from reticent.samplers import SAMPLERS
 
-SCHEMA = "reticent.calibration/1"
+SCHEMA = "reticent.calibration/2"
 
 
 class WorstCaseRecord(AssessmentRecord):

@@ -50,8 +50,7 @@ def _field(name: str) -> str:
 
 def answer_line(assessments: Sequence[Assessment], records: Protected = None) -> str:
     """The answer of the worst case, one sentence for each question that somebody asks; an estimate says *about*."""
-    worst = [summary(one) for one in assessments if one.adversary.strongest]
-    return " ".join(map(str, headline(worst, records)))
+    return str(headline([summary(one) for one in assessments if one.adversary.strongest], records))
 
 
 def accuracy(assessments: Sequence[Assessment], waiting: Sequence[str] = ()) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, SerializationInfo, WithJsonSchema
 
 from reticent import _check
 from reticent.curves.enclosure import Interval
@@ -22,14 +22,22 @@ from reticent.proofs import CONDITIONS, Bearing, Condition, Status
 from reticent.risk import measures
 
 RISK_SCHEMA = "reticent.risk/2"
+SPOKEN = {"english": True}
+"""Context in which a report is printed: each message has its English, which nothing reads back."""
+
+
+def _said(message: Message, info: SerializationInfo) -> Any:
+    return to_json(message, english=info.context == SPOKEN)
+
+
 Said = Annotated[
     Message,
     PlainValidator(from_json),
-    PlainSerializer(to_json),
+    PlainSerializer(_said),
     WithJsonSchema(
         {
             "type": "object",
-            "properties": {"key": {"type": "string"}, "values": {"type": "object"}},
+            "properties": {"key": {"type": "string"}, "values": {"type": "object"}, "en": {"type": "string"}},
             "required": ["key"],
             "additionalProperties": False,
         }
