@@ -45,6 +45,7 @@ from reticent.facts.draws import PUBLIC_DRAWS as PUBLIC_DRAWS
 from reticent.facts.draws import REPEATED_RECORDS as REPEATED_RECORDS
 from reticent.facts.weights import OTHER_MODEL as OTHER_MODEL
 from reticent.facts.weights import METRIC_SCHEDULE as METRIC_SCHEDULE
+from reticent.facts.evaluation import SEEN_IN_EVALUATION as SEEN_IN_EVALUATION
 from reticent.facts.weights import DECLARED as DECLARED
 from reticent.facts.draws import SIZE_PUBLIC as SIZE_PUBLIC
 from reticent.facts.weights import ENDED_EARLY as ENDED_EARLY

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -290,16 +290,22 @@ class Watch(Brief):
         if self._optimizer is None:
             self._live.before_step()  # nobody can be asked before the next one
 
-    def evaluation(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def evaluation(self) -> Iterator[None]:
         """Other weights may be put in inside, such as their running mean, if they come back as they were.
 
-        Of small tensors this is seen anyway; of large ones all values are compared here.
+        Of small tensors this is seen anyway; of large ones all values are compared here. Who reads the watched loader
+        inside computes something from the training records that no noise hides.
 
         Example:
             >>> with ledger.evaluation():  # doctest: +SKIP
             ...     evaluate(with_mean_weights(model))
         """
-        return self._moves.lent()
+        before = self._recorder.draws.passes
+        with self._moves.lent():
+            yield
+        if self._recorder.draws.passes > before:
+            self._recorder.found(facts.SEEN_IN_EVALUATION)
 
     @property
     def ledger(self) -> RunLedger:
