@@ -194,8 +194,11 @@ class RunLedger(Brief, Terse):
         found = dict.fromkeys(fact for one in self.loops for fact in one.found())
         order = [*(fact for fact in found if fact.key not in all_facts()), *all_facts().values()]
         if self.config is not None:
-            return tuple(fact.of_ours() for fact in order if fact in found and fact.ours)
+            return tuple(fact.of_ours() for fact in order if fact in found and (fact.ours or self._saw(fact)))
         return tuple(fact for fact in order if fact in found and fact.said)
+
+    def _saw(self, fact: Fact) -> bool:
+        return fact.said and fact.key in self.facts
 
     def mechanism(self) -> Mechanism:
         """The mechanism to account for: what was released, or the selection of which it is the best."""
@@ -223,7 +226,7 @@ class RunLedger(Brief, Terse):
         ``checked`` is what was seen, ``declared`` what somebody says; what is left out is assumed. Where a fact voids
         the run, nothing is established.
         """
-        if any(fact.voids for fact in self.faults):
+        if any(fact.voids for one in self.loops for fact in one.found()):
             return {}
         each = [_vouched(one) for one in self.loops]
         everywhere = set.intersection(*(set(found) for found in each))
