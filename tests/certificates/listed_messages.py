@@ -52,6 +52,8 @@ NAMED = (
     CLIENT_NOTE,
     *fixed_length.NOTES,
 )
+OF_OUR_TRAINER = ("schema-from-records", "reproducible-noise", "stopped-early")
+"""What no loop of somebody else can show."""
 
 
 def questions() -> list[str]:
@@ -94,8 +96,9 @@ def _of_registries() -> Iterator[str]:
         yield from (p.help.rstrip(".") for p in parameters_of(mechanism) if p.name not in facts.LABELS)
     yield from (kind.says for kind in CONDITIONS.values())
     yield from (obstacle.text for obstacle in Obstacle)
-    for fact in all_facts().values():
-        yield from (fact.text, fact.of_ours().text) if fact.said else ()
+    for fact in (one for one in all_facts().values() if one.said):
+        yield from () if fact.key in OF_OUR_TRAINER else (fact.text,)
+        yield from (fact.of_ours().text,) if fact.ours else ()
 
 
 def _asked_of(kind: Any, people: Protected) -> Iterator[str]:

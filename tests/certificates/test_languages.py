@@ -153,7 +153,7 @@ def _texts() -> str:
     folder, found = Path(reticent.__file__).parent, []
     for file in folder.rglob("*.py"):
         found += texts_of(SourceFileLoader(file.stem, str(file)).get_code(file.stem))  # compiled already
-    data = ("certificates/templates/certificate.html.j2", "proofs/conditions.json")
+    data = ("certificates/templates/certificate.html.j2", "facts/texts.json", "proofs/conditions.json")
     return "\n".join([*found, *((folder / name).read_text(encoding="utf-8") for name in data)])
 
 
