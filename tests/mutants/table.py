@@ -67,6 +67,7 @@ REGISTRY = "tests/test_registry.py"
 FORM = "tests/training/test_model_form.py"
 NORMALISE = "tests/training/test_normalise.py"
 VOUCHED = "tests/records/test_vouched.py"
+FACTS = "tests/facts/test_laws.py"
 WATCH_FORM = "tests/watching/test_model_form.py"
 CLOSED = "tests/certificates/test_policy_closed.py"
 PLANTED = "tests/certificates/test_planted.py"
@@ -349,7 +350,7 @@ MUTANTS = (
     Mutant("watch: back before a watch began", "_Look.went_back", Drop("or self._back is draw.stream"), BUGS + "::test_a_generator_that_went_back_before_the_next_watch_began"),
     Mutant("watch: weights written before an error", "Watch._write", Put("models.fingerprint(self._model) if settled else None", "models.fingerprint(self._model)"), "tests/watching/test_opacus_loops.py::test_a_watch_that_is_entered_again_after_an_error_goes_on"),
     Mutant("watch: methods of generators stay ours", "generators._leave", Drop("_write(_METHODS)"), BUGS + "::test_torch_seed_is_put_back"),
-    Mutant("watch: public draws amplify", "release.of_segment", Put("not reading.secret", "False"), BUGS + "::test_draws_that_are_public_amplify_nothing"),
+    Mutant("watch: public draws amplify", "release.of_segment", Put("reading.secret or kind.public_places", "True"), BUGS + "::test_draws_that_are_public_amplify_nothing"),
     Mutant("watch: copies of a record", "release._part", Put("run.sampler.copies", "None"), BUGS + "::test_copies_multiply_what_is_protected_together_and_state_nothing_of_persons"),
     Mutant("watch: seeding as before is no way back", "generators._OURS", Drop('"manual_seed"'), FALSE_NOISE),
     Mutant("watch: a generator that is exchanged", "PrivateLoop.on_noise", Drop("self.noise_seeds.exchange(seeds.of_noise(optimizer))"), FALSE_NOISE),
@@ -512,6 +513,14 @@ MUTANTS = (
     Mutant("verify: the content hash is compared", "certificates.verify.verify", Put("content_hash(certificate) != certificate.content_sha256", "False"), VERIFY + "::test_a_content_hash_that_is_not_that_of_the_document_is_refused"),
     Mutant("signatures: what is declared is signed", "signature.payload", Put('{"signatures"}', '{"signatures", "declared"}'), SIGNATURE + "::test_a_changed_declaration_breaks_the_signature"),
     Mutant("ledger: stopped-early is demanded", "STOPPED_EARLY", Put("_beyond(run) < 0", "False"), VOUCHED),
+    # facts
+    Mutant("facts: an unknown key leaves noise", "facts.base.known", Put("Fact(key)", "Fact(key, Severity.NOTE)"), FACTS),
+    Mutant("facts: an error leaves noise", "Fact.on", Put("self.voids", "False"), FACTS),
+    Mutant("facts: batches of somebody else", "_not_one_by_one", Put("False", "True"), "tests/watching/test_planted_bugs.py"),
+    Mutant("facts: our trainer is silent about what was seen", "RunLedger.faults", Drop("or fact.key in self.facts"), FACTS),
+    Mutant("facts: a void run vouches", "RunLedger.vouches", Put("any(fact.voids for one in self.loops for fact in one.found())", "False"), FACTS),
+    Mutant("facts: a void loop before a clean one", "release.of", Put("all(reading.noisy for _, reading in readings)", "readings[-1][1].noisy"), FACTS),
+    Mutant("facts: who could not look is forgiven", "Fact.on", Put("self.voids", "self.voids and run.facts.get(self.key) != Seen.BLIND"), FACTS),
     Mutant("ledger: records of a person are those of the configuration", "configuration._done", Put("run.records_per_user", 'config.get("records_per_user")'), LEDGER_FACTS),
     Mutant("keys: one that others can read", "load_private_key", Put("os.fstat(descriptor).st_mode & 0o077", "os.fstat(descriptor).st_mode & 0o007"), SIGNATURE + "::test_a_key_open_to_others_is_refused"),
     Mutant("ledger: other settings than the configuration makes", "configuration._done", Put("_alike(getattr(run, name), value)", "True"), LEDGER_FACTS),
