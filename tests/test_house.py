@@ -33,7 +33,7 @@ SILENT = {
     tokenize.ENDMARKER,
     tokenize.ENCODING,
 }
-LEDGERS = {"RunLedger", "PublicLedger", "WatchedRun", "PublicWatchedRun"}
+LEDGERS = {"RunLedger"}
 
 
 @cache

@@ -143,7 +143,6 @@ RUNS: dict[str, Change] = {
     "no number of records": set_at("data", {**NO_SIZE, "commitment": "ab" * 32}),
     "a fault of a loop of somebody else": set_at("facts.unknown-sampler", "found"),
     "clients, where records were drawn": set_at("unit", "client"),
-    "layers that mix records": set_at("facts.mixes-records", ["1"]),
     "steps that are hidden by a model that cannot": set_at("config.final_model", True),
     "the best of runs with other noise": set_at("selection", {**SELECTION, "mechanism": best_of(30.0)}),
     "the best of runs with one seed": both(

@@ -23,6 +23,7 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.sentences import RESTING
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError
+from reticent.facts import all_facts
 from reticent.languages import PLACE, Language, language, languages, parse
 from reticent.mechanisms import (
     DPSGD,
@@ -166,7 +167,12 @@ def _texts() -> str:
     folder = Path(reticent.__file__).parent
     found = [file.read_text(encoding="utf-8") for file in folder.rglob("*.py")]
     found += [file.read_text(encoding="utf-8") for file in folder.rglob("*.j2")]
-    return "\n".join([*found, *(f'"condition.{key}"' for key in CONDITIONS)])
+    found += [f'"condition.{key}"' for key in CONDITIONS]
+    found += [f'"{said.key}"' for fact in all_facts().values() for said in (fact.reason, fact.remedy)]
+    found += [
+        f'"{said.key}"' for fact in all_facts().values() for said in (fact.of_ours().reason, fact.of_ours().remedy)
+    ]
+    return "\n".join(found)
 
 
 def made() -> Iterator[str]:

@@ -113,7 +113,9 @@ EDITS: dict[str, list[tuple[Callable[[], RunLedger], Change]]] = {
 RULES = [(kind, fact, rule) for kind in EDITS for fact in all_facts().values() for rule in getattr(fact, kind)]
 
 
-@pytest.mark.parametrize(("kind", "fact", "rule"), RULES, ids=lambda one: getattr(one, "__doc__", one) or one)
+@pytest.mark.parametrize(
+    ("kind", "fact", "rule"), RULES, ids=[(rule.__doc__ or "").split("\n")[0] for *_, rule in RULES]
+)
 def test_each_rule_refuses_something_that_no_other_does(
     kind: str, fact: Fact, rule: Rule, monkeypatch: pytest.MonkeyPatch
 ) -> None:

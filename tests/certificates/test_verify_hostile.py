@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from reticent.records.rules import Rule, contradictions
 
 from reticent.certificates.build import certify_run, public
 from reticent.certificates.check import Checked
@@ -20,7 +20,9 @@ from reticent.certificates.rounding import leaves
 from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError, ReticentError
+from reticent.facts import PERSONS
 from reticent.proofs import CONDITIONS
+from reticent.records import ledger as ledgers_of_reticent
 from tests.certificates.forging import Document, document_of, resealed, set_at, small_certificate
 from tests.certificates.ledgers import poisson
 
@@ -148,15 +150,16 @@ def test_a_unit_that_was_not_counted_is_refused_and_no_crash() -> None:
     assert {"ledger.digest", "headline"} <= {one.leaf for one in verify(resealed(document)).differences}
 
 
-def test_a_rule_that_facts_break_off_is_broken() -> None:
+@pytest.mark.parametrize("error", [OverflowError, TypeError, ValueError, KeyError, AttributeError])
+def test_a_rule_that_facts_break_off_is_broken(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
     """As a length of 1e300 that is squared, a fingerprint that is none, a text where a number stands."""
 
-    def breaks_off(error: Exception) -> Any:
+    def breaks_off(_: object) -> Any:
         raise error
 
-    for error in (OverflowError(), TypeError(), ValueError(), KeyError(), AttributeError()):
-        rule = Rule(("one", "other"), "They agree.", lambda _, error=error: breaks_off(error))
-        assert [where for where, _ in contradictions([rule], None)] == ["one"]
+    fact = replace(PERSONS, watched=(breaks_off,))
+    monkeypatch.setattr(ledgers_of_reticent, "all_facts", lambda: {fact.key: fact})
+    assert [where for where, _ in poisson().contradictions()] == [fact.key]
 
 
 def test_random_mutations_never_crash() -> None:

@@ -1,4 +1,4 @@
-"""What ran: ledgers of runs and of watched loops, the faults in them, and what contradicts itself.
+"""What ran: the one ledger of runs and of watched loops, what it amounts to, and where it contradicts itself.
 
-A record states facts. It makes a mechanism of them; what an attacker learns from that is not known here.
+A ledger states facts. It makes a mechanism of them; what an attacker learns from that is not known here.
 """

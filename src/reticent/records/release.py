@@ -83,11 +83,12 @@ def of_segment(run: RunLedger, part: Segment, reading: Reading) -> DPSGD:
         reading: of the loop.
     """
     noise, steps, sampler = part.noise_multiplier, part.steps, run.sampler
-    kind = seen_as(sampler.drawn) if reading.one_by_one else None
+    kind = seen_as(sampler.drawn)
+    if kind is not None and not (reading.one_by_one and (reading.secret or kind.public_places)):
+        kind = None  # what would be amplified, everybody knows
     if kind is not None and kind.in_passes and sampler.times_per_epoch is not None:
         return _in_passes(run, part, sampler.times_per_epoch, kind())
-    public = kind is not None and kind.independent and not reading.secret
-    if kind is not None and not kind.in_passes and not public and part.sample_rate is not None and part.batches == 1:
+    if kind is not None and not kind.in_passes and part.sample_rate is not None and part.batches == 1:
         return _part(run, part, part.sample_rate, kind())
     often = sampler.times_per_epoch or 1
     if sampler.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):

@@ -1,5 +1,5 @@
 """Watch any training loop: ``with rt.watch(model, optimizer, loader) as ledger:``.
 
-What is seen becomes a ledger (``reticent.records.watched_run``). What cannot be seen is unknown there and gets the safe
+What is seen becomes a ledger (``reticent.records.ledger``). What cannot be seen is unknown there and gets the safe
 answer. Nothing here trains.
 """
