@@ -120,11 +120,12 @@ def _labels(part: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _seen(ledger: dict[str, Any]) -> list[tuple[str, str]]:
     """What was seen of a watched loop, as labelled lines."""
     sampler, clipping = ledger["sampler"], ledger["clipping"]
+    planned = ledger.get("facts", {}).get("planned-steps")
     norms = dict.fromkeys(_plain(x) for x in (clipping["smallest"], clipping["largest"]) if x is not None)
     return [
         ("batches", f"{sampler['drawn']} ({sampler['source']}: {sampler['name']})"),
         ("clipping", f"{clipping['kind']} ({clipping['source']}), norm {' to '.join(norms) or 'unknown'}"),
-        *([] if ledger.get("planned") is None else [("planned steps", _plan(ledger["planned"]))]),
+        *([] if planned is None else [("planned steps", _plan(planned))]),
         ("divisor of the noisy sum", "unknown" if ledger["divisor"] is None else _plain(ledger["divisor"])),
         *_environment(ledger, "optimizer", "source of randomness", "device", "versions"),
     ]
