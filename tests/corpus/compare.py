@@ -18,6 +18,8 @@ from typing import Any
 
 SHARE_OF_WIDTH = 0.01
 RELATIVE = 1e-9
+STATED_DIGITS = 8
+"""Significant digits of an end in a document. Another processor may round the last of them to its neighbour."""
 _NEEDS_PROOF = (("assumed", "declared", "checked"), ("not read", "refused", "accepted"))
 """From left to right somebody vouches for more than before: such a move needs a proof, too."""
 _MASKED = (
@@ -146,7 +148,7 @@ def _ends(before: Any, after: Any, where: str) -> Iterator[Difference]:
     sides = {"lower": "lower", "upper": "upper", "claimed": claimed_end(key, ["lower", "upper"])}
     claims = [ends if ends[2:] else [*ends, claimed_end(key, ends)] for ends in (before, after)]
     for (name, side), old, new in zip(sides.items(), *claims, strict=True):
-        if not _same(old, new, room):
+        if not (_same(old, new, room) or _neighbours(old, new)):
             tighter = _is_number(new) and (not _is_number(old) or (new > old) == (side == "lower"))
             yield Difference(f"{where}/{name}", old, new, unsafe=tighter)
 
@@ -159,6 +161,14 @@ def _same(old: Any, new: Any, room: float) -> bool:
     if _is_number(old) and _is_number(new):
         return old == new or abs(new - old) <= max(room, RELATIVE * max(abs(old), abs(new)))
     return type(old) is type(new) and old == new
+
+
+def _neighbours(old: Any, new: Any) -> bool:
+    """Whether two numbers are stated to eight digits and differ by one of the last, or by none."""
+    if not all(isinstance(value, float) and value == float(f"{value:.{STATED_DIGITS}g}") for value in (old, new)):
+        return False
+    one = 10.0 ** (math.floor(math.log10(max(abs(old), abs(new), 1e-300))) - STATED_DIGITS + 1)
+    return abs(new - old) < 1.5 * one
 
 
 def _is_number(value: Any) -> bool:

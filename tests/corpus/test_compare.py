@@ -55,6 +55,20 @@ def test_an_end_may_move_by_a_hundredth_of_the_width():
     assert not said({"mu[]": [1.0, 1.0]}, {"mu[]": [1.0, 1.0 + 5e-10]})
 
 
+@pytest.mark.parametrize(
+    ("key", "before", "after", "same"),
+    [
+        ("ppv[]", 0.52774117, 0.52774118, True),
+        ("ppv[]", 0.52774117, 0.52774115, False),
+        ("ppv[]", 0.527741170012, 0.527741180012, False),
+        ("noise_multiplier", 0.52774117, 0.52774118, False),
+    ],
+)
+def test_the_last_of_eight_stated_digits_of_an_end_may_be_its_neighbour(key, before, after, same):
+    was, now = ([value, value] if key.endswith("[]") else value for value in (before, after))
+    assert (said({key: was}, {key: now}) == []) is same
+
+
 def test_what_is_claimed_is_kept_where_it_is_not_the_safe_end():
     number = {"lower": 0.1, "value": 0.2, "upper": 0.2}
     risk, security = projected({"mu": number, "bayes_security": number}).values()

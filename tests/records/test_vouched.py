@@ -266,6 +266,11 @@ class TestWhatRan:
     def test_a_void_run_vouches_for_nothing(self) -> None:
         assert watched(gradients=HEAD, facts={facts.MIXES_RECORDS.key: ["1: BatchNorm1d"]}).vouches() == {}
 
+    def test_a_void_run_keeps_its_clip_norm(self) -> None:
+        clipping = {"kind": "flat", "source": "seen", "smallest": 0.5, "largest": 0.5}
+        void = watched(clipping=clipping, facts={facts.MIXES_RECORDS.key: ["1: BatchNorm1d"]}).mechanism()
+        assert (void.noise_multiplier, void.max_grad_norm) == (0.0, 0.5)
+
     def test_loops_that_continue_each_other_vouch_for_what_all_of_them_do(self) -> None:
         """The weakest word counts, and the start is that of the first."""
         sampler = {"drawn": "poisson", "source": "declared", "name": "declared", "sample_rate": 0.1}

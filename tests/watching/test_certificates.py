@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -18,7 +19,7 @@ from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.facts import Severity, all_facts
 from reticent.mechanisms import DPSGD
 from reticent.records.ledger import RunLedger
-from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, plain_step, private, records, run
+from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, plain_step, private, records, run, watched
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
@@ -262,6 +263,12 @@ def test_sizes_are_read_where_the_loader_is_not_exact():
     seen = loop()
     assert seen.ledger.sampler.dataset_size == RECORDS
     assert seen.ledger.sampler.batch_size == BATCH
+
+
+def test_a_page_says_how_many_steps_were_planned(tmp_path):
+    seen = watched(*private(), planned_steps=12)
+    page = rt.certify(seen).save(tmp_path / "made").page.read_text()
+    assert re.search(r"planned steps</\w+>\s*<\w+>at most 12<", page)
 
 
 def test_what_a_notebook_shows_is_short_and_escaped(ledger, certified):

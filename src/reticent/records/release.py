@@ -39,7 +39,8 @@ def of(run: RunLedger) -> Mechanism:
     """The mechanism of a run and of those that it continues."""
     readings = [(one, read(one)) for one in run.loops]
     if not all(reading.noisy for _, reading in readings):
-        return _part(run, Segment(noise_multiplier=0.0, steps=sum(one.steps for one in run.loops)), 1.0)
+        steps = sum(one.steps for one in run.loops)
+        return _part(run, Segment(noise_multiplier=0.0, steps=steps, max_grad_norm=run.clipping.smallest), 1.0)
     found = [of_segment(one, part, reading) for one, reading in readings for part in reading.segments]
     return together(coarse(found, _MOST_PARTS if run.config is None else len(found)))
 
