@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reticent.adversaries import Membership, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed, WorstCase
 from reticent.certificates.answers import groups, place
 from reticent.certificates.build import certify, public
 from reticent.certificates.page import render_html
@@ -84,6 +84,13 @@ def test_a_question_that_nobody_can_answer_is_on_the_page_with_the_reason() -> N
     answered = certify(Laplace(3.0), DECLARED)
     assert "worst-case (replace)" not in answered.skipped
     assert "Not answered:" not in render_html(answered)
+
+
+def test_what_is_missing_is_said_so() -> None:
+    """The page says in people's words what the command line says of an option."""
+    plan = certify(DPSGD(2.0, 0.25, 8), DECLARED, adversaries=(WorstCase(), MembershipGame()))
+    assert str(plan.skipped["membership-game"]).startswith("batch_size must be known for the membership game: ")
+    assert "not stated: the (expected) records per batch." in render_html(plan)
 
 
 def test_two_certificates_of_one_model_show_it_and_what_then_holds() -> None:
