@@ -9,8 +9,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from reticent.records.run_warnings import RunWarning
-from reticent.records.watch_faults import Fault
 
 import reticent
 from reticent.adversaries import FinalModel, Membership, Mixed, Relaxed, WorstCase
@@ -23,7 +21,7 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.sentences import RESTING
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError
-from reticent.facts import all_facts
+from reticent.facts import Fact, all_facts
 from reticent.languages import PLACE, Language, language, languages, parse
 from reticent.mechanisms import (
     DPSGD,
@@ -168,17 +166,14 @@ def _texts() -> str:
     found = [file.read_text(encoding="utf-8") for file in folder.rglob("*.py")]
     found += [file.read_text(encoding="utf-8") for file in folder.rglob("*.j2")]
     found += [f'"condition.{key}"' for key in CONDITIONS]
-    found += [f'"{said.key}"' for fact in all_facts().values() for said in (fact.reason, fact.remedy)]
-    found += [
-        f'"{said.key}"' for fact in all_facts().values() for said in (fact.of_ours().reason, fact.of_ours().remedy)
-    ]
     return "\n".join(found)
 
 
 def made() -> Iterator[str]:
     """Keys that the code puts together."""
-    for start, kinds in (("warning", RunWarning), ("fault", Fault), ("obstacle", Obstacle)):
-        yield from (f"{start}.{kind.value}" for kind in kinds)
+    told = (one for fact in all_facts().values() for one in (fact, fact.of_ours()) if one.said)
+    yield from (words.key for one in (*told, Fact("of another version")) for words in (one.reason, one.remedy))
+    yield from (f"obstacle.{kind.value}" for kind in Obstacle)
     for relation in Neighbouring:
         yield from (f"{start}.{relation.value}" for start in ("asked", "relation", "short"))
         yield from (f"{key}.{relation.value}" for key in ENGLISH.words)

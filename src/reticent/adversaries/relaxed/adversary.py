@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from reticent import _check
 from reticent.accountants import mu_limits
 from reticent.adversaries.base import Assessment, Method
-from reticent.adversaries.relaxed import dimension as vectors
+from reticent.adversaries.relaxed.dimension.directions import DirectionLaw, relaxed_under
 from reticent.adversaries.relaxed.direction_unknown import DIMENSION, GRADIENTS, KNOWN_SHARE, DirectionUnknown
 from reticent.adversaries.relaxed.fixed_length import as_one_run, fixed_length, released_coordinates
 from reticent.adversaries.relaxed.question import Question
@@ -23,9 +23,6 @@ from reticent.messages import Figure, Message
 from reticent.proofs import Formula, Proof, Status, best, without_repeats
 from reticent.registry import described
 from reticent.styles import Style
-
-if TYPE_CHECKING:
-    from reticent.adversaries.relaxed.dimension import DirectionLaw
 
 _LIMIT = (
     "As published: mu {:.6g} in {} dimensions, the limit of many dimensions and little effect. It is no bound: at low "
@@ -190,7 +187,7 @@ class Relaxed(DirectionUnknown):
         run = mechanism.training
         if run is None or neighbouring is Neighbouring.REPLACE:
             raise UnsupportedError("a law of directions is answered for DP-SGD under add/remove and zero-out only")
-        curve = vectors.relaxed_under(run, law)
+        curve = relaxed_under(run, law)
         low, value, high = law.advantage(run)
         around = law.effective_dimension()
         notes = (
