@@ -8,6 +8,7 @@ from typing import Any
 from reticent.certificates import words
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import parts_in
+from reticent.facts import all_facts
 from reticent.mechanisms import MECHANISMS
 from reticent.registry import parameters_of
 
@@ -124,7 +125,7 @@ def _seen(ledger: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("batches", f"{sampler['drawn']} ({sampler['source']}: {sampler['name']})"),
         ("clipping", f"{clipping['kind']} ({clipping['source']}), norm {' to '.join(norms) or 'unknown'}"),
-        *([] if ledger.get("planned") is None else [("planned steps", _plan(ledger["planned"]))]),
+        *_stated(ledger.get("facts", {})),
         ("divisor of the noisy sum", "unknown" if ledger["divisor"] is None else _plain(ledger["divisor"])),
         *_environment(ledger, "optimizer", "source of randomness", "device", "versions"),
     ]
@@ -143,9 +144,11 @@ def _environment(ledger: dict[str, Any], *labels: str) -> list[tuple[str, str]]:
     return [(label, said[label]) for label in labels]
 
 
-def _plan(planned: dict[str, Any]) -> str:
-    stop = planned.get("stop_at")
-    return f"at most {planned['steps']}" + ("" if stop is None else f", where the watch stops at {stop}")
+def _stated(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What facts say beyond that they were found."""
+    for key, value in found.items():
+        if isinstance(value, dict) and key in all_facts():
+            yield key.replace("-", " "), all_facts()[key].value(value).told
 
 
 def _plain(value: Any) -> str:
