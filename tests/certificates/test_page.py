@@ -23,6 +23,7 @@ from reticent.errors import ArtifactError
 from reticent.mechanisms import Gaussian
 from reticent.risk.report import Questions
 from reticent.text import printable
+from tests.certificates.ledgers import poisson
 
 HOSTILE = "<script>alert(1)</script></title></template>'&{{ 7*7 }}"
 
@@ -228,3 +229,13 @@ def test_private_numbers_are_marked(certificate: Certificate, page: str) -> None
 def test_a_megabyte_is_shown_in_a_line() -> None:
     assert len(printable("W" * 1_000_000, 300)) < 400
     assert printable("a\nb\x00\u2028\ud800") == r"a\nb\x00\u2028\ud800"
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [({"steps": 60}, "at most 60"), ({"steps": 12, "stop_at": "mu=9"}, "at most 12, where the watch stops at mu=9")],
+)
+def test_a_plan_is_on_the_page(plan: dict[str, object], said: str) -> None:
+    page = render_html(rt.certify(poisson(facts={"planned-steps": plan}), subject="s").certificate)
+    assert "planned steps" in page
+    assert said in page[: page.index("<template")]

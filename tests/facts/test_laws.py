@@ -189,6 +189,14 @@ def test_a_longer_plan_is_never_less_risk(name: str) -> None:
         assert not any(less(place(first), place(second)) for first, second in pairwise(plans))
 
 
+@pytest.mark.parametrize("fact", [facts.OTHER_BATCHES, facts.PUBLIC_DRAWS])
+@pytest.mark.parametrize("name", ["opacus", "fixed size", "allocation", "run"])
+def test_draws_that_are_not_used_or_not_secret_amplify_nothing(name: str, fact: Fact) -> None:
+    ledger = LEDGERS[name]()
+    found = ledger.model_copy(update={"facts": {**ledger.facts, fact.key: Seen.FOUND}}).mechanism()
+    assert (found.sample_rate, found.steps) == (1.0, ledger.steps)
+
+
 # what was not looked at, and what is not known
 
 

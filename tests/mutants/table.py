@@ -67,7 +67,7 @@ REGISTRY = "tests/test_registry.py"
 FORM = "tests/training/test_model_form.py"
 NORMALISE = "tests/training/test_normalise.py"
 VOUCHED = "tests/records/test_vouched.py"
-FACTS = "tests/facts/test_laws.py"
+FACT_LAWS = "tests/facts/test_laws.py"
 WATCH_FORM = "tests/watching/test_model_form.py"
 CLOSED = "tests/certificates/test_policy_closed.py"
 PLANTED = "tests/certificates/test_planted.py"
@@ -513,14 +513,13 @@ MUTANTS = (
     Mutant("verify: the content hash is compared", "certificates.verify.verify", Put("content_hash(certificate) != certificate.content_sha256", "False"), VERIFY + "::test_a_content_hash_that_is_not_that_of_the_document_is_refused"),
     Mutant("signatures: what is declared is signed", "signature.payload", Put('{"signatures"}', '{"signatures", "declared"}'), SIGNATURE + "::test_a_changed_declaration_breaks_the_signature"),
     Mutant("ledger: stopped-early is demanded", "STOPPED_EARLY", Put("_beyond(run) < 0", "False"), VOUCHED),
-    # facts
-    Mutant("facts: an unknown key leaves noise", "facts.base.known", Put("Fact(key)", "Fact(key, Severity.NOTE)"), FACTS),
-    Mutant("facts: an error leaves noise", "Fact.on", Put("self.voids", "False"), FACTS),
-    Mutant("facts: batches of somebody else", "_not_one_by_one", Put("False", "True"), "tests/watching/test_planted_bugs.py"),
-    Mutant("facts: our trainer is silent about what was seen", "RunLedger.faults", Drop("or fact.key in self.facts"), FACTS),
-    Mutant("facts: a void run vouches", "RunLedger.vouches", Put("any(fact.voids for one in self.loops for fact in one.found())", "False"), FACTS),
-    Mutant("facts: a void loop before a clean one", "release.of", Put("all(reading.noisy for _, reading in readings)", "readings[-1][1].noisy"), FACTS),
-    Mutant("facts: who could not look is forgiven", "Fact.on", Put("self.voids", "self.voids and run.facts.get(self.key) != Seen.BLIND"), FACTS),
+    Mutant("facts: an unknown key leaves noise", "facts.base.known", Put("Fact(key)", "Fact(key, Severity.NOTE)"), FACT_LAWS),
+    Mutant("facts: an error leaves noise", "Fact.on", Put("self.voids", "False"), FACT_LAWS),
+    Mutant("facts: batches of somebody else", "_not_one_by_one", Put("False", "True"), FACT_LAWS),
+    Mutant("facts: our trainer is silent about what was seen", "RunLedger.faults", Drop("or fact.key in self.facts"), FACT_LAWS),
+    Mutant("facts: a void run vouches", "RunLedger.vouches", Put("any(fact.voids for one in self.loops for fact in one.found())", "False"), FACT_LAWS),
+    Mutant("facts: a void loop before a clean one", "release.of", Put("all(reading.noisy for _, reading in readings)", "readings[-1][1].noisy"), FACT_LAWS),
+    Mutant("facts: who could not look is forgiven", "Fact.on", Put("self.voids", "self.voids and run.facts.get(self.key) != Seen.BLIND"), FACT_LAWS),
     Mutant("ledger: records of a person are those of the configuration", "configuration._done", Put("run.records_per_user", 'config.get("records_per_user")'), LEDGER_FACTS),
     Mutant("keys: one that others can read", "load_private_key", Put("os.fstat(descriptor).st_mode & 0o077", "os.fstat(descriptor).st_mode & 0o007"), SIGNATURE + "::test_a_key_open_to_others_is_refused"),
     Mutant("ledger: other settings than the configuration makes", "configuration._done", Put("_alike(getattr(run, name), value)", "True"), LEDGER_FACTS),
