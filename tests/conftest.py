@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from reticent.facts import Fact
+
 gc.disable()  # what is imported and collected is no garbage
 settings.register_profile("any machine", deadline=None)  # a busy one is no failure
 settings.load_profile("any machine")
@@ -33,6 +35,11 @@ def some(cases: Sequence[Any], *kept: int) -> list[Any]:
     """Members of a long family: those at the indices ``kept`` by default, the others as slow tests."""
     values = [case if isinstance(case, tuple) else (case,) for case in cases]
     return [pytest.param(*v, marks=() if k in kept else pytest.mark.slow) for k, v in enumerate(values)]
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """A fact in the name of a test is its key."""
+    return val.key if isinstance(val, Fact) else None
 
 
 FINE = ("docs", "relaxed")

@@ -40,11 +40,6 @@ class PlannedSteps(Closed):
     def __str__(self) -> str:
         return f"of at most {self.steps} planned"
 
-    @property
-    def told(self) -> str:
-        """How a page says it."""
-        return f"at most {self.steps}" + ("" if self.stop_at is None else f", where the watch stops at {self.stop_at}")
-
     @model_validator(mode="after")
     def _target_in_short(self) -> PlannedSteps:
         if self.stop_at is not None and not 0 < len(self.stop_at) <= 100:
