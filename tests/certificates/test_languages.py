@@ -221,6 +221,15 @@ def test_every_key_of_the_code_is_in_the_catalogues() -> None:
     assert {key for key in named if key not in ENGLISH.words} == set()
 
 
+def test_the_words_of_a_condition_stand_in_the_catalogues_alone() -> None:
+    assert all(kind.says == Message(f"condition.{key}") for key, kind in CONDITIONS.items())
+
+
+def test_faults_and_warnings_are_printed_as_pages_have_them() -> None:
+    for start, kinds in (("warning", RunWarning), ("fault", Fault)):
+        assert all(str(Message(f"{start}.{kind.value}")) == kind.text for kind in kinds)
+
+
 @pytest.mark.parametrize(
     ("whom", "shown"),
     [

@@ -57,7 +57,7 @@ def test_a_stated_dimension_lowers_the_number_and_says_so() -> None:
     assert "log 2" not in notes
     assert "trained parameters" not in notes
     assert "500 was given as the number of trained parameters, too" in " ".join(
-        Relaxed(dimension=500).assess(RUN).notes
+        map(str, Relaxed(dimension=500).assess(RUN).notes)
     )
     assert {"RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:told-mask"} <= set(stated.theorems)
     beside = assess(RUN, [Relaxed(dimension=100)])
