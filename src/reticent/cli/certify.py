@@ -127,7 +127,7 @@ def certify(
         certificate = certified.certificate
     files = write_certificate(certificate, folder, include_private=include_private, languages=language, key=keys)
     if json:
-        print_json(signed(certificate, *keys))
+        click.echo(signed(certificate, *keys).to_json(), nl=False)
         return
     _print_certificate(certificate, certified.alone)
     click.echo(f"\nopen {files.page}")
