@@ -128,7 +128,7 @@ def certify(
         certificate = certified.certificate
     files = write_certificate(certificate, folder, include_private=include_private, languages=language, key=keys)
     if json:
-        print_json(signed(certificate, *keys))
+        click.echo(signed(certificate, *keys).to_json(), nl=False)
         return
     _print_certificate(certificate, certified.alone)
     rests_on = {one.key for assessment in certificate.assessments for one in assessment.conditions}
