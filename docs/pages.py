@@ -243,7 +243,7 @@ def _facts(severity: Severity) -> Iterator[str]:
 
 
 def _row(fact: Fact) -> str:
-    return f"| `{fact}` | {_cell(fact.reason)} | {_cell(fact.remedy)} |"
+    return f"| `{fact}` | {_cell(str(fact.reason))} | {_cell(str(fact.remedy))} |"
 
 
 def pitfalls() -> str:
@@ -257,7 +257,7 @@ def _pitfalls() -> Iterator[str]:
         yield f"\n## {heading}\n\n| pitfall | code | what to do |\n|---|---|---|"
         for fact in all_facts().values():
             if fact.said and fact.severity is severity:
-                yield f"| {_cell(_first(fact.reason))} | `{fact}` | {_cell(_first(fact.remedy))} |"
+                yield f"| {_cell(_first(str(fact.reason)))} | `{fact}` | {_cell(_first(str(fact.remedy)))} |"
 
 
 def _first(text: str) -> str:

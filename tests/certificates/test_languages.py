@@ -225,27 +225,6 @@ def test_the_words_of_a_condition_stand_in_the_catalogues_alone() -> None:
     assert all(kind.says == Message(f"condition.{key}") for key, kind in CONDITIONS.items())
 
 
-def test_faults_and_warnings_are_printed_as_pages_have_them() -> None:
-    for start, kinds in (("warning", RunWarning), ("fault", Fault)):
-        assert all(str(Message(f"{start}.{kind.value}")) == kind.text for kind in kinds)
-
-
-@pytest.mark.parametrize(
-    ("whom", "shown"),
-    [
-        ("record", "dieser Datensatz verwendet wurde"),
-        ("person", "der Datensatz dieser Person verwendet wurde"),
-        ("persons", "die Datensätze dieser Person verwendet wurden"),
-        ("client", "dieser Client verwendet wurde"),
-    ],
-)
-def test_a_message_is_about_whom_it_says(whom: str, shown: str) -> None:
-    inner = Message("infers.used")
-    assert "".join(language("de").pieces(inner.about(whom))) == f"ob {shown}"
-    around = Message("page.wants-know", wanted=inner).about(whom)
-    assert shown in "".join(language("de").pieces(around)), "what is inside is about the same"
-
-
 def test_a_message_of_a_document_is_read_back_and_nothing_else_is() -> None:
     message = Message(
         "answer.at-most", question=Message("asked.replace"), share=Figure("55.8", "%"), blind=Figure("50")
