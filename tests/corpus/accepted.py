@@ -7,5 +7,5 @@ ACCEPTED: dict[str, str] = {
     "*/infers": "the comma before what an average is over belongs to the sentence around it",
     "surface/schema; *": _FORMAT,
     "surface/names; *": _TYPE,
-    "certificates/*/pages/fr": "an enclosure without a finite end had another blank before its semicolon than all others",
+    "certificates/*/pages/fr": "before the semicolon of an enclosure without a finite end stood another blank",
 }
