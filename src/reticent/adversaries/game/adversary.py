@@ -170,16 +170,14 @@ class MembershipGame(Adversary):
             return float(mechanism.batch_size)
         if mechanism.dataset_size is not None:
             return mechanism.sample_rate * mechanism.dataset_size
-        raise ParameterError(
-            "batch_size", None, "known for the membership game", shown=False, says=Message("refused.game-batch")
-        )
+        wanted = "known for the membership game: the (expected) records per batch"
+        raise ParameterError("batch_size", None, wanted, shown=False, says=Message("refused.game-batch"))
 
 
 def _dimension(mechanism: DPSGD) -> int:
     if mechanism.num_parameters is None:
-        raise ParameterError(
-            "dimension", None, "known for the membership game", shown=False, says=Message("refused.game-dimension")
-        )
+        wanted = "known for the membership game: the number of trained parameters"
+        raise ParameterError("dimension", None, wanted, shown=False, says=Message("refused.game-dimension"))
     return mechanism.num_parameters
 
 
