@@ -327,7 +327,7 @@ def gained(ledger: RunLedger) -> list[tuple[tuple[str, ...], list[str]]]:
     return wrong
 
 
-@pytest.mark.parametrize("ledger", [*loops(), chain(), shuffled(), make_ledger()]
+@pytest.mark.parametrize("ledger", [*loops(), chain(), shuffled(), make_ledger()])
 def test_nobody_vouches_for_more_by_leaving_something_out(ledger: RunLedger) -> None:
     assert gained(ledger) == []
 
