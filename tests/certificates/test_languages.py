@@ -221,6 +221,22 @@ def test_every_key_of_the_code_is_in_the_catalogues() -> None:
     assert {key for key in named if key not in ENGLISH.words} == set()
 
 
+@pytest.mark.parametrize(
+    ("whom", "shown"),
+    [
+        ("record", "dieser Datensatz verwendet wurde"),
+        ("person", "der Datensatz dieser Person verwendet wurde"),
+        ("persons", "die Datensätze dieser Person verwendet wurden"),
+        ("client", "dieser Client verwendet wurde"),
+    ],
+)
+def test_a_message_is_about_whom_it_says(whom: str, shown: str) -> None:
+    inner = Message("infers.used")
+    assert "".join(language("de").pieces(inner.about(whom))) == f"ob {shown}"
+    around = Message("page.wants-know", wanted=inner).about(whom)
+    assert shown in "".join(language("de").pieces(around)), "what is inside is about the same"
+
+
 def test_the_words_of_a_condition_stand_in_the_catalogues_alone() -> None:
     assert all(kind.says == Message(f"condition.{key}") for key, kind in CONDITIONS.items())
 

@@ -276,8 +276,8 @@ def test_what_a_warning_denies_is_not_said_to_be_taken_on_trust() -> None:
         assert trusted in page
         assert (denied in page) is known
         quoted = page.partition("Sentences for an impact assessment")[2].partition("</p>")[0]
-        assert (facts.SCHEMA_FROM_RECORDS.of_ours().text in quoted) is known
-        assert facts.SIZE_PUBLIC.reason not in quoted
+        assert (str(facts.SCHEMA_FROM_RECORDS.of_ours().text) in quoted) is known
+        assert str(facts.SIZE_PUBLIC.reason) not in quoted
 
 
 def test_sentences_for_an_assessment_are_there_only_where_something_is_proven() -> None:

@@ -109,7 +109,7 @@ def test_a_ledger_of_persons_speaks_of_them_and_is_explored_as_such() -> None:
 def test_a_watched_loop_shows_its_faults_and_what_nobody_saw() -> None:
     watched = text_of(shown("ledger.json", shuffled().to_json()).page)
     assert "agree with each other" in watched
-    assert all(fault.text in watched for fault in shuffled().faults)
+    assert all(str(fault.text) in watched for fault in shuffled().faults)
     facts = ("data not named", "records 60", "sample rate unknown", "steps 18 ", "trained parameters 44")
     assert all(fact in watched for fact in facts)
 

@@ -151,7 +151,7 @@ MUTANTS = (
     Mutant("relaxed: what was stated counts as assumed", "Relaxed._proof", Put("Status.DECLARED", "Status.ASSUMED"), CONDITIONS),
     Mutant("relaxed: adaptive queries are one query", "fixed_length._queries", Put("sum(run.steps for run in runs) == 1", "True"), CONDITIONS),
     Mutant("relaxed: training needs nothing", "fixed_length._several", Put("_common(asked, asked.dimension or 1)", "_common(asked, asked.dimension or 1, needs=())"), CONDITIONS),
-    Mutant("relaxed: sampled training needs nothing", "fixed_length._sampled", Put("asked.proof(relaxed_in(run, asked.dimension or 1), keys, notes if line else (), average=not apart)", "asked.proof(relaxed_in(run, asked.dimension or 1), keys, notes if line else (), (), average=not apart)"), CONDITIONS),
+    Mutant("relaxed: sampled training needs nothing", "fixed_length._sampled", Put("asked.proof(vectors.relaxed_in(run, asked.dimension or 1), keys, notes if line else (), average=not apart)", "asked.proof(vectors.relaxed_in(run, asked.dimension or 1), keys, notes if line else (), (), average=not apart)"), CONDITIONS),
     Mutant("relaxed: directions of a person need nothing", "fixed_length._sampled", Put('found.under(condition("independent-directions"))', "found"), CONDITIONS),
     Mutant("mixed: the relaxed type without its conditions", "Mixed._with_coin", Put("replace(proof, enclosure=mixed, theorems=theorems)", "replace(proof, enclosure=mixed, theorems=theorems, conditions=mechanism.conditions)"), CONDITIONS),
     Mutant("reacting: a known share needs nothing", "reacting", Put('["known-share"] if share else []', "[]"), CONDITIONS),

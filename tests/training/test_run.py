@@ -173,7 +173,7 @@ def test_other_samplers_are_recorded_and_warned_of(make_config, dataset, tmp_pat
     assert run.ledger.equal_steps() == run.ledger.mechanism()
     assert run.ledger.mechanism().sampler.name == sampler
     assert warning in run.ledger.faults
-    assert all(w.text.endswith(".") for w in run.ledger.faults)
+    assert all(str(w.text).endswith(".") for w in run.ledger.faults)
 
 
 @pytest.mark.parametrize(

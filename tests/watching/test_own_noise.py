@@ -309,4 +309,4 @@ def test_the_page_of_what_nobody_saw_is_no_report_of_a_leak(tmp_path, quick_docu
 def test_who_declared_nothing_is_not_said_to_have():
     for what in (rt.dpsgd(noise_multiplier=1.0, sample_rate=0.1, steps=10), watched(*private(mode="ew"))):
         assert "program declared" not in repr(rt.lint(what))
-    assert facts.DECLARED.text.startswith("Noise, clipping or sampling are taken as they were stated or set")
+    assert str(facts.DECLARED.text).startswith("Noise, clipping or sampling are taken as they were stated or set")

@@ -29,7 +29,7 @@ def differences(a: Certificate, b: Certificate) -> list[tuple[str, str, str]]:
 
 def _lines(certificate: Certificate) -> dict[str, str]:
     """Everything that people read, by name."""
-    said = [(name, text or "not said") for name, text in declarations(certificate)]
+    said = [(name.capitalize(), text or "not said") for name, text in declarations(certificate)]
     found = {"created": certificate.declared.created, **dict(said)}
     found.update({f"{before}{label}": str(value) for before, (label, value) in facts(certificate)})
     found["written by reticent"], found["headline"] = certificate.reticent_version, certificate.headline
