@@ -300,7 +300,7 @@ def test_a_page_about_copies_does_not_say_that_somebody_declared_them(quick_docu
     )
     stated = rt.certify(watched(*private(), records_per_user=3)).certificate
     assert str(people(stated)) == "The issuer declares: each person contributed at most 3 records."
-    assert people(certificate) in render_html(certificate)
+    assert str(people(certificate)) in render_html(certificate)
     assert "führen einen Datensatz bis zu 3-mal auf" in render_html(certificate, language_of("de"))
 
 
