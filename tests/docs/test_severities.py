@@ -34,7 +34,7 @@ def test_page_lint_numbers_and_certificate_agree(fault: Fact) -> None:
     released = ledger.mechanism()
     parts = released.parts if isinstance(released, Ledger) else (released,)
     assert all(part.noise_multiplier == 0.0 for part in parts) == (said[1] == Severity.ERROR.value)
-    shown = {fact.key: fact.text for fact in ledger.faults}
+    shown = {fact.key: str(fact.text) for fact in ledger.faults}
     assert shown[fault.key] == f"{said[2]} {said[3]}"
 
 
