@@ -27,4 +27,10 @@ ACCEPTED: dict[str, str] = {
     "surface/sentences; theorems/CHERUBIN2024:Corollary 7*": "the code that is left in the package",
     "surface/sentences; theorems/RETICENT:hellinger-bracket*": "the code that is left in the package",
     "certificates/*/pages/fr": "before the semicolon of an enclosure without a finite end stood another blank",
+    "certificates/*/certify/out": "who leaves out the sampler is told that Poisson draws are declared",
+    "certificates/edits; plan; *": "what is said is a message: another leaf is edited, and it is refused",
+    "certificates/plan; fixed size/document/*": "rounding of this processor: the code of before answers the same",
+    "certificates/*/pages/en": "rounding of this processor: the code of before answers the same",
+    "doors/*/slack": "rounding of this processor: the code of before answers the same",
+    "doors/refused: verify *": _FORMAT,
 }
