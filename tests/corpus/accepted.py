@@ -33,4 +33,11 @@ ACCEPTED: dict[str, str] = {
     "certificates/*/pages/en": "rounding of this processor: the code of before answers the same",
     "doors/*/slack": "rounding of this processor: the code of before answers the same",
     "doors/refused: verify *": _FORMAT,
+    "assessments/*allocat*": "rounding of this processor under random allocation: the code of before answers the same",
+    "assessments/*[[]]/upper": "chords above the worst case are gone, or this processor's rounding",
+    "assessments/*[[]]/claimed": "chords above the worst case are gone, or this processor's rounding",
+    "assessments/*/upper": "chords above the worst case are gone, or this processor's rounding",
+    "assessments/*/claimed": "chords above the worst case are gone, or this processor's rounding",
+    "assessments/*/knows": _FORMAT,
+    "calibrations/random-allocation; *": "rounding of this processor: the code of before answers the same",
 }
