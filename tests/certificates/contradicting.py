@@ -231,6 +231,8 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "a fault that the facts do not show": (poisson, set_at("facts", {"weighted-sampler": "found"})),
     "a configuration": (poisson, set_at("config", {"noise_multiplier": 1.1})),
     "clipping known though nobody looked": (poisson, set_at("clipping.source", "unknown")),
+    "a norm of some steps that no watch sees alone": (poisson, set_at("segments.0.max_grad_norm", 50.0)),
+    "a divisor of some steps that no watch sees alone": (poisson, set_at("segments.0.divisor", 50.0)),
     "norms out of order": (poisson, set_at("clipping.smallest", 2.0)),
     "one norm": (poisson, set_at("clipping.largest", None)),
     "batches of another rate": (poisson, set_at("diagnostics.batch_sizes", [60] * 12)),

@@ -2,6 +2,7 @@
 
 _FORMAT = "documents hold messages: keys with values"
 _TYPE = "what is said is a Message, not a text"
+_ROUNDED = "another processor rounds otherwise: the code of before answers the same here"
 ACCEPTED: dict[str, str] = {
     "*/schema": _FORMAT,
     "*/infers": "the comma before what an average is over belongs to the sentence around it",
@@ -29,15 +30,13 @@ ACCEPTED: dict[str, str] = {
     "certificates/*/pages/fr": "before the semicolon of an enclosure without a finite end stood another blank",
     "certificates/*/certify/out": "who leaves out the sampler is told that Poisson draws are declared",
     "certificates/edits; plan; *": "what is said is a message: another leaf is edited, and it is refused",
-    "certificates/plan; fixed size/document/*": "rounding of this processor: the code of before answers the same",
-    "certificates/*/pages/en": "rounding of this processor: the code of before answers the same",
-    "doors/*/slack": "rounding of this processor: the code of before answers the same",
+    "certificates/plan; fixed size/document/assessments/*[[]]/*": _ROUNDED,
+    "certificates/run; network/pages/en": _ROUNDED,
+    "doors/calibrate dpsgd *--adversary membership --json/out/slack": _ROUNDED,
     "doors/refused: verify *": _FORMAT,
-    "assessments/*allocat*": "rounding of this processor under random allocation: the code of before answers the same",
-    "assessments/*[[]]/upper": "chords above the worst case are gone, or this processor's rounding",
-    "assessments/*[[]]/claimed": "chords above the worst case are gone, or this processor's rounding",
-    "assessments/*/upper": "chords above the worst case are gone, or this processor's rounding",
-    "assessments/*/claimed": "chords above the worst case are gone, or this processor's rounding",
-    "assessments/*/knows": _FORMAT,
-    "calibrations/random-allocation; *": "rounding of this processor: the code of before answers the same",
+    "assessments/random allocation; */epsilon_at_delta/1e-12[[]]/*": _ROUNDED,
+    "assessments/gaussian in 30 dimensions; norm only/assessments/norm-only, add-remove/knows": "the comma before what "
+    "an average is over belongs to the sentence around it",
+    "calibrations/random-allocation; advantage=0.1; default/*": _ROUNDED,
+    "calibrations/random-allocation; epsilon=2@1e-5; default/*": _ROUNDED,
 }

@@ -156,20 +156,6 @@ class TestHiddenWrites:
             run(*made, after=look)
         assert (facts.WEIGHTS_CHANGED in seen.ledger.faults) != back
 
-    @pytest.mark.parametrize("own", [False, True])
-    def test_an_evaluation_on_the_records_of_the_training_is_named(self, own):
-        """A loss on them is printed without noise; one on other records is nobody's business."""
-        made = private()
-        others = DataLoader(records(1), batch_size=16)
-        with rt.watch(*made[:3]) as seen:
-            run(*made)
-            with seen.evaluation(), torch.no_grad():
-                made[0].eval()
-                [made[0](features) for features, _ in (made[2] if own else others)]
-                made[0].train()
-        assert (facts.SEEN_IN_EVALUATION in seen.ledger.faults) == own
-        assert not any(fault.voids for fault in seen.ledger.faults)
-
     @pytest.mark.filterwarnings("ignore:Full backward hook")
     def test_gradients_at_other_weights_that_came_back_in_time(self):
         """Weights that depend on all records make the gradient of each depend on all."""

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, TypeAdapter
 
 from reticent.lazy import kinds
 from reticent.messages import Message
-from reticent.proofs import CONDITIONS, Status
+from reticent.proofs import Status
 
 if TYPE_CHECKING:
     from reticent.facts.steps import Segment
@@ -30,13 +30,15 @@ Found = Iterable[tuple[str, str]]
 """Pairs of a fact, by its path, and what is wrong there."""
 
 
-def _condition(key: str) -> str:
-    if key not in CONDITIONS:
-        raise ValueError("must be a condition")
+def _unsaid(key: str) -> str:
+    """Who says nothing at all is silent on every condition that a program can state."""
+    could = {one for fact in all_facts().values() for one in fact.silent({})}
+    if key not in could:
+        raise ValueError(f"must be one of {', '.join(sorted(could))}")
     return key
 
 
-Silent = Annotated[str, AfterValidator(_condition)]
+Silent = Annotated[str, AfterValidator(_unsaid)]
 """Key of a condition of which a program said nothing, though it could have."""
 
 

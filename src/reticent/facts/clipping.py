@@ -24,7 +24,7 @@ def _vouches(run: RunLedger) -> Mapping[str, Status]:
 
 
 def _problems(run: RunLedger) -> Found:
-    """Clipping is unknown to both or to neither, and its norms are in order."""
+    """Clipping is unknown to both or to neither, and its norms, which are of all steps together, are in order."""
     clipping = run.clipping
     if (clipping.kind == "unknown") != (clipping.source is Source.UNKNOWN):
         yield "clipping.source", f"is {clipping.source.value}, and the kind is {clipping.kind}"
@@ -33,6 +33,10 @@ def _problems(run: RunLedger) -> Found:
         yield "clipping.smallest", "and largest are known together or not at all"
     if clipping.smallest is not None and clipping.largest is not None and clipping.smallest > clipping.largest:
         yield "clipping.smallest", "is above the largest"
+    for index, part in enumerate(run.segments):
+        for name in ("max_grad_norm", "divisor"):
+            if getattr(part, name) is not None:
+                yield f"segments.{index}.{name}", "has no place here: a watch states it of all steps together"
 
 
 def _changed(run: RunLedger) -> bool:

@@ -8,6 +8,7 @@
 | accuracy on test records, and their largest class | two digits; of a data set that is published, else by consent |
 | test loss, diagnostics of the training records, secret seeds | nothing |
 | a setting that this version does not know | nothing |
+| what a fact states that this version does not know | that it was found |
 
 The public form of a public ledger is itself, so ``verify`` finds whatever has no place there.
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from reticent.facts.base import section
+from reticent.facts.base import Seen, all_facts, section
 from reticent.facts.configuration import OWN, SETTINGS
 from reticent.facts.draws import size_is_secret
 from reticent.facts.steps import Randomness
@@ -41,7 +42,8 @@ def published(ledger: RunLedger, consents: Collection[str] = ()) -> RunLedger:
         consents: which of ``CONSENTS`` the issuer gives.
     """
     data, seeds = ledger.data, ledger.environment.seeds
-    shown: dict[str, Any] = {"diagnostics": None}
+    facts = {key: value if key in all_facts() else Seen.FOUND for key, value in ledger.facts.items()}
+    shown: dict[str, Any] = {"diagnostics": None, "facts": facts}
     if data is not None and seeds is not None:
         whole = _is_public(ledger)
         named = NAMES in consents or whole

@@ -104,7 +104,7 @@ class Recorder:
         """
         self._look_at_clipping()
         self.count_trained()
-        before = 0 if self._draws is None else self._draws.passes
+        before = self.passes
         if self._draws is not None and self._draws.left_out:
             self.found(facts.LEFT_OUT)
         self._repeats = self._repeated
@@ -151,6 +151,11 @@ class Recorder:
         coins = self.draw_seeds.coins()
         coins.rate = float(self._batches.sample_rate)
         return coins
+
+    @property
+    def passes(self) -> int:
+        """Passes over the data that have begun, as far as anybody sees."""
+        return 0 if self._draws is None else self._draws.passes
 
     @property
     def draws(self) -> Draws:

@@ -301,11 +301,13 @@ class Watch(Brief):
             >>> with ledger.evaluation():  # doctest: +SKIP
             ...     evaluate(with_mean_weights(model))
         """
-        before = self._recorder.draws.passes
-        with self._moves.lent():
-            yield
-        if self._recorder.draws.passes > before:
-            self._recorder.found(facts.SEEN_IN_EVALUATION)
+        before = self._recorder.passes
+        try:
+            with self._moves.lent():
+                yield
+        finally:
+            if self._recorder.passes > before:
+                self._recorder.found(facts.SEEN_IN_EVALUATION)
 
     @property
     def ledger(self) -> RunLedger:

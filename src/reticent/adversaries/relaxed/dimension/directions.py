@@ -91,7 +91,7 @@ class DirectionLaw:
     def log_moment(self, counts: np.ndarray | None = None) -> LogMoment:
         """log of the mean of exp(x <u, u'>) over pairs of different records; ``counts``: how often each was drawn.
 
-        The true mean of <u, u'> is the squared length of E u: where that of the pairs is below 0 by chance, it counts as 0.
+        The true mean of <u, u'> is the squared length of E u. A mean of the pairs below 0 is chance, and counts as 0.
         """
         weights, products = self._pairs(np.ones(len(self.gram)) if counts is None else counts)
         top, mean = products.max(), float(weights @ products)
