@@ -27,7 +27,7 @@ ACCEPTED: dict[str, str] = {
     "doors/certify dpsgd --noise-multiplier *": "who leaves out the sampler is told that Poisson draws are declared",
     "surface/sentences; theorems/CHERUBIN2024:Corollary 7*": "the code that is left in the package",
     "surface/sentences; theorems/RETICENT:hellinger-bracket*": "the code that is left in the package",
-    "certificates/plan; selection/pages/fr": "before the semicolon of an enclosure without a finite end stood another blank",
+    "certificates/plan; selection/pages/fr": "another blank stood before the semicolon of an enclosure without end",
     "certificates/plan; */certify/out": "who leaves out the sampler is told that Poisson draws are declared",
     "certificates/edits; plan; *": "what is said is a message: another leaf is edited, and it is refused",
     "certificates/plan; fixed size/document/assessments/*[[]]/*": _ROUNDED,
