@@ -226,6 +226,7 @@ def test_a_public_ledger_with_something_private_is_refused() -> None:
         ("utility", {"test_accuracy": None, "test_loss": 0.25}),
         ("config.data.table", {"file_sha256": "ab" * 32, "derived": []}),
         ("data.notes", ["age"]),
+        ("facts.read-aloud-to", "patients of ward 7"),
     ):
         document = document_of(ledger)
         set_at(path, value)(document)

@@ -49,7 +49,9 @@ def test_every_stage_is_recorded_as_it_ran(staged) -> None:
     size = staged.ledger.data.dataset_size
     found = [(s.steps, s.noise_multiplier, s.max_grad_norm, s.sample_rate) for s in staged.ledger.every_segment]
     assert found == [(4, 2.0, 1.0, 0.05), (4, 1.5, 0.5, 0.05), (4, 1.0, 0.5, 0.1)]
-    assert [s.divisor for s in staged.ledger.every_segment] == pytest.approx([0.05 * size, 0.05 * size, 0.1 * size])
+    assert [s.divisor for s in staged.ledger.every_segment] == pytest.approx(
+        [0.05 * size, 0.05 * size, 0.1 * size], rel=1e-12, abs=0
+    )
     mechanism = staged.ledger.mechanism()
     assert isinstance(mechanism, Ledger)
     assert [(p.noise_multiplier, p.sample_rate, p.steps) for p in mechanism.parts] == [
