@@ -24,8 +24,9 @@ from experiments.where import results
 from reticent.sensitivity import Diameter, GradientSensitivity, Precision, diameters
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.hooks import RunContext, Step, StepHook, Update
-from reticent.training.loop import FitRecord, Settings, fit
+from reticent.training.loop import FitRecord, fit
 from reticent.training.randomness import SeededSource, Stream, torch_seed
+from reticent.training.settings import Settings
 
 RESULTS = results(__file__)
 BATCH_METHODS = (Diameter.EXACT, Diameter.CENTROID)
@@ -104,8 +105,7 @@ def train(setting: Setting, seed: int, epochs: int, hook: StepHook) -> FitRecord
     noise, rate = setting.noise_multiplier, setting.sample_rate
     settings = Settings(noise, 1.0, rate, float(setting.batch_size), steps)
     return fit(
-        settings.context(model, x, y, data),
-        settings,
+        RunContext(settings, model, x, y, data),
         lambda p: torch.optim.SGD(p, lr=setting.learning_rate),
         SeededSource(seed, Stream.SAMPLING),
         SeededSource(seed, Stream.NOISE),

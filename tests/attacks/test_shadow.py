@@ -22,7 +22,7 @@ from reticent.attacks.stacked import StackedMLP, is_mlp
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.facts.steps import Randomness
 from reticent.tasks import Store, Task
-from reticent.training import fit, parse_config
+from reticent.training import RunContext, fit, parse_config
 from reticent.training.models import build_model
 from reticent.training.randomness import SeededSource, Stream, torch_seed
 from reticent.training.setup import make_settings, optimiser_of
@@ -52,10 +52,10 @@ def one_at_a_time(settings_of, seed: int, initial: int, chosen: np.ndarray) -> n
     """``reticent.training.fit`` itself on the chosen records."""
     model = build_model(settings_of.model, (FEATURES,), CLASSES, initial)
     settings = make_settings(settings_of, len(chosen))
-    context = settings.context(model, torch.from_numpy(X[chosen]), torch.from_numpy(Y[chosen]))
+    context = RunContext(settings, model, torch.from_numpy(X[chosen]), torch.from_numpy(Y[chosen]))
     sources = [SeededSource(seed, stream) for stream in (Stream.SAMPLING, Stream.NOISE)]
     averages = [] if settings_of.average_last is None else [WeightAverage(settings_of.average_last)]
-    fit(context, settings, partial(optimiser_of, settings_of, settings.steps), *sources, hooks=averages)
+    fit(context, partial(optimiser_of, settings_of, settings.steps), *sources, hooks=averages)
     for mean in averages:
         mean.install()
     return model
@@ -137,9 +137,9 @@ def test_models_that_are_no_mlp_are_trained_one_by_one(tmp_path):
     seed, chosen = model_seed(2, 1), members_of(2, 1, RECORDS, 90)
     model = build_model(settings_of.model, (1, 6, 6), CLASSES, torch_seed(seed, Stream.INITIALISATION))
     settings = make_settings(settings_of, 90)
-    context = settings.context(model, torch.from_numpy(images[chosen]), torch.from_numpy(Y[chosen]))
+    context = RunContext(settings, model, torch.from_numpy(images[chosen]), torch.from_numpy(Y[chosen]))
     sources = [SeededSource(seed, stream) for stream in (Stream.SAMPLING, Stream.NOISE)]
-    fit(context, settings, partial(optimiser_of, settings_of, settings.steps), *sources)
+    fit(context, partial(optimiser_of, settings_of, settings.steps), *sources)
     logits = model(torch.from_numpy(images)).detach().numpy()
     assert found.confidence[1] == pytest.approx(scaled_confidence(logits, Y), rel=1e-4, abs=1e-5)
 

@@ -18,9 +18,10 @@ from reticent.mechanisms import DPSGD
 from reticent.sensitivity import Diameter, GradientSensitivity, Precision, SensitiveAttribute, diameters
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.hooks import RunContext
-from reticent.training.loop import Settings, fit
+from reticent.training.loop import fit
 from reticent.training.randomness import SeededSource, Stream
 from reticent.training.sensitive import AttributeHook
+from reticent.training.settings import Settings
 from tests.adversaries.attribute_simulation import PairTrace, simulate
 
 NOISE, CLIP, RATE, STEPS = 1.3, 0.4, 0.2, 12
@@ -46,10 +47,9 @@ def _train(hooks=(), kind: str = "table", steps: int = STEPS, model: nn.Module |
     x, y = _data(kind)
     model = model or _model(kind)
     settings = Settings(NOISE, CLIP, RATE, divisor=12.0, steps=steps)
-    context = settings.context(model, x, y)
+    context = RunContext(settings, model, x, y)
     record = fit(
         context,
-        settings,
         lambda p: torch.optim.SGD(p, lr=0.5),
         SeededSource(5, Stream.SAMPLING),
         SeededSource(5, Stream.NOISE),

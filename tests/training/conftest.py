@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from reticent.data import Dataset
-from reticent.training import RunContext, TrainConfig, parse_config
+from reticent.training import RunContext, Settings, TrainConfig, parse_config
 
 torch.set_num_threads(1)
+SETTINGS = Settings(noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=0.2, divisor=12.0, steps=1)
 
 
 @pytest.fixture
@@ -42,18 +43,12 @@ def make_config():
 
 @pytest.fixture
 def make_context(dataset):
-    def make(model: torch.nn.Module, **changes: Any) -> RunContext:
+    def make(model: torch.nn.Module, settings: Settings = SETTINGS, **changes: Any) -> RunContext:
         fields = {
+            "settings": settings,
             "model": model,
-            "dataset": None,
             "train_features": torch.from_numpy(dataset.features[dataset.train].copy()),
             "train_labels": torch.from_numpy(dataset.labels[dataset.train].copy()),
-            "max_grad_norm": 1.0,
-            "noise_multiplier": 1.0,
-            "sample_rate": 0.2,
-            "divisor": 12.0,
-            "planned_steps": 1,
-            "directory": None,
         } | changes
         return RunContext(**fields)
 

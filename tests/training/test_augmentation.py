@@ -37,10 +37,9 @@ def one_run(make_context, images, augmentation, *, hooks=(), config=CONVNET, phy
         physical_batch_size=physical,
         augmentation=augmentation,
     )
-    changes = {"train_features": images[0], "train_labels": images[1], "max_grad_norm": clip}
-    context = make_context(model, **changes, augmentation=augmentation)
+    context = make_context(model, settings, train_features=images[0], train_labels=images[1])
     sources = SeededSource(1, Stream.SAMPLING), SeededSource(1, Stream.NOISE)
-    record = fit(context, settings, lambda p: torch.optim.SGD(p, lr=0.3), *sources, hooks=hooks)
+    record = fit(context, lambda p: torch.optim.SGD(p, lr=0.3), *sources, hooks=hooks)
     return torch.cat([p.detach().flatten() for p in model.parameters()]), record
 
 
@@ -160,4 +159,4 @@ def test_what_does_not_know_views_refuses_them(make_context, images, tmp_path):
         Augmentation(2).check(torch.zeros(3, 5))
     settings = Settings(1.0, 1.0, 0.5, 1.0, 1, augmentation=augmentation)
     with pytest.raises(ParameterError, match="augmentation"):
-        fit(make_context(torch.nn.Linear(5, 2)), settings, torch.optim.Adam, SystemSource(), SystemSource())
+        fit(make_context(torch.nn.Linear(5, 2), settings), torch.optim.Adam, SystemSource(), SystemSource())

@@ -25,8 +25,7 @@ def projections(make_context, recorder, present: bool) -> np.ndarray:
         features[4, 0] = 100.0
     settings = Settings(noise_multiplier=SIGMA, max_grad_norm=CLIP, sample_rate=RATE, divisor=3.5, steps=STEPS)
     fit(
-        make_context(model, train_features=features, train_labels=torch.zeros(10, dtype=torch.int64)),
-        settings,
+        make_context(model, settings, train_features=features, train_labels=torch.zeros(10, dtype=torch.int64)),
         lambda p: torch.optim.SGD(p, lr=0.0),
         SeededSource(21 + present, Stream.SAMPLING),
         SeededSource(21 + present, Stream.NOISE),

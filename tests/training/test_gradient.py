@@ -41,10 +41,9 @@ def run_step(make_context, recorder, model, features, labels, clip, physical):
         steps=3,
         physical_batch_size=physical,
     )
-    context = make_context(model, train_features=features, train_labels=labels, max_grad_norm=clip)
+    context = make_context(model, settings, train_features=features, train_labels=labels)
     return fit(
         context,
-        settings,
         lambda p: torch.optim.SGD(p, lr=0.0),
         SeededSource(1, Stream.SAMPLING),
         SeededSource(1, Stream.NOISE),
@@ -150,7 +149,7 @@ def test_models_without_gradients_per_record_are_refused(make_context, model, me
     sources = SeededSource(1, Stream.SAMPLING), SeededSource(1, Stream.NOISE)
     before = [p.clone() for p in model.parameters()]
     with pytest.raises(UnsupportedError, match=message):
-        fit(make_context(model), settings, lambda p: torch.optim.SGD(p, lr=0.1), *sources)
+        fit(make_context(model, settings), lambda p: torch.optim.SGD(p, lr=0.1), *sources)
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
 
 
@@ -158,9 +157,9 @@ def test_the_model_is_left_plain(make_context):
     model = nn.Linear(5, 2)
     settings = Settings(noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=0.5, divisor=30.0, steps=2)
     sources = SeededSource(1, Stream.SAMPLING), SeededSource(1, Stream.NOISE)
-    fit(make_context(model), settings, lambda p: torch.optim.SGD(p, lr=0.1), *sources)
+    fit(make_context(model, settings), lambda p: torch.optim.SGD(p, lr=0.1), *sources)
     assert all(p.grad is None and not hasattr(p, "grad_sample") for p in model.parameters())
-    fit(make_context(model), settings, lambda p: torch.optim.SGD(p, lr=0.1), *sources)
+    fit(make_context(model, settings), lambda p: torch.optim.SGD(p, lr=0.1), *sources)
     assert np.isfinite(model.weight.detach().numpy()).all()
 
 

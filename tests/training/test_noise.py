@@ -88,8 +88,7 @@ def test_an_empty_batch_still_releases_noise(make_context, recorder, physical):
         physical_batch_size=physical,
     )
     record = fit(
-        make_context(model, planned_steps=300),
-        settings,
+        make_context(model, settings),
         lambda p: torch.optim.SGD(p, lr=0.1),
         SeededSource(0, Stream.SAMPLING),
         SeededSource(0, Stream.NOISE),
@@ -111,8 +110,7 @@ def test_noise_is_added_once_however_the_batch_passes(make_context):
             noise_multiplier=3.0, max_grad_norm=1.0, sample_rate=0.9, divisor=1.0, steps=5, physical_batch_size=physical
         )
         fit(
-            make_context(model),
-            settings,
+            make_context(model, settings),
             lambda p: torch.optim.SGD(p, lr=0.1),
             SeededSource(0, Stream.SAMPLING),
             SeededSource(0, Stream.NOISE),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +11,9 @@ from torch import nn
 
 from reticent.attacks.glir import glir_audit
 from reticent.errors import ArtifactError, UnsupportedError
-from reticent.training import train
+from reticent.training import Settings, train
 from reticent.training.factored import LinearModel, unit_rows
-from reticent.training.loop import Settings, fit
+from reticent.training.loop import fit
 from reticent.training.randomness import SeededSource, Stream
 
 NORM = 0.7
@@ -118,10 +117,9 @@ class TestRuns:
         """Without noise and with full batches a step is the sum of the signed units over the divisor."""
         layer = nn.Linear(5, 2, bias=False)
         before = layer.weight.detach().clone()
-        context = make_context(layer, noise_multiplier=0.0, sample_rate=1.0, normalise=True, max_grad_norm=NORM)
-        settings = Settings(0.0, NORM, 1.0, context.divisor, 1, physical_batch_size=7, normalise=True)
+        context = make_context(layer, Settings(0.0, NORM, 1.0, 12.0, 1, physical_batch_size=7, normalise=True))
         sources = SeededSource(0, Stream.SAMPLING), SeededSource(0, Stream.NOISE)
-        record = fit(context, settings, lambda p: torch.optim.SGD(p, lr=1.0), *sources)
+        record = fit(context, lambda p: torch.optim.SGD(p, lr=1.0), *sources)
         signs = torch.where(context.train_labels == 1, 1.0, -1.0).double()
         rows = context.train_features.double()
         mean = (signs[:, None] * rows / rows.norm(dim=1, keepdim=True)).sum(dim=0) * NORM / math.sqrt(2) / 12.0
@@ -158,11 +156,10 @@ class TestRuns:
         ],
     )
     def test_models_without_such_a_layer_are_refused(self, make_context, model) -> None:
-        context = make_context(model, normalise=True)
-        settings = Settings(1.0, 1.0, 0.2, 12.0, 1, normalise=True)
+        context = make_context(model, Settings(1.0, 1.0, 0.2, 12.0, 1, normalise=True))
         sources = SeededSource(0, Stream.SAMPLING), SeededSource(0, Stream.NOISE)
         with pytest.raises(UnsupportedError, match="last layer is linear"):
-            fit(context, settings, lambda p: torch.optim.SGD(p, lr=1.0), *sources)
+            fit(context, lambda p: torch.optim.SGD(p, lr=1.0), *sources)
 
     def test_attacks_that_clip_refuse_it(self, make_config, tmp_path) -> None:
         config = make_config(model={"kind": "logistic"}, clipping="normalise", trace={"every": 1})
@@ -175,6 +172,6 @@ class TestRuns:
         from reticent.training.sensitive import AttributeHook
 
         hook = AttributeHook(SensitiveAttribute.number(0, low=-1.0, high=1.0, count=2))
-        context = replace(make_context(nn.Linear(5, 2)), normalise=True)
+        context = make_context(nn.Linear(5, 2), Settings(1.0, 1.0, 0.2, 12.0, 1, normalise=True))
         with pytest.raises(UnsupportedError, match="normalise"):
             hook.start(context)

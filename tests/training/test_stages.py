@@ -15,7 +15,7 @@ from reticent.certificates.ledger_rules import contradictions
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.records.ledger import RunLedger
-from reticent.training import Settings, fit, load_run, parse_config, train
+from reticent.training import RunContext, Settings, fit, load_run, parse_config, train
 from reticent.training.randomness import SystemSource
 from reticent.training.setup import make_settings
 from tests.cli.calling import run
@@ -92,10 +92,8 @@ def test_the_loop_really_changes_rate_noise_norm_and_divisor() -> None:
 
             def finish(self) -> None: ...
 
-        context = settings.context(model, x, y)
-        record = fit(
-            context, settings, lambda p: torch.optim.SGD(p, lr=0.0), SystemSource(), SystemSource(), hooks=(Watch(),)
-        )
+        context = RunContext(settings, model, x, y)
+        record = fit(context, lambda p: torch.optim.SGD(p, lr=0.0), SystemSource(), SystemSource(), hooks=(Watch(),))
         return seen, list(record.batch_sizes)
 
     gradients, sizes = released(0.0, 0.0)

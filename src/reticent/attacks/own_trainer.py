@@ -12,9 +12,10 @@ from torch.utils.data import TensorDataset
 
 from reticent.attacks.white_box import check_claim
 from reticent.mechanisms import DPSGD
-from reticent.training.hooks import Step, StepHook, Update
-from reticent.training.loop import Settings, fit
+from reticent.training.hooks import RunContext, Step, StepHook, Update
+from reticent.training.loop import fit
 from reticent.training.randomness import SystemSource
+from reticent.training.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,9 @@ class OwnTrainer:
             batch_size=claim.batch_size,
         )
         recorder = _Recorder()
-        features, labels = data.tensors
-        context = settings.context(model, features, labels)
+        context = RunContext(settings, model, *data.tensors)
         still = partial(torch.optim.SGD, lr=0.0)
-        fit(context, settings, still, SystemSource(), SystemSource(), hooks=(recorder,), progress=self.progress)
+        fit(context, still, SystemSource(), SystemSource(), hooks=(recorder,), progress=self.progress)
         return torch.stack(recorder.gradients)
 
 

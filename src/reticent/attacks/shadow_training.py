@@ -21,6 +21,7 @@ from reticent.attacks.stacked import StackedMLP, rows_in
 from reticent.sensitivity.gram import Workspace
 from reticent.tasks import Store, Task
 from reticent.training.config import TrainConfig, parse_config
+from reticent.training.hooks import RunContext
 from reticent.training.loop import fit
 from reticent.training.models import build_model
 from reticent.training.randomness import SeededSource, Stream, torch_seed
@@ -107,11 +108,11 @@ class ShadowBlock:
     def _fit(self, module: nn.Module, steps: int) -> None:
         chosen = torch.from_numpy(self.members[0]).to(self.features.device)
         settings = replace(make_settings(self.config, len(chosen)), steps=steps)
-        context = settings.context(module, self.features[chosen], self.labels[chosen])
+        context = RunContext(settings, module, self.features[chosen], self.labels[chosen])
         sampling = SeededSource(self.seeds[0], Stream.SAMPLING)
         averages = _averages(self.config)
         make = partial(optimiser_of, self.config, steps)
-        fit(context, settings, make, sampling, SeededSource(self.seeds[0], Stream.NOISE), hooks=averages)
+        fit(context, make, sampling, SeededSource(self.seeds[0], Stream.NOISE), hooks=averages)
         for mean in averages:
             mean.install()
 

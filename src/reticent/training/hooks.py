@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from reticent.data import Dataset
-from reticent.training.augmentation import Augmentation
+from reticent.training.settings import Settings
 
 
 class StopTraining(Exception):  # noqa: N818
@@ -29,33 +29,21 @@ class RunContext:
     """What stays the same through a run.
 
     Attributes:
+        settings: of the whole run. Hooks see the records themselves, also where views of them are clipped.
         model: the bare module (not Opacus's wrapper); its weights change in place.
-        dataset: all records, or None where ``fit`` was called with bare tensors.
         train_features, train_labels: the training records on the device of the model, in the order to
             which ``Step.indices`` point.
-        max_grad_norm: clip norm.
-        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum.
-        sample_rate: probability of one record per step.
-        divisor: what the noisy sum is divided by.
-        planned_steps: steps of the whole run.
+        dataset: all records, or None where ``fit`` was called with bare tensors.
         directory: folder inside the run directory into which a hook may write files (in a folder of
             its own); they become part of the run. None where nothing is written.
-        augmentation: views of each record whose mean gradient is clipped; hooks see the records themselves.
-        normalise: every gradient is brought to the clip norm, also one that is shorter.
     """
 
+    settings: Settings
     model: nn.Module
-    dataset: Dataset | None
     train_features: torch.Tensor
     train_labels: torch.Tensor
-    max_grad_norm: float
-    noise_multiplier: float
-    sample_rate: float
-    divisor: float
-    planned_steps: int
-    directory: Path | None
-    augmentation: Augmentation | None = None
-    normalise: bool = False
+    dataset: Dataset | None = None
+    directory: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,13 +16,9 @@ from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
-from reticent import _check
-from reticent.data import Dataset
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.facts.steps import Segment
 from reticent.mechanisms.gradients import Obstacle
-from reticent.samplers import INDEPENDENT, Sampler
-from reticent.training.augmentation import Augmentation
 from reticent.training.checkpoint import Checkpoint, Moving
 from reticent.training.factored import LinearModel
 from reticent.training.hooks import RunContext, Step, StepHook, StopTraining, Update, flat
@@ -31,80 +26,9 @@ from reticent.training.model_form import head_of
 from reticent.training.models import check_private_model
 from reticent.training.optimiser import PrivateOptimizer
 from reticent.training.randomness import Source
-from reticent.training.stages import StageLog, batches_of
+from reticent.training.settings import Settings, StageLog, batches_of
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Settings of one DP-SGD run.
-
-    Attributes:
-        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum, >= 0.
-        max_grad_norm: clip norm (L2).
-        sample_rate: inclusion probability per step (Poisson), in (0, 1].
-        divisor: what the noisy sum is divided by.
-        steps: noisy updates to take.
-        sampler: how batches are drawn.
-        batch_size: size of a batch, for samplers other than Poisson.
-        physical_batch_size: most records in one forward and backward pass.
-        stages: what changes later in the run: first steps, from 0, with the settings that hold from there on.
-        augmentation: views of each record, whose mean gradient is clipped.
-        normalise: bring every gradient to the clip norm, not only those that are longer.
-    """
-
-    noise_multiplier: float
-    max_grad_norm: float
-    sample_rate: float
-    divisor: float
-    steps: int
-    sampler: Sampler = INDEPENDENT
-    batch_size: int | None = None
-    physical_batch_size: int = 1024
-    stages: tuple[tuple[int, Settings], ...] = ()
-    augmentation: Augmentation | None = None
-    normalise: bool = False
-
-    def __post_init__(self) -> None:
-        _check.non_negative(noise_multiplier=self.noise_multiplier)
-        _check.positive(max_grad_norm=self.max_grad_norm)
-        _check.rate(sample_rate=self.sample_rate)
-        _check.positive(divisor=self.divisor)
-        _check.count(steps=self.steps)
-        _check.count(physical_batch_size=self.physical_batch_size)
-        for at, _ in self.stages:
-            _check.count(at=at)
-
-    def context(
-        self,
-        model: nn.Module,
-        features: torch.Tensor,
-        labels: torch.Tensor,
-        dataset: Dataset | None = None,
-        directory: Path | None = None,
-    ) -> RunContext:
-        """What hooks see of a run with these settings; ``fit`` takes both.
-
-        Args:
-            features, labels: the training records, on the device of the model.
-            dataset: all records, if there are others.
-            directory: into which hooks may write.
-        """
-        return RunContext(
-            model=model,
-            dataset=dataset,
-            train_features=features,
-            train_labels=labels,
-            max_grad_norm=self.max_grad_norm,
-            noise_multiplier=self.noise_multiplier,
-            sample_rate=self.sample_rate,
-            divisor=self.divisor,
-            planned_steps=self.steps,
-            directory=directory,
-            augmentation=self.augmentation,
-            normalise=self.normalise,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +58,6 @@ class FitRecord:
 
 def fit(
     context: RunContext,
-    settings: Settings,
     optimiser: Callable[[list[nn.Parameter]], Optimizer],
     sampling: Source,
     noise: Source,
@@ -145,8 +68,7 @@ def fit(
     """Train ``context.model`` in place with DP-SGD on the cross-entropy of its logits.
 
     Args:
-        context: model, training records and what hooks see; must agree with ``settings``.
-        settings: noise, clipping, sampling.
+        context: model, training records, settings, and what else hooks see.
         optimiser: makes the optimizer of the trainable parameters (plain SGD, Adam, ...).
         sampling: randomness of batches.
         noise: randomness of noise.
@@ -160,10 +82,7 @@ def fit(
     """
     if len(context.train_features) == 0:
         raise ParameterError("train_features", 0, "at least one record")
-    if settings.augmentation != context.augmentation:
-        raise ParameterError("augmentation", context.augmentation, f"as in the settings, {settings.augmentation}")
-    if settings.normalise != context.normalise:
-        raise ParameterError("normalise", context.normalise, f"as in the settings, {settings.normalise}")
+    settings = context.settings
     if settings.augmentation is not None:
         settings.augmentation.check(context.train_features)
     check_private_model(context.model, context.train_features)
@@ -175,7 +94,7 @@ def fit(
     layouts = _plain_layouts(context.model)
     wrapped = GradSampleModule(context.model, loss_reduction="sum")
     try:
-        loop = _Loop(context, settings, wrapped, _private(wrapped, settings, optimiser, noise), tuple(hooks))
+        loop = _Loop(context, wrapped, _private(wrapped, settings, optimiser, noise), tuple(hooks))
         loop.keep_in(checkpoint, (sampling, noise))
         with warnings.catch_warnings():
             # Opacus needs no gradient with respect to its input, which torch remarks on.
@@ -204,12 +123,12 @@ class _Loop:
     def __init__(
         self,
         context: RunContext,
-        settings: Settings,
         model: GradSampleModule,
         optimizer: PrivateOptimizer,
         hooks: tuple[StepHook, ...],
     ) -> None:
-        self.context, self.settings, self.model, self.optimizer, self.hooks = context, settings, model, optimizer, hooks
+        self.context, self.model, self.optimizer, self.hooks = context, model, optimizer, hooks
+        self.settings = settings = context.settings
         self.batch_sizes: list[int] = []
         self.clipped: list[int] = []
         self.ran = StageLog()

@@ -37,12 +37,13 @@ from reticent.training.checkpoint import Checkpoint
 from reticent.training.config import TrainConfig
 from reticent.training.features import feature_note, has_length
 from reticent.training.hooks import RunContext, StepHook
-from reticent.training.loop import FitRecord, Progress, Settings, fit
+from reticent.training.loop import FitRecord, Progress, fit
 from reticent.training.model_form import recognised
 from reticent.training.models import build_model
 from reticent.training.own import SchemaHook
 from reticent.training.randomness import SeededSource, Source, Stream, SystemSource, torch_seed
 from reticent.training.sensitive import AttributeHook, SensitivityFileHook
+from reticent.training.settings import Settings
 from reticent.training.setup import divided, factor_of, load_dataset, make_settings, optimiser_of
 from reticent.training.smoothing import WeightAverage
 from reticent.training.trace import TraceRecorder
@@ -154,7 +155,7 @@ def _fitted(
     average = [] if config.average_last is None else [WeightAverage(config.average_last)]
     every = (*hooks, *_configured_hooks(config, dataset), *average)
     make = partial(optimiser_of, config, settings.steps)
-    record = fit(context, settings, make, *_sources(config), every, progress, kept)
+    record = fit(context, make, *_sources(config), every, progress, kept)
     if record.steps == 0:
         raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
     for mean in average:
@@ -183,7 +184,7 @@ def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple
     context = _context(model, dataset, few, _device(config.device), None)
     ends = [time.perf_counter()]
     make = partial(optimiser_of, config, few.steps)
-    fit(context, few, make, SystemSource(), SystemSource(), progress=lambda *_: ends.append(time.perf_counter()))
+    fit(context, make, SystemSource(), SystemSource(), progress=lambda *_: ends.append(time.perf_counter()))
     later = ends[1:] if len(ends) > 2 else ends  # the first step warms up
     return sum(p.numel() for p in model.parameters() if p.requires_grad), (later[-1] - later[0]) / (len(later) - 1)
 
@@ -264,7 +265,7 @@ def _context(
 ) -> RunContext:
     features = torch.from_numpy(dataset.features[dataset.train]).to(device)
     labels = torch.from_numpy(dataset.labels[dataset.train]).to(device)
-    return settings.context(model, features, labels, dataset, directory)
+    return RunContext(settings, model, features, labels, dataset, directory)
 
 
 def _check_finite(model: nn.Module) -> None:

@@ -55,9 +55,9 @@ class AttributeHook(StepHook):
             UnsupportedError: the run clips mean gradients of several views, or normalises gradients, which nothing here
                 measures.
         """
-        if context.augmentation is not None:
+        if context.settings.augmentation is not None:
             raise UnsupportedError("the sensitivity of an attribute is not measured with augmentation: leave one out")
-        if context.normalise:
+        if context.settings.normalise:
             raise UnsupportedError("the sensitivity of an attribute is not measured with clipping: normalise")
         chosen = np.arange(len(context.train_labels)) if self._whole else self._audit
         audit = None
@@ -67,8 +67,8 @@ class AttributeHook(StepHook):
         self.recorder = AttributeRecorder(
             context.model,
             self._attribute,
-            noise_multiplier=context.noise_multiplier,
-            max_grad_norm=context.max_grad_norm,
+            noise_multiplier=context.settings.noise_multiplier,
+            max_grad_norm=context.settings.max_grad_norm,
             audit=audit,
             budget=self._budget,
             method=self._method,

@@ -21,9 +21,8 @@ from reticent.training.augmentation import Augmentation
 from reticent.training.config import Clipping, Optimiser, TrainConfig
 from reticent.training.config_data import OWN, DataConfig
 from reticent.training.features import extracted, normalised
-from reticent.training.loop import Settings
+from reticent.training.settings import Settings, release_of, staged
 from reticent.training.smoothing import follow
-from reticent.training.stages import release_of, staged
 
 
 def load_dataset(config: DataConfig) -> Dataset:

@@ -49,7 +49,7 @@ class WeightAverage(StepHook):
 
     def start(self, context: RunContext) -> None:
         """Remember the model; nothing is averaged yet."""
-        self.begin([p for p in context.model.parameters() if p.requires_grad], context.planned_steps)
+        self.begin([p for p in context.model.parameters() if p.requires_grad], context.settings.steps)
 
     def begin(self, weights: Sequence[torch.Tensor], steps: int) -> None:
         """Remember the weights of a run of this many steps; nothing is averaged yet."""

@@ -1,22 +1,62 @@
-"""Noise, sample rate and clip norm that change along a run: stages, each from one step to the next."""
+"""Settings of a run; noise, sample rate and clip norm may change along it: stages, each from one step to the next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reticent import _check
 from reticent.facts.plan import OF_A_STAGE
 from reticent.facts.steps import Segment
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.ledger import together
+from reticent.samplers import INDEPENDENT, Sampler
+from reticent.training.augmentation import Augmentation
 from reticent.training.randomness import Source
 
-if TYPE_CHECKING:
-    from reticent.training.loop import Settings
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of one DP-SGD run.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum, >= 0.
+        max_grad_norm: clip norm (L2).
+        sample_rate: inclusion probability per step (Poisson), in (0, 1].
+        divisor: what the noisy sum is divided by.
+        steps: noisy updates to take.
+        sampler: how batches are drawn.
+        batch_size: size of a batch, for samplers other than Poisson.
+        physical_batch_size: most records in one forward and backward pass.
+        stages: what changes later in the run: first steps, from 0, with the settings that hold from there on.
+        augmentation: views of each record, whose mean gradient is clipped.
+        normalise: bring every gradient to the clip norm, not only those that are longer.
+    """
+
+    noise_multiplier: float
+    max_grad_norm: float
+    sample_rate: float
+    divisor: float
+    steps: int
+    sampler: Sampler = INDEPENDENT
+    batch_size: int | None = None
+    physical_batch_size: int = 1024
+    stages: tuple[tuple[int, Settings], ...] = ()
+    augmentation: Augmentation | None = None
+    normalise: bool = False
+
+    def __post_init__(self) -> None:
+        _check.non_negative(noise_multiplier=self.noise_multiplier)
+        _check.positive(max_grad_norm=self.max_grad_norm)
+        _check.rate(sample_rate=self.sample_rate)
+        _check.positive(divisor=self.divisor)
+        _check.count(steps=self.steps)
+        _check.count(physical_batch_size=self.physical_batch_size)
+        for at, _ in self.stages:
+            _check.count(at=at)
 
 
 def staged(settings: Settings, planned: Sequence[Segment], dataset_size: int) -> Settings:
