@@ -46,7 +46,7 @@ def one_run(make_context, images, augmentation, *, hooks=(), config=CONVNET, phy
 @pytest.mark.parametrize("config", [CONVNET, LogisticConfig(kind="logistic")])
 def test_equal_views_train_as_one(make_context, images, config):
     alone, _ = one_run(make_context, images, None, config=config, noise=1.0)
-    five, record = one_run(make_context, images, Augmentation(5), config=config, noise=1.0)
+    five, record = one_run(make_context, images, Augmentation(times=5), config=config, noise=1.0)
     assert five.numpy() == pytest.approx(alone.numpy(), rel=0, abs=2e-6)
     assert max(record.clipped) <= max(record.batch_sizes) <= 20
 
@@ -64,7 +64,11 @@ def views_one_by_one(augmentation, images, draws):
 
 
 def test_views_are_mirrored_and_moved(images):
-    for augmentation in (Augmentation(3, flips=True), Augmentation(4, crop=2), Augmentation(2, flips=True, crop=7)):
+    for augmentation in (
+        Augmentation(times=3, flips=True),
+        Augmentation(times=4, crop=2),
+        Augmentation(times=2, flips=True, crop=7),
+    ):
         draws = augmentation.draw(SystemSource(), 20)
         seen = augmentation.views(images[0], draws).numpy()
         assert np.array_equal(seen, views_one_by_one(augmentation, images[0], draws))
@@ -74,7 +78,7 @@ def test_views_are_mirrored_and_moved(images):
 @pytest.mark.parametrize("physical", [1024, 8])
 def test_the_mean_gradient_of_a_record_is_clipped_as_one(make_context, recorder, images, physical):
     """Brute force: every view by itself, mean per record, then clip, then sum; views drawn again from the same seed."""
-    augmentation = Augmentation(4, flips=True, crop=2)
+    augmentation = Augmentation(times=4, flips=True, crop=2)
     model = build_model(CONVNET, SHAPE, 3, seed=4).double()
     parameters = list(model.parameters())
 
@@ -102,7 +106,7 @@ def test_the_mean_gradient_of_a_record_is_clipped_as_one(make_context, recorder,
 def test_one_record_moves_the_sum_by_at_most_the_clip_norm(make_context, recorder, images):
     """With one record there is nothing to hide behind: the released sum is its contribution."""
     one = images[0][:1] * 50, images[1][:1]
-    one_run(make_context, one, Augmentation(8, flips=True, crop=3), hooks=[recorder], clip=0.1)
+    one_run(make_context, one, Augmentation(times=8, flips=True, crop=3), hooks=[recorder], clip=0.1)
     lengths = [10.0 * float(update.gradient.norm()) for update in recorder.updates if len(update.norms)]
     assert lengths
     assert max(lengths) <= 0.1 * (1 + 1e-5)
@@ -111,7 +115,7 @@ def test_one_record_moves_the_sum_by_at_most_the_clip_norm(make_context, recorde
 
 def test_an_empty_batch_is_noise_alone(make_context, images):
     nobody = images[0][:1], images[1][:1]
-    _, record = one_run(make_context, nobody, Augmentation(3, flips=True), noise=1.0)
+    _, record = one_run(make_context, nobody, Augmentation(times=3, flips=True), noise=1.0)
     assert 0 in record.batch_sizes
 
 
@@ -148,7 +152,7 @@ def test_a_run_with_views_resumes_to_the_same_weights(tmp_path, images):
 
 
 def test_what_does_not_know_views_refuses_them(make_context, images, tmp_path):
-    augmentation = Augmentation(2, flips=True)
+    augmentation = Augmentation(times=2, flips=True)
     with pytest.raises(UnsupportedError, match="augmentation"):
         one_run(make_context, images, augmentation, hooks=[AttributeHook(None)])
     with pytest.raises(ArtifactError, match="augmentation: sensitive is recorded without it"):
@@ -156,7 +160,7 @@ def test_what_does_not_know_views_refuses_them(make_context, images, tmp_path):
     with pytest.raises(UnsupportedError, match="augmentation"):
         shadow_tasks(ShadowPlan(config_of(), 16, 10, 0), "0" * 64, 3, SHAPE)
     with pytest.raises(ParameterError, match="images"):
-        Augmentation(2).check(torch.zeros(3, 5))
+        Augmentation(times=2).check(torch.zeros(3, 5))
     settings = Settings(1.0, 1.0, 0.5, 1.0, 1, augmentation=augmentation)
     with pytest.raises(ParameterError, match="augmentation"):
         fit(make_context(torch.nn.Linear(5, 2), settings), torch.optim.Adam, SystemSource(), SystemSource())

@@ -43,7 +43,8 @@ class OwnTrainer:
             batch_size=claim.batch_size,
         )
         recorder = _Recorder()
-        context = RunContext(settings, model, *data.tensors)
+        features, labels = data.tensors
+        context = RunContext(settings, model, features, labels)
         still = partial(torch.optim.SGD, lr=0.0)
         fit(context, still, SystemSource(), SystemSource(), hooks=(recorder,), progress=self.progress)
         return torch.stack(recorder.gradients)

@@ -10,35 +10,18 @@ no record shapes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import nn
 from torch.nn.functional import pad
 
-from reticent import _check
 from reticent.errors import ParameterError
+from reticent.training.config import AugmentationConfig
 from reticent.training.randomness import Source
 
 
-@dataclass(frozen=True, slots=True)
-class Augmentation:
-    """Random views of images.
-
-    Attributes:
-        times: views of each record in each step.
-        flips: mirror each view with probability 1/2.
-        crop: pixels by which each view is moved at most, up or down and sideways; the border is reflected.
-    """
-
-    times: int
-    flips: bool = False
-    crop: int = 0
-
-    def __post_init__(self) -> None:
-        _check.count(times=self.times)
-        if self.crop:
-            _check.count(crop=self.crop)
+class Augmentation(AugmentationConfig):
+    """Random views of images, drawn and averaged."""
 
     def check(self, features: torch.Tensor) -> None:
         """Raises ParameterError unless these are images of shape (records, channels, h, w), larger than the crop."""

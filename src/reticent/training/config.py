@@ -70,7 +70,7 @@ class AugmentationConfig(Closed):
     Attributes:
         times: views of each record in each step.
         flips: mirror each view with probability 1/2.
-        crop: move each view by up to this many pixels.
+        crop: move each view by up to this many pixels, up or down and sideways; the border is reflected.
     """
 
     times: Annotated[int, Field(ge=1, le=1024)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pkgutil
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -21,7 +22,7 @@ from reticent.training.config_models import (
     ModelConfig,
     ResNet9Config,
 )
-from reticent.training.resnet import ResNet9
+from reticent.training.resnet import ResNet9, activated
 
 
 def build_model(
@@ -39,6 +40,11 @@ def build_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return _build(config, feature_shape, classes)
+
+
+def trained_parameters(model: nn.Module) -> int:
+    """How many coordinates are trained."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
 def check_private_model(model: nn.Module, features: torch.Tensor) -> None:
@@ -83,14 +89,17 @@ def _build(config: ModelConfig, feature_shape: tuple[int, ...], classes: int) ->
         case LogisticConfig(bias=bias):
             return nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes, bias=bias))
         case MlpConfig(widths=widths, activation=activation):
-            return nn.Sequential(nn.Flatten(), *_dense((inputs, *widths), activation), nn.Linear(widths[-1], classes))
+            dense = [nn.Linear(a, b) for a, b in pairwise((inputs, *widths))]
+            return nn.Sequential(nn.Flatten(), *_each_with(activation, dense), nn.Linear(widths[-1], classes))
         case ResNet9Config():
             return ResNet9(config, feature_shape, classes)
         case ConvNetConfig(channels=channels, activation=activation):
             if len(feature_shape) != 3:
                 raise ParameterError("model.kind", "convnet", "logistic or mlp: these data hold no images")
-            layers = _convolutions((feature_shape[0], *channels), activation)
-            return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * channels[-1], classes))
+            pairs = pairwise((feature_shape[0], *channels))
+            layers = [nn.Conv2d(a, b, kernel_size=3, stride=2, padding=1) for a, b in pairs]
+            ends = nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * channels[-1], classes)
+            return nn.Sequential(*_each_with(activation, layers), *ends)
 
 
 def _custom(name: str, feature_shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -104,17 +113,6 @@ def _custom(name: str, feature_shape: tuple[int, ...], classes: int) -> nn.Modul
     return model
 
 
-def _dense(widths: tuple[int, ...], activation: Activation) -> list[nn.Module]:
-    return [layer for a, b in pairwise(widths) for layer in (nn.Linear(a, b), _activation(activation))]
-
-
-def _convolutions(channels: tuple[int, ...], activation: Activation) -> list[nn.Module]:
-    return [
-        layer
-        for a, b in pairwise(channels)
-        for layer in (nn.Conv2d(a, b, kernel_size=3, stride=2, padding=1), _activation(activation))
-    ]
-
-
-def _activation(activation: Activation) -> nn.Module:
-    return nn.ReLU() if activation is Activation.RELU else nn.Tanh()
+def _each_with(activation: Activation, layers: Sequence[nn.Module]) -> list[nn.Module]:
+    """The layers, with the activation after each."""
+    return [module for layer in layers for module in (layer, activated(activation))]

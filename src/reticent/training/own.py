@@ -12,7 +12,7 @@ from reticent.data.own_columns import MISSING
 from reticent.errors import ArtifactError, ParameterError
 from reticent.text import one_of
 from reticent.training.config import TrainConfig, parse_config
-from reticent.training.config_data import OWN
+from reticent.training.config_data import OWN, TableConfig
 from reticent.training.hooks import RunContext, StepHook
 
 DEFAULTS: dict[str, Any] = {
@@ -52,14 +52,15 @@ def own_config(document: dict[str, Any] | None, table: OwnTable, sensitive: str 
     fields["data"] = {
         **fields.get("data", {}),
         "name": OWN,
-        "table": {
-            "file": table.file,
-            "file_sha256": table.file_sha256,
-            "schema_sha256": table.schema_sha256,
-            "derived": list(table.schema.derived),
-        },
+        "table": named(table).model_dump(),
     }
     return parse_config(fields, where)
+
+
+def named(table: OwnTable) -> TableConfig:
+    """The table as a configuration names it."""
+    sums = {"file_sha256": table.file_sha256, "schema_sha256": table.schema_sha256}
+    return TableConfig(file=table.file, **sums, derived=table.schema.derived)
 
 
 def _measurable(table: OwnTable, sensitive: str) -> str:

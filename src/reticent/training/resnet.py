@@ -47,11 +47,16 @@ class StandardisedConv2d(nn.Conv2d):
         return self._conv_forward(images, centred / (variance * centred[0].numel() + 1e-5).sqrt(), self.bias)
 
 
+def activated(kind: Activation) -> nn.Module:
+    """The layer of a non-linearity."""
+    return nn.ReLU() if kind is Activation.RELU else nn.Tanh()
+
+
 def _block(config: ResNet9Config, inputs: int, outputs: int, *, pool: bool = False) -> nn.Sequential:
     kind = StandardisedConv2d if config.standardised else nn.Conv2d
     layers = [
         kind(inputs, outputs, kernel_size=3, padding=1, bias=False),
         nn.GroupNorm(config.groups, outputs),
-        nn.ReLU() if config.activation is Activation.RELU else nn.Tanh(),
+        activated(config.activation),
     ]
     return nn.Sequential(*layers, *([nn.MaxPool2d(2)] if pool else []))

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -39,8 +40,8 @@ from reticent.training.features import feature_note, has_length
 from reticent.training.hooks import RunContext, StepHook
 from reticent.training.loop import FitRecord, Progress, fit
 from reticent.training.model_form import recognised
-from reticent.training.models import build_model
-from reticent.training.own import SchemaHook
+from reticent.training.models import build_model, trained_parameters
+from reticent.training.own import SchemaHook, named
 from reticent.training.randomness import SeededSource, Source, Stream, SystemSource, torch_seed
 from reticent.training.sensitive import AttributeHook, SensitivityFileHook
 from reticent.training.settings import Settings
@@ -103,7 +104,7 @@ def train(
     kept = _checkpoint(checkpoint, checkpoint_every, config, dataset)
     with nullcontext() if kept is None else kept.held():
         with rundir.new_run(out, sign) as directory:
-            ended = _fitted(config, dataset, settings, directory, hooks, progress, kept, encoded_here=encoded_here)
+            ended = fitted(config, dataset, settings, directory, hooks, progress, kept, encoded_here=encoded_here)
             rundir.write_run(directory, ended.ledger, ended.model)
         if kept is not None:
             kept.path.unlink(missing_ok=True)
@@ -125,33 +126,30 @@ class Fitted:
     right: int
 
 
-def fitted(config: TrainConfig, dataset: Dataset, settings: Settings) -> Fitted:
-    """Train as ``train`` does, without hooks, and write nothing.
+def fitted(
+    config: TrainConfig,
+    dataset: Dataset,
+    settings: Settings,
+    directory: Path | None = None,
+    hooks: Sequence[StepHook] = (),
+    progress: Progress | None = None,
+    kept: Checkpoint | None = None,
+    *,
+    encoded_here: bool = True,
+) -> Fitted:
+    """Train as ``train`` does; nothing is written but by hooks.
 
     Args:
-        config: what to train; without a trace and without a sensitive attribute.
         settings: of ``make_settings``.
+        directory: of the run; without it neither a trace nor a sensitive attribute can be recorded.
+        kept: where the run goes on from.
+        encoded_here: the records were read and encoded by code of this library.
 
     Raises:
         NumericalError: a gradient or a weight became infinite.
     """
-    return _fitted(config, dataset, settings, None, (), None, None, encoded_here=True)
-
-
-def _fitted(
-    config: TrainConfig,
-    dataset: Dataset,
-    settings: Settings,
-    directory: Path | None,
-    hooks: Sequence[StepHook],
-    progress: Progress | None,
-    kept: Checkpoint | None,
-    *,
-    encoded_here: bool,
-) -> Fitted:
-    device = _device(config.device)
-    model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
-    context = _context(model, dataset, settings, device, directory)
+    context = _context(config, dataset, settings, directory)
+    model = context.model
     average = [] if config.average_last is None else [WeightAverage(config.average_last)]
     every = (*hooks, *_configured_hooks(config, dataset), *average)
     make = partial(optimiser_of, config, settings.steps)
@@ -163,7 +161,7 @@ def _fitted(
     _check_finite(model)
     form = recognised(model, dataset, config, record, encoded_here=encoded_here)
     accuracy, _ = accuracy_and_loss(model, context.train_features, context.train_labels)
-    ledger = _ledger(config, dataset, settings, model, context, record, form, accuracy)
+    ledger = _ledger(config, dataset, context, record, form, accuracy)
     return Fitted(model, ledger, round(accuracy * len(dataset.train)))
 
 
@@ -178,15 +176,13 @@ def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple
     Raises:
         ParameterError, UnsupportedError: as ``train``.
     """
-    model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config))
-    model = model.to(_device(config.device))
     few = replace(settings, steps=min(_REHEARSED, settings.steps), stages=())
-    context = _context(model, dataset, few, _device(config.device), None)
+    context = _context(config, dataset, few, None)
     ends = [time.perf_counter()]
     make = partial(optimiser_of, config, few.steps)
     fit(context, make, SystemSource(), SystemSource(), progress=lambda *_: ends.append(time.perf_counter()))
     later = ends[1:] if len(ends) > 2 else ends  # the first step warms up
-    return sum(p.numel() for p in model.parameters() if p.requires_grad), (later[-1] - later[0]) / (len(later) - 1)
+    return trained_parameters(context.model), (later[-1] - later[0]) / (len(later) - 1)
 
 
 def _refuse_seen_steps(config: TrainConfig, dataset: Dataset, settings: Settings, unseen: bool) -> None:
@@ -220,15 +216,10 @@ def _as_named(dataset: Dataset, config: TrainConfig) -> Dataset:
 
 def _is_of_table(dataset: Dataset, config: TrainConfig, hooks: Sequence[StepHook]) -> bool:
     """Whether these records are those that a schema made of the table in the configuration."""
-    named = config.data.table
     tables = [hook.table for hook in hooks if isinstance(hook, SchemaHook)]
-    if named is None or len(tables) != 1:
+    if len(tables) != 1 or config.data.table != named(tables[0]):
         return False
-    (table,) = tables
-    stated = named.file_sha256, named.schema_sha256, named.derived
-    if stated != (table.file_sha256, table.schema_sha256, table.schema.derived):
-        return False
-    made = divided(table.dataset, config.data)
+    made = divided(tables[0].dataset, config.data)
     return made.content_hash == dataset.content_hash and _columns(made) == _columns(dataset)
 
 
@@ -260,11 +251,10 @@ def accuracy_and_loss(model: nn.Module, features: torch.Tensor, labels: torch.Te
     return correct / len(labels), loss / len(labels)
 
 
-def _context(
-    model: nn.Module, dataset: Dataset, settings: Settings, device: torch.device, directory: Path | None
-) -> RunContext:
-    features = torch.from_numpy(dataset.features[dataset.train]).to(device)
-    labels = torch.from_numpy(dataset.labels[dataset.train]).to(device)
+def _context(config: TrainConfig, dataset: Dataset, settings: Settings, directory: Path | None) -> RunContext:
+    device, seed = _device(config.device), torch_seed(config.seed, Stream.INITIALISATION)
+    model = build_model(config.model, dataset.feature_shape, dataset.classes, seed).to(device)
+    features, labels = _on(device, dataset, dataset.train)
     return RunContext(settings, model, features, labels, dataset, directory)
 
 
@@ -279,8 +269,9 @@ def _device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def _initial_seed(config: TrainConfig) -> int:
-    return torch_seed(config.seed, Stream.INITIALISATION)
+def _on(device: torch.device, dataset: Dataset, which: np.ndarray) -> list[torch.Tensor]:
+    """Features and labels of some records."""
+    return [torch.from_numpy(part[which]).to(device) for part in (dataset.features, dataset.labels)]
 
 
 def _sources(config: TrainConfig) -> tuple[Source, Source]:
@@ -292,13 +283,12 @@ def _sources(config: TrainConfig) -> tuple[Source, Source]:
 def _ledger(
     config: TrainConfig,
     dataset: Dataset,
-    settings: Settings,
-    model: nn.Module,
     context: RunContext,
     record: FitRecord,
     form: GradientsRecord,
     train_accuracy: float,
 ) -> RunLedger:
+    settings, model = context.settings, context.model
     ledger = RunLedger(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         config=config.model_dump(mode="json"),
@@ -306,7 +296,7 @@ def _ledger(
         **told(record.segments, settings.sampler, config.clipping.value),
         facts={PLANNED_STEPS.key: PlannedSteps(steps=settings.steps)},
         records_per_user=config.records_per_user,
-        num_parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
+        num_parameters=trained_parameters(model),
         parameters=tuple(ParameterRecord(name=n, shape=tuple(p.shape)) for n, p in model.named_parameters()),
         gradients=form,
         environment=Environment(
@@ -349,7 +339,7 @@ def _seeds(config: TrainConfig, dataset: Dataset) -> Seeds:
 def _utility(model: nn.Module, dataset: Dataset, device: torch.device) -> Utility:
     if len(dataset.test) == 0:
         return Utility(test_accuracy=None, test_loss=None)
-    features, labels = (torch.from_numpy(part[dataset.test]).to(device) for part in (dataset.features, dataset.labels))
+    features, labels = _on(device, dataset, dataset.test)
     accuracy, loss = accuracy_and_loss(model, features, labels)
     largest = int(torch.bincount(labels).max()) / len(labels)
     return Utility(test_accuracy=accuracy, test_loss=loss if math.isfinite(loss) else None, largest_class=largest)

@@ -259,6 +259,7 @@ def check_files(path: Path) -> None:
         ArtifactError: a file differs, is missing, or was added.
     """
     manifest = _load_manifest(path)
+    _refuse_links(path)
     for name, record in manifest.files.items():
         _check_entry(path, name, record)
         if sha256_file(path / name) != record.sha256:
@@ -342,19 +343,14 @@ def _refuse_links(path: Path) -> None:
 def _check_entry(path: Path, name: str, record: FileRecord) -> None:
     if not _NAME.fullmatch(name) or ".." in name:
         raise ArtifactError(f"{path}/{MANIFEST}: {name!r} is not an allowed file name")
-    current = path
-    for part in name.split("/"):
-        current = current / part
-        try:
-            mode = current.lstat().st_mode
-        except OSError:
-            raise ArtifactError(f"{path}: half written: {name} is missing") from None
-        if stat.S_ISLNK(mode):
-            raise ArtifactError(f"{path}/{name}: is a link, which a run must not hold")
-    if not stat.S_ISREG(mode):
+    try:
+        found = (path / name).lstat()
+    except OSError:
+        raise ArtifactError(f"{path}: half written: {name} is missing") from None
+    if not stat.S_ISREG(found.st_mode):
         raise ArtifactError(f"{path}/{name}: is not a plain file")
-    if current.stat().st_size != record.bytes:
-        raise ArtifactError(f"{path}/{name}: {current.stat().st_size} bytes, the manifest says {record.bytes}")
+    if found.st_size != record.bytes:
+        raise ArtifactError(f"{path}/{name}: {found.st_size} bytes, the manifest says {record.bytes}")
 
 
 def _checked(path: Path, name: str, record: FileRecord) -> bytes:

@@ -90,7 +90,7 @@ def _planned(config: TrainConfig, asked: dict[str, Any], dataset_size: int, nois
         batch_size=config.batch_size,
         physical_batch_size=config.physical_batch_size,
         normalise=config.clipping is Clipping.NORMALISE,
-        augmentation=None if views is None else Augmentation(views.times, views.flips, views.crop),
+        augmentation=None if views is None else Augmentation(**dict(views)),
     )
     return staged(usual, segments, dataset_size)
 

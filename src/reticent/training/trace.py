@@ -18,6 +18,7 @@ from reticent.io import strict
 from reticent.io.models import Closed
 from reticent.training.config import TraceConfig
 from reticent.training.hooks import RunContext, Step, StepHook, Update, flat
+from reticent.training.models import trained_parameters
 
 FOLDER = "trace"
 INDEX = f"{FOLDER}/trace.json"
@@ -87,7 +88,7 @@ class TraceRecorder(StepHook):
             raise ArtifactError("a trace needs a run directory")
         self._directory, self._context = context.directory, context
         (self._directory / FOLDER).mkdir()
-        self._size = sum(p.numel() for p in context.model.parameters() if p.requires_grad)
+        self._size = trained_parameters(context.model)
         self._rows_per_shard = max(1, SHARD_BYTES // (8 * self._size))
 
     def before_step(self, step: Step) -> None:
