@@ -28,7 +28,7 @@ def images(count: int = 6, side: int = 16) -> torch.Tensor:
 
 
 def test_one_image_changes_its_own_row_only():
-    transform, given = Scattering(SMALL), images()
+    transform, given = Scattering(SMALL, (3, 16, 16)), images()
     changed = given.clone()
     changed[2] = -changed[2].flip(-1)
     before, after = transform(given), transform(changed)
@@ -38,8 +38,8 @@ def test_one_image_changes_its_own_row_only():
 
 
 def test_wavelets_see_waves_of_their_direction_and_no_constant():
-    transform = Scattering(SMALL)
-    bank, blur = transform._bank(24)
+    transform = Scattering(SMALL, (3, 16, 16))
+    bank, blur = transform.wavelets, transform.blur
     assert float(blur[0, 0]) == pytest.approx(1.0, rel=1e-6, abs=0)
     assert float(bank[..., 0, 0].abs().max()) < 1e-6
     x = np.arange(24)
@@ -51,11 +51,11 @@ def test_wavelets_see_waves_of_their_direction_and_no_constant():
 
 def test_first_order_is_the_blurred_modulus_of_a_convolution():
     """Against sums over pixels, without Fourier transforms, thinning or folding of spectra."""
-    transform = Scattering(SMALL)
+    transform = Scattering(SMALL, (3, 16, 16))
     image = images(1)[0, 0]
     padded = torch.nn.functional.pad(image[None, None], (4,) * 4, mode="reflect")[0, 0].numpy().astype(float)
     side = len(padded)
-    bank, blur = transform._bank(side)
+    bank, blur = transform.wavelets, transform.blur
     kernel, bell = np.fft.ifft2(bank[0, 1].numpy()), np.fft.ifft2(blur.numpy()).real
     where = np.arange(side)
     shift = (where[:, None] - where[None, :]) % side

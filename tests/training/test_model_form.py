@@ -209,7 +209,6 @@ class TestRuns:
 
     def test_a_table_that_was_read_vouches_for_its_own_records(self, make_config, tmp_path) -> None:
         from reticent.data.own import declared_columns, load_table
-        from reticent.training.own import SchemaHook
 
         lines = [f"{x},{'no' if x < 20 else 'yes'}" for x in range(40)]
         (tmp_path / "t.csv").write_text("\n".join(["age,answer", *lines]) + "\n")
@@ -217,16 +216,18 @@ class TestRuns:
         table = load_table(tmp_path / "t.csv", "answer", declared_columns(tmp_path / "s.yaml"))
         told = {"file": table.file, "file_sha256": table.file_sha256, "schema_sha256": table.schema_sha256}
         moved = replace(table.dataset, features=table.dataset.features * np.float32(0.5))
-        for name, records, said, seen in (
-            ("a", table.dataset, told, "same"),
-            ("b", moved, told, "not-seen"),
-            ("c", table.dataset, told | {"schema_sha256": "0" * 64}, "not-seen"),
-        ):
-            config = make_config(
-                model={"kind": "logistic", "bias": False}, steps=1, batch_size=8, data={"name": "own", "table": said}
-            )
-            ledger = train(config, tmp_path / name, dataset=records, hooks=(SchemaHook(table),)).ledger
+
+        def config(said):
+            data = {"name": "own", "table": said}
+            return make_config(model={"kind": "logistic", "bias": False}, steps=1, batch_size=8, data=data)
+
+        for name, records, seen in (("a", {"table": table}, "same"), ("b", {"dataset": moved}, "not-seen")):
+            ledger = train(config(told), tmp_path / name, **records).ledger
             assert ledger.gradients.features == seen, name
+        with pytest.raises(ParameterError, match=r"data\.table"):
+            train(config(told | {"schema_sha256": "0" * 64}), tmp_path / "c", table=table)
+        with pytest.raises(ParameterError, match=r"data\.table"):
+            train(config(told), tmp_path / "c", dataset=moved, table=table)
 
     def test_views_have_no_kind(self, make_config, tmp_path, dataset) -> None:
         pictures = np.random.default_rng(0).normal(size=(80, 1, 4, 4)).astype(np.float32)

@@ -58,16 +58,17 @@ def asks_for_sweep(config: Path | None) -> bool:
     return isinstance(document, dict) and not {"sweep", "selection"}.isdisjoint(document)
 
 
-def run_sweep(cells: Sequence[Cell], out: Path, engine: Engine, timeout: float | None, *, resume: bool) -> Sweep:
-    """Train all cells with a progress bar; what does not fit is reported as a key of the configuration."""
+def run_sweep(
+    cells: Sequence[Cell], out: Path, engine: Engine, timeout: float | None, *, resume: bool, json: bool
+) -> None:
+    """Train all cells with a progress bar; what does not fit is reported as a key of the configuration.
+
+    Shown are one row for each cell, then all of them together, then what a reader must know.
+    """
     from reticent.training.sweep import sweep
 
     with in_file(out), progress_bar(f"sweep {out.name}") as bar:
-        return sweep(cells, out, engine=engine, resume=resume, timeout=timeout, progress=reporting(bar))
-
-
-def print_sweep(found: Sweep, *, json: bool) -> None:
-    """One row for each cell, then all of them together, then what a reader must know."""
+        found = sweep(cells, out, engine=engine, resume=resume, timeout=timeout, progress=reporting(bar))
     if json:
         print_json(_document(found))
         return
@@ -76,8 +77,9 @@ def print_sweep(found: Sweep, *, json: bool) -> None:
     names.append(("run", [o.cell.name if o.run is not None else "diverged" for o in rows]))
     numbers = [("test\naccuracy", [_share(o, "test_accuracy") for o in rows])]
     numbers.append(("largest\nclass", [_share(o, "largest_class") for o in rows]))
-    numbers.append(("advantage", [shown(Number.of(o.risks.advantage), up=True) for o in rows]))
-    numbers.append((f"epsilon\n@{found.delta:g}", [shown(Number.of(o.risks.epsilon), up=True) for o in rows]))
+    risks = [_numbers(o.risks) for o in rows]
+    numbers.append(("advantage", [shown(risk["advantage"], up=True) for risk in risks]))
+    numbers.append((f"epsilon\n@{found.delta:g}", [shown(risk["epsilon"], up=True) for risk in risks]))
     title = f"{found.out}: {len(rows)} cells; worst case, neighbouring data sets: {found.neighbouring}"
     print_table(title, names, numbers)
     for line in (_together(found), *_notes(found)):
@@ -87,7 +89,7 @@ def print_sweep(found: Sweep, *, json: bool) -> None:
 def _together(found: Sweep) -> str:
     if found.together is None:
         return f"All {found.trained} runs together: not bounded, because {found.why_not}."
-    numbers = {name: shown(Number.of(getattr(found.together, name)), up=True) for name in ("advantage", "epsilon")}
+    numbers = {name: shown(number, up=True) for name, number in _numbers(found.together).items()}
     return (
         f"All {found.trained} runs together: advantage at most {numbers['advantage']}, epsilon at most "
         f"{numbers['epsilon']} at delta {found.delta:g} (bound: composition of all runs)."
@@ -142,11 +144,11 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
 
 
 def _risks(risks: Risks) -> Mapping[str, Any]:
-    return {
-        "claim": "bound",
-        "advantage": Number.of(risks.advantage).model_dump(),
-        "epsilon": Number.of(risks.epsilon).model_dump(),
-    }
+    return {"claim": "bound"} | {name: number.model_dump() for name, number in _numbers(risks).items()}
+
+
+def _numbers(risks: Risks) -> dict[str, Number]:
+    return {"advantage": Number.of(risks.advantage), "epsilon": Number.of(risks.epsilon)}
 
 
 def _share(outcome: Outcome, name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from reticent.cli._limits import limited
 from reticent.cli._plan import in_file, print_plan
 from reticent.cli._progress import progress_bar
 from reticent.cli._selection import planned, print_planned, run_selection
-from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
+from reticent.cli._sweep import asks_for_sweep, cells_of, run_sweep
 from reticent.cli._tables import say
 from reticent.data.files import check_file
 from reticent.errors import ArtifactError, ParameterError, needing
@@ -31,10 +30,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from reticent.data.own import OwnTable
-    from reticent.tasks import Engine
     from reticent.training import Run, TrainConfig
-    from reticent.training.selecting import SelectionConfig
-    from reticent.training.sweep import Cell
 
 _LARGEST_TEXT = 1 << 20
 
@@ -107,15 +103,22 @@ def train(
             if elsewhere or traced is not None:
                 wanted = "left out with selection: it trains in this process, and keeps nothing but the best"
                 raise ParameterError("engine", engine, wanted, shown=False)
-            _select(config, cells, selection, out, sign, dry_run=dry_run, json=json)
+            if out is not None:
+                refuse_overwriting(out)
+            plan = planned(config, cells, selection)
+            if dry_run:
+                print_planned(config, plan, json=json)
+                return
+            run_selection(config, plan, _folder(config, out), None if sign is None else private_key(sign), json=json)
             return
         if sign is not None:
             raise ParameterError("sign", str(sign), "left out of a sweep: sign the certificate of a run", shown=False)
         if dry_run:
             raise ParameterError("dry_run", True, "left out of a sweep: it shows one run", shown=False)
-        if out is None:
-            raise _no_folder(config)
-        _sweep(cells, traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
+        out = _folder(config, out)
+        if traced is not None:
+            cells = tuple(replace(cell, config=_with_trace(cell.config, *traced)) for cell in cells)
+        run_sweep(cells, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
         return
     if elsewhere:
         raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep", shown=False)
@@ -140,8 +143,7 @@ def train(
         require_torch()
         print_plan(config, settings, table, json=json)
         return
-    if out is None:
-        raise _no_folder(config)
+    out = _folder(config, out)
     run = train_with_bar(config, settings, out, table, checkpoint, checkpoint_every, key)
     if json:
         click.echo(run.ledger.to_json(), nl=False)
@@ -170,44 +172,10 @@ def _write_schema(data: Path, out: Path) -> None:
     say(f"{out}: fill in the blanks, then train with --schema {out}")
 
 
-def _no_folder(config: Path) -> ParameterError:
-    return ParameterError("out", None, f"given: the folder to write, such as runs/{config.stem}", shown=False)
-
-
-def _sweep(
-    cells: Sequence[Cell],
-    traced: tuple[int, bool] | None,
-    out: Path,
-    engine: Engine,
-    timeout: float | None,
-    *,
-    resume: bool,
-    json: bool,
-) -> None:
-    if traced is not None:
-        cells = tuple(replace(cell, config=_with_trace(cell.config, *traced)) for cell in cells)
-    print_sweep(run_sweep(cells, out, engine, timeout, resume=resume), json=json)
-
-
-def _select(
-    config: Path,
-    cells: Sequence[Cell],
-    selection: SelectionConfig,
-    out: Path | None,
-    sign: Path | None,
-    *,
-    dry_run: bool,
-    json: bool,
-) -> None:
-    if out is not None:
-        refuse_overwriting(out)
-    plan = planned(config, cells, selection)
-    if dry_run:
-        print_planned(config, plan, json=json)
-        return
+def _folder(config: Path, out: Path | None) -> Path:
     if out is None:
-        raise _no_folder(config)
-    run_selection(config, plan, out, None if sign is None else private_key(sign), json=json)
+        raise ParameterError("out", None, f"given: the folder to write, such as runs/{config.stem}", shown=False)
+    return out
 
 
 def train_with_bar(
@@ -222,13 +190,9 @@ def train_with_bar(
     """Train with a progress bar; what does not fit is reported as a key of the configuration."""
     require_torch()
     from reticent.training import train
-    from reticent.training.own import SchemaHook
-    from reticent.training.setup import divided
 
-    hooks = () if table is None else (SchemaHook(table),)
-    records = None if table is None else divided(table.dataset, settings.data)
     with in_file(config), progress_bar(f"training {config.stem}") as progress:
-        return train(settings, out, progress, hooks, records, checkpoint, checkpoint_every, sign)
+        return train(settings, out, progress, (), None, checkpoint, checkpoint_every, sign, table)
 
 
 def _own(

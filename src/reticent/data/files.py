@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from reticent.errors import ArtifactError, DataError
@@ -47,10 +49,8 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         DataError: the file is missing, unreadable, too large, or not a plain file.
     """
-    try:
+    with _of_data():
         return files.read_bytes(path, LARGEST)
-    except ArtifactError as error:
-        raise DataError(f"data file {error}") from None
 
 
 def check_file(path: Path) -> None:
@@ -59,10 +59,13 @@ def check_file(path: Path) -> None:
     Raises:
         DataError: it is none.
     """
+    with _of_data(), files.open_plain(path):
+        pass
+
+
+@contextmanager
+def _of_data() -> Iterator[None]:
     try:
-        with files.open_plain(path):
-            return
-    except OSError as error:
-        raise DataError(f"data file {path}: cannot be read ({error.strerror})") from None
+        yield
     except ArtifactError as error:
         raise DataError(f"data file {error}") from None

@@ -54,7 +54,7 @@ def _statement(document: Any, where: str) -> Mechanism | RunLedger:
     if "class_name" in stated:
         return mechanism_from_event_json(document, where)
     if "kind" in stated:
-        return mechanism_from_record(document, where)
+        return _from_record(document, where)
     if "schema" in stated:
         return ledger_of(document, where)
     if is_opake(stated):
@@ -65,12 +65,8 @@ def _statement(document: Any, where: str) -> Mechanism | RunLedger:
     )
 
 
-def mechanism_from_record(document: dict[str, Any], where: str) -> Mechanism:
-    """The mechanism of a record as ``reticent risk --json`` shows it under ``mechanism``.
-
-    Raises:
-        ArtifactError: it describes none.
-    """
+def _from_record(document: dict[str, Any], where: str) -> Mechanism:
+    """The mechanism of a record as ``reticent risk --json`` shows it under ``mechanism``."""
     from reticent.mechanisms.codec import mechanism_of
 
     try:

@@ -33,15 +33,12 @@ def read_bytes(path: Path, limit: int, *, follow: bool = True) -> bytes:
     Raises:
         ArtifactError: the file is missing, not a plain file, not readable, or too large.
     """
-    try:
-        with open_plain(path, follow=follow) as stream:
-            size = os.fstat(stream).st_size
-            if size > limit:
-                raise ArtifactError(f"{path}: {size} bytes, more than the {limit} that are allowed")
-            with os.fdopen(os.dup(stream), "rb") as file:
-                content = file.read(limit + 1)
-    except OSError as error:
-        raise ArtifactError(f"{path}: cannot be read ({error.strerror})") from None
+    with open_plain(path, follow=follow) as stream:
+        size = os.fstat(stream).st_size
+        if size > limit:
+            raise ArtifactError(f"{path}: {size} bytes, more than the {limit} that are allowed")
+        with os.fdopen(os.dup(stream), "rb") as file:
+            content = file.read(limit + 1)
     if len(content) > limit:
         raise ArtifactError(f"{path}: more than the {limit} bytes that are allowed")
     return content
@@ -64,17 +61,19 @@ def open_plain(path: Path, *, follow: bool = True) -> Iterator[int]:
     """A file descriptor of a plain file; opening a pipe waits for nobody.
 
     Raises:
-        ArtifactError: it is something else than a plain file.
-        OSError: it cannot be opened.
+        ArtifactError: it is something else than a plain file, or cannot be opened, or the block cannot read it.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
-            raise ArtifactError(f"{path}: {'a folder, ' if folder else ''}not a plain file")
-        yield descriptor
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+                raise ArtifactError(f"{path}: {'a folder, ' if folder else ''}not a plain file")
+            yield descriptor
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def sha256_file(path: Path) -> str:
@@ -92,11 +91,8 @@ def read_start(path: Path, count: int) -> bytes:
     Raises:
         ArtifactError: the file is missing, not a plain file, or not readable.
     """
-    try:
-        with open_plain(path) as stream:
-            return os.read(stream, count)
-    except OSError as error:
-        raise ArtifactError(f"{path}: cannot be read ({error.strerror})") from None
+    with open_plain(path) as stream:
+        return os.read(stream, count)
 
 
 def write_atomic(path: Path, data: bytes, *, private: bool = False, new: bool = False) -> None:

@@ -9,11 +9,11 @@ from torch import nn
 from torch.nn.functional import group_norm, layer_norm, pad
 
 from reticent.sensitivity.gram import (
+    Measured,
     Workspace,
-    explicit_gram,
-    explicit_squares_to_mean,
     linear_gram,
     row_squares,
+    squared_distances,
     squares_to_mean,
 )
 
@@ -40,6 +40,18 @@ class Factors(Protocol):
     def bytes(self) -> int:
         """Memory held."""
         ...
+
+
+def measured(parts: list[Factors], scale: torch.Tensor, norms: torch.Tensor, *, pairs: bool) -> Measured:
+    """Distances from the parts of all gradients, which may be overwritten; of all pairs, or to the mean.
+
+    Args:
+        scale: what clips, (records, n), of ``clip_factors``, as ``norms`` is.
+    """
+    zero = norms.new_zeros(())
+    if pairs:
+        return Measured(squared_distances(sum((part.centred_gram(scale) for part in parts), zero)), norms)
+    return Measured(sum((part.squares_to_mean(scale) for part in parts), zero).clamp_(min=0.0), norms)
 
 
 def is_factored(module: nn.Module) -> bool:
@@ -114,11 +126,11 @@ class Explicit:
     """The gradient itself, (records * n, parameters), contiguous; overwritten by ``centred_gram``."""
 
     def __init__(self, g: torch.Tensor, records: int) -> None:
-        self._g, self._records = g, records
+        self._g = g.view(records, len(g) // records, -1)
 
     def squared_norms(self) -> torch.Tensor:
         """From the gradient itself."""
-        return row_squares(self._g)
+        return row_squares(self._g).flatten()
 
     def scale(self, factors: torch.Tensor) -> torch.Tensor:
         """At most 1: nothing but clipped gradients is multiplied."""
@@ -126,11 +138,18 @@ class Explicit:
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
         """Overwrites the gradient: memory for one copy only."""
-        return explicit_gram(self._g.view(self._records, scale.shape[1], -1), scale)
+        moves = self._moves(scale)
+        return torch.bmm(moves, moves.transpose(1, 2))
 
     def squares_to_mean(self, scale: torch.Tensor) -> torch.Tensor:
         """Overwrites the gradient too."""
-        return explicit_squares_to_mean(self._g.view(self._records, scale.shape[1], -1), scale)
+        moves = self._moves(scale)
+        return row_squares(moves.sub_(moves.mean(1, keepdim=True)))
+
+    def _moves(self, scale: torch.Tensor) -> torch.Tensor:
+        """Scaled gradients less the first of each record, in place."""
+        self._g *= scale[:, :, None]
+        return self._g.sub_(self._g[:, :1].clone())
 
     def bytes(self) -> int:
         """Of the gradient."""

@@ -153,22 +153,6 @@ def dots_with(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return torch.bmm(v[:, None], x.transpose(1, 2)).squeeze(1)
 
 
-def explicit_gram(g: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
-    """<u_i, u_j> of gradients that are there: (records, n, parameters), overwritten; clip factors (records, n)."""
-    g *= factors[:, :, None]
-    g[:, 1:] -= g[:, :1]
-    g[:, :1] = 0.0
-    return torch.bmm(g, g.transpose(1, 2))
-
-
-def explicit_squares_to_mean(g: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
-    """|u_i - mean u|^2, (records, n), of gradients that are there; arguments as for ``explicit_gram``."""
-    g *= factors[:, :, None]
-    g -= g[:, :1].clone()
-    g -= g.mean(1, keepdim=True)
-    return row_squares(g)
-
-
 def squares_to_mean(
     moved: torch.Tensor, origin: torch.Tensor, size: torch.Tensor, e: torch.Tensor, reference: int = 0
 ) -> torch.Tensor:

@@ -16,8 +16,8 @@ from torch import nn
 
 from reticent.sensitivity.brute import Loss, complete, cross_entropy, without_hooks
 from reticent.sensitivity.checks import loss_of_each
-from reticent.sensitivity.factors import Explicit, Factors, factors_of, is_factored
-from reticent.sensitivity.gram import Measured, Workspace, clip_factors, row_squares, squared_distances
+from reticent.sensitivity.factors import Explicit, Factors, factors_of, is_factored, measured
+from reticent.sensitivity.gram import Measured, Workspace, clip_factors
 
 _NOTES = ("activations", "max_batch_len", "autograd_grad_sample_hooks", "ft_compute_sample_grad")
 """What Opacus leaves on modules."""
@@ -86,22 +86,14 @@ class LayeredEngine:
         completions = complete(features, self._columns, self._values)
         targets = labels.repeat_interleave(n, dim=0)
         factors, missing = self._factored(completions, targets, records)
-        explicit = [self._explicit(completions, targets, missing)] if missing else []
-        square = sum((f.squared_norms() for f in factors), torch.zeros((), dtype=self._values.dtype))
-        square = square + sum((row_squares(g) for g in explicit), torch.zeros((), dtype=self._values.dtype))
+        explicit = [Explicit(self._explicit(completions, targets, missing), records)] if missing else []
+        parts: list[Factors] = [*factors, *explicit]
+        square = sum((part.squared_norms() for part in parts), torch.zeros((), dtype=self._values.dtype))
         scale, norms = clip_factors(square.reshape(records, n), clip)
         self.scale = float(sum((f.scale(scale) for f in factors), norms.new_zeros(1)).amax())
-        zero = torch.zeros((), dtype=self._values.dtype)
-        used = sum(f.bytes() for f in factors) + sum(g.nbytes for g in explicit) + completions.nbytes
-        for g in explicit:
-            factors.append(Explicit(g, records))
-        if pairs:
-            squared = squared_distances(sum((f.centred_gram(scale) for f in factors), zero))
-        else:
-            squared = sum((f.squares_to_mean(scale) for f in factors), zero).clamp_(min=0.0)
-        width = n if pairs else 1
+        used, width = sum(part.bytes() for part in parts) + completions.nbytes, n if pairs else 1
         self._bytes = max(1, (3 * used + 6 * norms.element_size() * width * norms.numel()) // records)
-        return Measured(squared, norms)
+        return measured(parts, scale, norms, pairs=pairs)
 
     def _factored(self, x: torch.Tensor, y: torch.Tensor, records: int) -> tuple[list[Factors], list[str]]:
         """Factors of every layer that was called once, and the names of all other trained parameters."""

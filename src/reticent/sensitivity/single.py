@@ -6,14 +6,8 @@ import torch
 from torch import nn
 
 from reticent.sensitivity.brute import Loss, borrowed, complete, cross_entropy, gradients
-from reticent.sensitivity.gram import (
-    Measured,
-    clip_factors,
-    explicit_gram,
-    explicit_squares_to_mean,
-    row_squares,
-    squared_distances,
-)
+from reticent.sensitivity.factors import Explicit, measured
+from reticent.sensitivity.gram import Measured, clip_factors
 
 
 class SingleEngine:
@@ -39,11 +33,8 @@ class SingleEngine:
 
     def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float, *, pairs: bool = True) -> Measured:
         """Distances in units of the clip norm, of pairs or to the mean."""
-        n = len(self._values)
-        x = complete(features, self._columns, self._values)
+        targets = labels.repeat_interleave(len(self._values), dim=0)
         with borrowed(self._model, self._values.dtype):
-            _, g = gradients(self._model, self._loss, x, labels.repeat_interleave(n, dim=0))
-        g = g.reshape(len(features), n, -1)
-        scale, norms = clip_factors(row_squares(g), clip)
-        squared = squared_distances(explicit_gram(g, scale)) if pairs else explicit_squares_to_mean(g, scale)
-        return Measured(squared, norms)
+            _, g = gradients(self._model, self._loss, complete(features, self._columns, self._values), targets)
+        found = Explicit(g, len(features))
+        return measured([found], *clip_factors(found.squared_norms().view(len(features), -1), clip), pairs=pairs)

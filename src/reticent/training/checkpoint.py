@@ -39,15 +39,15 @@ class Moving:
         optimizer: the plain optimizer inside the private one.
         sources: of batches and of noise.
         hooks: those that keep something have ``tensors`` and ``restore``.
-        batch_sizes, clipped: of the steps done.
+        batch_sizes, clipped: of the steps done: records, and those whose gradient norm exceeded the clip norm.
     """
 
     model: nn.Module
     optimizer: Optimizer
     sources: tuple[Source, Source]
     hooks: Sequence[StepHook]
-    batch_sizes: list[int]
-    clipped: list[int]
+    batch_sizes: list[int] = field(default_factory=list)
+    clipped: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

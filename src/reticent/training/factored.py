@@ -74,9 +74,10 @@ class LinearModel:
         factors = (max_grad_norm / (norms + 1e-6)).clamp(max=1.0)[:, None]
         sums: dict[torch.Tensor, torch.Tensor] = {}
         for layer, g in zip(self.layers, gradients, strict=True):
-            sums[layer.weight] = (factors * g).T @ inputs[layer][0]
+            clipped = factors * g
+            sums[layer.weight] = clipped.T @ inputs[layer][0]
             if layer.bias is not None:
-                sums[layer.bias] = (factors * g).sum(dim=0)
+                sums[layer.bias] = clipped.sum(dim=0)
         return norms, sums
 
     def normalised(

@@ -51,7 +51,7 @@ def _replaced(dataset: Dataset, features: np.ndarray, note: str) -> Dataset:
 def _extractor(config: FeaturesConfig, shape: tuple[int, ...]) -> Callable[[torch.Tensor], torch.Tensor]:
     match config:
         case ScatteringConfig():
-            return Scattering(config)
+            return Scattering(config, shape)
         case PatchesConfig():
             return Patches(config, shape)
         case RandomFeaturesConfig():
@@ -105,16 +105,35 @@ class Scattering:
     value for every 2^scales pixels; then means until ``cells`` by ``cells`` are left. Colours are turned into
     brightness, which gets orders 0 to 2, and two differences, which get orders 0 and 1. In each group of channels every
     record is moved to mean 0 and variance 1 (group normalisation); then it is scaled to length 1.
+
+    Attributes:
+        wavelets: their spectra, shape (scales, angles, side, side), where side is that of an image with its border.
+        blur: its spectrum, shape (side, side).
     """
 
-    def __init__(self, config: ScatteringConfig) -> None:
-        self._config, self._banks = config, dict[int, tuple[torch.Tensor, torch.Tensor]]()
+    def __init__(self, config: ScatteringConfig, shape: tuple[int, ...]) -> None:
+        """Make the wavelets for images of one shape.
+
+        Raises:
+            ParameterError: the records are no square images, or of a size that cells do not fit.
+        """
+        self._config, scales, angles = config, config.scales, config.angles
+        step = 2**scales * config.cells
+        if len(shape) != 3 or shape[1] != shape[2] or shape[1] % step:
+            raise ParameterError("data.features", "scattering", f"square images whose side {step} divides")
+        side = shape[1] + 2 * 2**scales
+        waves = [
+            [_morlet(side, 0.8 * 2**j, 0.75 * math.pi / 2**j, math.pi * a / angles, 4 / angles) for a in range(angles)]
+            for j in range(scales)
+        ]
+        self.wavelets, self.blur = (
+            _spectrum(np.array(waves)),
+            _spectrum(_gabor(side, 0.8 * 2 ** (scales - 1), 0.0, 0.0, 1.0)),
+        )
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         """Features, shape (records, columns), of images of shape (records, channels, side, side)."""
         step, cells = 2**self._config.scales, self._config.cells
-        if images.ndim != 4 or images.shape[2] != images.shape[3] or images.shape[2] % (step * cells):
-            raise ParameterError("data.features", "scattering", f"square images whose side {step * cells} divides")
         channels = torch.cat([p for picture in _pictures(images) for p in self._orders(*picture)], dim=1)
         channels = avg_pool2d(channels[..., 1:-1, 1:-1], images.shape[2] // (step * cells))
         parts = [_normal(part.flatten(1)) for part in channels.chunk(self._config.groups, dim=1)]
@@ -124,35 +143,18 @@ class Scattering:
         """Blurred moduli of an image of shape (records, side, side), each (records, channels, cells + 2, cells + 2)."""
         scales = self._config.scales
         padded = pad(image[:, None], (2**scales,) * 4, mode="reflect")
-        wavelets, blur = self._bank(padded.shape[-1])
         spectrum = torch.fft.fft2(padded)
-        found = [self._blurred(spectrum, blur, 0)]
+        found = [self._blurred(spectrum, 0)]
         for j in range(scales):
-            moduli = torch.fft.fft2(_thinned(spectrum * wavelets[j], j).abs())
-            found.append(self._blurred(moduli, blur, j))
+            moduli = torch.fft.fft2(_thinned(spectrum * self.wavelets[j], j).abs())
+            found.append(self._blurred(moduli, j))
             for k in range(j + 1, scales if orders == 2 else 0):
-                second = torch.cat([moduli * _periodised(w, j) for w in wavelets[k]], dim=1)
-                found.append(self._blurred(torch.fft.fft2(_thinned(second, k - j).abs()), blur, k))
+                second = torch.cat([moduli * _periodised(w, j) for w in self.wavelets[k]], dim=1)
+                found.append(self._blurred(torch.fft.fft2(_thinned(second, k - j).abs()), k))
         return found
 
-    def _blurred(self, spectrum: torch.Tensor, blur: torch.Tensor, thinned: int) -> torch.Tensor:
-        return _thinned(spectrum * _periodised(blur, thinned), self._config.scales - thinned).real
-
-    def _bank(self, side: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Spectra of the wavelets, shape (scales, angles, side, side), and of the blur."""
-        if side not in self._banks:
-            scales, angles = self._config.scales, self._config.angles
-            waves = [
-                [
-                    _morlet(side, 0.8 * 2**j, 0.75 * math.pi / 2**j, math.pi * a / angles, 4 / angles)
-                    for a in range(angles)
-                ]
-                for j in range(scales)
-            ]
-            blur = _gabor(side, 0.8 * 2 ** (scales - 1), 0.0, 0.0, 1.0)
-            spectra = torch.tensor(np.fft.fft2(np.array(waves)).real, dtype=torch.float32)
-            self._banks[side] = spectra, torch.tensor(np.fft.fft2(blur).real, dtype=torch.float32)
-        return self._banks[side]
+    def _blurred(self, spectrum: torch.Tensor, thinned: int) -> torch.Tensor:
+        return _thinned(spectrum * _periodised(self.blur, thinned), self._config.scales - thinned).real
 
 
 def _pictures(images: torch.Tensor) -> list[tuple[torch.Tensor, int]]:
@@ -189,6 +191,10 @@ def _halved(spectrum: torch.Tensor) -> torch.Tensor:
     half = spectrum.shape[-1] // 2
     rows = spectrum[..., :half, :] + spectrum[..., half:, :]
     return rows[..., :half] + rows[..., half:]
+
+
+def _spectrum(filters: np.ndarray) -> torch.Tensor:
+    return torch.tensor(np.fft.fft2(filters).real, dtype=torch.float32)
 
 
 def _gabor(side: int, sigma: float, frequency: float, angle: float, slant: float) -> np.ndarray:

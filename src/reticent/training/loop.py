@@ -94,12 +94,11 @@ def fit(
     layouts = _plain_layouts(context.model)
     wrapped = GradSampleModule(context.model, loss_reduction="sum")
     try:
-        loop = _Loop(context, wrapped, _private(wrapped, settings, optimiser, noise), tuple(hooks))
-        loop.keep_in(checkpoint, (sampling, noise))
+        loop = _Loop(context, wrapped, _private(wrapped, settings, optimiser, noise), hooks, (sampling, noise))
         with warnings.catch_warnings():
             # Opacus needs no gradient with respect to its input, which torch remarks on.
             warnings.filterwarnings("ignore", message="Full backward hook is firing")
-            return loop.run(batches, progress)
+            return loop.run(batches, progress, checkpoint)
     finally:
         wrapped.remove_hooks()
         for handle in layouts:
@@ -125,12 +124,12 @@ class _Loop:
         context: RunContext,
         model: GradSampleModule,
         optimizer: PrivateOptimizer,
-        hooks: tuple[StepHook, ...],
+        hooks: Sequence[StepHook],
+        sources: tuple[Source, Source],
     ) -> None:
         self.context, self.model, self.optimizer, self.hooks = context, model, optimizer, hooks
         self.settings = settings = context.settings
-        self.batch_sizes: list[int] = []
-        self.clipped: list[int] = []
+        self.done = Moving(context.model, optimizer.original_optimizer, sources, hooks)
         self.ran = StageLog()
         self.stages = dict(settings.stages)
         self.linear: LinearModel | None = None
@@ -141,17 +140,11 @@ class _Loop:
         if settings.normalise and (self.linear is None or isinstance(form, Obstacle) or not (form.known and form.last)):
             raise UnsupportedError("clipping: normalise needs a model whose last layer is linear and trained alone")
 
-    def keep_in(self, checkpoint: Checkpoint | None, sources: tuple[Source, Source]) -> None:
-        """Keep what changes along the run, and go on from what was kept."""
-        self.checkpoint, self.sampling = checkpoint, sources[0]
-        inner = self.optimizer.original_optimizer
-        self.moving = Moving(self.context.model, inner, sources, self.hooks, self.batch_sizes, self.clipped)
-
-    def run(self, batches: Iterator[np.ndarray], progress: Progress | None) -> FitRecord:
+    def run(self, batches: Iterator[np.ndarray], progress: Progress | None, checkpoint: Checkpoint | None) -> FitRecord:
         started = time.perf_counter()
         self.model.train()
         self._call(lambda hook: hook.start(self.context))
-        done = self.checkpoint.restore(self.moving) if self.checkpoint is not None else 0
+        done = checkpoint.restore(self.done) if checkpoint is not None else 0
         for _ in range(done):  # with the same settings: a run with stages is not kept
             self._count()
         for index in range(done, self.settings.steps):
@@ -159,14 +152,14 @@ class _Loop:
                 self._step(index, next(batches))
             except StopTraining:
                 break
-            if self.checkpoint is not None and (index + 1) % self.checkpoint.every == 0:
-                self.checkpoint.save(self.moving)
+            if checkpoint is not None and (index + 1) % checkpoint.every == 0:
+                checkpoint.save(self.done)
             if progress is not None:
                 progress(index + 1, self.settings.steps)
         self._call(lambda hook: hook.finish())
         seconds = time.perf_counter() - started
-        counts, factored = (tuple(self.batch_sizes), tuple(self.clipped)), self.linear is not None
-        return FitRecord(*counts, seconds, self.ran.segments(), factored)
+        counts = tuple(self.done.batch_sizes), tuple(self.done.clipped)
+        return FitRecord(*counts, seconds, self.ran.segments(), factored=self.linear is not None)
 
     def _enter(self, index: int) -> None:
         """Take over what changes at this step: loop and optimizer read it from here on."""
@@ -191,8 +184,8 @@ class _Loop:
         self._release(where)
         norms = self.optimizer.take_norms()
         self._count()
-        self.batch_sizes.append(len(indices))
-        self.clipped.append(int((norms > self.settings.max_grad_norm).sum()))
+        self.done.batch_sizes.append(len(indices))
+        self.done.clipped.append(int((norms > self.settings.max_grad_norm).sum()))
         if self.hooks:
             gradient = flat([p.grad for p in self.optimizer.params])
             self._call(lambda hook: hook.after_step(step, Update(gradient, norms)))
@@ -212,7 +205,7 @@ class _Loop:
                     self.optimizer.accumulate(*brought(*self._records(piece), self.settings.max_grad_norm))
             self.optimizer.release()
             return
-        drawn = views.draw(self.sampling, len(where)) if views else torch.zeros(len(where))
+        drawn = views.draw(self.done.sources[0], len(where)) if views else torch.zeros(len(where))
         draws = drawn.split(max(1, len(pieces[0])))
         for piece, mine in zip(pieces[:-1], draws, strict=False):
             self._backward(*self._records(piece), mine)

@@ -1,19 +1,15 @@
-"""Training on a table of one's own: the configuration that goes with it, and the schema kept with the run."""
+"""The configuration of a training on a table of one's own."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
-
-from reticent.data.own import SCHEMA_FILE, OwnTable
+from reticent.data.own import OwnTable
 from reticent.data.own_columns import MISSING
 from reticent.errors import ArtifactError, ParameterError
 from reticent.text import one_of
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.config_data import OWN, TableConfig
-from reticent.training.hooks import RunContext, StepHook
 
 DEFAULTS: dict[str, Any] = {
     "model": {"kind": "logistic"},
@@ -71,27 +67,3 @@ def _measurable(table: OwnTable, sensitive: str) -> str:
     if sensitive.endswith(MISSING) or f"{sensitive} {MISSING}" in names:
         raise ParameterError("sensitive", sensitive, "a column of numbers without missing: indicator")
     return sensitive
-
-
-@dataclass
-class SchemaHook(StepHook):
-    """Keeps the schema next to the weights, so that the run can encode its table again."""
-
-    table: OwnTable
-
-    def start(self, context: RunContext) -> None:
-        """Write the schema into the folder of the run.
-
-        Raises:
-            ParameterError: the run has no folder to keep the schema in.
-        """
-        if context.directory is None:
-            raise ParameterError("directory", None, "a folder: the schema is kept with the run")
-        (context.directory / SCHEMA_FILE).write_text(self.table.schema.to_json(), encoding="utf-8")
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Nothing to keep in a checkpoint."""
-        return {}
-
-    def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Nothing to put back."""

@@ -21,6 +21,7 @@ from torch.nn.functional import cross_entropy
 import reticent
 from reticent import _check
 from reticent.data import Dataset
+from reticent.data.own import SCHEMA_FILE, OwnTable
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.facts.base import word
 from reticent.facts.plan import told
@@ -41,7 +42,7 @@ from reticent.training.hooks import RunContext, StepHook
 from reticent.training.loop import FitRecord, Progress, fit
 from reticent.training.model_form import recognised
 from reticent.training.models import build_model, trained_parameters
-from reticent.training.own import SchemaHook, named
+from reticent.training.own import named
 from reticent.training.randomness import SeededSource, Source, Stream, SystemSource, torch_seed
 from reticent.training.sensitive import AttributeHook, SensitivityFileHook
 from reticent.training.settings import Settings
@@ -65,6 +66,7 @@ def train(
     checkpoint: Path | str | None = None,
     checkpoint_every: int = 100,
     sign: Ed25519PrivateKey | None = None,
+    table: OwnTable | None = None,
 ) -> rundir.Run:
     """Train with DP-SGD and write a run directory.
 
@@ -83,6 +85,8 @@ def train(
             private, and deleted when the run is complete. Not with a trace, a sensitive attribute or shuffled epochs.
         checkpoint_every: steps between two writes.
         sign: a private key that signs the run when it ends: later edits of its folder are found.
+        table: the table of your own that ``config.data.table`` names, instead of ``dataset``; its schema is kept with
+            the run, which can then encode the table again.
 
     Raises:
         ArtifactError: ``out`` exists or cannot be written.
@@ -96,7 +100,11 @@ def train(
         raise ParameterError("hooks", "AttributeHook", wanted)
     _device(config.device)  # one that is missing is said before data are read
     ours = all(type(hook).__module__.startswith("reticent.") for hook in hooks)  # another's may change what is trained
-    encoded_here = ours and (dataset is None or _is_of_table(dataset, config, hooks))
+    encoded_here = ours and dataset is None
+    if table is not None:
+        if dataset is not None or config.data.table != named(table):
+            raise ParameterError("table", table.file, "the one that data.table names, without a data set beside it")
+        dataset = divided(table.dataset, config.data)
     dataset = load_dataset(config.data) if dataset is None else _as_named(dataset, config)
     settings = make_settings(config, len(dataset.train))
     if config.final_model:
@@ -104,6 +112,8 @@ def train(
     kept = _checkpoint(checkpoint, checkpoint_every, config, dataset)
     with nullcontext() if kept is None else kept.held():
         with rundir.new_run(out, sign) as directory:
+            if table is not None:
+                (directory / SCHEMA_FILE).write_text(table.schema.to_json(), encoding="utf-8")
             ended = fitted(config, dataset, settings, directory, hooks, progress, kept, encoded_here=encoded_here)
             rundir.write_run(directory, ended.ledger, ended.model)
         if kept is not None:
@@ -212,19 +222,6 @@ def _as_named(dataset: Dataset, config: TrainConfig) -> Dataset:
     if length is not None and not has_length(dataset, length):
         raise ParameterError("dataset", dataset.name, "one whose features data.normalise_features scaled to one length")
     return dataset
-
-
-def _is_of_table(dataset: Dataset, config: TrainConfig, hooks: Sequence[StepHook]) -> bool:
-    """Whether these records are those that a schema made of the table in the configuration."""
-    tables = [hook.table for hook in hooks if isinstance(hook, SchemaHook)]
-    if len(tables) != 1 or config.data.table != named(tables[0]):
-        return False
-    made = divided(tables[0].dataset, config.data)
-    return made.content_hash == dataset.content_hash and _columns(made) == _columns(dataset)
-
-
-def _columns(dataset: Dataset) -> list[tuple[str, str, tuple[int, ...]]]:
-    return [(group.name, group.kind, group.columns) for group in dataset.groups]
 
 
 def _configured_hooks(config: TrainConfig, dataset: Dataset) -> list[StepHook]:
