@@ -11,7 +11,6 @@ import numpy as np
 from reticent import _check
 from reticent.data import ColumnGroup
 from reticent.errors import ParameterError
-from reticent.sensitivity import checks
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +29,19 @@ class SensitiveAttribute:
     values: np.ndarray
 
     def __post_init__(self) -> None:
-        checks.columns_and_values(self.columns, self.values)
+        columns, values = self.columns, self.values
+        if not isinstance(columns, tuple) or not all(type(c) is int or isinstance(c, np.integer) for c in columns):
+            raise ParameterError("columns", columns, "a tuple of whole numbers")
+        if not columns or min(columns) < 0 or len(set(columns)) != len(columns):
+            raise ParameterError("columns", columns, "one or more distinct positions >= 0")
+        if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
+            raise ParameterError("values", type(values).__name__, "an array of numbers, (candidates, columns)")
+        if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] != len(columns):
+            raise ParameterError("values", values.shape, f"two or more rows of {len(columns)} columns")
+        if not np.all(np.isfinite(values)):
+            raise ParameterError("values", "NaN or infinity", "finite")
+        if bool(np.all(values == values[:1])):
+            raise ParameterError("values", "the same in every row", "at least two different rows")
 
     @classmethod
     def from_group(cls, group: ColumnGroup) -> SensitiveAttribute:

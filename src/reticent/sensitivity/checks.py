@@ -6,7 +6,6 @@ import functools
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from opacus.grad_sample import AbstractGradSampleModule
 from torch import nn
@@ -16,26 +15,6 @@ from reticent.errors import NumericalError, ParameterError, UnsupportedError
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 _PLAIN = (bool, int, float, str, type(None))
-
-
-def columns_and_values(columns: Sequence[int], values: object) -> None:
-    """Check the two parts of a ``SensitiveAttribute``.
-
-    Raises:
-        ParameterError: columns that are no distinct positions, or values that do not fit them or do not differ.
-    """
-    if not isinstance(columns, tuple) or not all(type(c) is int or isinstance(c, np.integer) for c in columns):
-        raise ParameterError("columns", columns, "a tuple of whole numbers")
-    if not columns or min(columns) < 0 or len(set(columns)) != len(columns):
-        raise ParameterError("columns", columns, "one or more distinct positions >= 0")
-    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
-        raise ParameterError("values", type(values).__name__, "an array of numbers, (candidates, columns)")
-    if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] != len(columns):
-        raise ParameterError("values", values.shape, f"two or more rows of {len(columns)} columns")
-    if not np.all(np.isfinite(values)):
-        raise ParameterError("values", "NaN or infinity", "finite")
-    if bool(np.all(values == values[:1])):
-        raise ParameterError("values", "the same in every row", "at least two different rows")
 
 
 def bare(model: object) -> nn.Module:

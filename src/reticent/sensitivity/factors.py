@@ -66,13 +66,12 @@ def is_factored(module: nn.Module) -> bool:
 
 
 def factors_of(
-    module: nn.Module, inputs: torch.Tensor, error: torch.Tensor, records: int, work: Workspace | None = None
+    module: nn.Module, inputs: torch.Tensor, error: torch.Tensor, records: int, work: Workspace
 ) -> list[Factors]:
     """Factors of the parts of a layer from the inputs and output errors of all completions, in order of the records.
 
     ``work`` holds large copies: one workspace for each layer, kept from block to block.
     """
-    work = work or Workspace(error)
     match module:
         case nn.Linear():
             if inputs.dim() == 2:

@@ -144,7 +144,7 @@ class AttributeRecorder:
         if self.steps % self._every:
             return self._take_for_granted(len(features), at)
         try:
-            if self._audit is not None and not self._observe_audit():
+            if self._audit is not None and not self._observe_audit(self._audit):
                 self._refused = True
                 return False
             if self._batches:
@@ -215,10 +215,7 @@ class AttributeRecorder:
         self.steps += 1
         return True
 
-    def _observe_audit(self) -> bool:
-        audit = self._audit
-        if audit is None:
-            return True
+    def _observe_audit(self, audit: AuditSet) -> bool:
         if self._budget is not None:
             # The step may still be refused: measure twice rather than undo.
             blocks = self._meter.blocks(audit.features, audit.labels, self._method)

@@ -203,17 +203,14 @@ class _Loop:
                 brought = self.linear.normalised if self.settings.normalise else self.linear.clipped
                 for piece in pieces:
                     self.optimizer.accumulate(*brought(*self._records(piece), self.settings.max_grad_norm))
-            self.optimizer.release()
-            return
-        drawn = views.draw(self.done.sources[0], len(where)) if views else torch.zeros(len(where))
-        draws = drawn.split(max(1, len(pieces[0])))
-        for piece, mine in zip(pieces[:-1], draws, strict=False):
-            self._backward(*self._records(piece), mine)
-            self.optimizer.signal_skip_step(True)
-            self.optimizer.step()
-            self.optimizer.zero_grad()
-        self._backward(*self._records(pieces[-1]), draws[-1])
-        self.optimizer.step()
+        else:
+            drawn = views.draw(self.done.sources[0], len(where)) if views else torch.zeros(len(where))
+            for piece, mine in zip(pieces, drawn.split(max(1, len(pieces[0]))), strict=True):
+                self._backward(*self._records(piece), mine)
+                self.optimizer.clip_and_accumulate()
+                for p in self.optimizer.params:
+                    p.grad_sample = None
+        self.optimizer.release()
 
     def _records(self, where: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return self.context.train_features[where], self.context.train_labels[where]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ import torch
 from reticent.adversaries.attribute.record import Scope
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.io import strict
-from reticent.sensitivity import Diameter, Precision, SensitiveAttribute
+from reticent.sensitivity import SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.config import SensitiveConfig
 from reticent.training.hooks import RunContext, Step, StepHook, StopTraining
@@ -34,13 +35,18 @@ class AttributeHook(StepHook):
         audit: np.ndarray | None = None,
         whole: bool = False,
         budget: float | None = None,
-        method: Diameter = Diameter.EXACT,
-        precision: Precision = Precision.DOUBLE,
-        every: int = 1,
+        **how: Any,
     ) -> None:
-        """Args: ``audit`` are positions among the training records; ``whole`` takes all of them."""
-        self._attribute, self._audit, self._whole = attribute, audit, whole
-        self._budget, self._method, self._precision, self._every = budget, method, precision, every
+        """Prepare.
+
+        Args:
+            attribute: what to vary.
+            audit: positions among the training records.
+            whole: take all of them.
+            budget: of an ``AttributeRecorder``.
+            how: further arguments of one, such as ``method``, ``precision`` and ``every``.
+        """
+        self._attribute, self._audit, self._whole, self._budget, self._how = attribute, audit, whole, budget, how
         self.recorder: AttributeRecorder | None = None
 
     @property
@@ -71,9 +77,7 @@ class AttributeHook(StepHook):
             max_grad_norm=context.settings.max_grad_norm,
             audit=audit,
             budget=self._budget,
-            method=self._method,
-            precision=self._precision,
-            every=self._every,
+            **self._how,
         )
 
     def before_step(self, step: Step) -> None:
@@ -100,7 +104,6 @@ class SensitivityFileHook(AttributeHook):
         audit = np.arange(config.records) if config.scope is Scope.AUDIT_SET and config.records else None
         whole = config.scope is Scope.WHOLE_DATA
         super().__init__(attribute, audit=audit, whole=whole, budget=config.budget, every=config.every)
-        self._records = config.records
         self._directory: Path | None = None
 
     def start(self, context: RunContext) -> None:
@@ -111,8 +114,8 @@ class SensitivityFileHook(AttributeHook):
         """
         self._directory = context.directory
         count = len(context.train_labels)
-        if self._records is not None and self._records > count:
-            raise ParameterError("sensitive.records", self._records, f"at most {count}, the training records")
+        if self._audit is not None and len(self._audit) > count:
+            raise ParameterError("sensitive.records", len(self._audit), f"at most {count}, the training records")
         super().start(context)
 
     def finish(self) -> None:
