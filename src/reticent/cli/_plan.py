@@ -54,12 +54,13 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
     Raises:
         ArtifactError: the configuration does not fit the records.
     """
-    from reticent.training.setup import divided, load_dataset, make_settings, planned_release
+    from reticent.training.settings import release_of
+    from reticent.training.setup import divided, load_dataset, make_settings
 
     with in_file(config):
         records = load_dataset(settings.data) if table is None else divided(table.dataset, settings.data)
         planned = make_settings(settings, len(records.train))
-        release = planned_release(settings, len(records.train))
+        release = release_of(planned, settings.records_per_user)
         cost = cost_of(settings, records, planned)
     risk = risk_of(release)
     columns = [] if table is None else _columns(table)

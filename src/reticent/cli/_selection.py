@@ -35,15 +35,15 @@ def print_planned(config: Path, plan: Plan, *, json: bool) -> None:
     """Say what would be drawn and what it would reveal; nothing is drawn, trained or written."""
     from reticent.training.setup import make_settings
 
+    first = plan.cells[0].config
     with in_file(config):
-        size = len(plan.dataset.train)
-        costs = [cost_of(cell.config, plan.dataset, make_settings(cell.config, size)) for cell in plan.cells[:1]]
+        seconds = cost_of(first, plan.dataset, make_settings(first, len(plan.dataset.train))).seconds
     document = risk_of(plan.release)
     if json:
-        print_json(_document(plan) | {"seconds_of_one_run": costs[0].seconds, "risk": _plain(document)})
+        print_json(_document(plan) | {"seconds_of_one_run": seconds, "risk": _plain(document)})
         return
     say(_law(plan), indent=2)
-    say(f"one run of the first setting takes about {duration(costs[0].seconds)} on this machine", indent=2)
+    say(f"one run of the first setting takes about {duration(seconds)} on this machine", indent=2)
     print_risk(document, full=True)
     say("dry run: nothing was drawn, trained or written")
 

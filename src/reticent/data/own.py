@@ -35,7 +35,7 @@ from reticent.data.own_columns import (
 from reticent.data.own_files import MOST_COLUMNS, Cells, read_table
 from reticent.errors import ArtifactError, DataError, ParameterError
 from reticent.io import strict, yaml
-from reticent.io.models import Closed, validated
+from reticent.io.models import Closed, Count, validated
 from reticent.text import did_you_mean, printable
 
 SCHEMA_FILE = "schema.json"
@@ -69,7 +69,7 @@ class Schema(Closed):
     label: Text
     columns: Annotated[dict[Text, Column], Field(min_length=2, max_length=MOST_COLUMNS)]
     person: Text | None = None
-    records_per_user: Annotated[int, Field(ge=1)] | None = None
+    records_per_user: Count | None = None
 
     @model_validator(mode="after")
     def _label_is_a_category(self) -> Schema:

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError, model_validator
 from reticent.data.dataset import ColumnGroup, binary_group, numeric_group, one_hot_group, to_unit
 from reticent.data.own_files import MOST_COLUMNS, Cells
 from reticent.errors import DataError, ParameterError
-from reticent.io.models import Closed
+from reticent.io.models import Closed, Finite
 from reticent.text import printable
 
 MOST_CATEGORIES = 200
@@ -79,11 +79,11 @@ class Column(Closed):
         derived: read off the records, not declared.
     """
 
-    low: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    high: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    low: Finite | None = None
+    high: Finite | None = None
     values: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
     missing: Missing = Missing.REFUSE
-    fill: Annotated[float, Field(allow_inf_nan=False)] | Text | None = None
+    fill: Finite | Text | None = None
     derived: bool = False
 
     @model_validator(mode="after")

@@ -17,7 +17,7 @@ from reticent.facts.hidden_steps import why_not
 from reticent.facts.plan import MOST_STAGES, StageConfig
 from reticent.facts.steps import MOST_STEPS, Randomness
 from reticent.io import yaml
-from reticent.io.models import Closed, Positive, validated
+from reticent.io.models import Closed, Count, NonNegative, Positive, Rate, validated
 from reticent.mechanisms import Neighbouring
 from reticent.samplers import INDEPENDENT
 from reticent.samplers.base import runnable
@@ -60,7 +60,7 @@ class TraceConfig(Closed):
         masks: record which records each step used: needed by some audits, never to be published.
     """
 
-    every: Annotated[int, Field(ge=1)] = 1
+    every: Count = 1
     masks: bool = False
 
 
@@ -92,9 +92,9 @@ class SensitiveConfig(Closed):
 
     group: str
     scope: Scope = Scope.SAMPLED_BATCH
-    records: Annotated[int, Field(ge=1)] | None = None
-    budget: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
-    every: Annotated[int, Field(ge=1)] = 1
+    records: Count | None = None
+    budget: Positive | None = None
+    every: Count = 1
 
     @model_validator(mode="after")
     def _audit_set_has_a_size(self) -> SensitiveConfig:
@@ -154,7 +154,7 @@ class TargetConfig(Closed):
     baseline: Inside | None = None
     secret: Inside | None = None
     secret_bits: Positive | None = None
-    guesses: Annotated[int, Field(ge=1)] | None = None
+    guesses: Count | None = None
     neighbouring: Neighbouring = Neighbouring.ADD_REMOVE
     adversary: Annotated[str, AfterValidator(_attacker)] = "worst-case"
 
@@ -205,27 +205,27 @@ class TrainConfig(Closed):
 
     data: DataConfig
     model: ModelConfig
-    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] | None = None
+    noise_multiplier: NonNegative | None = None
     target: TargetConfig | None = None
     max_grad_norm: Positive = 1.0
     clipping: Clipping = Clipping.FLAT
-    sample_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
-    batch_size: Annotated[int, Field(ge=1)] | None = None
+    sample_rate: Rate | None = None
+    batch_size: Count | None = None
     epochs: Positive | None = None
     steps: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None
     learning_rate: Annotated[float, Field(gt=0.0, le=1e30)]
     learning_rate_schedule: LearningRateConfig | None = None
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     weight_decay: Annotated[float, Field(ge=0.0, le=1e6)] = 0.0
-    average_last: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    average_last: Rate | None = None
     optimiser: Optimiser = Optimiser.SGD
     sampler: Named = INDEPENDENT
     divisor: Positive | None = None
-    records_per_user: Annotated[int, Field(ge=1)] | None = None
+    records_per_user: Count | None = None
     seed: Seed = 0
     randomness: Randomness = Randomness.FRESH
     device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")] = "cpu"
-    physical_batch_size: Annotated[int, Field(ge=1)] = 1024
+    physical_batch_size: Count = 1024
     trace: TraceConfig | None = None
     sensitive: SensitiveConfig | None = None
     schedule: Annotated[tuple[StageConfig, ...], Field(max_length=MOST_STAGES - 1)] = ()

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from reticent.data import NAMES
 from reticent.facts.configuration import OWN as OWN
-from reticent.io.models import Closed, Sha256
+from reticent.io.models import Closed, Count, Sha256
 from reticent.training.config_fields import Seed, Width
 
 
@@ -109,7 +109,7 @@ class DataConfig(Closed):
     path: None = None
     train_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     split_seed: Seed = 0
-    train_size: Annotated[int, Field(ge=1)] | None = None
+    train_size: Count | None = None
     features: FeaturesConfig | None = None
     normalise_features: Annotated[float, Field(gt=0.0, le=1e6)] | None = None
 

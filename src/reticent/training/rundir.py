@@ -21,7 +21,7 @@ from reticent.data.own import SCHEMA_FILE, Schema, find_table
 from reticent.errors import ArtifactError, DataError, ParameterError
 from reticent.io import strict
 from reticent.io.files import new_folder, read_bytes, sha256_file, write_atomic, writing
-from reticent.io.models import Closed, Sha256, validated
+from reticent.io.models import Closed, Sha256, Whole, validated
 from reticent.io.outputs import refuse_overwriting
 from reticent.records.ledger import RunLedger
 from reticent.signing.envelope import RUN
@@ -53,7 +53,7 @@ _MOST_FILES = 50_000
 class FileRecord(Closed):
     """One file of a run."""
 
-    bytes: Annotated[int, Field(ge=0)]
+    bytes: Whole
     sha256: Sha256
 
 
@@ -115,25 +115,20 @@ class Run:
         from reticent.training.models import build_model
 
         weights, data, config = self.weights(), self.ledger.own_data, self.config.model
-        if isinstance(config, CustomConfig):
-            if build is None:
-                raise ArtifactError(f"{self.path}: the model is {config.name}: import it and call run.model(build=...)")
+        own = isinstance(config, CustomConfig)
+        if not isinstance(config, CustomConfig):
+            # Shapes first, without memory: a forged configuration may name a model that no machine holds.
+            with torch.device("meta"):
+                model = build_model(config, data.feature_shape, data.classes, seed=0)
+        elif build is None:
+            raise ArtifactError(f"{self.path}: the model is {config.name}: import it and call run.model(build=...)")
+        else:
             model = build(data.feature_shape, data.classes)
-            self._check_fit(model, "this model")
-            model.load_state_dict(weights, strict=False)
-            return model.eval()
-        # Shapes first, without memory: a forged configuration may name a model that no machine holds.
-        with torch.device("meta"):
-            model = build_model(config, data.feature_shape, data.classes, seed=0)
-        self._check_fit(model, "the model of the configuration")
-        model.load_state_dict(weights, assign=True)
-        return model.eval()
-
-    def _check_fit(self, model: nn.Module, which: str) -> None:
-        """Refuse a model that has not the parameters of the ledger, which the weights have been compared with."""
-        wanted = {p.name: p.shape for p in self.ledger.parameters}
-        if {name: tuple(p.shape) for name, p in model.named_parameters()} != wanted:
+        if {name: p.shape for name, p in model.named_parameters()} != {name: w.shape for name, w in weights.items()}:
+            which = "this model" if own else "the model of the configuration"
             raise ArtifactError(f"{self.path}: the weights do not fit {which}")
+        model.load_state_dict(weights, strict=not own, assign=not own)
+        return model.eval()
 
     def dataset(self, mine: Dataset | None = None) -> Dataset:
         """The data set with the split of the run.

@@ -15,7 +15,7 @@ from safetensors.torch import save as save_tensors
 
 from reticent.errors import ArtifactError
 from reticent.io import strict
-from reticent.io.models import Closed
+from reticent.io.models import Closed, Count
 from reticent.training.config import TraceConfig
 from reticent.training.hooks import RunContext, Step, StepHook, Update, flat
 from reticent.training.models import trained_parameters
@@ -31,7 +31,7 @@ class ShardRecord(Closed):
     """One file of a trace: ``count`` recorded steps."""
 
     file: Annotated[str, Field(pattern=r"^trace/steps-\d{5,}\.safetensors$")]
-    count: Annotated[int, Field(ge=1)]
+    count: Count
 
 
 class TraceIndex(Closed):
@@ -39,9 +39,9 @@ class TraceIndex(Closed):
 
     model_config = ConfigDict(populate_by_name=True)
     schema_: Literal["reticent.trace/1"] = Field(default="reticent.trace/1", alias="schema")
-    every: Annotated[int, Field(ge=1)]
-    num_parameters: Annotated[int, Field(ge=1)]
-    dataset_size: Annotated[int, Field(ge=1)]
+    every: Count
+    num_parameters: Count
+    dataset_size: Count
     masks: bool
     shards: tuple[ShardRecord, ...]
 
