@@ -12,10 +12,8 @@ from torch.utils.data import TensorDataset
 
 from reticent.attacks.white_box import check_claim
 from reticent.mechanisms import DPSGD
-from reticent.training.hooks import RunContext, Step, StepHook, Update
-from reticent.training.loop import fit
+from reticent.training import RunContext, Settings, Step, StepHook, Update, fit
 from reticent.training.randomness import SystemSource
-from reticent.training.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,9 @@ def parse_binary_table(content: bytes, columns: int, classes: int, where: str) -
         raise DataError(f"{where}: no records")
     try:
         table = np.array([np.array(line.split(b",")).astype(np.int16) for line in lines])
+        table = table.reshape(len(lines), columns + 1)
     except ValueError:
         raise DataError(f"{where}: lines must hold a label and {columns} zeros or ones") from None
-    if table.ndim != 2 or table.shape[1] != columns + 1:
-        raise DataError(f"{where}: lines must hold a label and {columns} zeros or ones")
     labels, bits = table[:, 0].astype(np.int64) - 1, table[:, 1:]
     if np.any((labels < 0) | (labels >= classes)):
         raise DataError(f"{where}: labels must lie in 1 to {classes}")

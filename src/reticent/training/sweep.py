@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -235,12 +235,12 @@ def _assessed(cells: Sequence[Cell], store: Store) -> Sweep:
             )
         return known[release]
 
-    trained = [_Trained.of(store, folder.name) for folder in sorted((store.root / "tasks").iterdir())]
-    by_name = {one.name: one for one in trained}
-    outcomes = tuple(Outcome(cell, by_name[cell.name].run, risks(by_name[cell.name].release)) for cell in cells)
-    together, why_not = None, _shared_noise(trained)
+    trained = {folder.name: _Trained.of(store, folder.name) for folder in sorted((store.root / "tasks").iterdir())}
+    mine = [trained[cell.task.key] for cell in cells]
+    outcomes = tuple(Outcome(cell, one.run, risks(one.release)) for cell, one in zip(cells, mine, strict=True))
+    together, why_not = None, _shared_noise(trained.values())
     if why_not is None:
-        parts = [part for one in trained for part in one.release.parts]
+        parts = [part for one in trained.values() for part in one.release.parts]
         try:
             together = risks(as_one(parts))
         except ReticentError as error:
@@ -252,7 +252,6 @@ def _assessed(cells: Sequence[Cell], store: Store) -> Sweep:
 class _Trained:
     """A cell of this grid or of an earlier one: its run, and what it released."""
 
-    name: str
     config: TrainConfig
     run: Run | None
     release: Mechanism
@@ -262,14 +261,14 @@ class _Trained:
         task = store.task(key)
         config = parse_config(task.inputs["config"], f"{store.root}/tasks/{key}")
         if len(store.load(task)["steps"]) == 0:  # nothing was kept, but that it diverged is seen: its plan counts
-            return cls(_name(key), config, None, planned_release(config, len(load_dataset(config.data).train)))
+            return cls(config, None, planned_release(config, len(load_dataset(config.data).train)))
         run = load_run(store.root / _RUNS / _name(key))
         if run.config != config:
             raise ArtifactError(f"{run.path}: is not the run that this sweep trained")
-        return cls(_name(key), config, run, run.ledger.mechanism())
+        return cls(config, run, run.ledger.mechanism())
 
 
-def _shared_noise(trained: Sequence[_Trained]) -> str | None:
+def _shared_noise(trained: Iterable[_Trained]) -> str | None:
     """Noise that two runs share hides nothing from an attacker who sees both."""
     seeds = [one.config.seed for one in trained if one.config.randomness is Randomness.REPRODUCIBLE]
     if len(set(seeds)) < len(seeds):
