@@ -174,9 +174,9 @@ def test_nodes_left_out_are_paid_for(antipodal):
 def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
     """Few digits and many frequencies: images of the payoff are far above every other error."""
     exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
-    monkeypatch.setattr(advantage_alone, "_DIGITS", 3.0)
-    monkeypatch.setattr(advantage_alone, "_DEVIATIONS", 80.0)
-    monkeypatch.setattr(advantage_alone, "_MOST_FREQUENCIES", 10**5)
+    monkeypatch.setattr(advantage_alone, "DIGITS", 3.0)
+    monkeypatch.setattr(advantage_alone, "DEVIATIONS", 80.0)
+    monkeypatch.setattr(advantage_alone, "MOST_FREQUENCIES", 10**5)
     lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
     assert lower <= exact[0] <= exact[1] <= upper
     assert upper - lower > 1e-4
@@ -187,8 +187,8 @@ def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
 def test_nodes_without_sines_are_paid_for(antipodal, monkeypatch):
     """Sines at the heavy nodes only: the sum is off by more than every other error, and the enclosure holds."""
     exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
-    monkeypatch.setattr(advantage_alone, "_NEGLIGIBLE", 1e-4)
-    monkeypatch.setattr(advantage_alone, "_MANY_SINES", 0)
+    monkeypatch.setattr(advantage_alone, "NEGLIGIBLE", 1e-4)
+    monkeypatch.setattr(advantage_alone, "MANY_SINES", 0)
     lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
     assert lower <= exact[0] <= exact[1] <= upper
     assert abs(0.5 * (lower + upper) - exact[0]) > 1e-6

@@ -27,10 +27,10 @@ _UNTURNED = 4.5  # reach of a strip without oscillation
 _NORMAL = 2.0  # how much further out than the exponents rare large losses count, where they do not matter
 _LEAST_NOISE = 0.05
 _LOUDEST = 60.0  # standard deviation of the composed loss
-_DIGITS, _NODE_DIGITS = 23.0, 28.0  # aliases and truncation each aim at e^-23, the quadrature rule at e^-28
-_DEVIATIONS = 6.8  # standard deviations that the composed loss and the nodes of its variance reach: e^-23
-_MOST_FREQUENCIES, _MOST_WORK = 2048, 1_000_000  # of the transform; nodes times frequencies
-_MANY_SINES, _NEGLIGIBLE = 1500, 1e-20  # from how many on nodes are left out, and their tilted weight
+DIGITS, _NODE_DIGITS = 23.0, 28.0  # aliases and truncation each aim at e^-23, the quadrature rule at e^-28
+DEVIATIONS = 6.8  # standard deviations that the composed loss and the nodes of its variance reach: e^-23
+MOST_FREQUENCIES, _MOST_WORK = 2048, 1_000_000  # of the transform; nodes times frequencies
+MANY_SINES, NEGLIGIBLE = 1500, 1e-20  # from how many on nodes are left out, and their tilted weight
 _ROOMS = 1.0, 2.0  # factors on what nodes are planned for: the second is slower, and right where the first is too tight
 _WIDE = 1e-7
 
@@ -94,14 +94,14 @@ def enclose_advantage(pair: GaussianMixture, steps: int, room: float = 1.0) -> t
     gaps = [abs(exponent - 0.5) for exponent in exponents[1:]]
     ahead = len(right)
     # To the right the best of the exponents, to the left the last; the antipodal pair is its own mirror image.
-    needed = [(log - log_scale + _DIGITS) / gap for log, gap in zip(logs, gaps, strict=True)]
+    needed = [(log - log_scale + DIGITS) / gap for log, gap in zip(logs, gaps, strict=True)]
     window = max([min(needed[:ahead]), *needed[ahead:]])
     if not 0.0 < window < 1e6:
         raise NumericalError("certified advantage: no Chernoff bound")
     images = [_image(log, gap * window) for log, gap in zip(logs, gaps, strict=True)]
     alias = min(images[:ahead]) + (min(images[:ahead]) if antipodal else images[ahead])
     decay = cells.decay(0.5, math.log1p(bounds[0]))
-    total, error = _sum(law, real, decay, 2.0 * math.pi / window, _DEVIATIONS / spread)
+    total, error = _sum(law, real, decay, 2.0 * math.pi / window, DEVIATIONS / spread)
     known = 2.0 / math.expm1(0.5 * window) if window < 1000.0 else 0.0
     scale = math.exp(log_scale)
     value, slack = 1.0 + known + scale * total, scale * error + 16 * _EPS * (1.0 + known)
@@ -144,11 +144,11 @@ def _strips(
 def _last(decay: Decay, steps: int, nodes: int, spacing: float, last: float) -> tuple[int, float]:
     """(number of frequencies, log of the bound on the transform past them), from about ``last`` on."""
     count = int(last / spacing) + 2
-    while count <= _MOST_FREQUENCIES and count * nodes <= _MOST_WORK:
+    while count <= MOST_FREQUENCIES and count * nodes <= _MOST_WORK:
         for further in _FURTHER:
             counts = (count * further).astype(int)
             beyond = steps * decay.log_bound((counts - 0.5) * spacing)
-            enough = beyond < -_DIGITS
+            enough = beyond < -DIGITS
             if enough[-1]:
                 found = int(enough.argmax())
                 return int(counts[found]), float(beyond[found])
@@ -163,8 +163,8 @@ def _sum(law: SampledGaussian, real: RealMoments, decay: Decay, spacing: float, 
     t = spacing * np.arange(count)
     tilted = grid.tilted(0.5)
     first, end, left_out = 0, len(tilted), 0.0
-    if count * end > _MANY_SINES:
-        near = np.flatnonzero(tilted > _NEGLIGIBLE)
+    if count * end > MANY_SINES:
+        near = np.flatnonzero(tilted > NEGLIGIBLE)
         first, end = int(near[0]), int(near[-1]) + 1  # |e^(itL) - 1| is at most 2 at the others
         left_out = 2.0 * float(tilted[:first].sum() + tilted[end:].sum())
     turn, imaginary = turned(spacing, 0, count, grid.loss[first:end], tilted[first:end])
