@@ -613,7 +613,7 @@ MUTANTS = (
     Mutant("dashboard: the numbers of a person are said of a record", "protected", Put("persons(mechanism_record(mechanism))", "None"), "tests/dashboard/test_pictures.py::test_the_page_says_whom_its_numbers_protect"),
     Mutant("what nobody saw counts as declared", "assess_seen", Put("{**unseen, **witness.vouches(), **fitted.checked_by(witness)}", "{**witness.vouches(), **fitted.checked_by(witness)}"), "tests/records/test_vouched.py"),
     Mutant("sign: a factor that was cut", "copies._exp", Put("known > _LARGEST_EXPONENT", "known > 1e300"), SIGNS + "::test_a_bound_that_cannot_be_computed_bounds_nothing"),
-    Mutant("clients: a part of records among them", "Ledger.__post_init__", Put("len(units) > 1", "not units"), CLIENTS + "::test_a_ledger_is_about_one_kind"),
+    Mutant("clients: a part of records among them", "Ledger.__init__", Put("len(units) > 1", "not units"), CLIENTS + "::test_a_ledger_is_about_one_kind"),
     Mutant("own tables: a split by places", "own.encode", Drop("keys=keys[rows]"), TWO_TABLES),
     Mutant("own tables: training records in the order of the file", "Dataset.split", Put("pool[order[:last]]", "np.sort(pool[order[:last]])"), TWO_TABLES),
     Mutant("own tables: equal records are one", "own._keys", Put("1", "0"), TWO_TABLES),

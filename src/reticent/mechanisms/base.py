@@ -130,12 +130,8 @@ class Mechanism(Choice, Short, ABC):
         """How many numbers each release has, where that is known."""
         return None
 
-    def equivalent(self, *, attained: bool = False) -> Mechanism:
-        """What has the same dominating pairs, where noise that is correlated is one release of its own.
-
-        Args:
-            attained: see ``parts_under``.
-        """
+    def equivalent(self) -> Mechanism:
+        """What has the same dominating pairs, where noise that is correlated is one release of its own."""
         return self
 
     def one_record(self, what: str, says: Message | None = None) -> None:

@@ -44,20 +44,16 @@ class Ledger(Mechanism):
     def __init__(self, parts: Sequence[Mechanism], *more: Mechanism) -> None:
         if more:
             raise ParameterError("parts", f"{len(more) + 1} arguments", "in one tuple: Ledger((one, other))")
-        object.__setattr__(self, "parts", tuple(parts) if isinstance(parts, list) else parts)
-        self.__post_init__()
-
-    def __post_init__(self) -> None:
-        if isinstance(self.parts, Mechanism):
-            raise ParameterError("parts", type(self.parts).__name__, "several mechanisms: Ledger((one, other))")
-        if not isinstance(self.parts, (tuple, list)):
-            raise ParameterError("parts", self.parts, "a tuple of mechanisms")
-        if not self.parts:
-            raise ParameterError("parts", self.parts, "at least one mechanism")
-        for part in self.parts:
+        if isinstance(parts, Mechanism):
+            raise ParameterError("parts", type(parts).__name__, "several mechanisms: Ledger((one, other))")
+        if not isinstance(parts, (tuple, list)):
+            raise ParameterError("parts", parts, "a tuple of mechanisms")
+        if not parts:
+            raise ParameterError("parts", parts, "at least one mechanism")
+        for part in parts:
             if not isinstance(part, Mechanism):
                 raise ParameterError("parts", part, "mechanisms")
-        object.__setattr__(self, "parts", tuple(one for part in self.parts for one in part.parts))
+        object.__setattr__(self, "parts", tuple(one for part in parts for one in part.parts))
         stated = {part.records_per_user for part in self.parts}
         if len(stated) > 1 and any(records is not None and records > 1 for records in stated):
             raise ParameterError("records_per_user", sorted(stated, key=str), "the same in all parts")

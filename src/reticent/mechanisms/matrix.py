@@ -107,14 +107,9 @@ class MatrixMechanism(Mechanism):
         """
         return strategies.sensitivity(self._strategy, *self._pattern)
 
-    def equivalent(self, *, attained: bool = False) -> Gaussian | DPSGD:
-        """What has the same dominating pairs: one Gaussian release, or DP-SGD with a step for each turn of a block.
-
-        Args:
-            attained: by the sensitivity that some pattern of participations has, instead of the proven bound.
-        """
-        size = self.sensitivity()
-        noise = self.noise_multiplier / (size.attained if attained else size.proven)
+    def equivalent(self) -> Gaussian | DPSGD:
+        """What has the same dominating pairs: one Gaussian release, or DP-SGD with a step for each turn of a block."""
+        noise = self.noise_multiplier / self.sensitivity().proven
         if self.sample_rate == 1.0:
             return Gaussian(noise)
         return DPSGD(noise, self.sample_rate, -(-self.steps // self.separation))

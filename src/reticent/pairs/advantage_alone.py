@@ -8,7 +8,6 @@ other routes then answer.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,50 +27,24 @@ _UNTURNED = 4.5  # reach of a strip without oscillation
 _NORMAL = 2.0  # how much further out than the exponents rare large losses count, where they do not matter
 _LEAST_NOISE = 0.05
 _LOUDEST = 60.0  # standard deviation of the composed loss
-
-
-@dataclass(frozen=True, slots=True)
-class AdvantageAccuracy:
-    """What the certificate of an advantage aims at, and what it may cost.
-
-    Attributes:
-        digits: aliases and truncation each aim at e^-digits.
-        node_digits: the quadrature rule aims at e^-node_digits.
-        deviations: standard deviations that the composed loss and the nodes of its variance reach: e^-23.
-        room: factor on what the nodes are planned for; above 1 slower, and right where 1 is too tight.
-        most_frequencies: of the transform.
-        most_work: nodes times frequencies.
-        negligible: tilted weight of a node that only exponents beyond 1/2 ask for.
-        many_sines: nodes times frequencies from which on such nodes are left out.
-    """
-
-    digits: float = 23.0
-    node_digits: float = 28.0
-    deviations: float = 6.8
-    room: float = 1.0
-    most_frequencies: int = 2048
-    most_work: int = 1_000_000
-    negligible: float = 1e-20
-    many_sines: int = 1500
-
-
-ADVANTAGE = AdvantageAccuracy()
-"""Where nobody asks for another."""
-
-_TRIED = (ADVANTAGE, replace(ADVANTAGE, room=2.0))
+DIGITS, _NODE_DIGITS = 23.0, 28.0  # aliases and truncation each aim at e^-23, the quadrature rule at e^-28
+DEVIATIONS = 6.8  # standard deviations that the composed loss and the nodes of its variance reach: e^-23
+MOST_FREQUENCIES, _MOST_WORK = 2048, 1_000_000  # of the transform; nodes times frequencies
+MANY_SINES, NEGLIGIBLE = 1500, 1e-20  # from how many on nodes are left out, and their tilted weight
+_ROOMS = 1.0, 2.0  # factors on what nodes are planned for: the second is slower, and right where the first is too tight
 _WIDE = 1e-7
 
 
 def certified(pair: GaussianMixture, steps: int) -> tuple[float, float]:
-    """``enclose_advantage`` by the first accuracy that is enough, mostly within 1e-8.
+    """``enclose_advantage`` with the least room that is enough, mostly within 1e-8.
 
     Raises:
         NumericalError: none is.
     """
     refused = []
-    for accuracy in _TRIED:
+    for room in _ROOMS:
         try:
-            lower, upper = enclose_advantage(pair, steps, accuracy)
+            lower, upper = enclose_advantage(pair, steps, room)
         except NumericalError as error:
             refused.append(str(error))
             continue
@@ -82,15 +55,13 @@ def certified(pair: GaussianMixture, steps: int) -> tuple[float, float]:
 
 
 @np.errstate(all="ignore")  # what overflows is refused, or loses to a bound that does not
-def enclose_advantage(
-    pair: GaussianMixture, steps: int, accuracy: AdvantageAccuracy = ADVANTAGE
-) -> tuple[float, float]:
+def enclose_advantage(pair: GaussianMixture, steps: int, room: float = 1.0) -> tuple[float, float]:
     """(lower, upper) around delta(0) of equal Poisson-sampled Gaussian steps, composed.
 
     Args:
         pair: of one step, with one shift of 1 and a rate in (0, 1).
         steps: how often.
-        accuracy: what is aimed at, and may be spent.
+        room: factor on what nodes are planned for.
 
     Raises:
         NumericalError: where this lean certificate does not apply.
@@ -110,9 +81,8 @@ def enclose_advantage(
     shares = (0.8,) if bump > _NORMAL * furthest else (0.45, 0.8)
     right = [max(0.5 + share * furthest, 1.1) for share in shares]
     exponents = [0.5, *right] if antipodal else [0.5, *right, 0.5 - 0.75 * max(9.0 / spread, 1.2)]
-    digits, room, node_digits = accuracy.digits, accuracy.room, accuracy.node_digits
-    angles, reach = _strips(noise, rate, steps, antipodal, variance, node_digits)
-    law = SampledGaussian(noise, rate, antipodal, steps, reach * room, right[-1], node_digits * room, angles)
+    angles, reach = _strips(noise, rate, steps, antipodal, variance)
+    law = SampledGaussian(noise, rate, antipodal, steps, reach * room, right[-1], _NODE_DIGITS * room, angles)
     if max(exponents) * float(law.nodes.loss[-1]) > 600.0 or min(exponents) * float(law.nodes.loss[0]) > 600.0:
         raise NumericalError("certified advantage: e^(cL) overflows")
     real = law.real(np.array(exponents))
@@ -124,14 +94,14 @@ def enclose_advantage(
     gaps = [abs(exponent - 0.5) for exponent in exponents[1:]]
     ahead = len(right)
     # To the right the best of the exponents, to the left the last; the antipodal pair is its own mirror image.
-    needed = [(log - log_scale + digits) / gap for log, gap in zip(logs, gaps, strict=True)]
+    needed = [(log - log_scale + DIGITS) / gap for log, gap in zip(logs, gaps, strict=True)]
     window = max([min(needed[:ahead]), *needed[ahead:]])
     if not 0.0 < window < 1e6:
         raise NumericalError("certified advantage: no Chernoff bound")
     images = [_image(log, gap * window) for log, gap in zip(logs, gaps, strict=True)]
     alias = min(images[:ahead]) + (min(images[:ahead]) if antipodal else images[ahead])
     decay = cells.decay(0.5, math.log1p(bounds[0]))
-    total, error = _sum(law, real, decay, 2.0 * math.pi / window, accuracy.deviations / spread, accuracy)
+    total, error = _sum(law, real, decay, 2.0 * math.pi / window, DEVIATIONS / spread)
     known = 2.0 / math.expm1(0.5 * window) if window < 1000.0 else 0.0
     scale = math.exp(log_scale)
     value, slack = 1.0 + known + scale * total, scale * error + 16 * _EPS * (1.0 + known)
@@ -154,13 +124,13 @@ def _cells(pair: GaussianMixture) -> LossCells:
 
 
 def _strips(
-    noise: float, rate: float, steps: int, antipodal: bool, variance: float, digits: float
+    noise: float, rate: float, steps: int, antipodal: bool, variance: float
 ) -> tuple[tuple[float, float], float]:
     """The strip that allows the widest spacing of nodes, as wide ones see more oscillation, and the narrowest; reach.
 
     Where the likelihood ratio hardly turns, the widest strip is taken at once.
     """
-    digits += math.log(steps)
+    digits = _NODE_DIGITS + math.log(steps)
     angles = strips(noise, digits)
     narrowest, *_, widest = angles.tolist()
     if nowhere_turned(noise, rate, antipodal, variance, widest):
@@ -171,16 +141,14 @@ def _strips(
     return (float(angles[best]), narrowest), float(reaches[best])
 
 
-def _last(
-    decay: Decay, steps: int, nodes: int, spacing: float, last: float, accuracy: AdvantageAccuracy
-) -> tuple[int, float]:
+def _last(decay: Decay, steps: int, nodes: int, spacing: float, last: float) -> tuple[int, float]:
     """(number of frequencies, log of the bound on the transform past them), from about ``last`` on."""
     count = int(last / spacing) + 2
-    while count <= accuracy.most_frequencies and count * nodes <= accuracy.most_work:
+    while count <= MOST_FREQUENCIES and count * nodes <= _MOST_WORK:
         for further in _FURTHER:
             counts = (count * further).astype(int)
             beyond = steps * decay.log_bound((counts - 0.5) * spacing)
-            enough = beyond < -accuracy.digits
+            enough = beyond < -DIGITS
             if enough[-1]:
                 found = int(enough.argmax())
                 return int(counts[found]), float(beyond[found])
@@ -188,17 +156,15 @@ def _last(
     raise NumericalError("certified advantage: the loss law is too close to atomic")
 
 
-def _sum(
-    law: SampledGaussian, real: RealMoments, decay: Decay, spacing: float, last: float, accuracy: AdvantageAccuracy
-) -> tuple[float, float]:
+def _sum(law: SampledGaussian, real: RealMoments, decay: Decay, spacing: float, last: float) -> tuple[float, float]:
     """The trapezoid sum over frequencies in units of M(1/2)^steps, and a bound on its error."""
     steps, grid = law.count, law.nodes
-    count, beyond = _last(decay, steps, len(grid.x), spacing, last, accuracy)
+    count, beyond = _last(decay, steps, len(grid.x), spacing, last)
     t = spacing * np.arange(count)
     tilted = grid.tilted(0.5)
     first, end, left_out = 0, len(tilted), 0.0
-    if count * end > accuracy.many_sines:
-        near = np.flatnonzero(tilted > accuracy.negligible)
+    if count * end > MANY_SINES:
+        near = np.flatnonzero(tilted > NEGLIGIBLE)
         first, end = int(near[0]), int(near[-1]) + 1  # |e^(itL) - 1| is at most 2 at the others
         left_out = 2.0 * float(tilted[:first].sum() + tilted[end:].sum())
     turn, imaginary = turned(spacing, 0, count, grid.loss[first:end], tilted[first:end])

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from reticent.curves._logs import EPS
+from reticent.curves._logs import EPS, cell_masses
 
 _LOW, _HIGH = 9.3, 8.6  # deviations up to which grids reach: below; above, of the law weighted by its value
 _LEFT_OUT_BELOW, _LEFT_OUT_ABOVE = 1e-18, 1e-17  # masses that need no point of their own
@@ -122,7 +122,7 @@ def log_normal(deviation: float, window: Window, effort: Effort, *, above: bool,
     borders = np.append(grid.points if above else np.append(0.0, _borders(grid.points)), np.inf)
     with np.errstate(divide="ignore"):
         z = np.log(borders) / deviation + 0.5 * deviation
-    mass, mean = _cells(z), _cells(z - deviation)
+    mass, mean = (cell_masses(ndtr(one), ndtr(-one)) for one in (z, z - deviation))
     # Where the pitch is that of a long sum, most cells of a single variable are empty: their place does not matter.
     at = np.clip(np.divide(mean, mass, out=np.zeros(len(mass)), where=mass > 0.0), borders[:-1], borders[1:])
     # Masses are those of slightly moved borders; a mean within its cell may be wrong by the errors of both numbers.
@@ -134,11 +134,6 @@ def log_normal(deviation: float, window: Window, effort: Effort, *, above: bool,
     middle = max(int(np.searchsorted(z, 0.0)) - 1, 0)
     kappa = EPS * (4.0 / float(mass[middle]) + 8.0)
     return _placed([(at, mass)], grid, above, 0.0, kappa, eta)
-
-
-def _cells(z: np.ndarray) -> np.ndarray:
-    """Normal masses between neighbouring places, each from the smaller tail."""
-    return np.where(z[1:] <= 0.0, np.diff(ndtr(z)), -np.diff(ndtr(-z)))
 
 
 def _smaller_tail(z: np.ndarray) -> np.ndarray:
@@ -182,10 +177,8 @@ def _placed(
     for at, weight in _portions(atoms):
         if above:
             cell = np.clip(np.searchsorted(points, at, side="right") - 1, 0, size - 2)
-            share = (at - points[cell]) / (points[cell + 1] - points[cell])
             lost += float(weight @ np.maximum(at - points[-1], 0.0))
-            share = np.clip(share, 0.0, 1.0)
-            mass += np.bincount(cell, weight * (1.0 - share), size) + np.bincount(cell + 1, weight * share, size)
+            mass += _spread(at, weight, points)[1]
         else:
             cell = np.searchsorted(_borders(points), at, side="right")
             mass += np.bincount(cell, weight, size)
