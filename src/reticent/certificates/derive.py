@@ -35,7 +35,7 @@ from reticent.certificates.schema import (
 from reticent.certificates.sentences import Protected, headline, persons, sentence
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.io.strict import canonical, portable
+from reticent.io.strict import canonical
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.messages import Message, said
@@ -115,7 +115,7 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
         "warnings": [WarningRecord(name=fact.key, text=fact.text) for fact in warned],
         "theorems": _theorems(records),
         "conditions": condition_texts(records),
-        "ledger": None if inputs.ledger is None else portable(inputs.ledger.model_dump(mode="json", by_alias=True)),
+        "ledger": inputs.ledger,
         "do_not_publish": _private_paths(inputs, records),
     }
     if inputs.policy is None:
