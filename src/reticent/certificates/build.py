@@ -106,7 +106,9 @@ def certify_run(
     return certify(
         ledger.mechanism(),
         declared or run_declaration(ledger),
-        adversaries=standard_adversaries(gradient_change=sensitivity or measured, contraction=ledger.contraction or contraction),
+        adversaries=standard_adversaries(
+            gradient_change=sensitivity or measured, contraction=ledger.contraction or contraction
+        ),
         questions=questions,
         ledger=ledger,
         policy=policy,

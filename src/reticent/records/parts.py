@@ -14,7 +14,6 @@ from reticent.io.models import (
     Closed,
     Count,
     Finite,
-    Positive,
     Sha256,
     Share,
     Terse,
