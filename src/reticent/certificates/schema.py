@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     PlainSerializer,
-    PlainValidator,
     StringConstraints,
     WithJsonSchema,
     model_validator,
@@ -49,9 +49,9 @@ Points = Annotated[list[float], Field(max_length=_MOST_POINTS)]
 Asked = Annotated[list[float], Field(max_length=_MOST_QUESTIONS)]
 
 
-def _read(ledger: Any) -> RunLedger:
+def _read(ledger: Any) -> Any:
     """The ledger of a document; where it is not spelled as it is written, other readers would see other facts."""
-    if isinstance(ledger, RunLedger):
+    if not isinstance(ledger, dict):
         return ledger
     found = ledger_of(ledger, "ledger")
     if canonical(_written(found)) != canonical(ledger):
@@ -65,7 +65,7 @@ def _written(ledger: RunLedger) -> Any:
 
 Ran = Annotated[
     RunLedger,
-    PlainValidator(_read),
+    BeforeValidator(_read),
     PlainSerializer(_written),
     WithJsonSchema({"additionalProperties": True, "type": "object"}),
 ]

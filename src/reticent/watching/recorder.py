@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reticent import facts
-from reticent.adversaries.attribute.record import SensitivityRecord
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ParameterError
 from reticent.facts import Fact
 from reticent.facts.base import Seen, word
 from reticent.facts.steps import ClippingRecord, Drawn, Generator, SamplerRecord, Source
@@ -293,7 +292,7 @@ class Recorder:
                 batch_sizes=tuple(steps.batch_sizes),
                 clipped=tuple(steps.clipped),
                 seconds=self.seconds,
-                sensitivity=self._measured(),
+                sensitivity=None if self.sensitive is None else self.sensitive.measured(),
                 start_salt=None if start is None else start.salt,
             ),
         ).sealed()
@@ -347,15 +346,6 @@ class Recorder:
     def _mixing_now(self) -> tuple[str, ...]:
         """Layers that mix records, as far as the model is looked at again."""
         return tuple(dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)]))
-
-    def _measured(self) -> SensitivityRecord | None:
-        if self.sensitive is None:
-            return None
-        try:
-            found = self.sensitive.record()
-        except UnsupportedError:
-            return None
-        return found if math.isfinite(found.mask_term) else None
 
     def _sampler_record(self) -> SamplerRecord:
         seen, rates = self.sampler, [rate for rate in self.steps.rates if rate is not None]
