@@ -251,7 +251,7 @@ class Certificate(Brief, Record):
     warnings: list[WarningRecord]
     theorems: dict[str, TheoremRecord]
     conditions: dict[str, ConditionText]
-    ledger: Ran | None
+    ledger: Ran | None = Field(title="Ledger")
     do_not_publish: list[str]
     policy: Policy | None = None
     requirements: Annotated[tuple[RequirementRecord, ...], Field(max_length=_MOST_REQUIREMENTS)] = ()
